@@ -1,0 +1,32 @@
+"""The native kernels; everything else about the project stands in pyproject.toml."""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+# TRACETIME_SANITIZE=1 builds the kernels with AddressSanitizer (see CONTRIBUTING.md).
+if os.environ.get("TRACETIME_SANITIZE"):
+    flags = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
+    link = ["-fsanitize=address"]
+else:
+    flags, link = ["-O3"], []
+
+extensions = [
+    Extension(
+        f"tracetime._kernels.{source.stem}",
+        [str(source)],
+        extra_compile_args=flags,
+        extra_link_args=link,
+    )
+    for source in sorted(Path("src/tracetime/_kernels").glob("*.pyx"))
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        include_path=["src"],
+        compiler_directives={"language_level": "3", "embedsignature": True},
+    )
+)

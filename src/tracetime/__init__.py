@@ -1,0 +1,67 @@
+"""Events from many clocks on one timeline.
+
+The public names, and nothing else. They load on first use, so that `tracetime --version` and shell
+completion do not wait for NumPy and Arrow.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from tracetime._version import __version__
+
+if TYPE_CHECKING:
+    from tracetime.clocks import ClockId, clock_id
+    from tracetime.errors import (
+        ConversionError,
+        SourceError,
+        TraceError,
+        TracetimeError,
+        UsageError,
+    )
+    from tracetime.graph.graph import ClockGraph
+    from tracetime.perfetto.reader import Trace, open_trace
+    from tracetime.snapshot import Reading, Snapshot
+
+__all__ = [
+    "ClockGraph",
+    "ClockId",
+    "ConversionError",
+    "Reading",
+    "Snapshot",
+    "SourceError",
+    "Trace",
+    "TraceError",
+    "TracetimeError",
+    "UsageError",
+    "__version__",
+    "clock_id",
+    "open_trace",
+]
+
+_HOMES: Final = {
+    "ClockGraph": "tracetime.graph.graph",
+    "ClockId": "tracetime.clocks",
+    "ConversionError": "tracetime.errors",
+    "Reading": "tracetime.snapshot",
+    "Snapshot": "tracetime.snapshot",
+    "SourceError": "tracetime.errors",
+    "Trace": "tracetime.perfetto.reader",
+    "TraceError": "tracetime.errors",
+    "TracetimeError": "tracetime.errors",
+    "UsageError": "tracetime.errors",
+    "clock_id": "tracetime.clocks",
+    "open_trace": "tracetime.perfetto.reader",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""Native loops (floor 0): see house rules in CONTRIBUTING.md."""

@@ -1,0 +1,153 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef enum:
+    MAX_HOPS = 4
+    CACHE_SIZE = 8
+
+# What a conversion came to; the numbers index errors.REASONS.
+cdef enum Status:
+    RESOLVED = 0
+    AS_IS = 1
+    UNKNOWN_SOURCE_CLOCK = 2
+    UNKNOWN_TARGET_CLOCK = 3
+    NO_PATH = 4
+    NON_MONOTONIC_SOURCE = 5
+    AMBIGUOUS_SOURCE = 6
+    OVERFLOW = 7
+    SKIPPED_INCREMENTAL_STATE = 8
+
+# Why a snapshot was not taken whole; the numbers index graph.SNAPSHOT_FAULTS.
+cdef enum Fault:
+    FAULT_NONE = 0
+    FAULT_GLOBAL_INCREMENTAL = 1
+    FAULT_PROPERTIES_CHANGED = 2
+    FAULT_TRACE_CLOCK_UNIT = 3
+    FAULT_DUPLICATE_CLOCK = 4
+    FAULT_TRACE_CLOCK_BACKWARDS = 5
+    FAULT_OVERFLOW = 6
+
+cdef struct Key:
+    uint32_t clock
+    uint32_t sequence
+    uint32_t file
+    uint32_t machine
+
+cdef struct Membership:
+    int32_t series
+    int32_t position
+
+cdef struct Node:
+    Key key
+    int64_t unit_ns
+    int64_t last_ns
+    bint seen               # named by a snapshot, were it an invalid one
+    bint has_snapshots
+    bint incremental
+    bint backwards          # ran backwards: no longer a source
+    Membership *memberships
+    int64_t n_memberships
+    int64_t memberships_capacity
+
+# The readings of one clock in the snapshots whose clock lists share one hash.
+cdef struct Column:
+    int32_t node
+    uint32_t hash
+    int64_t *values_ns
+    uint32_t *snapshots
+    int64_t n
+    int64_t values_capacity
+    int64_t snapshots_capacity
+
+# One ordered list of clocks that a whole snapshot has had.
+cdef struct Series:
+    uint32_t hash
+    int32_t n
+    int32_t *nodes
+    int32_t *columns
+    int64_t count
+    uint32_t first_snapshot
+
+cdef struct Hop:
+    int32_t source
+    int32_t target
+    int32_t source_column
+    int32_t target_column
+    int32_t series
+
+cdef struct Path:
+    int32_t n
+    Hop hops[MAX_HOPS]
+
+cdef struct CachedConversion:
+    int32_t source
+    int32_t target
+    int64_t from_ns
+    int64_t to_ns
+    int64_t translation_ns
+
+
+cdef class Router
+
+cdef class Engine:
+    cdef Node *nodes
+    cdef int64_t n_nodes, nodes_capacity
+    cdef Column *columns
+    cdef int64_t n_columns, columns_capacity
+    cdef Series *series
+    cdef int64_t n_series, series_capacity
+    cdef int32_t *node_slots
+    cdef int64_t node_slots_n
+    cdef int32_t *column_slots
+    cdef int64_t column_slots_n
+    cdef int32_t *series_slots
+    cdef int64_t series_slots_n
+    cdef uint64_t seed
+    cdef int32_t *backwards
+    cdef int64_t n_backwards, backwards_capacity
+    cdef uint32_t n_snapshots
+    cdef CachedConversion cache[CACHE_SIZE]
+    cdef uint64_t random_state
+    cdef int64_t fault_position
+
+    cdef uint64_t _key_hash(self, const Key *key) noexcept nogil
+    cdef uint64_t _column_hash(self, int32_t node, uint32_t hash) noexcept nogil
+    cdef uint64_t _list_hash(self, const int32_t *nodes, int64_t n) noexcept nogil
+    cdef void _forget_conversions(self) noexcept nogil
+    cdef int32_t find_node(self, Key key) noexcept nogil
+    cdef int32_t node(self, Key key) except -1 nogil
+    cdef int32_t column(self, int32_t node, uint32_t hash) except -1 nogil
+    cdef int32_t whole_series(self, const int32_t *nodes, int64_t n, uint32_t hash) except -1 nogil
+    cdef int add_snapshot(
+        self, const int32_t *nodes, const int64_t *values, const int64_t *units,
+        const uint8_t *incremental, int64_t n, int32_t trace_node, bint dry=*
+    ) except -1 nogil
+    cdef Status absolute_ns(self, int32_t source, int64_t value, int64_t *out) noexcept nogil
+    cdef int convert_one(
+        self, int32_t source, int64_t value, Router router, int64_t *out
+    ) except -1 nogil
+    cdef int _convert_slowly(
+        self, int32_t source, int64_t value, bint have_ns, int64_t ns, Router router, int64_t *out
+    ) except -1 nogil
+
+
+cdef class Router:
+    cdef Engine engine
+    cdef readonly int32_t target
+    cdef uint8_t *distance
+    cdef Hop *next_hop
+    cdef int64_t nodes_ready, distance_capacity, next_capacity
+    cdef uint8_t *series_distance
+    cdef int32_t *series_best
+    cdef int64_t series_ready, series_distance_capacity, series_best_capacity
+    cdef int64_t backwards_ready
+    cdef int32_t *queue
+    cdef int64_t queue_n, queue_capacity
+
+    cdef int sync(self) except -1 nogil
+    cdef int _restart(self) except -1 nogil
+    cdef int _relax(self, int32_t series) except -1 nogil
+    cdef int _offer(
+        self, int32_t series, int32_t position, int32_t via_position, int distance
+    ) except -1 nogil
+    cdef int _drain(self) except -1 nogil
+    cdef bint find(self, int32_t source, Path *out) noexcept nogil

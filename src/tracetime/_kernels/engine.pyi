@@ -1,0 +1,5 @@
+class Engine:
+    """Clocks by node number, their snapshots, and conversions with Perfetto's 8-entry cache."""
+
+class Router:
+    """Shortest paths from every clock to one target, kept up to date as the graph grows."""

@@ -1,0 +1,592 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The clock graph in C memory: clocks, snapshots, shortest paths, one conversion at a time.
+
+The rules are those of Perfetto's src/trace_processor/util/clock_synchronizer.cc; edges between the
+clocks of a snapshot are not stored but follow from its series, so that a snapshot of n clocks
+costs n, not n^2. Scopes, trace time and errors for users live above, in graph/ and perfetto/.
+"""
+
+import random
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from tracetime._kernels.memory cimport (
+    INT64_HIGH, INT64_LOW, add_overflows, grow, mix, mul_overflows, put_slot, resize_slots,
+    saturating_sub, sub_overflows,
+)
+
+cdef enum:
+    FAR = 255               # a distance: no path
+
+
+cdef inline uint64_t combine(uint64_t h, uint32_t x) noexcept nogil:
+    """One step of base/murmur_hash.h's combiner."""
+    return h ^ (mix(x) + <uint64_t>0x9e3779b9 + (h << 6) + (h >> 2))
+
+
+cdef inline bint same(const Key *a, const Key *b) noexcept nogil:
+    return (
+        a.clock == b.clock and a.sequence == b.sequence
+        and a.file == b.file and a.machine == b.machine
+    )
+
+
+cdef inline bint before(const Key *a, const Key *b) noexcept nogil:
+    """Perfetto's order of clocks, which decides between paths of one length."""
+    if a.clock != b.clock:
+        return a.clock < b.clock
+    if a.sequence != b.sequence:
+        return a.sequence < b.sequence
+    if a.file != b.file:
+        return a.file < b.file
+    return a.machine < b.machine
+
+
+cdef class Engine:
+    """Clocks by node number, their snapshots, and conversions with Perfetto's 8-entry cache."""
+
+    def __cinit__(self):
+        self.seed = random.getrandbits(64)  # hash tables of foreign keys: no flooding
+        self.random_state = 1
+        self._forget_conversions()
+
+    def __dealloc__(self):
+        cdef int64_t i
+        for i in range(self.n_nodes):
+            free(self.nodes[i].memberships)
+        for i in range(self.n_columns):
+            free(self.columns[i].values_ns)
+            free(self.columns[i].snapshots)
+        for i in range(self.n_series):
+            free(self.series[i].nodes)
+            free(self.series[i].columns)
+        free(self.nodes)
+        free(self.columns)
+        free(self.series)
+        free(self.node_slots)
+        free(self.column_slots)
+        free(self.series_slots)
+        free(self.backwards)
+
+    # Hash tables with open addressing: a slot holds an index + 1, 0 is free.
+
+    cdef uint64_t _key_hash(self, const Key *key) noexcept nogil:
+        return mix(
+            mix(self.seed ^ (<uint64_t>key.clock << 32 | key.sequence))
+            ^ (<uint64_t>key.file << 32 | key.machine)
+        )
+
+    cdef uint64_t _column_hash(self, int32_t node, uint32_t hash) noexcept nogil:
+        return mix(self.seed ^ (<uint64_t><uint32_t>node << 32 | hash))
+
+    cdef uint64_t _list_hash(self, const int32_t *nodes, int64_t n) noexcept nogil:
+        cdef uint64_t h = self.seed
+        cdef int64_t i
+        for i in range(n):
+            h = mix(h ^ <uint32_t>nodes[i])
+        return h
+
+    cdef int32_t find_node(self, Key key) noexcept nogil:
+        """The number of a clock, or -1."""
+        cdef uint64_t slot
+        cdef int32_t found
+        if self.node_slots_n == 0:
+            return -1
+        slot = self._key_hash(&key) & <uint64_t>(self.node_slots_n - 1)
+        while True:
+            found = self.node_slots[slot]
+            if found == 0:
+                return -1
+            if same(&self.nodes[found - 1].key, &key):
+                return found - 1
+            slot = (slot + 1) & <uint64_t>(self.node_slots_n - 1)
+
+    cdef int32_t node(self, Key key) except -1 nogil:
+        """The number of a clock, made where it is new."""
+        cdef int32_t found = self.find_node(key)
+        cdef Node *made
+        cdef int64_t i
+        if found >= 0:
+            return found
+        grow(<void **>&self.nodes, &self.nodes_capacity, self.n_nodes + 1, sizeof(Node))
+        made = &self.nodes[self.n_nodes]
+        memset(made, 0, sizeof(Node))
+        made.key = key
+        made.unit_ns = 1
+        self.n_nodes += 1
+        if 2 * self.n_nodes > self.node_slots_n:
+            resize_slots(&self.node_slots, &self.node_slots_n)
+            for i in range(self.n_nodes):
+                put_slot(
+                    self.node_slots, self.node_slots_n, self._key_hash(&self.nodes[i].key), i
+                )
+        else:
+            put_slot(self.node_slots, self.node_slots_n, self._key_hash(&key), self.n_nodes - 1)
+        return <int32_t>(self.n_nodes - 1)
+
+    cdef int32_t column(self, int32_t node, uint32_t hash) except -1 nogil:
+        cdef uint64_t slot
+        cdef int32_t found
+        cdef Column *made
+        cdef int64_t i
+        if self.column_slots_n:
+            slot = self._column_hash(node, hash) & <uint64_t>(self.column_slots_n - 1)
+            while True:
+                found = self.column_slots[slot]
+                if found == 0:
+                    break
+                if self.columns[found - 1].node == node and self.columns[found - 1].hash == hash:
+                    return found - 1
+                slot = (slot + 1) & <uint64_t>(self.column_slots_n - 1)
+        grow(<void **>&self.columns, &self.columns_capacity, self.n_columns + 1, sizeof(Column))
+        made = &self.columns[self.n_columns]
+        memset(made, 0, sizeof(Column))
+        made.node = node
+        made.hash = hash
+        self.n_columns += 1
+        if 2 * self.n_columns > self.column_slots_n:
+            resize_slots(&self.column_slots, &self.column_slots_n)
+            for i in range(self.n_columns):
+                put_slot(
+                    self.column_slots, self.column_slots_n,
+                    self._column_hash(self.columns[i].node, self.columns[i].hash), i,
+                )
+        else:
+            put_slot(
+                self.column_slots, self.column_slots_n, self._column_hash(node, hash),
+                self.n_columns - 1,
+            )
+        return <int32_t>(self.n_columns - 1)
+
+    cdef int32_t whole_series(self, const int32_t *nodes, int64_t n, uint32_t hash) except -1 nogil:
+        """The series of a valid snapshot's clocks; a new one adds the edges between them."""
+        cdef uint64_t list_hash = self._list_hash(nodes, n)
+        cdef uint64_t slot
+        cdef int32_t found
+        cdef Series *made
+        cdef Node *member
+        cdef int64_t i, j
+        if self.series_slots_n:
+            slot = list_hash & <uint64_t>(self.series_slots_n - 1)
+            while True:
+                found = self.series_slots[slot]
+                if found == 0:
+                    break
+                made = &self.series[found - 1]
+                if made.n == n:
+                    for j in range(n):
+                        if made.nodes[j] != nodes[j]:
+                            break
+                    else:
+                        return found - 1
+                slot = (slot + 1) & <uint64_t>(self.series_slots_n - 1)
+        grow(<void **>&self.series, &self.series_capacity, self.n_series + 1, sizeof(Series))
+        made = &self.series[self.n_series]
+        memset(made, 0, sizeof(Series))
+        made.hash = hash
+        made.n = <int32_t>n
+        made.nodes = <int32_t *>calloc(n + 1, sizeof(int32_t))
+        made.columns = <int32_t *>calloc(n + 1, sizeof(int32_t))
+        self.n_series += 1
+        if made.nodes == NULL or made.columns == NULL:
+            made.n = 0
+            with gil:
+                raise MemoryError
+        memcpy(made.nodes, nodes, <size_t>n * sizeof(int32_t))
+        for i in range(n):
+            made.columns[i] = self.column(nodes[i], hash)
+            member = &self.nodes[nodes[i]]
+            grow(
+                <void **>&member.memberships, &member.memberships_capacity,
+                member.n_memberships + 1, sizeof(Membership),
+            )
+            member.memberships[member.n_memberships].series = <int32_t>(self.n_series - 1)
+            member.memberships[member.n_memberships].position = <int32_t>i
+            member.n_memberships += 1
+        if 2 * self.n_series > self.series_slots_n:
+            resize_slots(&self.series_slots, &self.series_slots_n)
+            for i in range(self.n_series):
+                put_slot(
+                    self.series_slots, self.series_slots_n,
+                    self._list_hash(self.series[i].nodes, self.series[i].n), i,
+                )
+        else:
+            put_slot(self.series_slots, self.series_slots_n, list_hash, self.n_series - 1)
+        return <int32_t>(self.n_series - 1)
+
+    cdef void _forget_conversions(self) noexcept nogil:
+        cdef int i
+        for i in range(CACHE_SIZE):
+            self.cache[i].source = -1
+
+    cdef int add_snapshot(
+        self, const int32_t *nodes, const int64_t *values, const int64_t *units,
+        const uint8_t *incremental, int64_t n, int32_t trace_node, bint dry=False
+    ) except -1 nogil:
+        """Record one snapshot (ClockSynchronizer::AddSnapshot); returns a Fault.
+
+        Where one of its clocks is at fault, the clocks before it stay recorded and no edge is
+        added; `fault_position` says which clock it was. `dry` only looks for the fault.
+        """
+        cdef uint32_t snapshot = self.n_snapshots
+        cdef uint64_t h = 0xe17a1465
+        cdef uint32_t hash
+        cdef Node *node
+        cdef Key *key
+        cdef Column *column
+        cdef int64_t i, ns
+        cdef int32_t made
+        if not dry:
+            self.n_snapshots += 1
+            self._forget_conversions()
+        for i in range(n):
+            key = &self.nodes[nodes[i]].key
+            h = combine(combine(combine(combine(h, key.clock), key.sequence), key.file), key.machine)
+        hash = <uint32_t>h
+        for i in range(n):
+            self.fault_position = i
+            node = &self.nodes[nodes[i]]
+            if not dry:
+                node.seen = True
+            if not node.has_snapshots:
+                if incremental[i] and node.key.sequence == 0:
+                    return FAULT_GLOBAL_INCREMENTAL
+            elif node.unit_ns != units[i] or node.incremental != incremental[i]:
+                return FAULT_PROPERTIES_CHANGED
+            if nodes[i] == trace_node and units[i] != 1:
+                return FAULT_TRACE_CLOCK_UNIT
+            if mul_overflows(values[i], units[i], &ns):
+                return FAULT_OVERFLOW
+            column = &self.columns[self.column(nodes[i], hash)]
+            if dry:
+                if nodes[i] == trace_node and column.n and ns < column.values_ns[column.n - 1]:
+                    return FAULT_TRACE_CLOCK_BACKWARDS
+                continue
+            node.unit_ns = units[i]
+            node.incremental = incremental[i]
+            node.last_ns = ns
+            node.has_snapshots = True
+            if column.n:
+                if column.snapshots[column.n - 1] == snapshot:
+                    return FAULT_DUPLICATE_CLOCK
+                if ns < column.values_ns[column.n - 1]:
+                    if nodes[i] == trace_node:
+                        return FAULT_TRACE_CLOCK_BACKWARDS
+                    if not node.backwards:
+                        node.backwards = True
+                        grow(
+                            <void **>&self.backwards, &self.backwards_capacity,
+                            self.n_backwards + 1, sizeof(int32_t),
+                        )
+                        self.backwards[self.n_backwards] = nodes[i]
+                        self.n_backwards += 1
+            grow(
+                <void **>&column.values_ns, &column.values_capacity, column.n + 1, sizeof(int64_t)
+            )
+            grow(
+                <void **>&column.snapshots, &column.snapshots_capacity, column.n + 1,
+                sizeof(uint32_t),
+            )
+            column.values_ns[column.n] = ns
+            column.snapshots[column.n] = snapshot
+            column.n += 1
+        if n and not dry:
+            made = self.whole_series(nodes, n, hash)
+            if self.series[made].count == 0:
+                self.series[made].first_snapshot = snapshot
+            self.series[made].count += 1
+        return FAULT_NONE
+
+    cdef Status absolute_ns(self, int32_t source, int64_t value, int64_t *out) noexcept nogil:
+        """A reading in ns; that of an incremental clock advances it (ClockDomain::ToNs)."""
+        cdef Node *node = &self.nodes[source]
+        cdef int64_t ns
+        if mul_overflows(value, node.unit_ns, &ns):
+            return OVERFLOW
+        if node.incremental:
+            if add_overflows(node.last_ns, ns, &ns):
+                return OVERFLOW
+            node.last_ns = ns
+        out[0] = ns
+        return RESOLVED
+
+    cdef int convert_one(
+        self, int32_t source, int64_t value, Router router, int64_t *out
+    ) except -1 nogil:
+        """Convert a reading of `source` to the router's clock (ClockSynchronizer::Convert).
+
+        `source` is -1 for a clock that no snapshot has named. The cache is Perfetto's, entry by
+        entry, because a hop onto a reading without partner leaves a trace in it.
+        """
+        cdef int32_t target = router.target
+        cdef CachedConversion *entry
+        cdef bint have_ns = False
+        cdef int64_t ns = 0
+        cdef int i
+        if source == target and source >= 0:
+            out[0] = value
+            return RESOLVED
+        for i in range(CACHE_SIZE):
+            entry = &self.cache[i]
+            if entry.source != source or entry.target != target or source < 0:
+                continue
+            if not have_ns:
+                if self.absolute_ns(source, value, &ns) != RESOLVED:
+                    return OVERFLOW
+                have_ns = True
+            if entry.from_ns <= ns < entry.to_ns:
+                if add_overflows(ns, entry.translation_ns, out):
+                    return OVERFLOW
+                return RESOLVED
+        return self._convert_slowly(source, value, have_ns, ns, router, out)
+
+    cdef int _convert_slowly(
+        self, int32_t source, int64_t value, bint have_ns, int64_t ns, Router router, int64_t *out
+    ) except -1 nogil:
+        cdef Path path
+        cdef CachedConversion *entry
+        cdef Column *here
+        cdef Column *there
+        cdef int64_t index, partner, low, high, hop_ns
+        cdef int64_t translation_ns = 0
+        cdef int64_t from_ns = INT64_LOW
+        cdef int64_t to_ns = INT64_HIGH
+        cdef int i
+        if source < 0 or not self.nodes[source].seen:
+            return UNKNOWN_SOURCE_CLOCK
+        if router.target < 0 or not self.nodes[router.target].seen:
+            return UNKNOWN_TARGET_CLOCK
+        router.sync()
+        if not router.find(source, &path):
+            return NON_MONOTONIC_SOURCE if self.nodes[source].backwards else NO_PATH
+        if not have_ns and self.absolute_ns(source, value, &ns) != RESOLVED:
+            return OVERFLOW
+        for i in range(path.n):
+            here = &self.columns[path.hops[i].source_column]
+            there = &self.columns[path.hops[i].target_column]
+            index = last_not_after(here.values_ns, here.n, ns)
+            partner = find_snapshot(there, here.snapshots[index])
+            if partner < 0:
+                continue  # a reading of a snapshot that was not taken whole: adds 0
+            if sub_overflows(there.values_ns[partner], here.values_ns[index], &hop_ns):
+                return OVERFLOW
+            if add_overflows(ns, hop_ns, &ns):
+                return OVERFLOW
+            low = INT64_LOW if index == 0 else here.values_ns[index]
+            high = INT64_HIGH if index + 1 == here.n else here.values_ns[index + 1]
+            if low != INT64_LOW:
+                low = saturating_sub(low, translation_ns)
+            if high != INT64_HIGH:
+                high = saturating_sub(high, translation_ns)
+            from_ns = max(from_ns, low)
+            to_ns = min(to_ns, high)
+            if add_overflows(translation_ns, hop_ns, &translation_ns):
+                return OVERFLOW
+        self.random_state = self.random_state * 48271 % 2147483647  # std::minstd_rand
+        entry = &self.cache[self.random_state % CACHE_SIZE]
+        entry.source = source
+        entry.target = router.target
+        entry.from_ns = from_ns
+        entry.to_ns = to_ns
+        entry.translation_ns = translation_ns
+        out[0] = ns
+        return RESOLVED
+
+
+cdef inline int64_t last_not_after(const int64_t *values, int64_t n, int64_t v) noexcept nogil:
+    """Index of the last value <= v in ascending values, 0 where there is none."""
+    cdef int64_t low = 0, high = n, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= v:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1 if low else 0
+
+
+cdef inline int64_t find_snapshot(const Column *column, uint32_t snapshot) noexcept nogil:
+    """Index of that snapshot's reading, or -1."""
+    cdef int64_t low = 0, high = column.n, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if column.snapshots[middle] < snapshot:
+            low = middle + 1
+        else:
+            high = middle
+    if low < column.n and column.snapshots[low] == snapshot:
+        return low
+    return -1
+
+
+cdef class Router:
+    """Shortest paths from every clock to one target, kept up to date as the graph grows.
+
+    Perfetto searches breadth first over edges ordered by (source, target, series hash): what it
+    finds is the smallest of the shortest paths in that order. Here each clock keeps its distance
+    and its smallest next hop towards the target, so a path costs its length. A series offers its
+    members the nearest of its clocks, the smallest of these where several are as near.
+    """
+
+    def __cinit__(self, Engine engine, int32_t target):
+        self.engine = engine
+        self.target = target
+
+    def __dealloc__(self):
+        free(self.distance)
+        free(self.next_hop)
+        free(self.series_distance)
+        free(self.series_best)
+        free(self.queue)
+
+    cdef int _restart(self) except -1 nogil:
+        memset(self.distance, FAR, <size_t>self.nodes_ready)
+        self.distance[self.target] = 0
+        self.series_ready = 0
+        self.queue_n = 0
+        return 0
+
+    cdef int sync(self) except -1 nogil:
+        """Take in what the engine has learnt since the last time."""
+        cdef Node *node
+        cdef int64_t i, j
+        cdef int32_t gone
+        cdef bint restart = False
+        if self.nodes_ready < self.engine.n_nodes:
+            grow(
+                <void **>&self.distance, &self.distance_capacity, self.engine.n_nodes, sizeof(uint8_t)
+            )
+            grow(<void **>&self.next_hop, &self.next_capacity, self.engine.n_nodes, sizeof(Hop))
+            memset(
+                self.distance + self.nodes_ready, FAR, <size_t>(self.engine.n_nodes - self.nodes_ready)
+            )
+            self.nodes_ready = self.engine.n_nodes
+            self.distance[self.target] = 0
+        while self.backwards_ready < self.engine.n_backwards:
+            gone = self.engine.backwards[self.backwards_ready]
+            self.backwards_ready += 1
+            if gone == self.target or self.distance[gone] == FAR:
+                continue
+            self.distance[gone] = FAR
+            node = &self.engine.nodes[gone]
+            for j in range(node.n_memberships):
+                i = node.memberships[j].series
+                if i < self.series_ready and self.series_best[i] == gone:
+                    restart = True
+                    break
+        if restart:
+            self._restart()
+        if self.series_ready < self.engine.n_series:
+            grow(
+                <void **>&self.series_distance, &self.series_distance_capacity, self.engine.n_series,
+                sizeof(uint8_t),
+            )
+            grow(
+                <void **>&self.series_best, &self.series_best_capacity, self.engine.n_series,
+                sizeof(int32_t),
+            )
+            while self.series_ready < self.engine.n_series:
+                self.series_ready += 1
+                self._relax(<int32_t>(self.series_ready - 1))
+            self._drain()
+        return 0
+
+    cdef int _relax(self, int32_t series) except -1 nogil:
+        """Let a new series offer its best member to the others."""
+        cdef Series *s = &self.engine.series[series]
+        cdef Node *nodes = self.engine.nodes
+        cdef int32_t best = -1
+        cdef int32_t i
+        for i in range(s.n):
+            if self.distance[s.nodes[i]] == FAR:
+                continue
+            if best < 0 or self.distance[s.nodes[i]] < self.distance[s.nodes[best]] or (
+                self.distance[s.nodes[i]] == self.distance[s.nodes[best]]
+                and before(&nodes[s.nodes[i]].key, &nodes[s.nodes[best]].key)
+            ):
+                best = i
+        if best < 0:
+            self.series_distance[series] = FAR
+            self.series_best[series] = -1
+            return 0
+        self.series_distance[series] = self.distance[s.nodes[best]]
+        self.series_best[series] = s.nodes[best]
+        for i in range(s.n):
+            self._offer(series, i, best, self.distance[s.nodes[best]] + 1)
+        return 0
+
+    cdef int _offer(
+        self, int32_t series, int32_t position, int32_t via_position, int distance
+    ) except -1 nogil:
+        """The clock at `position` may go through the one at `via_position` of the same series."""
+        cdef Series *s = &self.engine.series[series]
+        cdef int32_t node = s.nodes[position]
+        cdef int32_t via = s.nodes[via_position]
+        cdef Node *nodes = self.engine.nodes
+        cdef Hop *hop = &self.next_hop[node]
+        if (
+            node == via or node == self.target or nodes[node].backwards
+            or distance > MAX_HOPS or distance > self.distance[node]
+        ):
+            return 0
+        if distance == self.distance[node]:
+            if before(&nodes[hop.target].key, &nodes[via].key):
+                return 0
+            if hop.target == via and self.engine.series[hop.series].hash <= s.hash:
+                return 0
+        else:
+            self.distance[node] = <uint8_t>distance
+            grow(
+                <void **>&self.queue, &self.queue_capacity, self.queue_n + 1, sizeof(int32_t)
+            )
+            self.queue[self.queue_n] = node
+            self.queue_n += 1
+        hop.source = node
+        hop.target = via
+        hop.series = series
+        hop.source_column = s.columns[position]
+        hop.target_column = s.columns[via_position]
+        return 0
+
+    cdef int _drain(self) except -1 nogil:
+        """Pass on every distance that got shorter."""
+        cdef Node *nodes = self.engine.nodes
+        cdef int64_t head = 0
+        cdef int64_t j
+        cdef int32_t node, series, position, i, best
+        cdef uint8_t distance
+        while head < self.queue_n:
+            node = self.queue[head]
+            head += 1
+            distance = self.distance[node]
+            for j in range(nodes[node].n_memberships):
+                series = nodes[node].memberships[j].series
+                position = nodes[node].memberships[j].position
+                if series >= self.series_ready:
+                    continue
+                best = self.series_best[series]
+                if distance > self.series_distance[series] or (
+                    distance == self.series_distance[series]
+                    and best != node and before(&nodes[best].key, &nodes[node].key)
+                ):
+                    continue
+                self.series_distance[series] = distance
+                self.series_best[series] = node
+                for i in range(self.engine.series[series].n):
+                    self._offer(series, i, position, distance + 1)
+        self.queue_n = 0
+        return 0
+
+    cdef bint find(self, int32_t source, Path *out) noexcept nogil:
+        """The path from `source`, as of the last sync."""
+        cdef int32_t here = source
+        out.n = 0
+        if self.distance[source] == FAR:
+            return False
+        while here != self.target:
+            out.hops[out.n] = self.next_hop[here]
+            out.n += 1
+            here = self.next_hop[here].target
+        return True

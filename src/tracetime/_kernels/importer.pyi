@@ -1,0 +1,28 @@
+from collections.abc import Iterable
+
+from tracetime._kernels.engine import Engine
+from tracetime._kernels.rows import Rows
+
+class Importer:
+    """The state of an import: engine, machines, sequences, and what Perfetto's sorter would do."""
+
+    engine: Engine
+    rows: Rows
+    final: Importer | None
+    packets: int
+    stop_offset: int
+    error: int
+    codec: int
+    faults: list[tuple[int, int, int, tuple[int, int, int, int]]]
+    n_faults: int
+    trace_clock: tuple[int, int]
+    machine_ids: list[int]
+
+    def __init__(self, file: int, batch_rows: int, silent: bool = False) -> None: ...
+    def finish(self) -> None: ...
+    def decide_with(self, final: Importer) -> None: ...
+    def add_remote_round(self, clocks: Iterable[tuple[int, int]]) -> None: ...
+    def add_remote_offset(self, clock: int, host_value: int, client_value: int) -> None: ...
+    def feed(
+        self, data: bytes | bytearray | memoryview, start: int, end: int, offset: int, nested: bool
+    ) -> tuple[int, int, int, int]: ...

@@ -1,0 +1,813 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Packets in file order -> rows of the events table, as Perfetto's importer would place them.
+
+Reproduces src/trace_processor/importers/proto/proto_trace_reader.cc and importers/common/
+clock_tracker.cc; messages with timestamps of their own are in items.pxi. Files, windows and
+decompression are the caller's (perfetto/reader.py).
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from tracetime._kernels.engine cimport (
+    AS_IS, NO_PATH, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
+    Engine, Key, Router,
+)
+from tracetime._kernels.fields cimport *
+from tracetime._kernels.memory cimport (
+    grow, mix, mul_overflows, put_slot, resize_slots, saturating_add, saturating_mul,
+)
+from tracetime._kernels.rows cimport (
+    KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_HEAP_DUMP,
+    KIND_PACKET, KIND_POWER_RAIL, KIND_PROCESS_START, KIND_SCHED_SWITCH, KIND_SCHED_WAKING,
+    KIND_STACK_SAMPLE, KIND_STATSD_ATOM, KIND_TRACK_EVENT_LEGACY, Kind, Row, Rows,
+)
+from tracetime._kernels.wire cimport (
+    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, load_number, read_field, read_varint,
+    span_of,
+)
+
+cdef enum:
+    REALTIME = 1
+    MONOTONIC = 3
+    MONOTONIC_COARSE = 4
+    MONOTONIC_RAW = 5
+    BOOTTIME = 6
+    TRACE_FILE = 11
+    FTRACE_SEQUENCE_CLOCK = 64
+    MAX_CPUS = 1024
+    KEPT_FAULTS = 100
+    PACKET_TAG = 0x0A
+    LONGEST_HEADER = 20
+    FLAG_INCREMENTAL_STATE_CLEARED = 1
+    FLAG_NEEDS_INCREMENTAL_STATE = 2
+
+
+cdef inline bint is_sequence_scoped(uint32_t clock) noexcept nogil:
+    return 64 <= clock < 128
+
+
+cdef inline Key machine_key(uint32_t clock, uint32_t machine) noexcept nogil:
+    cdef Key key
+    key.clock = clock
+    key.sequence = 0
+    key.file = 0
+    key.machine = machine
+    return key
+
+
+cdef inline bint is_set(Span s) noexcept nogil:
+    return s.data != NULL
+
+
+cdef class Importer:
+    """The state of an import: engine, machines, sequences, and what Perfetto's sorter would do.
+
+    file: the number of the trace file (1 inside a compressed file, which is file 0).
+    batch_rows: feeding stops after the packet that brings the table to this many rows.
+    silent: make no rows; only learn what the end of the file knows.
+    """
+
+    def __cinit__(self, uint32_t file, int64_t batch_rows, bint silent=False):
+        self.engine = Engine()
+        self.rows = Rows(1 if silent else batch_rows + batch_rows // 8 + 16)
+        self.file = file
+        self.batch_rows = batch_rows
+        self.silent = silent
+        self.faults = []
+        self.trace_node = -1
+        self.last_sequence = -1
+        self.machine(0)
+        self.set_trace_clock(0, TRACE_FILE)
+        self.machines[0].converted = False
+
+    def __dealloc__(self):
+        cdef int64_t i
+        for i in range(self.n_machines):
+            free(self.machines[i].cpus_seen)
+        free(self.machines)
+        free(self.machine_slots)
+        free(self.sequences)
+        free(self.sequence_slots)
+        free(self.clock_nodes)
+        free(self.clock_values)
+        free(self.clock_units)
+        free(self.clock_incremental)
+
+    def finish(self):
+        """The end of the file: what could not be converted before is decided from now on."""
+        self.at_end = True
+
+    def decide_with(self, Importer final not None):
+        """`final`, fed to the end of the same file, places what this importer cannot."""
+        self.final = final
+        final.rows = self.rows
+        final.silent = False
+
+    @property
+    def trace_clock(self):
+        """(clock, machine) of trace time so far."""
+        return self.trace_key.clock, self.trace_key.machine
+
+    @property
+    def machine_ids(self):
+        """machine_id of each machine, in order of appearance; the first is the host's."""
+        return [self.machines[i].raw_id for i in range(self.n_machines)]
+
+    # Machines and sequences
+
+    cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil:
+        """The number of a machine, made where it is new (CreateRemoteMachineReader)."""
+        cdef uint64_t slot
+        cdef int32_t found
+        cdef Machine *made
+        cdef int64_t i
+        if self.machine_slots_n:
+            slot = mix(self.engine.seed ^ raw_id) & <uint64_t>(self.machine_slots_n - 1)
+            while True:
+                found = self.machine_slots[slot]
+                if found == 0:
+                    break
+                if self.machines[found - 1].raw_id == raw_id:
+                    return <uint32_t>(found - 1)
+                slot = (slot + 1) & <uint64_t>(self.machine_slots_n - 1)
+        grow(
+            <void **>&self.machines, &self.machines_capacity, self.n_machines + 1, sizeof(Machine)
+        )
+        made = &self.machines[self.n_machines]
+        memset(made, 0, sizeof(Machine))
+        made.raw_id = raw_id
+        if self.n_machines:
+            made.default_clock = self.machines[0].default_clock
+        self.n_machines += 1
+        if 2 * self.n_machines > self.machine_slots_n:
+            resize_slots(&self.machine_slots, &self.machine_slots_n)
+            for i in range(self.n_machines):
+                put_slot(
+                    self.machine_slots, self.machine_slots_n,
+                    mix(self.engine.seed ^ self.machines[i].raw_id), i,
+                )
+        else:
+            put_slot(
+                self.machine_slots, self.machine_slots_n, mix(self.engine.seed ^ raw_id),
+                self.n_machines - 1,
+            )
+        return <uint32_t>(self.n_machines - 1)
+
+    cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil:
+        """Who a packet belongs to: a machine ahead of every host packet is the host."""
+        if p.machine_id == 0:
+            if not self.host_used and not p.synchronization_marker:
+                self.host_used = True
+            return 0
+        if not self.adoption_settled:
+            self.adoption_settled = True
+            if not self.host_used:
+                self.adopted = p.machine_id
+        if p.machine_id == self.adopted:
+            return 0
+        return self.machine(p.machine_id)
+
+    cdef int64_t sequence(self, uint32_t machine, uint32_t id) except -1 nogil:
+        """Index of a packet sequence, made where it is new."""
+        cdef uint64_t hash, slot
+        cdef int32_t found
+        cdef Sequence *made
+        cdef int64_t i
+        if self.last_sequence >= 0:
+            made = &self.sequences[self.last_sequence]
+            if made.id == id and made.machine == machine:
+                return self.last_sequence
+        hash = mix(self.engine.seed ^ (<uint64_t>machine << 32 | id))
+        if self.sequence_slots_n:
+            slot = hash & <uint64_t>(self.sequence_slots_n - 1)
+            while True:
+                found = self.sequence_slots[slot]
+                if found == 0:
+                    break
+                made = &self.sequences[found - 1]
+                if made.id == id and made.machine == machine:
+                    self.last_sequence = found - 1
+                    return found - 1
+                slot = (slot + 1) & <uint64_t>(self.sequence_slots_n - 1)
+        grow(
+            <void **>&self.sequences, &self.sequences_capacity, self.n_sequences + 1,
+            sizeof(Sequence),
+        )
+        made = &self.sequences[self.n_sequences]
+        memset(made, 0, sizeof(Sequence))
+        made.machine = machine
+        made.id = id
+        self.n_sequences += 1
+        if 2 * self.n_sequences > self.sequence_slots_n:
+            resize_slots(&self.sequence_slots, &self.sequence_slots_n)
+            for i in range(self.n_sequences):
+                made = &self.sequences[i]
+                put_slot(
+                    self.sequence_slots, self.sequence_slots_n,
+                    mix(self.engine.seed ^ (<uint64_t>made.machine << 32 | made.id)), i,
+                )
+        else:
+            put_slot(self.sequence_slots, self.sequence_slots_n, hash, self.n_sequences - 1)
+        self.last_sequence = self.n_sequences - 1
+        return self.last_sequence
+
+    # Trace time
+
+    cdef int set_trace_clock(self, uint32_t machine, uint32_t clock) except -1 nogil:
+        """ClockTracker::SetGlobalClock: settled once the machine has asked for a conversion."""
+        cdef Key key = machine_key(clock, machine)
+        cdef int32_t node
+        if self.machines[machine].converted:
+            return 0
+        node = self.engine.node(key)
+        if node != self.trace_node:
+            self.trace_key = key
+            self.trace_node = node
+            with gil:
+                self.router = Router(self.engine, node)
+        return 0
+
+    cdef int reach(self, Key source, Key target) except -1:
+        """Whether one clock converts to another."""
+        cdef int32_t source_node = self.engine.find_node(source)
+        cdef int32_t target_node = self.engine.find_node(target)
+        cdef int64_t ignored
+        cdef Router router
+        if target_node == self.trace_node:
+            router = self.router
+        elif target_node >= 0:
+            router = Router(self.engine, target_node)
+        else:
+            return 0
+        return self.engine.convert_one(source_node, 0, router, &ignored) == RESOLVED
+
+    cdef int equate(self, Key a, Key b) except -1 nogil:
+        """Add a snapshot in which both clocks read 0."""
+        self.reserve_clocks(2)
+        self.clock_nodes[0] = self.engine.node(a)
+        self.clock_nodes[1] = self.engine.node(b)
+        memset(self.clock_values, 0, 2 * sizeof(int64_t))
+        memset(self.clock_incremental, 0, 2)
+        self.clock_units[0] = 1
+        self.clock_units[1] = 1
+        return self.add_clocks(2)
+
+    cdef int bridge(self, uint32_t machine) except -1 nogil:
+        """Relate a machine's BOOTTIME to trace time (ClockTracker::BridgeToTraceTime)."""
+        cdef Key boottime = machine_key(BOOTTIME, machine)
+        cdef Key realtime = machine_key(REALTIME, machine)
+        cdef Key trace = self.trace_key
+        cdef Key trace_realtime = machine_key(REALTIME, trace.machine)
+        if self.engine.node(boottime) == self.trace_node:
+            return 0
+        with gil:
+            if self.reach(boottime, trace):
+                return 0
+            if (
+                machine != trace.machine
+                and self.reach(boottime, realtime)
+                and (trace.clock == REALTIME or self.reach(trace_realtime, trace))
+            ):
+                if not self.reach(realtime, trace_realtime):
+                    self.equate(realtime, trace_realtime)
+                return 0
+        if trace.clock == TRACE_FILE or trace.clock == BOOTTIME:
+            self.equate(boottime, trace)
+        return 0
+
+    cdef int to_trace_time(
+        self, uint32_t machine, Key key, int64_t value, int64_t *out
+    ) except -1 nogil:
+        """ClockTracker::ToTraceTime; returns a Status."""
+        cdef Machine *m = &self.machines[machine]
+        if not m.converted:
+            if not m.bridged:
+                m.bridged = True
+                self.bridge(machine)
+            m.converted = True
+        return self.engine.convert_one(self.engine.find_node(key), value, self.router, out)
+
+    # Snapshots
+
+    cdef int64_t reserve_clocks(self, int64_t n) except -1 nogil:
+        grow(<void **>&self.clock_nodes, &self.nodes_capacity, n, sizeof(int32_t))
+        grow(<void **>&self.clock_values, &self.values_capacity, n, sizeof(int64_t))
+        grow(<void **>&self.clock_units, &self.units_capacity, n, sizeof(int64_t))
+        grow(<void **>&self.clock_incremental, &self.incremental_capacity, n, sizeof(uint8_t))
+        return n
+
+    cdef int add_clocks(self, int64_t n) except -1 nogil:
+        """Add the reserved clocks as a snapshot (ClockTracker::AddSnapshotInternal)."""
+        cdef int64_t i, ignored
+        cdef int fault = self.engine.add_snapshot(
+            self.clock_nodes, self.clock_values, self.clock_units, self.clock_incremental, n,
+            self.trace_node,
+        )
+        if fault:
+            self.note_fault(fault)
+            return fault
+        # AddSnapshotToTable converts each reading: that fills the cache of conversions.
+        for i in range(n):
+            self.engine.convert_one(
+                self.clock_nodes[i], 0 if self.clock_incremental[i] else self.clock_values[i],
+                self.router, &ignored,
+            )
+        return 0
+
+    cdef int note_fault(self, int fault) except -1 nogil:
+        cdef Key key = self.engine.nodes[self.clock_nodes[self.engine.fault_position]].key
+        self.n_faults += 1
+        if self.n_faults <= KEPT_FAULTS:
+            with gil:
+                self.faults.append((
+                    fault, self.row.packet, self.row.offset,
+                    (key.clock, key.sequence, key.machine, key.file),
+                ))
+        return 0
+
+    cdef int import_snapshot(self, Packet *p) except -1 nogil:
+        """ProtoTraceReader::ParseClockSnapshot."""
+        cdef const uint8_t *at = p.snapshot.data
+        cdef const uint8_t *within
+        cdef Field f, g
+        cdef Key key
+        cdef int64_t n = 0
+        cdef uint32_t primary = 0
+        cdef bint boottime = False, trace_file = False
+        while at < p.snapshot.end:
+            at = read_field(at, p.snapshot.end, &f)
+            if at == NULL:
+                break
+            if f.number == SNAPSHOT_PRIMARY_TRACE_CLOCK and is_number(&f):
+                primary = <uint32_t>f.value
+            elif f.number == SNAPSHOT_CLOCKS and f.wire == BYTES:
+                self.reserve_clocks(n + 1)
+                key = machine_key(0, p.machine)
+                self.clock_values[n] = 0
+                self.clock_units[n] = 1
+                self.clock_incremental[n] = 0
+                within = f.data
+                while within < f.data + f.value:
+                    within = read_field(within, f.data + f.value, &g)
+                    if within == NULL:
+                        break
+                    if not is_number(&g):
+                        continue
+                    if g.number == SNAPSHOT_CLOCK_CLOCK_ID:
+                        key.clock = <uint32_t>g.value
+                    elif g.number == SNAPSHOT_CLOCK_TIMESTAMP:
+                        self.clock_values[n] = <int64_t>g.value
+                    elif g.number == SNAPSHOT_CLOCK_IS_INCREMENTAL:
+                        self.clock_incremental[n] = g.value != 0
+                    elif g.number == SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS:
+                        self.clock_units[n] = <int64_t>g.value if g.value else 1
+                if is_sequence_scoped(key.clock):
+                    if p.sequence_id == 0:
+                        return self.fail(ERROR_SNAPSHOT_SEQUENCE)
+                    key.sequence = p.sequence_id
+                    key.file = self.file
+                boottime = boottime or key.clock == BOOTTIME
+                trace_file = trace_file or key.clock == TRACE_FILE
+                self.clock_nodes[n] = self.engine.node(key)
+                n += 1
+        if primary == 0 and boottime and not trace_file:
+            primary = BOOTTIME
+        if primary:
+            self.machines[p.machine].default_clock = primary
+            self.set_trace_clock(p.machine, primary)
+        self.add_clocks(n)
+        return 0
+
+    def add_remote_round(self, clocks):
+        """The client's readings in one round of a RemoteClockSync: [(clock, value)]."""
+        cdef int64_t n = 0
+        self.reserve_clocks(len(clocks))
+        for clock, value in clocks:
+            self.clock_nodes[n] = self.engine.node(machine_key(clock, self.packet.machine))
+            self.clock_values[n] = value
+            self.clock_units[n] = 1
+            self.clock_incremental[n] = 0
+            n += 1
+        self.add_clocks(n)
+
+    def add_remote_offset(self, uint32_t clock, int64_t host_value, int64_t client_value):
+        """One clock of trace time's machine and of this one, worked out to read at one instant."""
+        self.reserve_clocks(2)
+        self.clock_nodes[0] = self.engine.node(machine_key(clock, self.trace_key.machine))
+        self.clock_nodes[1] = self.engine.node(machine_key(clock, self.packet.machine))
+        self.clock_values[0] = host_value
+        self.clock_values[1] = client_value
+        self.clock_units[0] = 1
+        self.clock_units[1] = 1
+        self.clock_incremental[0] = 0
+        self.clock_incremental[1] = 0
+        self.add_clocks(2)
+
+    # Rows
+
+    cdef void push(self, int64_t ns) noexcept nogil:
+        """TraceSorter::Stream::Push: what a packet without timestamp takes is the latest."""
+        if ns >= 0:
+            self.events += 1
+            if ns > self.latest_ns:
+                self.latest_ns = ns
+
+    cdef int fail(self, int error) noexcept nogil:
+        self.error = error
+        return STOP_ERROR
+
+    cdef int emit(
+        self, Kind kind, uint32_t item, uint32_t clock, int64_t timestamp, int64_t ns, int status
+    ) except -1 nogil:
+        if self.silent:
+            return 0
+        self.row.kind = <int8_t>kind
+        self.row.item = item
+        self.row.clock = clock
+        self.row.sequence = self.row.packet_sequence if is_sequence_scoped(clock) else 0
+        self.row.timestamp = timestamp
+        self.row.trace_time = ns
+        self.row.status = <int8_t>status
+        return self.rows.append(&self.row)
+
+    cdef int emit_converted(
+        self, Packet *p, Kind kind, uint32_t item, Key key, int64_t timestamp, int64_t value
+    ) except -1 nogil:
+        """Convert an item's value, count it for the sorter, and make its row."""
+        cdef int64_t ns = 0
+        cdef int status = p.status
+        if status == RESOLVED:
+            status = self.to_trace_time(p.machine, key, value, &ns)
+            if status == RESOLVED:
+                self.push(ns)
+        return self.emit(kind, item, key.clock, timestamp, ns, status)
+
+    # Packets
+
+    cdef int read_packet(self, Span s, Packet *p) noexcept nogil:
+        """Find the fields that matter; 0 where the packet cannot be read to its end."""
+        cdef const uint8_t *at = s.data
+        cdef Field f
+        cdef uint16_t payload = 0
+        memset(p, 0, sizeof(Packet))
+        while at < s.end:
+            at = read_field(at, s.end, &f)
+            if at == NULL:
+                return 0
+            # Numbers first: the fields of nearly every packet.
+            if f.number == PACKET_TIMESTAMP:
+                if is_number(&f):
+                    p.timestamp = <int64_t>f.value
+                    p.has_timestamp = True
+            elif f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID:
+                if is_number(&f):
+                    p.sequence_id = <uint32_t>f.value
+                    p.has_sequence_id = True
+            elif f.number == PACKET_TIMESTAMP_CLOCK_ID:
+                if is_number(&f):
+                    p.clock = <uint32_t>f.value
+                    p.has_clock = True
+            elif f.number == PACKET_SEQUENCE_FLAGS:
+                if is_number(&f):
+                    p.flags = <uint32_t>f.value
+            elif f.number == PACKET_INCREMENTAL_STATE_CLEARED:
+                if is_number(&f):
+                    p.cleared = f.value != 0
+            elif f.number == PACKET_PREVIOUS_PACKET_DROPPED:
+                if is_number(&f):
+                    p.dropped = <uint32_t>f.value != 0
+            elif f.number == PACKET_MACHINE_ID:
+                if is_number(&f):
+                    p.machine_id = <uint32_t>f.value
+            elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
+                if f.wire == BYTES:
+                    p.defaults = span_of(&f)
+            elif f.number == 3 or f.number == 12 or f.number == 79 or f.number == 87:
+                pass  # trusted_uid, interned_data, trusted_pid, first_packet_on_sequence
+            elif f.number:
+                if payload == 0:
+                    payload = <uint16_t>f.number if f.number < 0xFFFF else 0xFFFF
+                if f.number == PACKET_SYNCHRONIZATION_MARKER:
+                    p.synchronization_marker = True
+                if f.wire != BYTES:
+                    continue
+                if (
+                    f.number == PACKET_TRACK_EVENT or f.number == PACKET_FTRACE_EVENTS
+                    or f.number == PACKET_STREAMING_PROFILE_PACKET
+                    or f.number == PACKET_STATSD_ATOM or f.number == PACKET_POWER_RAILS
+                    or f.number == PACKET_ANDROID_LOG or f.number == PACKET_ETW_EVENTS
+                ):
+                    if not p.inner_field or p.inner_field == f.number:
+                        p.inner_field = f.number
+                        p.inner = span_of(&f)
+                elif f.number == PACKET_CLOCK_SNAPSHOT:
+                    p.snapshot = span_of(&f)
+                elif f.number == PACKET_REMOTE_CLOCK_SYNC:
+                    p.remote_sync = span_of(&f)
+                elif f.number == PACKET_SERVICE_EVENT:
+                    p.service_event = span_of(&f)
+                elif f.number == PACKET_EXTENSION_DESCRIPTOR:
+                    p.extension_descriptor = True
+                elif f.number == PACKET_CHROME_EVENTS or f.number == PACKET_CHROME_METADATA:
+                    p.chrome = True
+                elif f.number == PACKET_THREAD_DESCRIPTOR:
+                    p.thread_descriptor = span_of(&f)
+                elif f.number == PACKET_TRACK_DESCRIPTOR:
+                    p.track_descriptor = span_of(&f)
+                elif f.number == PACKET_PROFILE_PACKET or f.number == PACKET_PROCESS_TREE:
+                    p.after_sorting_field = f.number
+                    p.after_sorting = span_of(&f)
+                elif f.number == PACKET_COMPRESSED_PACKETS:
+                    p.codec = CODEC_ZLIB
+                    p.compressed = span_of(&f)
+                elif f.number == PACKET_ZSTD_COMPRESSED_PACKETS:
+                    if p.codec != CODEC_ZLIB:
+                        p.codec = CODEC_ZSTD
+                        p.compressed = span_of(&f)
+        self.row.payload = payload
+        return 1
+
+    cdef int import_packet(self, Span s) except -1 nogil:
+        """ProtoTraceReader::ParsePacket; returns a Stop, STOP_END to go on."""
+        cdef Packet *p = &self.packet
+        cdef Sequence *sequence
+        cdef bint found
+        if not self.read_packet(s, p):
+            return self.fail(ERROR_PACKET)
+        if p.codec:
+            return STOP_COMPRESSED
+        if (
+            p.after_sorting_field and self.final is None and not self.silent
+            and has_times_after_sorting(p)
+        ):
+            return STOP_NEEDS_FINAL
+        p.machine = self.machine_of(p)
+        p.sequence = <uint32_t>self.sequence(p.machine, p.sequence_id)
+        sequence = &self.sequences[p.sequence]
+        self.row.packet_sequence = p.sequence_id
+        self.row.machine = p.machine_id
+
+        if p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED:
+            if p.has_sequence_id:
+                sequence.valid = True
+                sequence.default_clock = 0
+                sequence.has_reference = False
+                sequence.reference_ns = 0
+        elif p.dropped and p.has_sequence_id:
+            sequence.valid = False
+            sequence.has_reference = False
+            sequence.reference_ns = 0
+        if is_set(p.defaults) and p.has_sequence_id:
+            sequence.default_clock = <uint32_t>load_number(
+                p.defaults, DEFAULTS_TIMESTAMP_CLOCK_ID, &found
+            )
+
+        if is_set(p.snapshot):
+            return self.import_snapshot(p)
+        if is_set(p.remote_sync):
+            return STOP_REMOTE_SYNC
+        if is_set(p.service_event):
+            return self.import_service_event(p)
+        if p.extension_descriptor:
+            return STOP_END
+        if p.flags & FLAG_NEEDS_INCREMENTAL_STATE:
+            if p.sequence_id == 0:
+                return self.fail(ERROR_INCREMENTAL_SEQUENCE)
+            if not sequence.valid:
+                if p.has_timestamp:
+                    self.emit(
+                        KIND_PACKET, 0, p.clock or sequence.default_clock
+                        or self.machines[p.machine].default_clock,
+                        p.timestamp, 0, SKIPPED_INCREMENTAL_STATE,
+                    )
+                return STOP_END
+        return self.place_packet(p)
+
+    cdef int import_service_event(self, Packet *p) except -1 nogil:
+        cdef uint32_t clock = p.clock if p.has_clock else BOOTTIME
+        cdef int64_t ns = 0
+        cdef bint found
+        cdef int status = self.to_trace_time(
+            p.machine, machine_key(clock, p.machine), p.timestamp, &ns
+        )
+        if status != RESOLVED:
+            status = AS_IS
+            ns = p.timestamp
+        if p.has_timestamp:
+            self.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
+        if load_number(p.service_event, SERVICE_ALL_DATA_SOURCES_FLUSHED, &found):
+            self.flushes += 1
+        if load_number(p.service_event, SERVICE_READ_TRACING_BUFFERS_COMPLETED, &found):
+            # TraceSorter::NotifyReadBufferEvent: events before the mark are handed on.
+            if not self.full_sort and self.flushes >= 2:
+                self.extracted = self.extracted or self.marked_events
+                self.marked_events = self.events > 0
+                self.flushes = 0
+        return STOP_END
+
+    cdef int place_packet(self, Packet *p) except -1 nogil:
+        """ProtoTraceReader::TimestampTokenizeAndPushToSorter."""
+        cdef Machine *m = &self.machines[p.machine]
+        cdef Packet late
+        cdef uint32_t clock = p.clock
+        cdef bint scoped
+        cdef Key key
+        cdef int64_t ns = 0
+        cdef int status
+        if not p.has_timestamp:
+            p.trace_time = max(m.latest_ns, self.latest_ns)
+            return self.import_items(p)
+        if clock == 0:
+            clock = self.sequences[p.sequence].default_clock
+        scoped = is_sequence_scoped(clock)
+        if clock == 0:
+            clock = m.default_clock
+        if p.chrome and (clock == 0 or clock == MONOTONIC):
+            clock = MONOTONIC
+            status = self.to_trace_time(
+                p.machine, machine_key(clock, p.machine), p.timestamp, &ns
+            )
+            if status != RESOLVED:
+                status = AS_IS
+                ns = p.timestamp
+        elif clock == 0:
+            status = AS_IS
+            ns = p.timestamp
+        else:
+            key = machine_key(clock, p.machine)
+            if scoped:
+                if p.sequence_id == 0:
+                    return self.fail(ERROR_TIMESTAMP_SEQUENCE)
+                key.sequence = p.sequence_id
+                key.file = self.file
+            status = self.to_trace_time(p.machine, key, p.timestamp, &ns)
+            if status != RESOLVED:
+                if status != OVERFLOW and not self.at_end and (
+                    self.full_sort or not self.extracted
+                ):
+                    # Put aside until the end of the file.
+                    self.full_sort = True
+                    if self.silent:
+                        return STOP_END
+                    if self.final is None:
+                        return STOP_NEEDS_FINAL
+                    late = p[0]
+                    self.final.row = self.row
+                    late.machine = self.final.machine_of(&late)
+                    late.sequence = <uint32_t>self.final.sequence(late.machine, late.sequence_id)
+                    status = self.final.place_packet(&late)
+                    self.error = self.final.error
+                    return status
+                p.clock = clock
+                return self.give_up(p, status)
+        if ns > m.latest_ns:
+            m.latest_ns = ns
+        p.trace_time = ns
+        self.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
+        return self.import_items(p)
+
+    cdef int give_up(self, Packet *p, int status) except -1 nogil:
+        """A packet that is dropped, and its items with it: rows without trace time."""
+        self.emit(KIND_PACKET, 0, p.clock, p.timestamp, 0, status)
+        p.status = <int8_t>status
+        return self.import_items(p)
+
+    cdef int import_items(self, Packet *p) except -1 nogil:
+        """What has timestamps of its own within a packet."""
+        cdef uint32_t inner = p.inner_field
+        if is_set(p.thread_descriptor) or is_set(p.track_descriptor):
+            import_descriptors(self, p)
+        if inner == PACKET_TRACK_EVENT:
+            return import_track_event(self, p)
+        if inner == 0:
+            if p.status == RESOLVED:
+                self.push(p.trace_time)
+            if p.after_sorting_field and not self.silent:
+                return import_after_sorting(self, p)
+            return STOP_END
+        if inner == PACKET_FTRACE_EVENTS:
+            return import_bundle(self, p)
+        if inner == PACKET_ANDROID_LOG:
+            return import_logs(self, p)
+        if inner == PACKET_STATSD_ATOM:
+            return import_atoms(self, p)
+        if inner == PACKET_POWER_RAILS:
+            return import_rails(self, p)
+        if inner == PACKET_STREAMING_PROFILE_PACKET:
+            return import_streaming_profile(self, p)
+        return import_etw(self, p)
+
+    # Feeding
+
+    def feed(self, const uint8_t[::1] data, int64_t start, int64_t end, uint64_t offset,
+             bint nested):
+        """Import the whole packets in data[start:end].
+
+        offset: file offset of data[0]; when `nested` (inside a compressed packet) that of the
+        packet's wrapper. Returns (stop, position, payload_start, payload_end): where the next
+        feeding starts, and for STOP_COMPRESSED, STOP_REMOTE_SYNC the payload within data. At
+        STOP_END, payload_end - position is the size that the next field says it has, 0 if unknown.
+        """
+        cdef Span all
+        cdef const uint8_t *base
+        cdef const uint8_t *at
+        cdef const uint8_t *needed = NULL
+        cdef Span payload
+        cdef int stop = STOP_END
+        if not 0 <= start <= end <= data.shape[0]:
+            raise IndexError("start and end must lie within data")
+        if start == end:
+            return STOP_END, start, start, start
+        base = &data[0]
+        all.data = base + start
+        all.end = base + end
+        payload.data = all.data
+        payload.end = all.data
+        with nogil:
+            at = all.data
+            stop = self._feed(base, all, offset, nested, &at, &payload)
+        return stop, at - base, payload.data - base, payload.end - base
+
+    cdef int _feed(
+        self, const uint8_t *base, Span all, uint64_t offset, bint nested, const uint8_t **resume,
+        Span *payload
+    ) except -1 nogil:
+        cdef const uint8_t *at = all.data
+        cdef const uint8_t *body
+        cdef uint64_t tag, size
+        cdef Span packet
+        cdef int stop = STOP_END
+        while at < all.end:
+            resume[0] = at
+            payload.data = at
+            payload.end = at
+            self.stop_offset = offset if nested else offset + <uint64_t>(at - base)
+            if nested and at[0] != PACKET_TAG:
+                if all.end - at <= 2:
+                    return STOP_END  # ignored at the end, as in ProtoTraceTokenizer
+                return self.fail(ERROR_NOT_A_PACKET)
+            body = read_varint(at, all.end, &tag)
+            if body == NULL:
+                return self._cut_header(at, all.end)
+            size = 0
+            if tag & 7 == VARINT:
+                body = read_varint(body, all.end, &size)
+                size = 0
+            elif tag & 7 == BYTES:
+                body = read_varint(body, all.end, &size)
+            elif tag & 7 == FIXED64:
+                size = 8
+            elif tag & 7 == FIXED32:
+                size = 4
+            else:
+                return self.fail(ERROR_FIELD_TYPE)
+            if body == NULL:
+                return self._cut_header(at, all.end)
+            if size > <uint64_t>(all.end - body):
+                if size < (<uint64_t>1 << 62):
+                    payload.end = at + ((body - at) + <int64_t>size)
+                else:
+                    return self.fail(ERROR_HEADER)
+                return STOP_END
+            packet.data = body
+            packet.end = body + size
+            at = packet.end
+            if tag == PACKET_TAG:
+                self.row.packet = self.packets
+                self.row.offset = self.stop_offset
+                if size:
+                    stop = self.import_packet(packet)
+                if stop == STOP_COMPRESSED:
+                    if nested:
+                        return self.fail(ERROR_NESTED_COMPRESSION)
+                    if self.file_codec and self.file_codec != self.packet.codec:
+                        return self.fail(ERROR_MIXED_COMPRESSION)
+                    self.file_codec = self.packet.codec
+                    self.codec = self.packet.codec
+                    payload[0] = self.packet.compressed
+                    resume[0] = at
+                    return stop
+                if stop == STOP_NEEDS_FINAL or stop == STOP_ERROR:
+                    return stop
+                self.packets += 1
+                if stop == STOP_REMOTE_SYNC:
+                    payload[0] = self.packet.remote_sync
+                    resume[0] = at
+                    return stop
+                if self.rows.n >= self.batch_rows:
+                    resume[0] = at
+                    return STOP_ROWS
+        resume[0] = at
+        payload.data = at
+        payload.end = at
+        return STOP_END
+
+    cdef int _cut_header(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
+        if end - at >= LONGEST_HEADER:
+            return self.fail(ERROR_HEADER)
+        return STOP_END
+
+
+include "items.pxi"

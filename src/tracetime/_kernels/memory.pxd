@@ -1,0 +1,90 @@
+# Arrays and arithmetic of C that the kernels share.
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+
+cdef extern from *:
+    """
+    #define tt_add(a, b, out) __builtin_add_overflow((int64_t)(a), (int64_t)(b), (out))
+    #define tt_sub(a, b, out) __builtin_sub_overflow((int64_t)(a), (int64_t)(b), (out))
+    #define tt_mul(a, b, out) __builtin_mul_overflow((int64_t)(a), (int64_t)(b), (out))
+    """
+    # True where the exact result does not fit in int64.
+    bint add_overflows "tt_add"(int64_t a, int64_t b, int64_t *out) nogil
+    bint sub_overflows "tt_sub"(int64_t a, int64_t b, int64_t *out) nogil
+    bint mul_overflows "tt_mul"(int64_t a, int64_t b, int64_t *out) nogil
+
+cdef extern from "<stdint.h>":
+    const int64_t INT64_LOW "INT64_MIN"
+    const int64_t INT64_HIGH "INT64_MAX"
+
+
+cdef inline int64_t saturating_sub(int64_t a, int64_t b) noexcept nogil:
+    cdef int64_t out
+    if sub_overflows(a, b, &out):
+        return INT64_LOW if b > 0 else INT64_HIGH
+    return out
+
+
+cdef inline int64_t saturating_add(int64_t a, int64_t b) noexcept nogil:
+    cdef int64_t out
+    if add_overflows(a, b, &out):
+        return INT64_LOW if b < 0 else INT64_HIGH
+    return out
+
+
+cdef inline int64_t saturating_mul(int64_t a, int64_t b) noexcept nogil:
+    cdef int64_t out
+    if mul_overflows(a, b, &out):
+        return INT64_LOW if (a < 0) != (b < 0) else INT64_HIGH
+    return out
+
+
+cdef inline int grow(void **array, int64_t *capacity, int64_t needed, size_t size) except -1 nogil:
+    """Make room for `needed` elements of `size` bytes, at least doubling."""
+    cdef int64_t more
+    cdef void *moved
+    if needed <= capacity[0]:
+        return 0
+    more = capacity[0] * 2
+    if more < needed:
+        more = needed
+    moved = realloc(array[0], <size_t>more * size)
+    if moved == NULL:
+        with gil:
+            raise MemoryError
+    array[0] = moved
+    capacity[0] = more
+    return 0
+
+
+# Hash tables with open addressing: a slot holds an index + 1, 0 is free; the keys live elsewhere.
+
+cdef inline uint64_t mix(uint64_t h) noexcept nogil:
+    """MurmurHash3's fmix64."""
+    h ^= h >> 33
+    h *= <uint64_t>0xff51afd7ed558ccd
+    h ^= h >> 33
+    h *= <uint64_t>0xc4ceb9fe1a85ec53
+    h ^= h >> 33
+    return h
+
+
+cdef inline int resize_slots(int32_t **slots, int64_t *n) except -1 nogil:
+    """Four times the slots, all free."""
+    cdef int64_t more = 16 if n[0] == 0 else 4 * n[0]
+    cdef int32_t *made = <int32_t *>calloc(<size_t>more, sizeof(int32_t))
+    if made == NULL:
+        with gil:
+            raise MemoryError
+    free(slots[0])
+    slots[0] = made
+    n[0] = more
+    return 0
+
+
+cdef inline void put_slot(int32_t *slots, int64_t n, uint64_t hash, int64_t index) noexcept nogil:
+    cdef uint64_t slot = hash & <uint64_t>(n - 1)
+    while slots[slot]:
+        slot = (slot + 1) & <uint64_t>(n - 1)
+    slots[slot] = <int32_t>(index + 1)

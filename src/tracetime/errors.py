@@ -1,0 +1,103 @@
+"""Errors, split by blame, and the reason strings that everything shares.
+
+    TracetimeError
+    ├── UsageError        the caller's: a wrong argument, clock, path or option
+    ├── TraceError        the trace's: not a trace, cut off, corrupt (byte offset, packet)
+    ├── ConversionError   the graph's: no way from one clock to the other (reason)
+    └── SourceError       the machine's: no such clock source, or it cannot be read
+
+Each message says what to do next. What is raised where stands with the raising function.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+REASONS: Final[tuple[str, ...]] = (
+    "resolved",
+    "as_is",
+    "unknown_source_clock",
+    "unknown_target_clock",
+    "no_path",
+    "non_monotonic_source",
+    "ambiguous_source",
+    "overflow",
+    "skipped_incremental_state",
+)
+"""Every value of the status column and of `ConversionError.reason`.
+
+The order is fixed: the kernels' status code is the index in this tuple.
+"""
+
+(
+    RESOLVED,
+    AS_IS,
+    UNKNOWN_SOURCE_CLOCK,
+    UNKNOWN_TARGET_CLOCK,
+    NO_PATH,
+    NON_MONOTONIC_SOURCE,
+    AMBIGUOUS_SOURCE,
+    OVERFLOW,
+    SKIPPED_INCREMENTAL_STATE,
+) = range(len(REASONS))
+
+
+class TracetimeError(Exception):
+    """Root of all errors that tracetime raises on purpose."""
+
+
+class UsageError(TracetimeError):
+    """The caller asked for something that cannot be: an unknown name, a value out of range."""
+
+
+class TraceError(TracetimeError):
+    """The trace is not one, is cut off, or is corrupt.
+
+    Args:
+        message: what is wrong, and what to do next.
+        offset: first byte of the trouble in the uncompressed file, where known.
+        packet: index of the packet it was found in (counted as in the events table), where known.
+    """
+
+    offset: int | None
+    packet: int | None
+
+    def __init__(self, message: str, offset: int | None = None, packet: int | None = None) -> None:
+        # All three go to `args`, so that the error survives pickling.
+        super().__init__(message, offset, packet)
+        self.message = message
+        self.offset = offset
+        self.packet = packet
+
+    def __str__(self) -> str:
+        places = []
+        if self.offset is not None:
+            places.append(f"byte {self.offset}")
+        if self.packet is not None:
+            places.append(f"packet {self.packet}")
+        return f"{self.message} ({', '.join(places)})" if places else self.message
+
+
+class ConversionError(TracetimeError):
+    """A timestamp cannot be taken from one clock to another.
+
+    Args:
+        message: which value, which clocks, and what to do next.
+        reason: one of `REASONS`, other than `resolved` and `as_is`.
+    """
+
+    reason: str
+
+    def __init__(self, message: str, reason: str) -> None:
+        if reason not in REASONS:
+            raise ValueError(f"{reason!r} is not a reason string; known: {', '.join(REASONS)}")
+        super().__init__(message, reason)
+        self.message = message
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class SourceError(TracetimeError):
+    """A clock of this machine does not exist, or cannot be read here."""

@@ -1,0 +1,1 @@
+"""Files other than Perfetto traces: columns to bytes, and bytes to columns."""

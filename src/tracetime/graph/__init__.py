@@ -1,0 +1,1 @@
+"""The clock graph (floor 2): snapshots in, conversions out. No file, no device, no thread."""

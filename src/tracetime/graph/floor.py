@@ -1,0 +1,64 @@
+"""The floor policy: each hop adds the offset of the latest snapshot not after the value.
+
+Perfetto's rule (src/trace_processor/util/clock_synchronizer.cc, ConvertSlowpath): before the first
+snapshot, the first one's offset; nothing is interpolated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.floor import hop, make_grid
+from tracetime.clocks import ClockId
+
+Values = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FloorHop:
+    """One hop of a path, with the snapshots of its series as columns.
+
+    Attributes:
+        readings: of the source clock, int64 ns, ascending, one a snapshot.
+        offsets: what to add from that reading on, int64 ns.
+        lowest, highest: the values that take a snapshot's offset and do not overflow.
+    """
+
+    source: ClockId
+    target: ClockId
+    series: int
+    readings: Values
+    offsets: Values
+    lowest: Values
+    highest: Values
+    grid: tuple[int, int, int, npt.NDArray[np.int32]]
+
+    @classmethod
+    def of(
+        cls,
+        source: ClockId,
+        target: ClockId,
+        series: int,
+        columns: tuple[Values, Values, Values, Values],
+    ) -> FloorHop:
+        """Prepare a hop over `columns`: readings, offsets, lowest, highest."""
+        return cls(source, target, series, *columns, make_grid(columns[0]))
+
+    def convert(
+        self, values: Values, out: Values, bad: npt.NDArray[np.uint8] | None
+    ) -> bool:
+        """Convert values into out, which may be values; returns whether anything overflowed.
+
+        values, out: int64 ns, 1-d, of one length. `bad`, of that length, is marked where a result
+        does not fit in int64; without it the conversion stops there.
+        """
+        return hop(
+            values, out, self.readings, self.offsets, self.lowest, self.highest, self.grid, bad
+        )
+
+    def snapshot_of(self, value: int) -> int:
+        """Index of the snapshot that a value takes."""
+        return max(0, int(np.searchsorted(self.readings, np.int64(value), side="right")) - 1)

@@ -1,0 +1,333 @@
+"""ClockGraph: clocks tied together by snapshots, and conversions between any two of them.
+
+The graph itself lives in a kernel (`_kernels/engine.pyx`); here are names, checks and errors. How
+a value is converted over a hop is a policy's to say (`floor.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels import view
+from tracetime._kernels.engine import Engine, Router
+from tracetime._kernels.floor import scale
+from tracetime.clocks import ClockId
+from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
+from tracetime.graph.explain import Explanation, Hop
+from tracetime.graph.floor import FloorHop
+from tracetime.graph.values import Given, take
+from tracetime.snapshot import Snapshot
+
+SNAPSHOT_FAULTS: Final = (
+    "",
+    "{clock} is incremental, which only sequence-scoped clocks (64 to 127) can be",
+    "{clock} has another unit or incremental flag than in its first snapshot",
+    "{clock} is the trace clock, which must count nanoseconds (unit_ns=1)",
+    "{clock} stands twice in the snapshot",
+    "{clock} is the trace clock, and went backwards",
+    "the reading of {clock} does not fit in int64 nanoseconds",
+)
+"""Why a snapshot is refused, or not taken whole; the kernels' code is the index."""
+
+MAX_HOPS: Final = 4
+_KEPT_ROUTES: Final = 64
+
+
+class ClockInfo(NamedTuple):
+    """One clock of a graph: its properties, and its readings in the order they were added."""
+
+    clock: ClockId
+    unit_ns: int
+    incremental: bool
+    monotonic: bool
+    snapshots: int
+    first_ns: int | None
+    last_ns: int | None
+
+
+class SeriesInfo(NamedTuple):
+    """One ordered list of clocks that snapshots have had, and how many had it."""
+
+    clocks: tuple[ClockId, ...]
+    snapshots: int
+
+
+class ClockGraph:
+    """Clocks and the snapshots that tie them together.
+
+    Every snapshot makes its clocks convertible to one another; a conversion takes the shortest
+    path of at most 4 hops, and at each hop the nearest snapshot before the value (Perfetto's
+    clock_synchronizer.cc). A clock whose reading is lower than its previous one among the same
+    clocks has run backwards: it is a target from then on, never a source.
+
+    Args:
+        trace_clock: a clock that must not run backwards and must count nanoseconds; a snapshot in
+            which it does otherwise is refused.
+    """
+
+    def __init__(self, trace_clock: Any = None) -> None:
+        self._engine = Engine()
+        self._trace_clock = None if trace_clock is None else _clock(trace_clock)
+        self._forget()
+
+    @classmethod
+    def _of(cls, engine: Engine, trace_clock: ClockId) -> ClockGraph:
+        """Wrap the engine of an import."""
+        graph = cls(trace_clock)
+        graph._engine = engine
+        return graph
+
+    def _forget(self) -> None:
+        self._routers: dict[ClockId, Router | None] = {}
+        self._routes: dict[tuple[ClockId, ClockId], tuple[int, list[FloorHop]]] = {}
+        self._version = view.version(self._engine)
+
+    @property
+    def trace_clock(self) -> ClockId | None:
+        """The clock given as trace clock, if any."""
+        return self._trace_clock
+
+    def add_snapshot(self, snapshot: Snapshot | Mapping[Any, Any]) -> None:
+        """Add a snapshot, or as many as the arrays in it are long, in order.
+
+        Args:
+            snapshot: a Snapshot, or its readings: ``{clock: int, Reading or 1-d int64 array}``.
+
+        Raises:
+            UsageError: `Snapshot` refuses it; an incremental clock that is not sequence-scoped;
+                a clock whose unit or incremental flag changed; a trace clock that went backwards
+                or does not count nanoseconds. The snapshot is not added, nor any after it in its
+                arrays; those before it are.
+        """
+        if not isinstance(snapshot, Snapshot):
+            snapshot = Snapshot(snapshot)
+        clocks, readings = snapshot.clocks, snapshot.readings.values()
+        n = len(snapshot)
+        values = np.empty((n, len(clocks)), dtype=np.int64)
+        for column, reading in enumerate(readings):
+            values[:, column] = reading.value
+        added, fault, position = view.add_snapshots(
+            self._engine,
+            [_key(clock) for clock in clocks],
+            values,
+            np.array([reading.unit_ns for reading in readings], dtype=np.int64),
+            np.array([reading.incremental for reading in readings], dtype=np.uint8),
+            None if self._trace_clock is None else _key(self._trace_clock),
+        )
+        if fault:
+            which = f"snapshot {added} of {n}: " if n > 1 else ""
+            raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
+
+    def convert(
+        self, ts: Any, src: Any, dst: Any, *, policy: str = "floor", errors: str = "raise"
+    ) -> Any:
+        """Convert timestamps of one clock to another, with every snapshot the graph holds.
+
+        Args:
+            ts: absolute readings of src in its unit: an int, a list, or a 1-d NumPy or Arrow array.
+            src, dst: clocks: a ClockId, a name or a number.
+            policy: "floor".
+            errors: "raise", or "mask" to get null where a value does not convert.
+
+        Returns:
+            ns of dst (src's own unit where dst is src): an int for an int (None where masked), an
+            int64 ndarray of the same length for anything else; with "mask" a pyarrow Int64Array.
+
+        Raises:
+            UsageError: ts are no whole numbers, no such policy or clock.
+            ConversionError: a clock is unknown, there is no path, src has run backwards, or a
+                result does not fit in int64.
+        """
+        _check_policy(policy)
+        if errors not in ("raise", "mask"):
+            raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
+        given = take(ts)
+        source, target = _clock(src), _clock(dst)
+        mask = errors == "mask"
+        if given.missing is not None and not mask:
+            raise UsageError("there are nulls among the timestamps: convert with errors='mask'")
+        try:
+            values, bad = self._converted(given, source, target)
+        except ConversionError:
+            if not mask:
+                raise
+            values = np.zeros_like(given.values)
+            bad = np.ones(len(values), dtype=np.uint8)
+        if bad is not None and not mask:
+            first = int(np.argmax(bad))
+            raise ConversionError(
+                f"{source} {given.values[first]}"
+                + ("" if given.scalar else f" (index {first})")
+                + f" converted to {target} does not fit in int64",
+                REASONS[OVERFLOW],
+            )
+        if given.scalar:
+            return None if bad is not None else int(values[0])
+        if not mask:
+            return values
+        missing = None if bad is None else bad.astype(bool)
+        if given.missing is not None:
+            missing = given.missing if missing is None else missing | given.missing
+        return pa.array(values, mask=missing)
+
+    def _converted(
+        self, given: Given, source: ClockId, target: ClockId
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8] | None]:
+        """Converted values, and marks where they overflow, if any does."""
+        if source == target:
+            return given.values.copy(), None
+        unit_ns, hops = self._route(source, target)
+        out = np.empty_like(given.values)
+        # Most arrays overflow nowhere: marks are only made where the first try says so.
+        for bad in (None, np.zeros(len(out), dtype=np.uint8)):
+            values, overflowed = given.values, False
+            if unit_ns != 1:
+                overflowed = scale(values, unit_ns, out, bad)
+                values = out
+            for hop in hops:
+                overflowed |= hop.convert(values, out, bad)
+                values = out
+            if not overflowed:
+                return out, None
+        return out, bad
+
+    def path(self, src: Any, dst: Any, policy: str = "floor") -> list[ClockId]:
+        """The clocks that a conversion goes through, src first and dst last.
+
+        Raises:
+            UsageError, ConversionError: as `convert`.
+        """
+        _check_policy(policy)
+        source, target = _clock(src), _clock(dst)
+        if source == target:
+            return [source]
+        _, hops = self._route(source, target)
+        return [source, *(hop.target for hop in hops)]
+
+    def explain(self, ts: int, src: Any, dst: Any, *, policy: str = "floor") -> Explanation:
+        """One conversion, hop by hop.
+
+        Raises:
+            UsageError, ConversionError: as `convert`.
+        """
+        result = self.convert(ts, src, dst, policy=policy)
+        if not isinstance(result, int):
+            raise UsageError("explain takes one timestamp, an int")
+        source, target = _clock(src), _clock(dst)
+        value = int(take(ts).values[0])
+        if source == target:
+            return Explanation(value, 1, source, target, [], result)
+        unit_ns, hops = self._route(source, target)
+        steps = []
+        ns = value * unit_ns
+        for hop in hops:
+            index, n = hop.snapshot_of(ns), len(hop.readings)
+            reading, offset = int(hop.readings[index]), int(hop.offsets[index])
+            side = "before first" if ns < reading else "after last" if index == n - 1 else ""
+            if ns == reading:
+                side = ""
+            steps.append(
+                Hop(
+                    hop.source, hop.target, reading, reading + offset, ns, ns + offset, index, n,
+                    side,
+                )
+            )  # fmt: skip
+            ns += offset
+        return Explanation(value, unit_ns, source, target, steps, result)
+
+    def clocks(self) -> list[ClockInfo]:
+        """Every clock that a snapshot has named, in Perfetto's order."""
+        return sorted(
+            ClockInfo(_clock_of(key), *facts) for key, *facts in view.clocks(self._engine)
+        )
+
+    def series(self) -> list[SeriesInfo]:
+        """The ordered lists of clocks that snapshots have had, in order of appearance."""
+        return [
+            SeriesInfo(tuple(_clock_of(key) for key in keys), snapshots)
+            for keys, snapshots in view.series(self._engine)
+        ]
+
+    def edges(self) -> list[tuple[ClockId, ClockId, int]]:
+        """(source, target, snapshots) for all that converts in one hop.
+
+        A snapshot of n clocks makes n (n - 1) of them.
+        """
+        backwards = {info.clock for info in self.clocks() if not info.monotonic}
+        counts: dict[tuple[ClockId, ClockId], int] = {}
+        for clocks, snapshots in self.series():
+            for source in clocks:
+                for target in clocks:
+                    if source != target and source not in backwards:
+                        counts[source, target] = counts.get((source, target), 0) + snapshots
+        return [(source, target, n) for (source, target), n in sorted(counts.items())]
+
+    def __repr__(self) -> str:
+        names = ", ".join(str(info.clock) for info in self.clocks()[:6])
+        return f"<ClockGraph of {len(self.clocks())} clocks: {names}>"
+
+    def _route(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
+        """The unit of the source, and the hops to the target."""
+        if view.version(self._engine) != self._version:
+            self._forget()
+        found = self._routes.get((source, target))
+        if found is not None:
+            return found
+        if len(self._routes) >= _KEPT_ROUTES:
+            self._forget()
+        if target not in self._routers:
+            self._routers[target] = view.make_router(self._engine, _key(target))
+        status, unit_ns, hops = view.route(self._engine, _key(source), self._routers[target])
+        if status:
+            raise self._refusal(REASONS[status], source, target)
+        route = [
+            FloorHop.of(
+                _clock_of(here), _clock_of(there), series, view.hop_columns(self._engine, *columns)
+            )
+            for here, there, columns, series in hops
+        ]
+        self._routes[source, target] = unit_ns, route
+        return unit_ns, route
+
+    def _refusal(self, reason: str, source: ClockId, target: ClockId) -> ConversionError:
+        known = [str(info.clock) for info in self.clocks()]
+        there = f"the graph has {', '.join(known[:12]) or 'no clocks'}" + (
+            f" and {len(known) - 12} more" if len(known) > 12 else ""
+        )
+        text = {
+            "unknown_source_clock": f"no snapshot has {source}: {there}",
+            "unknown_target_clock": f"no snapshot has {target}: {there}",
+            "non_monotonic_source": f"{source} ran backwards in the snapshots, so that one reading "
+            f"of it can mean two instants: it can be converted to, not from",
+            "no_path": f"the snapshots do not lead from {source} to {target} in {MAX_HOPS} hops: "
+            "take one that has both, or a clock that each is tied to",
+        }[reason]
+        return ConversionError(text, reason)
+
+
+def _check_policy(policy: str) -> None:
+    if policy != "floor":
+        raise UsageError(f"there is no policy {policy!r}: use 'floor'")
+
+
+def _clock(clock: Any) -> ClockId:
+    parsed = ClockId.parse(clock)
+    if parsed.is_sequence_scoped and not parsed.sequence:
+        raise UsageError(
+            f"clock {parsed} belongs to a packet sequence: say which, as in {parsed}@seq7"
+        )
+    return parsed
+
+
+def _key(clock: ClockId) -> tuple[int, int, int, int]:
+    return clock.clock, clock.sequence, clock.file, clock.machine
+
+
+def _clock_of(key: tuple[int, int, int, int]) -> ClockId:
+    clock, sequence, file, machine = key
+    return ClockId(clock, sequence, machine, file)

@@ -1,0 +1,62 @@
+"""Timestamps as callers give them, to int64 arrays and back."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.errors import UsageError
+from tracetime.snapshot import INT64_MAX, INT64_MIN
+
+
+class Given(NamedTuple):
+    """Timestamps to convert: int64 values, which of them are missing, and whether it was one int."""
+
+    values: npt.NDArray[np.int64]
+    missing: npt.NDArray[np.bool_] | None
+    scalar: bool
+
+
+def take(ts: Any) -> Given:
+    """Read an int, a list, a NumPy array or an Arrow array (nulls allowed) of timestamps.
+
+    Raises:
+        UsageError: a float, a bool, a value out of int64, more than one dimension.
+    """
+    if isinstance(ts, SupportsIndex) and not isinstance(ts, (bool, np.bool_, np.ndarray)):
+        return Given(np.array([_checked(operator.index(ts))], dtype=np.int64), None, True)
+    missing = None
+    if _is_arrow(ts):
+        if ts.null_count:
+            missing = np.asarray(ts.is_null())
+            ts = ts.fill_null(0)
+        ts = ts.to_numpy(zero_copy_only=False) if hasattr(ts, "offset") else ts.to_numpy()
+    elif isinstance(ts, (list, tuple)):
+        if not all(isinstance(t, SupportsIndex) and not isinstance(t, bool) for t in ts):
+            raise UsageError("timestamps are whole numbers: no floats, no bools")
+        ts = np.array([_checked(operator.index(t)) for t in ts], dtype=np.int64)
+    elif not hasattr(ts, "__array__"):
+        raise UsageError(
+            f"timestamps are an int, a list, or a NumPy or Arrow array, not a {type(ts).__name__}"
+        )
+    array: npt.NDArray[Any] = np.asarray(ts)
+    if array.ndim != 1:
+        raise UsageError(f"an array of timestamps has one dimension, not {array.ndim}")
+    if array.dtype.kind not in "iu":
+        raise UsageError(f"timestamps are whole numbers (int64), not {array.dtype}")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > INT64_MAX:
+        raise UsageError(f"timestamp {int(array.max())} does not fit in int64")
+    return Given(np.ascontiguousarray(array, dtype=np.int64), missing, False)
+
+
+def _is_arrow(ts: Any) -> bool:
+    return type(ts).__module__.partition(".")[0] == "pyarrow" and hasattr(ts, "null_count")
+
+
+def _checked(value: int) -> int:
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise UsageError(f"timestamp {value} does not fit in int64")
+    return value

@@ -1,0 +1,1 @@
+"""Perfetto traces (floor 3): bytes to columns and snapshots."""

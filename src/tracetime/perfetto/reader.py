@@ -1,0 +1,195 @@
+"""Perfetto trace files: every clocked item on trace time, exactly where Perfetto would place it.
+
+`open_trace` gives a Trace; its events come as Arrow batches in file order, its clocks as a
+ClockGraph. A file is read in windows: its size does not matter.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from tracetime._kernels.importer import Importer
+from tracetime.clocks import ClockId
+from tracetime.errors import TraceError, UsageError
+from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
+from tracetime.perfetto.schema import EVENTS_SCHEMA, record_batch
+from tracetime.perfetto.source import TraceFile
+from tracetime.perfetto.wire import Pass
+
+MAX_EXPANSION: Final = 4 << 30
+BATCH_ROWS: Final = 1 << 16
+
+
+class TraceWarning(NamedTuple):
+    """Something wrong in a trace that does not end its import."""
+
+    message: str
+    offset: int
+    packet: int
+
+
+def open_trace(
+    path: str | os.PathLike[str], *, partial: bool = False, max_expansion: int = MAX_EXPANSION
+) -> Trace:
+    """Open a Perfetto trace: raw, gzip or zstd.
+
+    Args:
+        path: of the file, or `-` for standard input (copied to a temporary file: reading a trace
+            can take two passes).
+        partial: keep what comes before the place where a trace is cut off or corrupt, and say so
+            in `Trace.truncated`, instead of raising.
+        max_expansion: how many bytes decompression may yield in all.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if max_expansion < 0:
+        raise UsageError("max_expansion is a number of bytes, 0 or more")
+    return Trace(TraceFile(path), partial=partial, max_expansion=max_expansion)
+
+
+class Trace:
+    """One trace file. Nothing is read before it is asked for; close it, or use it in a `with`.
+
+    Attributes:
+        path: as given to `open_trace`.
+        size: of the file on disk, bytes.
+        truncated: with `partial`, the error after which the rest was not read; None before the
+            end has been reached, or where there was none.
+    """
+
+    def __init__(self, file: TraceFile, *, partial: bool, max_expansion: int) -> None:
+        self._file = file
+        self._partial = partial
+        self._max_expansion = max_expansion
+        self._read: Importer | None = None
+        self._graph: ClockGraph | None = None
+        self.path = file.path
+        self.size = file.size
+        self.truncated: TraceError | None = None
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
+
+    def events(
+        self, policy: str = "floor", progress: Callable[[int], None] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the file from its start: every clocked item as a row, in file order.
+
+        Follows Perfetto in what had been read at each point of the file; a packet that could not
+        be converted there is placed with what is known at the end, in its place.
+
+        Args:
+            policy: "floor", Perfetto's rule.
+            progress: called with the byte position reached in the file.
+
+        Yields:
+            RecordBatches of `EVENTS_SCHEMA`, about 65,536 rows each.
+
+        Raises:
+            UsageError: no such policy.
+            TraceError: no trace, cut off, corrupt, or an error that ends Perfetto's import too.
+        """
+        if policy != "floor":
+            raise UsageError(f"there is no policy {policy!r}: use 'floor'")
+        return self._events(progress)
+
+    def _events(self, progress: Callable[[int], None] | None) -> Iterator[pa.RecordBatch]:
+        importer = self._importer(silent=False)
+        reading = Pass(self._file, importer, self._max_expansion, self._learn, progress)
+        try:
+            for columns in reading.run():
+                yield record_batch(columns)
+        except TraceError as error:
+            if not self._partial:
+                raise
+            self.truncated = error
+            if len(importer.rows):
+                yield record_batch(importer.rows.take())
+        self._read = importer.final or importer
+
+    def read_all(self) -> pa.Table:
+        """All events as one table; see `events`."""
+        return pa.Table.from_batches(self.events(), schema=EVENTS_SCHEMA)
+
+    @property
+    def clocks(self) -> ClockGraph:
+        """The clock graph with every snapshot of the file; reads the file where none has."""
+        if self._graph is None:
+            importer = self._known()
+            self._graph = ClockGraph._of(importer.engine, self.trace_clock)
+        return self._graph
+
+    @property
+    def trace_clock(self) -> ClockId:
+        """The clock of trace time, as the end of the file has it."""
+        clock, machine = self._known().trace_clock
+        return ClockId(clock, machine=machine)
+
+    @property
+    def machines(self) -> list[int]:
+        """`machine_id` of each machine, in order of appearance: ClockId.machine is the index."""
+        return self._known().machine_ids
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """Snapshots that could not be taken whole, in file order; the first hundred."""
+        return [
+            TraceWarning(
+                "snapshot not taken whole: "
+                + SNAPSHOT_FAULTS[fault].format(clock=_clock_of(key)),
+                offset,
+                packet,
+            )
+            for fault, packet, offset, key in self._known().faults
+        ]
+
+    @property
+    def n_warnings(self) -> int:
+        """How many warnings there are in all."""
+        return self._known().n_faults
+
+    def _known(self) -> Importer:
+        """An importer that has seen the end of the file."""
+        if self._read is None:
+            self._read = self._learn()
+        return self._read
+
+    def _learn(self) -> Importer:
+        """Read the file for what its end knows, without making rows."""
+        importer = self._importer(silent=True)
+        try:
+            for _ in Pass(self._file, importer, self._max_expansion).run():
+                pass
+        except TraceError as error:
+            if not self._partial:
+                raise
+            self.truncated = error
+            importer.finish()
+        return importer
+
+    def _importer(self, *, silent: bool) -> Importer:
+        # A compressed file is a container, file 0; the trace within is file 1.
+        return Importer(1 if self._file.compressed else 0, BATCH_ROWS, silent)
+
+
+def _clock_of(key: tuple[int, int, int, int]) -> ClockId:
+    clock, sequence, file, machine = key
+    return ClockId(clock, sequence, machine, file)

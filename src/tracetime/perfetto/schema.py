@@ -1,0 +1,136 @@
+"""What the numbers in an events table stand for: kinds, payloads, statuses, import errors.
+
+Field numbers that the kernels read are in `_kernels/fields.pxd`; names come from the schema of the
+`perfetto` package.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.errors import REASONS
+
+KINDS: Final = (
+    "packet",
+    "ftrace_event",
+    "sched_switch",
+    "sched_waking",
+    "android_log",
+    "statsd_atom",
+    "heap_dump",
+    "power_rail",
+    "stack_sample",
+    "track_event_legacy",
+    "process_start",
+    "gpu_work_period",
+    "etw_event",
+)
+"""What a row is: the packet itself, or an item within it. The kernels' code is the index."""
+
+UNKNOWN_PAYLOAD: Final = "unknown"
+
+IMPORT_ERRORS: Final = (
+    "a field has a wire type that protobuf does not know: the trace is corrupt from here on",
+    "the header of a field cannot be read: the trace is corrupt from here on",
+    "a packet cannot be read to its end: it is corrupt",
+    "a compressed packet holds something that is no packet: it is corrupt",
+    "a compressed packet holds another compressed packet, which Perfetto does not allow",
+    "a ClockSnapshot names a sequence-scoped clock (64 to 127), but its packet has no "
+    "trusted_packet_sequence_id",
+    "a timestamp is in a sequence-scoped clock (64 to 127), but its packet has no "
+    "trusted_packet_sequence_id",
+    "a packet needs incremental state, but has no trusted_packet_sequence_id",
+    "a bundle of events comes from a CPU above 1023: it is corrupt",
+    "an ftrace bundle was recorded with a clock that Perfetto does not know",
+    "the start of an ftrace bundle does not convert to trace time",
+    "an ETW event says no CPU, nor does its bundle",
+    "an ETW event has no timestamp",
+    "the trace mixes compressed_packets and zstd_compressed_packets, which Perfetto does not allow",
+)
+"""Errors that end an import, as they end trace_processor's. The kernels' code is the index."""
+
+@cache
+def payloads() -> tuple[npt.NDArray[np.int16], pa.Array]:
+    """Return (index by field number, names): what TracePacket carries, for the payload column.
+
+    The index is an int16 array of 65536, -1 for no payload (field number 0).
+    """
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
+
+    names = [UNKNOWN_PAYLOAD]
+    index = np.zeros(1 << 16, dtype=np.int16)
+    index[0] = -1
+    for field in TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields:
+        index[field.number] = len(names)
+        names.append(field.name)
+    return index, pa.array(names)
+
+
+EVENTS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("packet", pa.uint64(), nullable=False),
+        pa.field("kind", pa.dictionary(pa.int8(), pa.string()), nullable=False),
+        pa.field("item", pa.uint32(), nullable=False),
+        pa.field("payload", pa.dictionary(pa.int16(), pa.string())),
+        pa.field("packet_sequence", pa.uint32(), nullable=False),
+        pa.field("sequence", pa.uint32(), nullable=False),
+        pa.field("machine", pa.uint32(), nullable=False),
+        pa.field("clock", pa.uint32(), nullable=False),
+        pa.field("timestamp", pa.int64(), nullable=False),
+        pa.field("trace_time", pa.int64()),
+        pa.field("status", pa.dictionary(pa.int8(), pa.string()), nullable=False),
+        pa.field("offset", pa.uint64(), nullable=False),
+    ]
+)
+"""The events table: columns and types, in order."""
+
+_KIND_NAMES: Final = pa.array(KINDS)
+_STATUS_NAMES: Final = pa.array(REASONS)
+_AS_IS: Final = REASONS.index("as_is")
+
+
+def record_batch(columns: dict[str, npt.NDArray[np.generic]]) -> pa.RecordBatch:
+    """Return the kernels' columns as a RecordBatch of `EVENTS_SCHEMA`, sharing their memory."""
+    index, names = payloads()
+    payload = index[columns["payload"]]
+    no_payload = payload < 0
+    # RESOLVED and AS_IS come first among the reasons: only they have a trace time.
+    unresolved = columns["status"] > _AS_IS
+    arrays = []
+    for field in EVENTS_SCHEMA:
+        column = columns[field.name]
+        if field.name == "kind":
+            arrays.append(_dictionary(column, _KIND_NAMES))
+        elif field.name == "status":
+            arrays.append(_dictionary(column, _STATUS_NAMES))
+        elif field.name == "payload":
+            arrays.append(_dictionary(payload, names, no_payload))
+        elif field.name == "trace_time":
+            arrays.append(_array(column, unresolved))
+        else:
+            arrays.append(_array(column))
+    return pa.RecordBatch.from_arrays(arrays, schema=EVENTS_SCHEMA)
+
+
+def _array(
+    values: npt.NDArray[np.generic], missing: npt.NDArray[np.bool_] | None = None
+) -> pa.Array:
+    mask = None
+    if missing is not None and missing.any():
+        mask = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(values.dtype), len(values), [mask, pa.py_buffer(values)]
+    )
+
+
+def _dictionary(
+    indices: npt.NDArray[np.generic],
+    names: pa.Array,
+    missing: npt.NDArray[np.bool_] | None = None,
+) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(_array(indices, missing), names, safe=False)

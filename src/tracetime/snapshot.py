@@ -1,0 +1,188 @@
+"""Readings of several clocks taken together: what a ClockGraph is fed with.
+
+Only values and their checks live here. What a run of snapshots means (edges, non-monotonic clocks,
+units that change) is the graph's to say. The model is Perfetto's `clock_snapshot.proto`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import ClockId
+from tracetime.errors import UsageError
+
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What one clock said: one value, or a 1-d array of them in the order they were taken.
+
+    Args:
+        value: in ticks of the clock; an int within int64, or a 1-d array or list of them (kept
+            as a read-only int64 array of its own).
+        unit_ns: nanoseconds per tick, 1 or more (`unit_multiplier_ns`).
+        incremental: whether timestamps in this clock are deltas (`is_incremental`).
+
+    Raises:
+        UsageError: a bool, a float, a value out of int64, an array of another shape.
+    """
+
+    value: int | npt.NDArray[np.int64]
+    unit_ns: int = 1
+    incremental: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.incremental, bool):
+            raise UsageError(f"incremental is True or False, not {self.incremental!r}")
+        unit_ns = _integer(self.unit_ns, "unit_ns")
+        if unit_ns < 1:
+            raise UsageError(f"unit_ns is {unit_ns}: a tick lasts 1 ns or more")
+        object.__setattr__(self, "value", _value(self.value))
+        object.__setattr__(self, "unit_ns", unit_ns)
+
+    @property
+    def length(self) -> int | None:
+        """How many values the array holds; None for a single int."""
+        return None if isinstance(self.value, int) else len(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reading):
+            return NotImplemented
+        return (
+            self.unit_ns == other.unit_ns
+            and self.incremental == other.incremental
+            and self.length == other.length
+            and np.array_equal(self.value, other.value)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Snapshot:
+    """Readings of several clocks that belong together: one snapshot, or a column of them.
+
+    Args:
+        readings: what each clock said, in the order of the ClockSnapshot (the order is part of
+            the series' identity): ``{clock: int, Reading or 1-d int64 array}``. A clock is
+            anything `ClockId.parse` takes. Either all are single values, or all are arrays of one
+            length n, which stand for n snapshots.
+
+    Raises:
+        UsageError: no clock at all, the same clock twice, a sequence-scoped clock without its
+            sequence, arrays of different lengths, or what `Reading` and `ClockId.parse` refuse.
+    """
+
+    __slots__ = ("_length", "_readings")
+
+    def __init__(self, readings: Mapping[Any, Any]) -> None:
+        if not isinstance(readings, Mapping):
+            raise UsageError(
+                f"readings is a dict of clock to value, not a {type(readings).__name__}"
+            )
+        parsed: dict[ClockId, Reading] = {}
+        for key, value in readings.items():
+            clock = ClockId.parse(key)
+            if clock.is_sequence_scoped and not clock.sequence:
+                raise UsageError(
+                    f"clock {clock} belongs to a packet sequence: say which, as in {clock}@seq7"
+                )
+            if clock in parsed:
+                raise UsageError(f"clock {clock} stands twice in one snapshot")
+            parsed[clock] = _reading(clock, value)
+        if not parsed:
+            raise UsageError("a snapshot needs a reading of at least one clock")
+        self._length = _common_length(parsed)
+        self._readings = MappingProxyType(parsed)
+
+    @property
+    def readings(self) -> Mapping[ClockId, Reading]:
+        """What each clock said, in the order given; read-only."""
+        return self._readings
+
+    @property
+    def clocks(self) -> tuple[ClockId, ...]:
+        """The clocks, in the order given."""
+        return tuple(self._readings)
+
+    def __len__(self) -> int:
+        """How many snapshots these are: 1, or the length of the arrays."""
+        return 1 if self._length is None else self._length
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Snapshot):
+            return NotImplemented
+        return self.clocks == other.clocks and self._readings == other._readings
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{str(clock)!r}: {value!r}" for clock, value in self._readings.items())
+        return f"Snapshot({{{inside}}})"
+
+    def __reduce__(self) -> tuple[type[Snapshot], tuple[dict[ClockId, Reading]]]:
+        return type(self), (dict(self._readings),)
+
+
+def _reading(clock: ClockId, value: Any) -> Reading:
+    if isinstance(value, Reading):
+        return value
+    try:
+        return Reading(value)
+    except UsageError as error:
+        raise UsageError(f"reading of {clock}: {error}") from None
+
+
+def _common_length(readings: Mapping[ClockId, Reading]) -> int | None:
+    lengths = {reading.length: clock for clock, reading in readings.items()}
+    if len(lengths) > 1:
+        told = ", ".join(
+            f"{clock} has {'one value' if length is None else length}"
+            for length, clock in lengths.items()
+        )
+        raise UsageError(f"the readings of a snapshot are of one length: {told}")
+    return next(iter(lengths))
+
+
+def _integer(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise UsageError(f"{name} is a whole number, not {value!r} ({type(value).__name__})")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"{name} is a whole number, not {value!r}") from None
+    if not INT64_MIN <= number <= INT64_MAX:
+        raise UsageError(f"{name} {number} does not fit in int64")
+    return number
+
+
+def _value(value: Any) -> int | npt.NDArray[np.int64]:
+    if isinstance(value, SupportsIndex) and not isinstance(value, np.ndarray):
+        return _integer(value, "value")
+    if isinstance(value, (str, bytes)) or not (
+        hasattr(value, "__array__") or isinstance(value, (list, tuple))
+    ):
+        raise UsageError(
+            f"value is a whole number or a 1-d array, not {value!r} ({type(value).__name__})"
+        )
+    # A list of ints may hold a bool or a number past int64: NumPy would pass both on.
+    if isinstance(value, (list, tuple)):
+        value = np.array([_integer(item, "value") for item in value], dtype=np.int64)
+    array: npt.NDArray[Any] = np.asarray(value)
+    if array.ndim != 1:
+        raise UsageError(f"an array of readings has one dimension, not {array.ndim}")
+    if array.dtype.kind not in "iu":
+        raise UsageError(f"an array of readings holds whole numbers (int64), not {array.dtype}")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > INT64_MAX:
+        raise UsageError(f"value {int(array.max())} does not fit in int64")
+    own = array.astype(np.int64)
+    own.setflags(write=False)
+    return own

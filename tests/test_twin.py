@@ -1,0 +1,113 @@
+"""The twin against every golden table, and the reference engine's unit cases."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from twin import Key, Reading, TwinGraph, resolve
+
+DATA = Path(
+    os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+SMALL = 600_000
+GOLDEN_KINDS = {"packet", "ftrace_event", "sched_switch", "sched_waking", "android_log"}
+CLOCKS = {
+    "REALTIME": 1,
+    "MONOTONIC": 3,
+    "MONOTONIC_COARSE": 4,
+    "MONOTONIC_RAW": 5,
+    "BOOTTIME": 6,
+    "TRACE_FILE": 11,
+}
+
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no test data at {DATA}")
+
+
+def golden_traces() -> list[Path]:
+    """Traces with a golden table; the large ones only where TRACETIME_TWIN_ALL is set."""
+    found = []
+    for table in sorted(DATA.glob("golden/*.parquet")):
+        trace = DATA / "traces" / table.stem
+        if "TRACETIME_TWIN_ALL" in os.environ or trace.stat().st_size < SMALL:
+            found.append(trace)
+    return found
+
+
+def unit_cases() -> list[Any]:
+    path = DATA / "cases" / "clock_tracker_cases.json"
+    cases = json.loads(path.read_text()) if path.exists() else []
+    return [
+        pytest.param(case, id=case["name"])
+        for case in cases
+        if case.get("converter") != "clock_converter"
+    ]
+
+
+@needs_data
+@pytest.mark.parametrize("trace", golden_traces(), ids=lambda path: path.name)
+def test_golden(trace: Path) -> None:
+    table = pq.read_table(DATA / "golden" / f"{trace.name}.parquet")
+    expected = {
+        (row["packet"], row["kind"], row["item"]): (
+            row["clock"],
+            row["sequence"],
+            row["timestamp"],
+            row["trace_time"],
+        )
+        for row in table.to_pylist()
+    }
+    got = {
+        (row.packet, row.kind, row.item): (row.clock, row.sequence, row.timestamp, row.trace_time)
+        for row in resolve(trace.read_bytes())
+        if row.kind in GOLDEN_KINDS and row.status != "skipped_incremental_state"
+    }
+    assert sorted(expected.keys() - got.keys())[:10] == [], "missing rows"
+    assert sorted(got.keys() - expected.keys())[:10] == [], "extra rows"
+    different = [(key, got[key], expected[key]) for key in expected if got[key] != expected[key]]
+    assert different[:10] == []
+
+
+def clock_key(name: str, trace_time: Key) -> Key:
+    """`m1:seq2:64` and the like."""
+    if name == "TRACE_TIME":
+        return trace_time
+    machine = sequence = 0
+    *scopes, clock = name.split(":")
+    for scope in scopes:
+        if scope.startswith("seq"):
+            sequence = int(scope[3:])
+        else:
+            machine = int(scope[1:])
+    return Key(CLOCKS[clock] if clock in CLOCKS else int(clock), sequence, 0, machine)
+
+
+@needs_data
+@pytest.mark.parametrize("case", unit_cases())
+def test_unit_case(case: dict[str, Any]) -> None:
+    trace_time = Key(CLOCKS[case.get("trace_time", "BOOTTIME")])
+    graph = TwinGraph(trace_time)
+    for number, step in enumerate(case["steps"]):
+        if "snapshot" in step:
+            graph.add_snapshot(
+                [
+                    Reading(
+                        clock_key(reading["clock"], trace_time),
+                        reading["ts"],
+                        reading.get("unit", 1),
+                        reading.get("incremental", False),
+                    )
+                    for reading in step["snapshot"]
+                ]
+            )
+        if "convert" in step:
+            ask = step["convert"]
+            result = graph.convert(
+                clock_key(ask["from"], trace_time), ask["ts"], clock_key(ask["to"], trace_time)
+            )
+            expected = None if ask["expect"] == "error" else ask["expect"]
+            assert result.value == expected, f"step {number}: {step}"
