@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
 
 from .graph import (
     AS_IS,
@@ -45,12 +46,31 @@ EXTENSION_DESCRIPTOR, STATSD_ATOM, ETW_EVENTS, MACHINE_ID = 72, 84, 95, 98
 REMOTE_CLOCK_SYNC, ZSTD_COMPRESSED = 107, 133
 
 NEEDS_STATE = 2
+PAYLOADS = {one.number: one.name for one in TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields}
 # Packets that a module takes without handing anything to the sorter.
-TAKEN_SILENTLY = frozenset({CHROME_METADATA})
+TAKEN_SILENTLY = {
+    number
+    for number, name in PAYLOADS.items()
+    if name
+    in {
+        "chrome_benchmark_metadata",
+        "chrome_metadata",
+        "cpu_info",
+        "gpu_info",
+        "interrupt_info",
+        "packages_list",
+        "system_info",
+        "trace_uuid",
+        "track_event_range_of_interest",
+        "translation_table",
+        "ui_state",
+        "user_list",
+    }
+}
 
 # FtraceEvent: an event of its own time inside, as (field, field of that time)
 GPU_WORK_PERIOD = 488
-TIMES_INSIDE = {506: 1, 543: 3, 596: 1, 600: 1}
+TIMES_INSIDE = {506: 11, 543: 3, 596: 1, 600: 1}
 
 
 class TwinError(Exception):
@@ -203,7 +223,7 @@ class Importer:
         if self.codec not in (None, codec):
             raise TwinError("a trace must not mix codecs")
         self.codec = codec
-        data = inflate(inner) if codec == COMPRESSED else unzstd(inner)
+        data = inflate(inner) if codec == COMPRESSED else unzstd_frame(inner)
         pos, end = 0, len(data)
         while end - pos > 2:
             if data[pos] != 0x0A:
@@ -764,11 +784,7 @@ def truncated(a: int, b: int) -> int:
 
 
 def payload_of(message: Message) -> str:
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
-
-    names = TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields
-    by_number = {one.number: one.name for one in names}
-    found = [by_number[number] for number, _, _ in message.fields if number in by_number]
+    found = [PAYLOADS[number] for number, _, _ in message.fields if number in PAYLOADS]
     return found[-1] if found else ""
 
 
@@ -810,6 +826,33 @@ def unzstd(data: bytes) -> bytes:
         return pa.CompressedInputStream(io.BytesIO(data), "zstd").read()
     except (OSError, pa.ArrowException) as error:
         raise TwinError("cannot decompress zstd") from error
+
+
+def unzstd_frame(data: bytes) -> bytes:
+    """One zstd frame, and nothing after it."""
+    if zstd_frame_size(data) != len(data):
+        raise TwinError("cannot decompress packets")
+    return unzstd(data)
+
+
+def zstd_frame_size(data: bytes) -> int:
+    """The size of the first frame (RFC 8878); -1 where it is cut off or not one."""
+    magic = int.from_bytes(data[:4], "little")
+    if magic & 0xFFFFFFF0 == 0x184D2A50 and len(data) >= 8:
+        return 8 + int.from_bytes(data[4:8], "little")
+    if magic != 0xFD2FB528 or len(data) < 5:
+        return -1
+    descriptor = data[4]
+    single = descriptor >> 5 & 1
+    content_size = (single, 2, 4, 8)[descriptor >> 6]
+    pos = 5 + (not single) + (0, 1, 2, 4)[descriptor & 3] + content_size
+    while pos + 3 <= len(data):
+        block = int.from_bytes(data[pos : pos + 3], "little")
+        is_rle = block >> 1 & 3 == 1
+        pos += 3 + (1 if is_rle else block >> 3)
+        if block & 1:
+            return pos + 4 * (descriptor >> 2 & 1)
+    return -1
 
 
 def resolve(data: bytes) -> list[Row]:

@@ -13,7 +13,7 @@ import numpy as np
 from tracetime._kernels.memory cimport mul_overflows
 
 cdef enum:
-    BLOCK = 64              # values checked against a run at a time
+    BLOCK = 256             # values checked against a run at a time
     SHORT_RUN = 24          # below this a value is looked up on its own
     LOOKUPS = 512           # values looked up before a run is tried again
     MOST_BUCKETS = 1 << 18
@@ -111,7 +111,7 @@ cdef int hop_array(
     lowest, highest: the values that a snapshot's offset is right for and does not overflow.
     Returns whether anything overflowed; with `bad` NULL it stops there.
     """
-    cdef int64_t i = 0, k, size, index, run, stop
+    cdef int64_t i = 0, size, index, run, stop
     cdef int64_t low, offset, v
     cdef uint64_t width
     cdef bint overflowed = False
@@ -124,16 +124,14 @@ cdef int hop_array(
         if low <= highest[index]:
             while i < n:
                 size = min(<int64_t>BLOCK, n - i)
-                for k in range(i, i + size):
-                    if <uint64_t>values[k] - <uint64_t>low > width:
-                        break
-                else:
-                    add_block(values + i, out + i, size, low, width, offset)
+                if add_block(values + i, out + i, size, low, width, offset):
                     i += size
                     continue
-                for size in range(i, k):
-                    out[size] = values[size] + offset
-                i = k
+                if out == values:  # wrapped sums can be undone
+                    add_block(out + i, out + i, size, low, width, -offset)
+                while <uint64_t>values[i] - <uint64_t>low <= width:
+                    out[i] = values[i] + offset
+                    i += 1
                 break
         if i - run >= SHORT_RUN:
             continue

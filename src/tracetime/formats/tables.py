@@ -124,7 +124,6 @@ class ArrowTable:
         options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
         self._file = pa.OSFile(str(path), "wb")
         self._writer = pa.ipc.new_file(self._file, schema.with_metadata(metadata), options=options)
-        self._head = self._file.tell()
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(batch)
@@ -135,8 +134,11 @@ class ArrowTable:
         end = self._file.tell()
         self._file.close()
         with self._path.open("r+b") as file:
-            for start, stop in ((0, self._head), (body, end)):
-                self._fill_in(file, start, stop, metadata)
+            # "ARROW1", two bytes of padding, 0xffffffff, the length of the schema's message.
+            start = file.read(16)
+            head = 16 + int.from_bytes(start[12:], "little")
+            self._fill_in(file, 16, head, metadata)
+            self._fill_in(file, body, end, metadata)
 
     def _fill_in(self, file: BinaryIO, start: int, stop: int, metadata: Mapping[str, str]) -> None:
         file.seek(start)
@@ -166,7 +168,7 @@ class CsvTable:
         import pyarrow.csv as csv
 
         self._schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
-        options = csv.WriteOptions(quoting_style="needed", quoting_header="needed")
+        options = csv.WriteOptions(quoting_style="none", quoting_header="none")
         self._writer = csv.CSVWriter(path, self._schema, write_options=options)
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -1,0 +1,581 @@
+"""Small Perfetto traces, by hand (`trace`, `packet`, `snapshot`, ...) or by chance (`traces`).
+
+`nasty_trace(random.Random(seed))` gives the trace of a seed; `traces()` is the same as a
+Hypothesis strategy, which can shrink it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+REALTIME, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, BOOTTIME, TRACE_FILE = 1, 3, 4, 5, 6, 11
+UINT64 = (1 << 64) - 1
+INT64_MAX = (1 << 63) - 1
+
+Value = int | tuple[int, int] | tuple[int, int, bool]
+Packet = Any  # pb.TracePacket, or the bytes of one
+
+
+# By hand
+
+
+def trace(*packets: Packet) -> bytes:
+    """A serialised Trace; a packet may be given as its bytes, to be malformed."""
+    out = bytearray()
+    for one in packets:
+        content = one if isinstance(one, bytes) else one.SerializeToString()
+        out += b"\x0a" + varint(len(content)) + content
+    return bytes(out)
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def packet(
+    ts: int | None = None,
+    clock: int | None = None,
+    seq: int | None = None,
+    *,
+    machine: int | None = None,
+    cleared: bool = False,
+    needs_state: bool = False,
+    dropped: int = 0,
+    default_clock: int | None = None,
+    **fields: Any,
+) -> Packet:
+    """A TracePacket; `fields` are its other fields, messages included."""
+    one = pb.TracePacket()
+    if ts is not None:
+        one.timestamp = ts & UINT64
+    if clock is not None:
+        one.timestamp_clock_id = clock
+    if seq is not None:
+        one.trusted_packet_sequence_id = seq
+    if machine is not None:
+        one.machine_id = machine
+    flags = cleared | needs_state << 1
+    if flags:
+        one.sequence_flags = flags
+    if dropped:
+        one.previous_packet_dropped = dropped
+    if default_clock is not None:
+        one.trace_packet_defaults.timestamp_clock_id = default_clock
+    for name, value in fields.items():
+        if hasattr(value, "SerializeToString"):
+            getattr(one, name).CopyFrom(value)
+        else:
+            setattr(one, name, value)
+    return one
+
+
+def event(ts: int | None = None, clock: int | None = None, seq: int | None = 1, **more: Any) -> Any:
+    """A packet that is a track event."""
+    return packet(ts, clock, seq, track_event=pb.TrackEvent(type=3), **more)
+
+
+def clock_snapshot(
+    clocks: Mapping[int, Value] | Iterable[tuple[int, Value]], primary: int | None = None
+) -> Any:
+    message = pb.ClockSnapshot()
+    for clock, value in clocks.items() if isinstance(clocks, Mapping) else clocks:
+        number, unit, incremental = (*as_tuple(value), None, None)[:3]
+        one = message.clocks.add(clock_id=clock, timestamp=number & UINT64)
+        if unit is not None:
+            one.unit_multiplier_ns = unit
+        if incremental is not None:
+            one.is_incremental = incremental
+    if primary is not None:
+        message.primary_trace_clock = primary
+    return message
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def snapshot(
+    clocks: Mapping[int, Value] | Iterable[tuple[int, Value]],
+    seq: int | None = None,
+    primary: int | None = None,
+    **more: Any,
+) -> Packet:
+    """`snapshot({64: (value, unit, incremental), BOOTTIME: value})`; pairs may repeat a clock."""
+    return packet(seq=seq, clock_snapshot=clock_snapshot(clocks, primary), **more)
+
+
+def compressed(packets: Sequence[Packet], codec: str = "zlib") -> Packet:
+    """One packet that holds others, by `zlib`, `gzip` or `zstd`."""
+    content = trace(*packets)
+    if codec == "zstd":
+        return pb.TracePacket(zstd_compressed_packets=zstd(content))
+    pack = gzip.compress if codec == "gzip" else zlib.compress
+    return pb.TracePacket(compressed_packets=pack(content))
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, "zstd", asbytes=True)
+
+
+def deltas(values: Sequence[int]) -> list[int]:
+    return [(b - a) & UINT64 for a, b in zip((0, *values), values, strict=False)]
+
+
+def ftrace(
+    events: Sequence[int | Any] = (),
+    *,
+    switches: Sequence[int] = (),
+    wakings: Sequence[int] = (),
+    clock: int | None = None,
+    snapshot: tuple[int, int] | None = None,
+    cpu: int | None = 0,
+    last_read: int | None = None,
+    previous_end: int | None = None,
+) -> Any:
+    """A bundle; an event is its time or an FtraceEvent, scheduling is given by absolute times."""
+    bundle = pb.FtraceEventBundle()
+    if cpu is not None:
+        bundle.cpu = cpu
+    if clock is not None:
+        bundle.ftrace_clock = clock
+    if snapshot is not None:
+        bundle.ftrace_timestamp, bundle.boot_timestamp = snapshot
+    if last_read is not None:
+        bundle.last_read_event_timestamp = last_read & UINT64
+    if previous_end is not None:
+        bundle.previous_bundle_end_timestamp = previous_end & UINT64
+    for one in events:
+        bundle.event.append(ftrace_event(one) if isinstance(one, int) else one)
+    sched = bundle.compact_sched
+    if switches or wakings:
+        sched.intern_table.append("thread")
+    for name, times in (("switch", switches), ("waking", wakings)):
+        getattr(sched, f"{name}_timestamp").extend(deltas([t & UINT64 for t in times]))
+    zeros = [0] * len(switches)
+    for name in ("prev_state", "next_pid", "next_prio", "next_comm_index"):
+        getattr(sched, f"switch_{name}").extend(zeros)
+    zeros = [0] * len(wakings)
+    for name in ("pid", "target_cpu", "prio", "comm_index"):
+        getattr(sched, f"waking_{name}").extend(zeros)
+    return bundle
+
+
+def ftrace_event(ts: int | None = None, pid: int | None = 1, gpu_start: int | None = None) -> Any:
+    one = pb.FtraceEvent()
+    if ts is not None:
+        one.timestamp = ts & UINT64
+    if pid is not None:
+        one.pid = pid
+    if gpu_start is None:
+        getattr(one, "print").buf = "text"
+    else:
+        one.gpu_work_period.start_time_ns = gpu_start & UINT64
+    return one
+
+
+def service_event(*, flushed: bool = False, read: bool = False) -> Any:
+    message = pb.TracingServiceEvent()
+    if flushed:
+        message.all_data_sources_flushed = True
+    elif read:
+        message.read_tracing_buffers_completed = True
+    else:
+        message.tracing_started = True
+    return message
+
+
+def remote_sync(rounds: Iterable[tuple[Mapping[int, int], Mapping[int, int]]]) -> Any:
+    """Rounds of (client clocks, host clocks)."""
+    message = pb.RemoteClockSync()
+    for client, host in rounds:
+        one = message.synced_clocks.add()
+        one.client_clocks.CopyFrom(clock_snapshot(client))
+        one.host_clocks.CopyFrom(clock_snapshot(host))
+    return message
+
+
+def thread_descriptor(reference_us: int | None = None) -> Any:
+    message = pb.ThreadDescriptor(pid=1, tid=1)
+    if reference_us is not None:
+        message.reference_timestamp_us = reference_us
+    return message
+
+
+def thread_track(reference_us: int | None = None, uuid: int | None = 7) -> Any:
+    return pb.TrackDescriptor(uuid=uuid, thread=thread_descriptor(reference_us))
+
+
+def legacy(delta_us: int | None = None, absolute_us: int | None = None) -> Any:
+    return pb.TrackEvent(type=3, timestamp_delta_us=delta_us, timestamp_absolute_us=absolute_us)
+
+
+def streaming_profile(deltas_us: Sequence[int], samples: int | None = None) -> Any:
+    count = len(deltas_us) if samples is None else samples
+    return pb.StreamingProfilePacket(timestamp_delta_us=deltas_us, callstack_iid=[1] * count)
+
+
+def statsd(times: Sequence[int], atoms: int | None = None) -> Any:
+    message = pb.StatsdAtom(timestamp_nanos=times)
+    for _ in range(len(times) if atoms is None else atoms):
+        message.atom.add()
+    return message
+
+
+def power_rails(times_ms: Sequence[int | None]) -> Any:
+    message = pb.PowerRails()
+    for at in times_ms:
+        one = message.energy_data.add(index=0, energy=1)
+        if at is not None:
+            one.timestamp_ms = at & UINT64
+    return message
+
+
+def heap_dumps(dumps: Sequence[tuple[int | None, int | None]]) -> Any:
+    """Dumps of (timestamp, start_timestamp)."""
+    message = pb.ProfilePacket()
+    for at, start in dumps:
+        one = message.process_dumps.add(pid=1)
+        if at is not None:
+            one.timestamp = at & UINT64
+        if start is not None:
+            one.start_timestamp = start & UINT64
+    return message
+
+
+def process_tree(starts: Sequence[int | None]) -> Any:
+    message = pb.ProcessTree()
+    for number, start in enumerate(starts):
+        one = message.processes.add(pid=number + 1, cmdline=["program"])
+        if start is not None:
+            one.process_start_from_boot = start & UINT64
+    return message
+
+
+def android_log(times: Sequence[int]) -> Any:
+    message = pb.AndroidLogPacket()
+    for at in times:
+        message.events.add(timestamp=at & UINT64)
+    return message
+
+
+def etw(times: Sequence[int | None], cpu: int | None = 0) -> Any:
+    message = pb.EtwTraceEventBundle(cpu=cpu)
+    for at in times:
+        message.event.add(timestamp=None if at is None else at & UINT64)
+    return message
+
+
+# By chance
+
+SEQUENCES = (1, 2, 3)
+GLOBAL = (200, 0x8A01B2C3)
+UNITS = (1, 1, 1, 1000, 1000, 3, 0, 1 << 62)
+EXTREMES = (
+    INT64_MAX,
+    INT64_MAX - 5,
+    INT64_MAX // 2 + 10,
+    1 << 63,
+    (1 << 63) + 7,
+    UINT64,
+    UINT64 - 30,
+    INT64_MAX // 1000,
+)
+
+
+class Nasty:
+    """One trace by chance: few clocks and small numbers, so that they meet often."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self.extreme = self.chance(0.1)
+        self.with_machines = self.chance(0.3)
+        self.broken = self.chance(0.05)
+        self.step = rng.choice((3, 30, 300))
+        self.now = rng.choice((0, 50, 10_000))
+        self.offsets: dict[object, int] = {}
+        self.shapes: dict[object, tuple[int, bool]] = {}
+        self.builtins = rng.sample((1, 2, 3, 4, 5, 6, 6, 6, 9, 11, *GLOBAL), 5)
+        self.series: list[tuple[int | None, list[int]]] = []
+        self.cleared: set[tuple[int | None, int]] = set()
+
+    def chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def build(self) -> bytes:
+        packets = [self.one() for _ in range(self.rng.randint(1, 30))]
+        if self.chance(0.2):
+            at = self.rng.randrange(len(packets))
+            end = at + self.rng.randint(1, 8)
+            codec = self.rng.choice(("zlib", "gzip", "zstd"))
+            packets[at:end] = [compressed(packets[at:end], codec)]
+        data = trace(*packets)
+        if self.broken and self.chance(0.3):
+            data = data[: self.rng.randint(1, len(data))]
+        kind = self.rng.randrange(10)
+        if kind == 0:
+            return gzip.compress(data)
+        return zstd(data) if kind == 1 else data
+
+    def one(self) -> Packet:
+        if self.broken and self.chance(0.05):
+            return self.rng.choice(
+                (b"\x40", b"\x43\x08\x01", b"\x0a\x05\x01", b"", b"\x40\x01\x98")
+            )
+        machine = self.rng.choice((None, None, 1, 2)) if self.with_machines else None
+        seq = self.rng.choice((*SEQUENCES, 1, None if self.chance(0.1) else 1))
+        made = self.rng.choice(self.makers())(seq, machine)
+        self.now += self.rng.choice((0, 1, self.step, self.step))
+        return made
+
+    def makers(self) -> list[Callable[[int | None, int | None], Packet]]:
+        """How to make a packet, the likelier ones several times."""
+        return [
+            *[self.snapshot] * 6,
+            *[self.event] * 8,
+            self.state,
+            self.defaults,
+            self.service,
+            self.ftrace,
+            self.ftrace,
+            self.legacy,
+            self.items,
+            self.items,
+            self.chrome,
+            self.sync if self.with_machines else self.event,
+        ]
+
+    # Numbers
+
+    def value(self, clock: object = None) -> int:
+        """A reading of a clock about now, sometimes far off."""
+        if self.extreme and self.chance(0.15):
+            return self.rng.choice(EXTREMES)
+        offset = self.offsets.setdefault(clock, self.rng.choice((0, 0, 7, 100, 1_000_000)))
+        return max(0, self.now + offset + self.rng.randint(-self.step, self.step))
+
+    def small(self) -> int:
+        if self.extreme and self.chance(0.1):
+            return self.rng.choice((INT64_MAX, -INT64_MAX - 1, INT64_MAX // 1000 + 1, -5000))
+        return self.rng.randint(-3, 40)
+
+    def shape(self, clock: int, seq: int | None) -> tuple[int, bool]:
+        """A clock's unit and whether it is incremental: mostly what it was before."""
+        scoped = 64 <= clock < 128
+        key = (clock, seq if scoped else 0)
+        if key not in self.shapes or self.chance(0.02):
+            unit = self.rng.choice(UNITS) if scoped or self.chance(0.1) else 1
+            incremental = self.chance(0.5) if scoped else self.chance(0.01)
+            if unit == 1 << 62 and not self.extreme:
+                unit = 1000
+            self.shapes[key] = (unit, incremental)
+        return self.shapes[key]
+
+    def some_clock(self, seq: int | None) -> int:
+        if self.chance(0.35) and (seq or self.broken):
+            return self.rng.choice((64, 64, 65, 66))
+        return self.rng.choice((*self.builtins, 8 if self.chance(0.1) else 6))
+
+    # Packets
+
+    def snapshot(self, seq: int | None, machine: int | None) -> Packet:
+        if self.series and self.chance(0.7):
+            seq, clocks = self.rng.choice(self.series)
+        else:
+            clocks = [self.some_clock(seq) for _ in range(self.rng.randint(1, 4))]
+            if self.chance(0.9):
+                clocks = list(dict.fromkeys(clocks))
+            self.series.append((seq, clocks))
+        readings: list[tuple[int, Value]] = []
+        for clock in clocks:
+            unit, incremental = self.shape(clock, seq)
+            value = self.value((clock, unit))
+            back = self.chance(0.07)
+            value = max(0, value - 3 * self.step) if back else value
+            shaped = (unit, incremental) != (1, False) or self.chance(0.1)
+            readings.append((clock, (value, unit, incremental) if shaped else value))
+        primary = self.rng.choice((None, None, None, 0, *self.builtins))
+        return snapshot(readings, seq, primary if self.chance(0.3) else None, machine=machine)
+
+    def timed(self, seq: int | None, machine: int | None) -> dict[str, Any]:
+        """Arguments of `packet`: when and in which clock, often none."""
+        clock = self.rng.choice((None, None, 0, self.some_clock(seq), self.some_clock(seq)))
+        unit, incremental = self.shape(clock or 6, seq)
+        ts = self.rng.randint(0, 20) if incremental else self.value((clock or 6, unit))
+        return {
+            "ts": None if self.chance(0.08) else ts,
+            "clock": clock,
+            "seq": seq,
+            "machine": machine,
+        }
+
+    def event(self, seq: int | None, machine: int | None) -> Packet:
+        first = seq is not None and (machine, seq) not in self.cleared and self.chance(0.7)
+        if first and seq is not None:
+            self.cleared.add((machine, seq))
+        return packet(
+            **self.timed(seq, machine),
+            cleared=first,
+            needs_state=bool(seq or self.broken) and self.chance(0.4),
+            dropped=int(self.chance(0.04)),
+            track_event=pb.TrackEvent(type=3),
+        )
+
+    def state(self, seq: int | None, machine: int | None) -> Packet:
+        """Incremental state cleared or lost, or a mere marker."""
+        fields: dict[str, Any] = {}
+        if self.chance(0.2):
+            fields["synchronization_marker"] = b"mark"
+        if self.chance(0.3):
+            fields["incremental_state_cleared"] = True
+        return packet(
+            seq=seq,
+            machine=machine,
+            cleared=self.chance(0.5),
+            dropped=int(self.chance(0.4)),
+            **fields,
+        )
+
+    def defaults(self, seq: int | None, machine: int | None) -> Packet:
+        clock = self.some_clock(seq) if seq else self.rng.choice(self.builtins)
+        timed = self.timed(seq, machine) if self.chance(0.5) else {"seq": seq, "machine": machine}
+        return packet(**timed, default_clock=self.rng.choice((clock, clock, clock, 0)))
+
+    def service(self, seq: int | None, machine: int | None) -> Packet:
+        kind = self.rng.choice(({"flushed": True}, {"flushed": True}, {"read": True}, {}))
+        ts = self.value(6) if self.chance(0.9) else None
+        clock = self.rng.choice((None, None, None, 0, self.some_clock(seq)))
+        return packet(ts, clock, None, machine=machine, service_event=service_event(**kind))
+
+    def ftrace(self, seq: int | None, machine: int | None) -> Packet:
+        clock = self.rng.choice((None, None, 0, 2, 3, 4))
+        if self.broken and self.chance(0.05):
+            clock = 1
+        source = {None: 6, 0: 6, 4: 5}.get(clock, ("ftrace", seq))
+        times = [self.value(source) for _ in range(self.rng.randint(0, 3))]
+        events: list[Any] = [
+            ftrace_event(at, pid=self.rng.choice((1, 1, None)), gpu_start=self.gpu_start())
+            for at in times
+        ]
+        if self.chance(0.1):
+            events.append(ftrace_event(None))
+        if self.chance(0.1):
+            events.append(pb.FtraceEvent(timestamp=5, pid=1))
+        sched = sorted(self.value(source) for _ in range(self.rng.randint(0, 3)))
+        has_snapshot = clock is not None and self.chance(0.7)
+        pair = (signed(self.value(source)), signed(self.value(6))) if has_snapshot else None
+        bundle = ftrace(
+            events,
+            switches=sched if self.chance(0.5) else (),
+            wakings=sched if self.chance(0.3) else (),
+            clock=clock,
+            snapshot=pair,
+            cpu=self.rng.choice((0, 0, 1, 1 if not self.broken else 2000, None)),
+            last_read=self.value(source) if self.broken and self.chance(0.2) else None,
+            previous_end=self.value(source) if self.broken and self.chance(0.2) else None,
+        )
+        timed = self.timed(seq, machine) if self.chance(0.2) else {"seq": seq, "machine": machine}
+        return packet(**timed, ftrace_events=bundle)
+
+    def gpu_start(self) -> int | None:
+        return self.value(5) if self.chance(0.15) else None
+
+    def legacy(self, seq: int | None, machine: int | None) -> Packet:
+        fields: dict[str, Any]
+        kind = self.rng.randrange(6)
+        if kind == 0:
+            fields = {"thread_descriptor": thread_descriptor(self.rng.choice((None, self.small())))}
+        elif kind == 1:
+            fields = {"track_descriptor": thread_track(self.rng.choice((None, self.small())))}
+        elif kind in (2, 3):
+            fields = {"track_event": legacy(delta_us=self.small())}
+        elif kind == 4:
+            fields = {"track_event": legacy(absolute_us=self.small())}
+        else:
+            steps = [self.small() for _ in range(self.rng.randint(0, 4))]
+            count = max(0, len(steps) + self.rng.choice((-1, 0, 0, 1)))
+            fields = {"streaming_profile_packet": streaming_profile(steps, count)}
+        timed = self.timed(seq, machine) if self.chance(0.5) else {"seq": seq, "machine": machine}
+        needs = seq is not None and self.chance(0.3)
+        return packet(**timed, cleared=self.chance(0.1), needs_state=needs, **fields)
+
+    def items(self, seq: int | None, machine: int | None) -> Packet:
+        """Messages that have timestamps of their own inside."""
+        count = range(self.rng.randint(0, 3))
+        kind = self.rng.randrange(6)
+        fields: dict[str, Any]
+        if kind == 0:
+            fields = {"android_log": android_log([self.value(1) for _ in count])}
+        elif kind == 1:
+            times = [signed(self.value(0)) for _ in count]
+            fields = {"statsd_atom": statsd(times, self.rng.randint(0, 3))}
+        elif kind == 2:
+            rails = [None if self.chance(0.3) else self.value("ms") for _ in count]
+            fields = {"power_rails": power_rails(rails)}
+        elif kind == 3:
+            dumps = [
+                (
+                    self.value(4) if self.chance(0.8) else None,
+                    self.value(4) if self.chance(0.4) else None,
+                )
+                for _ in count
+            ]
+            fields = {"profile_packet": heap_dumps(dumps)}
+        elif kind == 4:
+            starts = [self.value(6) if self.chance(0.8) else None for _ in count]
+            fields = {"process_tree": process_tree(starts)}
+        else:
+            times = [self.value(0) if self.chance(0.8) else None for _ in count]
+            fields = {"etw_events": etw(times, self.rng.choice((0, 1, None)))}
+        timed = self.timed(seq, machine)
+        if self.chance(0.3):
+            timed.update(ts=None, clock=None)
+        return packet(**timed, **fields)
+
+    def chrome(self, seq: int | None, machine: int | None) -> Packet:
+        timed = self.timed(seq, machine)
+        if self.chance(0.5):
+            timed["clock"] = self.rng.choice((None, 3))
+        if self.chance(0.5):
+            return packet(**timed, chrome_events=pb.ChromeEventBundle())
+        return packet(**timed, chrome_metadata=pb.ChromeMetadataPacket())
+
+    def sync(self, seq: int | None, machine: int | None) -> Packet:
+        clocks = self.rng.sample((1, 3, 5, 6, 6, 64), self.rng.randint(1, 3))
+        rounds = [
+            (
+                {clock: self.value(("client", clock)) for clock in clocks if self.chance(0.9)},
+                {clock: self.value(clock) for clock in clocks if self.chance(0.9)},
+            )
+            for _ in range(self.rng.randint(1, 4))
+        ]
+        return packet(
+            seq=seq,
+            machine=machine if self.chance(0.1) else 1,
+            remote_clock_sync=remote_sync(rounds),
+        )
+
+
+def signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def nasty_trace(rng: Random) -> bytes:
+    return Nasty(rng).build()
+
+
+def traces() -> st.SearchStrategy[bytes]:
+    """Small traces full of trouble."""
+    return st.randoms(use_true_random=False).map(nasty_trace)
