@@ -243,8 +243,8 @@ def log(out: Recording) -> None:
         (42 * MS, "map.ui", "camera at 52.5163,13.3777 zoom 15"),
         (118 * MS, "map.tiles", "17 tiles from the cache"),
         (391 * MS, "map.tiles", "2 tiles missing, asking the network"),
-        (622 * MS, "map.tiles", "tile 15/17603/10747 late"),
-        (641 * MS, "map.ui", "frame 37 dropped"),
+        (638 * MS, "map.tiles", "tile 15/17603/10747 late"),
+        (652 * MS, "map.ui", "frame 37 dropped"),
         (903 * MS, "map.tiles", "19 tiles ready"),
         (1_052 * MS, "ntpd", "clock stepped by -1.200 s"),
         (1_130 * MS, "map.ui", "camera at 52.5206,13.4095 zoom 15"),
@@ -326,7 +326,8 @@ def make() -> bytes:
     frames(out)
     log(out)
     camera(out)
-    return Trace(packet=list(out.in_order())).SerializeToString(deterministic=True)
+    data: bytes = Trace(packet=list(out.in_order())).SerializeToString(deterministic=True)
+    return data
 
 
 def main() -> None:

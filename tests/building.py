@@ -99,7 +99,8 @@ def clock_snapshot(
         if incremental is not None:
             one.is_incremental = incremental
     if primary is not None:
-        message.primary_trace_clock = primary
+        # Written by hand: the classes refuse a value that the enum does not name.
+        message.MergeFromString(b"\x10" + varint(primary))
     return message
 
 
@@ -127,7 +128,7 @@ def compressed(packets: Sequence[Packet], codec: str = "zlib") -> Packet:
 
 
 def zstd(data: bytes) -> bytes:
-    return pa.compress(data, "zstd", asbytes=True)
+    return bytes(pa.compress(data, "zstd", asbytes=True))
 
 
 def deltas(values: Sequence[int]) -> list[int]:
@@ -180,7 +181,7 @@ def ftrace_event(ts: int | None = None, pid: int | None = 1, gpu_start: int | No
     if pid is not None:
         one.pid = pid
     if gpu_start is None:
-        getattr(one, "print").buf = "text"
+        one.print.buf = "text"
     else:
         one.gpu_work_period.start_time_ns = gpu_start & UINT64
     return one
@@ -303,6 +304,8 @@ class Nasty:
         self.extreme = self.chance(0.1)
         self.with_machines = self.chance(0.3)
         self.broken = self.chance(0.05)
+        self.odd_bytes = self.chance(0.1)
+        self.flushing = self.chance(0.15)
         self.step = rng.choice((3, 30, 300))
         self.now = rng.choice((0, 50, 10_000))
         self.offsets: dict[object, int] = {}
@@ -316,18 +319,82 @@ class Nasty:
 
     def build(self) -> bytes:
         packets = [self.one() for _ in range(self.rng.randint(1, 30))]
+        if self.chance(0.5):
+            wide = self.rng.sample((1, 3, 4, 5, 6), self.rng.randint(3, 5))
+            readings = {clock: self.value((clock, 1)) for clock in wide}
+            packets.insert(self.rng.choice((0, 0, len(packets) // 2)), snapshot(readings))
+        if self.flushing:
+            packets = self.with_flushes(packets)
+        if self.odd_bytes:
+            packets = [self.odd(one) if self.chance(0.3) else one for one in packets]
         if self.chance(0.2):
-            at = self.rng.randrange(len(packets))
-            end = at + self.rng.randint(1, 8)
-            codec = self.rng.choice(("zlib", "gzip", "zstd"))
-            packets[at:end] = [compressed(packets[at:end], codec)]
+            self.compress_some(packets)
+            if self.broken:
+                self.compress_some(packets)
+        if self.broken and self.chance(0.1):
+            packets.insert(self.rng.randint(0, len(packets)), self.bad_bundle())
         data = trace(*packets)
+        if self.odd_bytes and self.chance(0.5):
+            # Fields of Trace that are not packets.
+            data += self.rng.choice((b"\x10\x05", b"\x1a\x01x", b"\x25abcd", b"\x29abcdefgh"))
+            data += trace(*[self.one() for _ in range(self.rng.randint(0, 3))])
         if self.broken and self.chance(0.3):
             data = data[: self.rng.randint(1, len(data))]
         kind = self.rng.randrange(10)
         if kind == 0:
-            return gzip.compress(data)
-        return zstd(data) if kind == 1 else data
+            data = gzip.compress(data)
+        elif kind == 1:
+            data = zstd(data)
+        if self.broken and self.chance(0.1):
+            data = data[:-1] if self.chance(0.5) else data + b"\x0f\x0f"
+        return data
+
+    def with_flushes(self, packets: list[Packet]) -> list[Packet]:
+        """Flushes and reads, as of a trace that was written in pieces."""
+        out: list[Packet] = []
+        for one in packets:
+            out.append(one)
+            if self.chance(0.3):
+                kinds = self.rng.choice(("ffr", "ffr", "fr", "r", "ff"))
+                out += [
+                    packet(service_event=service_event(flushed=kind == "f", read=kind == "r"))
+                    for kind in kinds
+                ]
+        return out
+
+    def compress_some(self, packets: list[Packet]) -> None:
+        at = self.rng.randrange(len(packets))
+        end = at + self.rng.randint(1, 8)
+        codec = self.rng.choice(("zlib", "gzip", "zstd"))
+        packets[at:end] = [compressed(packets[at:end], codec)]
+
+    def bad_bundle(self) -> Packet:
+        """Compressed packets that end the import."""
+        good = trace(event(5))
+        contents = (b"\x12\x01a", good + b"\x0a\x7f\x08", b"", good + b"\x0a")
+        one = pb.TracePacket(compressed_packets=zlib.compress(self.rng.choice(contents)))
+        if self.chance(0.5):
+            one.compressed_packets += b"more"
+        return one
+
+    def odd(self, one: Packet) -> bytes:
+        """The packet with its fields doubled, in another wire type, or followed by others."""
+        content = one if isinstance(one, bytes) else one.SerializeToString()
+        ts = self.value(6)
+        more = self.rng.choice(
+            (
+                b"\x41" + (ts & UINT64).to_bytes(8, "little"),
+                b"\x45" + (ts & 0xFFFFFFFF).to_bytes(4, "little"),
+                b"\x40" + varint(ts)[:-1] + bytes((varint(ts)[-1] | 0x80, 0)),
+                b"\xd0\x03" + varint(self.rng.choice((6, 3, 1 << 32 | 6))),
+                varint((1 << 25) << 3) + b"\x01",
+                b"\xda\x3e\x03odd",
+                b"\x0a\x02\x08\x01",
+                b"\x5a\x02\x08\x05",
+                b"\xba\x02\x03\x2a\x01\x48",
+            )
+        )
+        return content + more if self.chance(0.7) else more + content
 
     def one(self) -> Packet:
         if self.broken and self.chance(0.05):
@@ -473,6 +540,10 @@ class Nasty:
             events.append(ftrace_event(None))
         if self.chance(0.1):
             events.append(pb.FtraceEvent(timestamp=5, pid=1))
+        if self.chance(0.1):
+            bulk = pb.FtraceEvent(timestamp=self.value(source) & UINT64, pid=1)
+            bulk.thermal_exynos_acpm_bulk.timestamp = self.value(0) & UINT64
+            events.append(bulk)
         sched = sorted(self.value(source) for _ in range(self.rng.randint(0, 3)))
         has_snapshot = clock is not None and self.chance(0.7)
         pair = (signed(self.value(source)), signed(self.value(6))) if has_snapshot else None
@@ -509,7 +580,8 @@ class Nasty:
             fields = {"streaming_profile_packet": streaming_profile(steps, count)}
         timed = self.timed(seq, machine) if self.chance(0.5) else {"seq": seq, "machine": machine}
         needs = seq is not None and self.chance(0.3)
-        return packet(**timed, cleared=self.chance(0.1), needs_state=needs, **fields)
+        cleared = self.chance(0.5 if kind < 2 else 0.05)
+        return packet(**timed, cleared=cleared, needs_state=needs, **fields)
 
     def items(self, seq: int | None, machine: int | None) -> Packet:
         """Messages that have timestamps of their own inside."""
@@ -537,8 +609,8 @@ class Nasty:
             starts = [self.value(6) if self.chance(0.8) else None for _ in count]
             fields = {"process_tree": process_tree(starts)}
         else:
-            times = [self.value(0) if self.chance(0.8) else None for _ in count]
-            fields = {"etw_events": etw(times, self.rng.choice((0, 1, None)))}
+            ticks = [self.value(0) if self.chance(0.8) else None for _ in count]
+            fields = {"etw_events": etw(ticks, self.rng.choice((0, 1, None)))}
         timed = self.timed(seq, machine)
         if self.chance(0.3):
             timed.update(ts=None, clock=None)

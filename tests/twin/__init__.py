@@ -1,7 +1,8 @@
 """The twin: an independent, plain and slow reading of Perfetto's rules, to test the reader with."""
 
 from .graph import Key, Reading, Result, Tracker, TwinGraph
-from .reader import Row, TwinError, resolve
+from .reader import resolve
+from .records import Row, TwinError
 
 __all__ = [
     "Key",

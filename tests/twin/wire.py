@@ -63,9 +63,9 @@ class Message:
                     break
                 value, at = read
                 if wire == BYTES:
-                    if value > end - at:
+                    if read[0] > end - at:
                         break
-                    value, at = data[at : at + value], at + value
+                    value, at = data[at : at + read[0]], at + read[0]
             elif wire in (FIXED64, FIXED32):
                 size = 8 if wire == FIXED64 else 4
                 if at + size > end:

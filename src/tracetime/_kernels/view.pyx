@@ -178,3 +178,36 @@ def hop_columns(Engine engine not None, int32_t source_column, int32_t target_co
             if offset < 0 and out[2, i] < INT64_LOW - offset:
                 out[2, i] = INT64_LOW - offset
     return made[0], made[1], made[2], made[3]
+
+
+def pairs(Engine engine not None, tuple first, tuple second):
+    """Readings that two clocks share: (first_ns, second_ns), int64, in file order.
+
+    From every snapshot that has both and was taken whole.
+    """
+    cdef int32_t a = engine.find_node(key_of(first))
+    cdef int32_t b = engine.find_node(key_of(second))
+    cdef Node *node
+    cdef Series *s
+    cdef Column *one
+    cdef Column *two
+    cdef int64_t j, m, i, k
+    found = []
+    if a >= 0 and b >= 0:
+        node = &engine.nodes[a]
+        for j in range(node.n_memberships):
+            s = &engine.series[node.memberships[j].series]
+            for m in range(s.n):
+                if s.nodes[m] != b or a == b:
+                    continue
+                one = &engine.columns[s.columns[node.memberships[j].position]]
+                two = &engine.columns[s.columns[m]]
+                k = 0
+                for i in range(one.n):
+                    while k < two.n and two.snapshots[k] < one.snapshots[i]:
+                        k += 1
+                    if k < two.n and two.snapshots[k] == one.snapshots[i]:
+                        found.append((one.snapshots[i], one.values_ns[i], two.values_ns[k]))
+    found.sort()
+    table = np.array(found, dtype=np.int64).reshape(len(found), 3)
+    return np.ascontiguousarray(table[:, 1]), np.ascontiguousarray(table[:, 2])

@@ -72,7 +72,7 @@ class ClockGraph:
 
     def __init__(self, trace_clock: Any = None) -> None:
         self._engine = Engine()
-        self._trace_clock = None if trace_clock is None else _clock(trace_clock)
+        self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
 
     @classmethod
@@ -113,11 +113,11 @@ class ClockGraph:
             values[:, column] = reading.value
         added, fault, position = view.add_snapshots(
             self._engine,
-            [_key(clock) for clock in clocks],
+            [key_of(clock) for clock in clocks],
             values,
             np.array([reading.unit_ns for reading in readings], dtype=np.int64),
             np.array([reading.incremental for reading in readings], dtype=np.uint8),
-            None if self._trace_clock is None else _key(self._trace_clock),
+            None if self._trace_clock is None else key_of(self._trace_clock),
         )
         if fault:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
@@ -147,7 +147,7 @@ class ClockGraph:
         if errors not in ("raise", "mask"):
             raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
         given = take(ts)
-        source, target = _clock(src), _clock(dst)
+        source, target = clock_of_caller(src), clock_of_caller(dst)
         mask = errors == "mask"
         if given.missing is not None and not mask:
             raise UsageError("there are nulls among the timestamps: convert with errors='mask'")
@@ -203,7 +203,7 @@ class ClockGraph:
             UsageError, ConversionError: as `convert`.
         """
         _check_policy(policy)
-        source, target = _clock(src), _clock(dst)
+        source, target = clock_of_caller(src), clock_of_caller(dst)
         if source == target:
             return [source]
         _, hops = self._route(source, target)
@@ -218,7 +218,7 @@ class ClockGraph:
         result = self.convert(ts, src, dst, policy=policy)
         if not isinstance(result, int):
             raise UsageError("explain takes one timestamp, an int")
-        source, target = _clock(src), _clock(dst)
+        source, target = clock_of_caller(src), clock_of_caller(dst)
         value = int(take(ts).values[0])
         if source == target:
             return Explanation(value, 1, source, target, [], result)
@@ -281,8 +281,8 @@ class ClockGraph:
         if len(self._routes) >= _KEPT_ROUTES:
             self._forget()
         if target not in self._routers:
-            self._routers[target] = view.make_router(self._engine, _key(target))
-        status, unit_ns, hops = view.route(self._engine, _key(source), self._routers[target])
+            self._routers[target] = view.make_router(self._engine, key_of(target))
+        status, unit_ns, hops = view.route(self._engine, key_of(source), self._routers[target])
         if status:
             raise self._refusal(REASONS[status], source, target)
         route = [
@@ -315,7 +315,7 @@ def _check_policy(policy: str) -> None:
         raise UsageError(f"there is no policy {policy!r}: use 'floor'")
 
 
-def _clock(clock: Any) -> ClockId:
+def clock_of_caller(clock: Any) -> ClockId:
     parsed = ClockId.parse(clock)
     if parsed.is_sequence_scoped and not parsed.sequence:
         raise UsageError(
@@ -324,7 +324,7 @@ def _clock(clock: Any) -> ClockId:
     return parsed
 
 
-def _key(clock: ClockId) -> tuple[int, int, int, int]:
+def key_of(clock: ClockId) -> tuple[int, int, int, int]:
     return clock.clock, clock.sequence, clock.file, clock.machine
 
 

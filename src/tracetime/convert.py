@@ -1,0 +1,181 @@
+"""The verb `convert`: every event of a trace, on trace time, into a table file.
+
+Reading goes on in the calling thread, writing in another. The file appears under its name when it
+is complete, or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import Queue
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from tracetime._version import __version__
+from tracetime.clocks import ClockId
+from tracetime.errors import UsageError
+from tracetime.formats.tables import TableWriter, table_writer
+from tracetime.perfetto.schema import EVENTS_SCHEMA
+from tracetime.summary import Summary, Tally, summarise
+
+if TYPE_CHECKING:
+    from tracetime.perfetto.reader import Trace
+
+METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
+"""What a table file says about itself, in the metadata of its schema (api.md)."""
+
+_BATCHES_AHEAD: Final = 2
+
+
+def convert(
+    trace: Trace,
+    out: str | os.PathLike[str],
+    *,
+    to: Any = None,
+    policy: str = "floor",
+    progress: Callable[[int], None] | None = None,
+) -> Summary:
+    """Write every event of `trace`, on trace time, to a table file.
+
+    Args:
+        trace: an open trace; it is read from its start.
+        out: the file, .parquet, .arrow or .csv by its ending. It is written under a temporary name
+            in the same directory and renamed when it is complete.
+        to: a clock. Adds the column to_time: trace_time converted to that clock, with every
+            snapshot of the trace, null where that fails.
+        policy: how events come to trace time; see `Trace.events`.
+        progress: called with the byte position reached in the trace.
+
+    Returns:
+        A Summary of what was written.
+
+    Raises:
+        UsageError: no such ending, clock or policy; `out` cannot be written, or is the trace.
+        ConversionError: the trace clock does not convert to `to` at all.
+        TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
+    """
+    target = _target(out, trace.path)
+    writer_class = table_writer(target)
+    schema = EVENTS_SCHEMA
+    to_clock = None
+    if to is not None:
+        to_clock = ClockId.parse(to)
+        trace.clocks.path(trace.trace_clock, to_clock)
+        schema = schema.append(pa.field("to_time", pa.int64()))
+    tally = Tally()
+    with _Output(target, writer_class, schema) as output:
+        for batch in trace.events(policy=policy, progress=progress):
+            if to_clock is not None:
+                batch = _with_to_time(batch, trace, to_clock, schema)
+            output.put(batch)
+            tally.add(batch)
+        output.finish(
+            dict(zip(METADATA_KEYS, (str(trace.trace_clock), policy, __version__), strict=True))
+        )
+    return summarise(trace, tally, os.fspath(out), policy=policy, to=to_clock)
+
+
+def _with_to_time(
+    batch: pa.RecordBatch, trace: Trace, to: ClockId, schema: pa.Schema
+) -> pa.RecordBatch:
+    to_time = trace.clocks.convert(batch["trace_time"], trace.trace_clock, to, errors="mask")
+    return pa.RecordBatch.from_arrays([*batch.columns, to_time], schema=schema)
+
+
+def _target(out: str | os.PathLike[str], trace_path: str) -> Path:
+    """The file to write, links followed, so that a link stays one; or say why it cannot be."""
+    target = Path(os.path.realpath(out))
+    if target.exists() and not target.is_file():
+        raise UsageError(f"cannot write {str(out)!r}: it is not a file")
+    with contextlib.suppress(OSError):
+        if target.samefile(trace_path):
+            raise UsageError(f"cannot write {str(out)!r}: that is the trace itself")
+    return target
+
+
+class _Output:
+    """A table file in the making, written by a thread of its own.
+
+    Leaving its `with` block without `finish` having succeeded removes what was written.
+    """
+
+    def __init__(self, target: Path, writer_class: type[TableWriter], schema: pa.Schema) -> None:
+        self._target = target
+        self._part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        self._error: BaseException | None = None
+        self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
+        self._writer = self._start(writer_class, schema)
+        self._thread = threading.Thread(target=self._write_all, name="table writer", daemon=True)
+        self._thread.start()
+
+    def _start(self, writer_class: type[TableWriter], schema: pa.Schema) -> TableWriter:
+        try:
+            self._part.touch(exist_ok=False)
+            return writer_class(self._part, schema, METADATA_KEYS)
+        except BaseException as error:
+            self._remove()
+            raise self._explained(error) from error
+
+    def _write_all(self) -> None:
+        try:
+            while (batch := self._queue.get()) is not None:
+                self._writer.write(batch)
+        except BaseException as error:
+            self._error = error
+            # The reader may be waiting for room in the queue: take what it has left.
+            while self._queue.get() is not None:
+                pass
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Hand a batch to the writing thread; waits while it is behind."""
+        self._check()
+        self._queue.put(batch)
+
+    def finish(self, metadata: dict[str, str]) -> None:
+        """Write the rest and the metadata, and let the file appear under its name."""
+        self._stop()
+        self._check()
+        try:
+            self._writer.finish(metadata)
+            self._part.replace(self._target)
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            try:
+                self._stop()
+                self._writer.abandon()
+            finally:
+                self._remove()
+
+    def _stop(self) -> None:
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._explained(self._error) from self._error
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self._part.unlink()
+
+    def _explained(self, error: BaseException) -> BaseException:
+        if isinstance(error, OSError):
+            why = os.strerror(error.errno) if error.errno else str(error)
+            return UsageError(
+                f"cannot write {str(self._target)!r}: {why}; nothing was left behind, "
+                "choose another place with -o"
+            )
+        return error

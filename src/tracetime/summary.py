@@ -1,0 +1,315 @@
+"""What came of an import: events by kind and status, each clock, and why anything has no time.
+
+Counting is done batch by batch, in columns; what is kept grows with the number of clocks, never
+with the number of events. How a summary looks on a terminal is not said here (`commands/`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.clocks import ClockId
+from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
+
+if TYPE_CHECKING:
+    from tracetime.graph.graph import ClockInfo
+    from tracetime.perfetto.reader import Trace, TraceWarning
+
+ADVICE: Final[Mapping[str, str]] = {
+    "unknown_source_clock": (
+        "No snapshot in the trace holds the clock these events were read in. Record it: emit "
+        "ClockSnapshots with this clock and the trace clock, for clocks 64 to 127 on the same "
+        "packet sequence as the events."
+    ),
+    "unknown_target_clock": (
+        "No snapshot in the trace holds the trace clock. Record ClockSnapshots that hold it "
+        "together with the clocks of the events, or set primary_trace_clock to one they hold."
+    ),
+    "no_path": (
+        "Snapshots hold this clock, but do not lead from it to the trace clock within 4 hops. Add "
+        "a ClockSnapshot that holds both; `tracetime clocks` shows what is tied to what."
+    ),
+    "non_monotonic_source": (
+        "This clock ran backwards between two snapshots (it was set, or its counter wrapped or "
+        "restarted), so one reading can mean two instants, and Perfetto stops converting from it. "
+        "Time the events with a clock that never goes back, such as BOOTTIME or MONOTONIC."
+    ),
+    "ambiguous_source": (
+        "The clock was stepped back, and these readings were reached more than once. Time the "
+        "events with a clock that never goes back, such as BOOTTIME or MONOTONIC."
+    ),
+    "overflow": (
+        "The result does not fit in int64 nanoseconds. The timestamp is corrupt, or the clock's "
+        "unit_multiplier_ns or a reading in its snapshots is wrong."
+    ),
+    "skipped_incremental_state": (
+        "These packets need state that was lost (packets were dropped, or the trace begins in "
+        "mid-stream), and Perfetto skips them as well. A larger buffer, or clearing incremental "
+        "state more often, loses fewer."
+    ),
+}
+"""What to do about events that stayed unresolved, by reason."""
+
+_GROUPS_MAX: Final = 1 << 18
+_KEY: Final = ("clock", "sequence", "machine", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    """Events of one kind: how many, and how many with each status."""
+
+    kind: str
+    events: int
+    statuses: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockUse:
+    """One clock of a trace: its snapshots (readings in ns), and the events read in it.
+
+    `first_ns` and `last_ns` are its first and last reading in a snapshot, None without any. Clock
+    0 stands for events that name no clock.
+    """
+
+    clock: ClockId
+    unit_ns: int
+    incremental: bool
+    monotonic: bool
+    snapshots: int
+    first_ns: int | None
+    last_ns: int | None
+    events: int
+    unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """One reason why events have no trace time: how many, in which clocks, and what to do."""
+
+    reason: str
+    events: int
+    clocks: tuple[tuple[ClockId, int], ...]
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What came of an import.
+
+    Attributes:
+        trace, out: paths of the trace and of what was written.
+        trace_clock: the clock that trace_time counts in.
+        policy: how it was converted.
+        rows: of the events table.
+        kinds, clocks, reasons: see their classes; reasons in the order of `errors.REASONS`.
+        to: the clock of the column to_time, if there is one.
+        to_unresolved: rows with a trace_time, but without a to_time.
+        warnings, n_warnings: the first warnings, and how many there are in all.
+        truncated: the error after which the rest of the file was not read.
+    """
+
+    trace: str
+    out: str
+    trace_clock: ClockId
+    policy: str
+    rows: int
+    kinds: tuple[KindCount, ...]
+    clocks: tuple[ClockUse, ...]
+    reasons: tuple[Unresolved, ...]
+    to: ClockId | None = None
+    to_unresolved: int = 0
+    warnings: tuple[TraceWarning, ...] = ()
+    n_warnings: int = 0
+    truncated: TraceError | None = None
+
+    @property
+    def unresolved(self) -> int:
+        """How many events have no trace time."""
+        return sum(reason.events for reason in self.reasons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary in the types of JSON; clocks are written as `str(ClockId)` does."""
+        return {
+            "trace": self.trace,
+            "out": self.out,
+            "trace_clock": str(self.trace_clock),
+            "policy": self.policy,
+            "rows": self.rows,
+            "unresolved": self.unresolved,
+            "kinds": [
+                {"kind": kind.kind, "events": kind.events, "statuses": kind.statuses}
+                for kind in self.kinds
+            ],
+            "clocks": [
+                {
+                    "clock": str(use.clock),
+                    "scope": use.clock.scope,
+                    "unit_ns": use.unit_ns,
+                    "incremental": use.incremental,
+                    "monotonic": use.monotonic,
+                    "snapshots": use.snapshots,
+                    "first_ns": use.first_ns,
+                    "last_ns": use.last_ns,
+                    "events": use.events,
+                    "unresolved": use.unresolved,
+                }
+                for use in self.clocks
+            ],
+            "reasons": [
+                {
+                    "reason": reason.reason,
+                    "events": reason.events,
+                    "clocks": [{"clock": str(c), "events": n} for c, n in reason.clocks],
+                    "advice": reason.advice,
+                }
+                for reason in self.reasons
+            ],
+            "to": None if self.to is None else str(self.to),
+            "to_unresolved": self.to_unresolved,
+            "warnings": [warning._asdict() for warning in self.warnings],
+            "n_warnings": self.n_warnings,
+            "truncated": None
+            if self.truncated is None
+            else {
+                "message": self.truncated.message,
+                "offset": self.truncated.offset,
+                "packet": self.truncated.packet,
+            },
+        }
+
+
+class _Group(NamedTuple):
+    """Events of one clock with one status."""
+
+    clock: int
+    sequence: int
+    machine: int
+    status: int
+    events: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of the batches of an events table, as they come."""
+
+    rows: int = 0
+    to_unresolved: int = 0
+    _kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _groups: list[pa.Table] = field(default_factory=list)
+    _n_groups: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of `batch`, of the events table's columns."""
+        self.rows += batch.num_rows
+        if "to_time" in batch.schema.names:
+            self.to_unresolved += batch["to_time"].null_count - batch["trace_time"].null_count
+        kinds, statuses = batch["kind"], batch["status"]
+        names = [
+            (k, s) for k in kinds.dictionary.to_pylist() for s in statuses.dictionary.to_pylist()
+        ]
+        both = _indices(kinds) * len(statuses.dictionary) + _indices(statuses)
+        counts = np.bincount(both)
+        for index in np.flatnonzero(counts):
+            self._kinds[names[index]] += int(counts[index])
+        codes = np.array([REASONS.index(s) for s in statuses.dictionary.to_pylist()], dtype=np.int8)
+        keys = [batch[name] for name in _KEY[:3]] + [pa.array(codes[_indices(statuses)])]
+        groups = pa.table(keys, names=_KEY).group_by(list(_KEY), use_threads=False)
+        self._keep(groups.aggregate([([], "count_all")]))
+
+    def _keep(self, groups: pa.Table) -> None:
+        self._groups.append(groups)
+        self._n_groups += groups.num_rows
+        if self._n_groups > _GROUPS_MAX:
+            self._merge()
+
+    def _merge(self) -> pa.Table:
+        every = pa.concat_tables(self._groups).group_by(list(_KEY), use_threads=False)
+        merged = every.aggregate([("count_all", "sum")]).rename_columns([*_KEY, "count_all"])
+        self._groups, self._n_groups = [merged], 0
+        return merged
+
+    def kinds(self) -> tuple[KindCount, ...]:
+        """Counts by kind, the most frequent first."""
+        by_kind: dict[str, dict[str, int]] = defaultdict(dict)
+        for (kind, status), events in self._kinds.most_common():
+            by_kind[kind][status] = events
+        counts = [KindCount(kind, sum(n.values()), n) for kind, n in by_kind.items()]
+        return tuple(sorted(counts, key=lambda count: -count.events))
+
+    def groups(self) -> list[_Group]:
+        """Counts by clock (as in the table, machine_id included) and status code."""
+        if not self._groups:
+            return []
+        columns = self._merge().to_pydict().values()
+        return [_Group(*row) for row in zip(*columns, strict=True)]
+
+
+def _indices(column: pa.DictionaryArray) -> npt.NDArray[np.intp]:
+    return np.asarray(column.indices).astype(np.intp)
+
+
+def summarise(
+    trace: Trace, tally: Tally, out: str, *, policy: str = "floor", to: ClockId | None = None
+) -> Summary:
+    """Put together what was counted with what the trace says about its clocks.
+
+    Args:
+        trace: whose events have been read to the end.
+        tally: of those events.
+        out: the file they were written to.
+    """
+    infos = trace.clocks.clocks()
+    clocks, reasons = _by_clock(tally.groups(), infos, trace.machines)
+    return Summary(
+        trace=trace.path,
+        out=out,
+        trace_clock=trace.trace_clock,
+        policy=policy,
+        rows=tally.rows,
+        kinds=tally.kinds(),
+        clocks=clocks,
+        reasons=reasons,
+        to=to,
+        to_unresolved=tally.to_unresolved,
+        warnings=tuple(trace.warnings),
+        n_warnings=trace.n_warnings,
+        truncated=trace.truncated,
+    )
+
+
+def _by_clock(
+    groups: list[_Group], infos: list[ClockInfo], machines: list[int]
+) -> tuple[tuple[ClockUse, ...], tuple[Unresolved, ...]]:
+    # The table says machine_id, a ClockId the machine's index; and the table knows no files.
+    index_of = {machine_id: index for index, machine_id in enumerate(machines)}
+    named = {(info.clock.clock, info.clock.sequence, info.clock.machine): info for info in infos}
+    events: Counter[ClockId] = Counter()
+    unresolved: Counter[ClockId] = Counter()
+    by_reason: dict[int, Counter[ClockId]] = defaultdict(Counter)
+    for group in groups:
+        key = (group.clock, group.sequence, index_of.get(group.machine, group.machine))
+        info = named.get(key)
+        clock = ClockId(*key) if info is None else info.clock
+        events[clock] += group.events
+        if group.status not in (RESOLVED, AS_IS):
+            unresolved[clock] += group.events
+            by_reason[group.status][clock] += group.events
+    uses = [ClockUse(*info, events[info.clock], unresolved[info.clock]) for info in infos]
+    in_snapshots = {info.clock for info in infos}
+    for clock in events.keys() - in_snapshots:
+        bare = ClockUse(clock, 1, False, True, 0, None, None, events[clock], unresolved[clock])
+        uses.append(bare)
+    reasons = [
+        Unresolved(
+            REASONS[status], clocks.total(), tuple(clocks.most_common()), ADVICE[REASONS[status]]
+        )
+        for status, clocks in sorted(by_reason.items())
+    ]
+    return tuple(sorted(uses, key=lambda use: use.clock)), tuple(reasons)

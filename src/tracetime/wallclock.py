@@ -1,0 +1,74 @@
+"""REALTIME readings as ISO 8601 wall-clock time, and back, to the nanosecond.
+
+Integers only: datetime stops at microseconds, and a float holds no absolute time. Days are counted
+in the proleptic Gregorian calendar; POSIX time knows no leap seconds, and neither does this.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Final
+
+from tracetime.errors import UsageError
+
+NS_PER_S: Final = 1_000_000_000
+_NS_PER_DAY: Final = 86_400 * NS_PER_S
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?"
+    r"(?:([Zz])|([+-])(\d\d):?(\d\d)?)?",
+    re.ASCII,
+)
+_FORM: Final = "2026-08-22T14:48:40.123456789Z, or with an offset such as +02:00 in place of Z"
+
+
+def looks_like_wall_time(text: str) -> bool:
+    """Whether `text` is meant as a date and a time, right or wrong: it holds a colon."""
+    return ":" in text
+
+
+def parse_wall_time(text: str) -> int:
+    """Return the REALTIME reading, in ns since 1970-01-01T00:00:00Z, that `text` names.
+
+    Raises:
+        UsageError: no ISO 8601 date and time with a zone, no such day or time, or more than nine
+            decimals.
+    """
+    match = _ISO.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"cannot read {text!r} as a wall-clock time: write it as {_FORM}")
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    fraction, zulu, sign, offset_hours, offset_minutes = match.groups()[6:]
+    if not (zulu or sign):
+        raise UsageError(f"{text!r} says no time zone: end it in Z for UTC, as in {_FORM}")
+    try:
+        days = date(year, month, day).toordinal() - _EPOCH_DAY
+    except ValueError as error:
+        raise UsageError(f"there is no day {text[:10]}: {error}") from None
+    offset = int(offset_hours or 0) * 60 + int(offset_minutes or 0)
+    if hour > 23 or minute > 59 or second > 59 or int(offset_minutes or 0) > 59 or offset > 1439:
+        raise UsageError(
+            f"there is no time {text!r}: hours go to 23, minutes and seconds to 59 (POSIX time, "
+            "and so REALTIME, has no leap seconds)"
+        )
+    fraction = (fraction or "").rstrip("0")
+    if len(fraction) > 9:
+        raise UsageError(f"{text!r} has more than nine decimals: REALTIME counts nanoseconds")
+    if sign == "-":
+        offset = -offset
+    seconds = days * 86_400 + hour * 3600 + (minute - offset) * 60 + second
+    return seconds * NS_PER_S + int(fraction.ljust(9, "0"))
+
+
+def format_wall_time(ns: int) -> str:
+    """Return `ns` since 1970-01-01T00:00:00Z as ``2026-08-22T14:48:40.123456789Z``.
+
+    Takes every int64 (the years 1677 to 2262). Always nine decimals: they are what is known.
+    """
+    days, rest = divmod(ns, _NS_PER_DAY)
+    seconds, fraction = divmod(rest, NS_PER_S)
+    day = date.fromordinal(_EPOCH_DAY + days).isoformat()
+    hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
+    return f"{day}T{hour:02}:{minute:02}:{second:02}.{fraction:09}Z"
