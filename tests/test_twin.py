@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from twin import Key, Reading, TwinGraph, resolve
+from building import traces
+from hypothesis import given, settings
+from twin import Key, Reading, TwinError, TwinGraph, resolve
 
 DATA = Path(
     os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -111,3 +113,18 @@ def test_unit_case(case: dict[str, Any]) -> None:
             )
             expected = None if ask["expect"] == "error" else ask["expect"]
             assert result.value == expected, f"step {number}: {step}"
+
+
+@settings(max_examples=300, deadline=None)
+@given(traces())
+def test_anything_resolves_or_is_an_error(data: bytes) -> None:
+    try:
+        rows = resolve(data)
+    except TwinError:
+        return
+    assert [row.packet for row in rows] == sorted(row.packet for row in rows)
+    assert len({(row.packet, row.kind, row.item) for row in rows}) == len(rows)
+    for row in rows:
+        assert (row.trace_time is not None) == (row.status in ("resolved", "as_is"))
+        assert -(1 << 63) <= row.timestamp < 1 << 63
+        assert row.trace_time is None or -(1 << 63) <= row.trace_time < 1 << 63

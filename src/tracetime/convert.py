@@ -69,7 +69,8 @@ def convert(
         trace.clocks.path(trace.trace_clock, to_clock)
         schema = schema.append(pa.field("to_time", pa.int64()))
     tally = Tally()
-    with _Output(target, writer_class, schema) as output:
+    with _Output(target) as output:
+        output.start(writer_class, schema)
         for batch in trace.events(policy=policy, progress=progress):
             if to_clock is not None:
                 batch = _with_to_time(batch, trace, to_clock, schema)
@@ -105,24 +106,25 @@ class _Output:
     Leaving its `with` block without `finish` having succeeded removes what was written.
     """
 
-    def __init__(self, target: Path, writer_class: type[TableWriter], schema: pa.Schema) -> None:
+    def __init__(self, target: Path) -> None:
         self._target = target
         self._part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         self._error: BaseException | None = None
         self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
-        self._writer = self._start(writer_class, schema)
+        self._writer: TableWriter | None = None
         self._thread = threading.Thread(target=self._write_all, name="table writer", daemon=True)
-        self._thread.start()
 
-    def _start(self, writer_class: type[TableWriter], schema: pa.Schema) -> TableWriter:
+    def start(self, writer_class: type[TableWriter], schema: pa.Schema) -> None:
+        """Make the file. To be called within the block: a signal may come as soon as it exists."""
         try:
             self._part.touch(exist_ok=False)
-            return writer_class(self._part, schema, METADATA_KEYS)
-        except BaseException as error:
-            self._remove()
+            self._writer = writer_class(self._part, schema, METADATA_KEYS)
+        except OSError as error:
             raise self._explained(error) from error
+        self._thread.start()
 
     def _write_all(self) -> None:
+        assert self._writer is not None
         try:
             while (batch := self._queue.get()) is not None:
                 self._writer.write(batch)
@@ -141,6 +143,7 @@ class _Output:
         """Write the rest and the metadata, and let the file appear under its name."""
         self._stop()
         self._check()
+        assert self._writer is not None
         try:
             self._writer.finish(metadata)
             self._part.replace(self._target)
@@ -151,12 +154,14 @@ class _Output:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            try:
-                self._stop()
+        if kind is None:
+            return
+        try:
+            self._stop()
+            if self._writer is not None:
                 self._writer.abandon()
-            finally:
-                self._remove()
+        finally:
+            self._part.unlink(missing_ok=True)
 
     def _stop(self) -> None:
         if self._thread.is_alive():
@@ -167,15 +172,11 @@ class _Output:
         if self._error is not None:
             raise self._explained(self._error) from self._error
 
-    def _remove(self) -> None:
-        with contextlib.suppress(OSError):
-            self._part.unlink()
-
     def _explained(self, error: BaseException) -> BaseException:
         if isinstance(error, OSError):
             why = os.strerror(error.errno) if error.errno else str(error)
             return UsageError(
                 f"cannot write {str(self._target)!r}: {why}; nothing was left behind, "
-                "choose another place with -o"
+                "choose another file"
             )
         return error

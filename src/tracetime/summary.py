@@ -33,8 +33,9 @@ ADVICE: Final[Mapping[str, str]] = {
         "together with the clocks of the events, or set primary_trace_clock to one they hold."
     ),
     "no_path": (
-        "Snapshots hold this clock, but do not lead from it to the trace clock within 4 hops. Add "
-        "a ClockSnapshot that holds both; `tracetime clocks` shows what is tied to what."
+        "Snapshots hold this clock, but do not lead from it to the trace clock within 4 hops. "
+        "Let a ClockSnapshot hold both (trace time is its primary_trace_clock, else BOOTTIME); "
+        "`tracetime clocks` shows what is tied to what."
     ),
     "non_monotonic_source": (
         "This clock ran backwards between two snapshots (it was set, or its counter wrapped or "

@@ -138,7 +138,9 @@ class TwinGraph:
         is_trace_clock = key == self.trace_clock
         if is_trace_clock and domain.unit != 1:
             return False
-        ns = signed(reading.value * domain.unit)
+        ns = reading.value * domain.unit
+        if not fits(ns):  # where Perfetto's number would wrap
+            return False
         domain.last = ns
         series = domain.series.setdefault(hashed, Series())
         if series.ids and series.ids[-1] == snapshot_id:
@@ -196,7 +198,7 @@ class TwinGraph:
                 continue  # a reading without partner: adds 0, and bounds nothing
             hop = there.values[match] - here.values[at]
             ns += hop
-            if not fits(ns):
+            if not (fits(hop) and fits(ns) and fits(translation + hop)):
                 return Result(None, OVERFLOW)
             if at > 0:
                 lowest = max(lowest, here.values[at] - translation)

@@ -108,13 +108,19 @@ class Inside:
         """
         if dropped is None:
             self.latest = max(self.latest, ts)
+        read_later = []
         for number, wire, value in packet.message.fields:
             take = TAKERS.get(number)
             if take is None:
                 continue
             content = as_bytes(value) if wire == BYTES else b""
-            if take(self, packet, content, ts, dropped):
+            if number in (PROCESS_TREE, PROFILE_PACKET):
+                read_later.append((take, content))
+            elif take(self, packet, content, ts, dropped):
                 return
+        # Only of packets that reach the sorter.
+        for take, content in read_later:
+            take(self, packet, content, ts, dropped)
         if dropped is None:
             self.push("packet", ts)
 
@@ -124,9 +130,11 @@ class Inside:
         if dropped:
             packet.add(kind, item, key, ts, dropped)
             return
-        self.shared.later.append(
-            lambda: packet.add(kind, item, key, ts, self.tracker.to_trace_time(key, ts))
-        )
+
+        def convert() -> None:
+            packet.add(kind, item, key, ts, self.tracker.to_trace_time(key, ts))
+
+        self.shared.later.append((packet.index, convert))
 
     def nothing(self, _p: Packet, _c: bytes, _ts: int, _d: Result | None) -> bool:
         return True
@@ -354,20 +362,19 @@ class Inside:
         if event_id != GPU_WORK_PERIOD and event_id not in TIMES_INSIDE:
             self.push_result(queue, result)
             return
-        if result.value is None and result.status != OVERFLOW and not dropped:
-            return
         inside = first_message(data, event_id)
         if inside is None:
             return
         if event_id in TIMES_INSIDE:
-            if inside.has(TIMES_INSIDE[event_id]):
+            if inside.has(TIMES_INSIDE[event_id]) and result.value is not None:
                 self.push_result(queue, result)
                 self.push_result(queue, Result(inside.int64(TIMES_INSIDE[event_id]), AS_IS))
             return
         if inside.has(3):
-            start = inside.int64(3)
-            started = dropped or self.tracker.to_trace_time(Key(MONOTONIC_RAW), start)
-            packet.add("gpu_work_period", item, Key(MONOTONIC_RAW), start, started)
+            start, key = inside.int64(3), Key(MONOTONIC_RAW)
+            # What stands in an event that was dropped is dropped with it.
+            started = result if result.value is None else self.tracker.to_trace_time(key, start)
+            packet.add("gpu_work_period", item, key, start, started)
             if started.value is not None:
                 self.push_result(queue, result)
                 self.push_result(queue, started)

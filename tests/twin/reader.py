@@ -70,7 +70,7 @@ class Importer:
         self.host.finish()
         for reader in self.remotes.values():
             reader.finish()
-        for convert in self.shared.later:
+        for _, convert in sorted(self.shared.later, key=lambda waiting: waiting[0]):
             convert()
         return [row for packet in self.packets for row in packet.rows]
 
@@ -248,7 +248,7 @@ class Reader(Inside):
                 return
         packet.add("packet", 0, key, raw, result)
         if result.value is None:
-            self.contents(packet, 0, result)
+            self.contents(packet, raw, result)
         else:
             self.contents(packet, result.value, None)
 

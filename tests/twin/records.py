@@ -22,6 +22,7 @@ EXTENSION_DESCRIPTOR, STATSD_ATOM, ETW_EVENTS, MACHINE_ID = 72, 84, 95, 98
 REMOTE_CLOCK_SYNC, ZSTD_COMPRESSED = 107, 133
 
 PAYLOADS = {one.number: one.name for one in TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields}
+COMMON = {one.number for one in TracePacket.DESCRIPTOR.fields} - PAYLOADS.keys()
 
 
 class TwinError(Exception):
@@ -106,10 +107,13 @@ class Shared:
     graph: TwinGraph
     sorter: Sorter
     file: int = 0
-    # Conversions that wait for the whole file.
-    later: list[Callable[[], None]] = field(default_factory=list)
+    # Conversions that wait for the whole file, with their packet's index.
+    later: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
 
 
 def payload_of(message: Message) -> str:
-    found = [PAYLOADS[number] for number, _, _ in message.fields if number in PAYLOADS]
-    return found[-1] if found else ""
+    """The first field that is not one of those that every packet can have."""
+    for number, _, _ in message.fields:
+        if number not in COMMON:
+            return PAYLOADS.get(number, "unknown")
+    return ""

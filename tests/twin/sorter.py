@@ -35,8 +35,10 @@ class Sorter:
         if self.full or self.flushes < 2:
             return
         if not self.extracted and self.earliest:
-            _, index = min((event[0], index) for index, event in self.earliest.items())
-            self.extracted = self.earliest[index][1] < self.limit
+            # Of events of one time in several queues Perfetto looks at the one in the first
+            # queue; here it is the one pushed first.
+            _, pushed = min(self.earliest.values())
+            self.extracted = pushed < self.limit
         self.limit = self.pushed
         self.flushes = 0
 

@@ -300,17 +300,17 @@ cdef class Engine:
         return FAULT_NONE
 
     cdef Status absolute_ns(self, int32_t source, int64_t value, int64_t *out) noexcept nogil:
-        """A reading in ns; that of an incremental clock advances it (ClockDomain::ToNs)."""
+        """A reading in ns; that of an incremental clock advances it (ClockDomain::ToNs).
+
+        What overflows advances it too, to where Perfetto's number wraps: the next one counts
+        from there.
+        """
         cdef Node *node = &self.nodes[source]
-        cdef int64_t ns
-        if mul_overflows(value, node.unit_ns, &ns):
-            return OVERFLOW
+        cdef bint overflowed = mul_overflows(value, node.unit_ns, out)
         if node.incremental:
-            if add_overflows(node.last_ns, ns, &ns):
-                return OVERFLOW
-            node.last_ns = ns
-        out[0] = ns
-        return RESOLVED
+            overflowed |= add_overflows(node.last_ns, out[0], out)
+            node.last_ns = out[0]
+        return OVERFLOW if overflowed else RESOLVED
 
     cdef int convert_one(
         self, int32_t source, int64_t value, Router router, int64_t *out

@@ -26,9 +26,7 @@ cdef enum ImportError_:
     ERROR_CPU = 8
     ERROR_FTRACE_CLOCK = 9
     ERROR_FTRACE_START = 10
-    ERROR_ETW_CPU = 11
-    ERROR_ETW_TIMESTAMP = 12
-    ERROR_MIXED_COMPRESSION = 13
+    ERROR_MIXED_COMPRESSION = 11
 
 cdef enum Codec:
     CODEC_NONE = 0
@@ -54,6 +52,7 @@ cdef struct Sequence:
 
 # The fields of a TracePacket that matter here.
 cdef struct Packet:
+    Span whole
     Span inner                      # the message whose items have timestamps of their own
     Span defaults
     Span snapshot
@@ -65,6 +64,7 @@ cdef struct Packet:
     Span after_sorting              # ProfilePacket or ProcessTree
     int64_t timestamp
     int64_t trace_time
+    uint32_t payloads               # how many; a valid packet has one at most
     uint32_t inner_field
     uint32_t after_sorting_field
     uint32_t clock
@@ -114,8 +114,8 @@ cdef class Importer:
     cdef uint8_t *clock_incremental
     cdef int64_t nodes_capacity, values_capacity, units_capacity, incremental_capacity
     # what Perfetto's sorter would do
-    cdef bint full_sort, extracted, marked_events
-    cdef int64_t flushes, events, latest_ns
+    cdef bint full_sort, extracted
+    cdef int64_t flushes, events, marked_events, earliest_event, earliest_ns, latest_ns
     # where we are
     cdef Row row
     cdef readonly uint64_t packets
@@ -140,6 +140,9 @@ cdef class Importer:
     cdef int to_trace_time(
         self, uint32_t machine, Key key, int64_t value, int64_t *out
     ) except -1 nogil
+    cdef int to_trace_time_or_raw(
+        self, uint32_t machine, Key key, int64_t value, int64_t *out
+    ) except -1 nogil
     cdef void push(self, int64_t ns) noexcept nogil
     cdef int fail(self, int error) noexcept nogil
     cdef int emit(
@@ -156,6 +159,8 @@ cdef class Importer:
     cdef int place_packet(self, Packet *p) except -1 nogil
     cdef int give_up(self, Packet *p, int status) except -1 nogil
     cdef int import_items(self, Packet *p) except -1 nogil
+    cdef int import_inner(self, Packet *p, uint32_t inner) except -1 nogil
+    cdef int import_fields(self, Packet *p) except -1 nogil
     cdef int _feed(
         self, const uint8_t *base, Span all, uint64_t offset, bint nested, const uint8_t **resume,
         Span *payload

@@ -61,6 +61,28 @@ cdef inline bint is_set(Span s) noexcept nogil:
     return s.data != NULL
 
 
+cdef inline bint is_inner(uint32_t field) noexcept nogil:
+    """Whether a payload has items with timestamps of their own, read at once."""
+    return (
+        field == PACKET_TRACK_EVENT or field == PACKET_FTRACE_EVENTS
+        or field == PACKET_STREAMING_PROFILE_PACKET or field == PACKET_STATSD_ATOM
+        or field == PACKET_POWER_RAILS or field == PACKET_ANDROID_LOG
+        or field == PACKET_ETW_EVENTS
+    )
+
+
+cdef inline bint taken_silently(uint32_t field) noexcept nogil:
+    """Whether Perfetto reads a payload without handing its packet to the sorter."""
+    return (
+        field == PACKET_CHROME_METADATA or field == PACKET_CHROME_BENCHMARK_METADATA
+        or field == PACKET_CPU_INFO or field == PACKET_GPU_INFO or field == PACKET_INTERRUPT_INFO
+        or field == PACKET_PACKAGES_LIST or field == PACKET_SYSTEM_INFO
+        or field == PACKET_TRACE_UUID or field == PACKET_TRACK_EVENT_RANGE_OF_INTEREST
+        or field == PACKET_TRANSLATION_TABLE or field == PACKET_UI_STATE
+        or field == PACKET_USER_LIST
+    )
+
+
 cdef class Importer:
     """The state of an import: engine, machines, sequences, and what Perfetto's sorter would do.
 
@@ -241,7 +263,9 @@ cdef class Importer:
             router = Router(self.engine, target_node)
         else:
             return 0
-        return self.engine.convert_one(source_node, 0, router, &ignored) == RESOLVED
+        # What overflows has a path; that is what is asked.
+        cdef int status = self.engine.convert_one(source_node, 0, router, &ignored)
+        return status == RESOLVED or status == OVERFLOW
 
     cdef int equate(self, Key a, Key b) except -1 nogil:
         """Add a snapshot in which both clocks read 0."""
@@ -288,6 +312,16 @@ cdef class Importer:
                 self.bridge(machine)
             m.converted = True
         return self.engine.convert_one(self.engine.find_node(key), value, self.router, out)
+
+    cdef int to_trace_time_or_raw(
+        self, uint32_t machine, Key key, int64_t value, int64_t *out
+    ) except -1 nogil:
+        """As `to_trace_time`, but AS_IS with the value itself where there is no way."""
+        cdef int status = self.to_trace_time(machine, key, value, out)
+        if status != RESOLVED and status != OVERFLOW:
+            out[0] = value
+            return AS_IS
+        return status
 
     # Snapshots
 
@@ -409,10 +443,14 @@ cdef class Importer:
 
     cdef void push(self, int64_t ns) noexcept nogil:
         """TraceSorter::Stream::Push: what a packet without timestamp takes is the latest."""
-        if ns >= 0:
-            self.events += 1
-            if ns > self.latest_ns:
-                self.latest_ns = ns
+        if ns < 0:
+            return
+        if self.events == 0 or ns < self.earliest_ns:
+            self.earliest_ns = ns
+            self.earliest_event = self.events
+        self.events += 1
+        if ns > self.latest_ns:
+            self.latest_ns = ns
 
     cdef int fail(self, int error) noexcept nogil:
         self.error = error
@@ -452,6 +490,7 @@ cdef class Importer:
         cdef Field f
         cdef uint16_t payload = 0
         memset(p, 0, sizeof(Packet))
+        p.whole = s
         while at < s.end:
             at = read_field(at, s.end, &f)
             if at == NULL:
@@ -487,21 +526,16 @@ cdef class Importer:
             elif f.number == 3 or f.number == 12 or f.number == 79 or f.number == 87:
                 pass  # trusted_uid, interned_data, trusted_pid, first_packet_on_sequence
             elif f.number:
+                p.payloads += 1
                 if payload == 0:
                     payload = <uint16_t>f.number if f.number < 0xFFFF else 0xFFFF
                 if f.number == PACKET_SYNCHRONIZATION_MARKER:
                     p.synchronization_marker = True
                 if f.wire != BYTES:
                     continue
-                if (
-                    f.number == PACKET_TRACK_EVENT or f.number == PACKET_FTRACE_EVENTS
-                    or f.number == PACKET_STREAMING_PROFILE_PACKET
-                    or f.number == PACKET_STATSD_ATOM or f.number == PACKET_POWER_RAILS
-                    or f.number == PACKET_ANDROID_LOG or f.number == PACKET_ETW_EVENTS
-                ):
-                    if not p.inner_field or p.inner_field == f.number:
-                        p.inner_field = f.number
-                        p.inner = span_of(&f)
+                if is_inner(f.number):
+                    p.inner_field = f.number
+                    p.inner = span_of(&f)
                 elif f.number == PACKET_CLOCK_SNAPSHOT:
                     p.snapshot = span_of(&f)
                 elif f.number == PACKET_REMOTE_CLOCK_SYNC:
@@ -540,7 +574,7 @@ cdef class Importer:
             return STOP_COMPRESSED
         if (
             p.after_sorting_field and self.final is None and not self.silent
-            and has_times_after_sorting(p)
+            and (p.payloads > 1 or has_times_after_sorting(p))
         ):
             return STOP_NEEDS_FINAL
         p.machine = self.machine_of(p)
@@ -589,21 +623,21 @@ cdef class Importer:
         cdef uint32_t clock = p.clock if p.has_clock else BOOTTIME
         cdef int64_t ns = 0
         cdef bint found
-        cdef int status = self.to_trace_time(
+        cdef int status = self.to_trace_time_or_raw(
             p.machine, machine_key(clock, p.machine), p.timestamp, &ns
         )
-        if status != RESOLVED:
-            status = AS_IS
-            ns = p.timestamp
         if p.has_timestamp:
             self.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
         if load_number(p.service_event, SERVICE_ALL_DATA_SOURCES_FLUSHED, &found):
             self.flushes += 1
         if load_number(p.service_event, SERVICE_READ_TRACING_BUFFERS_COMPLETED, &found):
-            # TraceSorter::NotifyReadBufferEvent: events before the mark are handed on.
+            # TraceSorter::NotifyReadBufferEvent: events from before the mark are handed on, up to
+            # the first in order of time that is not. (Of equal times the first pushed counts here;
+            # there it also depends on the order of the queues.)
             if not self.full_sort and self.flushes >= 2:
-                self.extracted = self.extracted or self.marked_events
-                self.marked_events = self.events > 0
+                if self.earliest_event < self.marked_events:
+                    self.extracted = True
+                self.marked_events = self.events
                 self.flushes = 0
         return STOP_END
 
@@ -626,12 +660,12 @@ cdef class Importer:
             clock = m.default_clock
         if p.chrome and (clock == 0 or clock == MONOTONIC):
             clock = MONOTONIC
-            status = self.to_trace_time(
+            status = self.to_trace_time_or_raw(
                 p.machine, machine_key(clock, p.machine), p.timestamp, &ns
             )
-            if status != RESOLVED:
-                status = AS_IS
-                ns = p.timestamp
+            if status == OVERFLOW:
+                p.clock = clock
+                return self.give_up(p, status)
         elif clock == 0:
             status = AS_IS
             ns = p.timestamp
@@ -676,17 +710,69 @@ cdef class Importer:
 
     cdef int import_items(self, Packet *p) except -1 nogil:
         """What has timestamps of its own within a packet."""
-        cdef uint32_t inner = p.inner_field
-        if is_set(p.thread_descriptor) or is_set(p.track_descriptor):
-            import_descriptors(self, p)
+        if p.payloads > 1:
+            return self.import_fields(p)
+        if p.inner_field:
+            return self.import_inner(p, p.inner_field)
+        if is_set(p.thread_descriptor):
+            if import_thread_descriptor(self, p, p.thread_descriptor):
+                return STOP_END
+        elif is_set(p.track_descriptor):
+            if import_track_descriptor(self, p, p.track_descriptor):
+                return STOP_END
+        elif taken_silently(self.row.payload):
+            return STOP_END
+        if p.status == RESOLVED:
+            self.push(p.trace_time)
+        if p.after_sorting_field and not self.silent:
+            return import_after_sorting(self, p)
+        return STOP_END
+
+    cdef int import_fields(self, Packet *p) except -1 nogil:
+        """The payloads of a packet that has several, in order, up to one that a module handles."""
+        cdef const uint8_t *at = p.whole.data
+        cdef Field f
+        cdef Span payload
+        while at < p.whole.end:
+            at = read_field(at, p.whole.end, &f)
+            if at == NULL:
+                break
+            if f.wire != BYTES:
+                continue
+            payload = span_of(&f)
+            if is_inner(f.number):
+                p.inner = payload
+                # This module reads the packet's last one, the others the one at hand.
+                if f.number == PACKET_ANDROID_LOG or f.number == PACKET_POWER_RAILS:
+                    p.inner = load_message(p.whole, f.number)
+                return self.import_inner(p, f.number)
+            if f.number == PACKET_THREAD_DESCRIPTOR:
+                if import_thread_descriptor(self, p, payload):
+                    return STOP_END
+            elif f.number == PACKET_TRACK_DESCRIPTOR:
+                if import_track_descriptor(self, p, payload):
+                    return STOP_END
+            elif taken_silently(f.number):
+                return STOP_END
+        if p.status == RESOLVED:
+            self.push(p.trace_time)
+        if not self.silent:
+            at = p.whole.data
+            while at < p.whole.end:
+                at = read_field(at, p.whole.end, &f)
+                if at == NULL:
+                    break
+                if f.wire == BYTES and (
+                    f.number == PACKET_PROFILE_PACKET or f.number == PACKET_PROCESS_TREE
+                ):
+                    p.after_sorting_field = f.number
+                    p.after_sorting = span_of(&f)
+                    import_after_sorting(self, p)
+        return STOP_END
+
+    cdef int import_inner(self, Packet *p, uint32_t inner) except -1 nogil:
         if inner == PACKET_TRACK_EVENT:
             return import_track_event(self, p)
-        if inner == 0:
-            if p.status == RESOLVED:
-                self.push(p.trace_time)
-            if p.after_sorting_field and not self.silent:
-                return import_after_sorting(self, p)
-            return STOP_END
         if inner == PACKET_FTRACE_EVENTS:
             return import_bundle(self, p)
         if inner == PACKET_ANDROID_LOG:
@@ -748,6 +834,8 @@ cdef class Importer:
                 if all.end - at <= 2:
                     return STOP_END  # ignored at the end, as in ProtoTraceTokenizer
                 return self.fail(ERROR_NOT_A_PACKET)
+            if all.end - at < 2:
+                return STOP_END
             body = read_varint(at, all.end, &tag)
             if body == NULL:
                 return self._cut_header(at, all.end)

@@ -2,34 +2,46 @@
 # Each function names the place in Perfetto's src/trace_processor/importers/ that it follows.
 
 
-cdef int import_descriptors(Importer self, Packet *p) except -1 nogil:
-    """Reference of the legacy track event timestamps (proto/track_event_tokenizer.cc)."""
-    cdef Sequence *sequence = &self.sequences[p.sequence]
-    cdef Span thread = p.thread_descriptor
-    cdef bint found, other
+cdef bint import_thread_descriptor(Importer self, Packet *p, Span thread) noexcept nogil:
+    """TokenizeThreadDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
+    if p.status != RESOLVED or not p.has_sequence_id or not self.sequences[p.sequence].valid:
+        return True
+    set_reference(&self.sequences[p.sequence], thread)
+    return False
+
+
+cdef bint import_track_descriptor(Importer self, Packet *p, Span track) noexcept nogil:
+    """TokenizeTrackDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
+    cdef Span thread, process
+    cdef bint found, has_pid
     cdef uint64_t ordering
-    if p.status != RESOLVED or not sequence.valid:
-        return 0
-    if is_set(thread):
-        if not p.has_sequence_id:
-            return 0
-    else:
-        load_number(p.track_descriptor, TRACK_DESCRIPTOR_UUID, &found)
-        ordering = load_number(p.track_descriptor, TRACK_DESCRIPTOR_CHILD_ORDERING, &other)
-        if not found or (other and ordering > 3):
-            return 0
-        thread = load_message(p.track_descriptor, TRACK_DESCRIPTOR_THREAD)
-        if not is_set(thread):
-            return 0
-        load_number(thread, THREAD_PID, &found)
-        load_number(thread, THREAD_TID, &other)
-        if not found or not other:
-            return 0
+    load_number(track, TRACK_DESCRIPTOR_UUID, &found)
+    if not found:
+        return True
+    ordering = load_number(track, TRACK_DESCRIPTOR_CHILD_ORDERING, &found)
+    if found and <uint32_t>ordering > 3:
+        return True
+    thread = load_message(track, TRACK_DESCRIPTOR_THREAD)
+    if not is_set(thread):
+        process = load_message(track, TRACK_DESCRIPTOR_PROCESS)
+        load_number(process, PROCESS_DESCRIPTOR_PID, &has_pid)
+        return is_set(process) and not has_pid
+    load_number(thread, THREAD_PID, &has_pid)
+    load_number(thread, THREAD_TID, &found)
+    if not has_pid or not found:
+        return True
+    if p.status == RESOLVED and self.sequences[p.sequence].valid:
+        set_reference(&self.sequences[p.sequence], thread)
+    return False
+
+
+cdef void set_reference(Sequence *sequence, Span thread) noexcept nogil:
+    """What the legacy track event timestamps of the sequence count from."""
+    cdef bint found
     sequence.has_reference = True
     sequence.reference_ns = saturating_mul(
         <int64_t>load_number(thread, THREAD_REFERENCE_TIMESTAMP_US, &found), 1000
     )
-    return 0
 
 
 cdef Span load_message(Span message, uint32_t number) noexcept nogil:
@@ -86,13 +98,11 @@ cdef int import_track_event(Importer self, Packet *p) except -1 nogil:
             if value_ns < 0:
                 status = OVERFLOW
             else:
-                status = self.to_trace_time(
+                status = self.to_trace_time_or_raw(
                     p.machine, machine_key(MONOTONIC, p.machine), value_ns, &ns
                 )
-                if status != RESOLVED:
-                    status = AS_IS
-                    ns = value_ns
-                self.push(ns)
+                if status != OVERFLOW:
+                    self.push(ns)
     self.emit(
         KIND_TRACK_EVENT_LEGACY, 0, MONOTONIC, delta_us if has_delta else absolute_us, ns, status
     )
@@ -111,6 +121,7 @@ cdef int import_bundle(Importer self, Packet *p) except -1 nogil:
     cdef bint has_cpu = False, has_clock = False, has_ftrace = False, has_boot = False
     cdef bint has_start = False, has_end = False
     cdef uint32_t item = 0
+    cdef int status
     sched.data = NULL
     sched.end = NULL
     while at < p.inner.end:
@@ -140,8 +151,8 @@ cdef int import_bundle(Importer self, Packet *p) except -1 nogil:
             has_start = True
     if not has_cpu:
         return STOP_END
-    if cpu >= MAX_CPUS:
-        return self.fail(ERROR_CPU) if p.status == RESOLVED else STOP_END
+    if cpu >= MAX_CPUS and p.status == RESOLVED:
+        return self.fail(ERROR_CPU)
     if has_clock:
         if clock == 2 or clock == 3:  # GLOBAL, LOCAL
             key.clock = FTRACE_SEQUENCE_CLOCK
@@ -178,7 +189,8 @@ cdef int import_bundle(Importer self, Packet *p) except -1 nogil:
     if p.status == RESOLVED and first_of_cpu(&self.machines[p.machine], cpu) and (
         has_end or has_start
     ):
-        if self.to_trace_time(p.machine, key, <int64_t>(end if has_end else start), &ns):
+        status = self.to_trace_time(p.machine, key, <int64_t>(end if has_end else start), &ns)
+        if status != RESOLVED and status != OVERFLOW:
             return self.fail(ERROR_FTRACE_START)
     return STOP_END
 
@@ -261,10 +273,13 @@ cdef int import_ftrace_event(
     """TokenizeFtraceEvent: an event without timestamp or without an event in it is none."""
     cdef const uint8_t *at = s.data
     cdef Field f
-    cdef Span work
-    cdef bint found = False, has_event = False
-    cdef int64_t timestamp = 0
-    work.data = NULL
+    cdef Span event
+    cdef uint32_t id = 0
+    cdef bint found = False
+    cdef int64_t timestamp = 0, ns = 0
+    cdef int status = p.status
+    event.data = NULL
+    event.end = NULL
     while at < s.end:
         at = read_field(at, s.end, &f)
         if at == NULL:
@@ -273,23 +288,62 @@ cdef int import_ftrace_event(
             if not found and is_number(&f):
                 timestamp = <int64_t>f.value
                 found = True
-        elif f.wire == BYTES and not has_event:
-            has_event = True
-            if f.number == FTRACE_EVENT_GPU_WORK_PERIOD:
-                work = span_of(&f)
-        if found and has_event:
+        elif f.wire == BYTES and id == 0:
+            id = f.number
+            event = span_of(&f)
+        if found and id:
             break
-    if not found or not has_event:
+    if not found or not id:
         return 0
-    self.emit_converted(p, KIND_FTRACE_EVENT, item, key, timestamp, timestamp)
-    if is_set(work):
-        timestamp = <int64_t>load_number(work, GPU_WORK_PERIOD_START_TIME_NS, &found)
-        if found:
-            self.emit_converted(
-                p, KIND_GPU_WORK_PERIOD, item, machine_key(MONOTONIC_RAW, p.machine), timestamp,
-                timestamp,
-            )
+    if status == RESOLVED:
+        status = self.to_trace_time(p.machine, key, timestamp, &ns)
+    self.emit(KIND_FTRACE_EVENT, item, key.clock, timestamp, ns, status)
+    if id == FTRACE_EVENT_GPU_WORK_PERIOD:
+        return import_gpu_work(self, p, event, item, ns, status)
+    if status == RESOLVED and is_sorted_by_content(self, id, event):
+        self.push(ns)
     return 0
+
+
+cdef int import_gpu_work(
+    Importer self, Packet *p, Span event, uint32_t item, int64_t event_ns, int event_status
+) except -1 nogil:
+    """TokenizeFtraceGpuWorkPeriod: its start has a clock of its own."""
+    cdef bint found
+    cdef int64_t ns = 0
+    cdef int status = event_status
+    cdef int64_t start_ns = <int64_t>load_number(event, GPU_WORK_PERIOD_START_TIME_NS, &found)
+    if not found:
+        return 0
+    if status == RESOLVED:
+        status = self.to_trace_time(
+            p.machine, machine_key(MONOTONIC_RAW, p.machine), start_ns, &ns
+        )
+        if status == RESOLVED:
+            self.push(event_ns)
+            self.push(ns)
+    return self.emit(KIND_GPU_WORK_PERIOD, item, MONOTONIC_RAW, start_ns, ns, status)
+
+
+cdef bint is_sorted_by_content(Importer self, uint32_t id, Span event) noexcept nogil:
+    """Whether Perfetto's sorter gets an event; some it gets a second time, at a time within."""
+    cdef bint found
+    cdef int64_t ns
+    cdef uint32_t field
+    if id == FTRACE_EVENT_THERMAL_EXYNOS_ACPM_BULK:
+        field = THERMAL_EXYNOS_ACPM_BULK_TIMESTAMP
+    elif id == FTRACE_EVENT_PARAM_SET_VALUE_CPM:
+        field = PARAM_SET_VALUE_CPM_TIMESTAMP
+    elif id == FTRACE_EVENT_FWTP_PERFETTO_COUNTER:
+        field = FWTP_PERFETTO_COUNTER_TIMESTAMP
+    elif id == FTRACE_EVENT_FWTP_PERFETTO_SLICE:
+        field = FWTP_PERFETTO_SLICE_TIMESTAMP
+    else:
+        return True
+    ns = <int64_t>load_number(event, field, &found)
+    if found:
+        self.push(ns)
+    return found
 
 
 cdef int import_logs(Importer self, Packet *p) except -1 nogil:
@@ -423,31 +477,25 @@ cdef int import_atoms(Importer self, Packet *p) except -1 nogil:
 
 
 cdef int import_etw(Importer self, Packet *p) except -1 nogil:
-    """EtwTraceEventBundle (etw/etw_tokenizer.cc)."""
+    """EtwTraceEventBundle (etw/etw_tokenizer.cc): events without CPU or timestamp are passed over."""
     cdef const uint8_t *at = p.inner.data
     cdef Field f
-    cdef bint has_bundle_cpu, found
+    cdef bint has_bundle_cpu, has_cpu, found
     cdef uint64_t bundle_cpu = load_number(p.inner, ETW_CPU, &has_bundle_cpu)
     cdef uint64_t cpu
     cdef int64_t timestamp
     cdef uint32_t item = 0
-    cdef bint dropped = p.status != RESOLVED
     while at < p.inner.end:
         at = read_field(at, p.inner.end, &f)
         if at == NULL:
             break
         if f.number == ETW_EVENT and f.wire == BYTES:
-            cpu = load_number(span_of(&f), ETW_EVENT_CPU, &found)
-            if not found:
-                if not has_bundle_cpu and not dropped:
-                    return self.fail(ERROR_ETW_CPU)
+            cpu = load_number(span_of(&f), ETW_EVENT_CPU, &has_cpu)
+            if not has_cpu:
                 cpu = bundle_cpu
-            if <uint32_t>cpu >= MAX_CPUS and not dropped:
-                return self.fail(ERROR_CPU)
             timestamp = <int64_t>load_number(span_of(&f), ETW_EVENT_TIMESTAMP, &found)
-            if not found and not dropped:
-                return self.fail(ERROR_ETW_TIMESTAMP)
-            emit_trace_time(self, p, KIND_ETW_EVENT, item, timestamp)
+            if found and (has_cpu or has_bundle_cpu) and <uint32_t>cpu < MAX_CPUS:
+                emit_trace_time(self, p, KIND_ETW_EVENT, item, timestamp)
             item += 1
     return STOP_END
 
@@ -462,21 +510,19 @@ cdef int import_streaming_profile(Importer self, Packet *p) except -1 nogil:
     cdef uint32_t item = 0
     cdef int status = p.status
     if status == RESOLVED:
-        if sequence.reference_ns < 0:
-            return STOP_END
-        status = self.to_trace_time(
-            p.machine, machine_key(MONOTONIC, p.machine), sequence.reference_ns, &ns
-        )
-        if status != RESOLVED:
-            status = AS_IS
-            ns = sequence.reference_ns
+        status = OVERFLOW
+        if sequence.reference_ns >= 0:
+            status = self.to_trace_time_or_raw(
+                p.machine, machine_key(MONOTONIC, p.machine), sequence.reference_ns, &ns
+            )
     while next_number(&deltas, &delta_us):
         if status == RESOLVED or status == AS_IS:
             delta_ns = saturating_mul(<int64_t>delta_us, 1000)
             sequence.reference_ns = saturating_add(sequence.reference_ns, delta_ns)
             if sequence.reference_ns < 0:
-                return STOP_END
-            ns = saturating_add(ns, delta_ns)
+                status = OVERFLOW
+            else:
+                ns = saturating_add(ns, delta_ns)
         if next_number(&stacks, &ignored):
             if status == RESOLVED or status == AS_IS:
                 self.push(ns)

@@ -7,6 +7,7 @@ and on which thread it is written, is the verb's to say (`convert.py`).
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import secrets
 from collections.abc import Collection, Mapping
@@ -36,7 +37,7 @@ class TableWriter(Protocol):
     def __init__(self, path: Path, schema: pa.Schema, keys: Collection[str]) -> None: ...
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append `batch`."""
+        """Append `batch`. A dictionary is the same in every batch, as Arrow files ask for."""
 
     def finish(self, metadata: Mapping[str, str]) -> None:
         """Write what is left, put `metadata` into the file's own, and close it."""
@@ -70,6 +71,7 @@ class ParquetTable:
     def __init__(self, path: Path, schema: pa.Schema, keys: Collection[str]) -> None:
         import pyarrow.parquet as pq
 
+        self._schema = schema
         delta = [name for name in schema.names if name in self._DELTA]
         self._writer = pq.ParquetWriter(
             path,
@@ -94,13 +96,16 @@ class ParquetTable:
 
     def _write_row_group(self) -> None:
         waiting, self._waiting, self._rows = self._waiting, [], 0
-        table = pa.Table.from_batches(waiting).unify_dictionaries()
-        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self._writer.write_table(pa.Table.from_batches(waiting), row_group_size=ROW_GROUP_ROWS)
 
     def finish(self, metadata: Mapping[str, str]) -> None:
         if self._waiting:
             self._write_row_group()
-        self._writer.add_key_value_metadata(dict(metadata))
+        # Once as Parquet's own metadata, for every reader; once in the Arrow schema, because
+        # Arrow takes a schema's metadata from there where a file has one.
+        schema = self._schema.with_metadata(dict(self._schema.metadata or {}) | dict(metadata))
+        arrow = base64.b64encode(schema.serialize().to_pybytes()).decode()
+        self._writer.add_key_value_metadata({**metadata, "ARROW:schema": arrow})
         self._writer.close()
 
     def abandon(self) -> None:
@@ -121,9 +126,8 @@ class ArrowTable:
         self._path = path
         self._stand_ins = {key: secrets.token_bytes(METADATA_MAX_BYTES // 2).hex() for key in keys}
         metadata = dict(schema.metadata or {}) | self._stand_ins
-        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._file, schema.with_metadata(metadata), options=options)
+        self._writer = pa.ipc.new_file(self._file, schema.with_metadata(metadata))
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(batch)

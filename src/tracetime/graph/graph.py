@@ -77,9 +77,10 @@ class ClockGraph:
 
     @classmethod
     def _of(cls, engine: Engine, trace_clock: ClockId) -> ClockGraph:
-        """Wrap the engine of an import."""
-        graph = cls(trace_clock)
+        """Wrap the engine of an import, whose trace clock may be any number a trace gave."""
+        graph = cls()
         graph._engine = engine
+        graph._trace_clock = trace_clock
         return graph
 
     def _forget(self) -> None:

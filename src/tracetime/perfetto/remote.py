@@ -53,7 +53,7 @@ def read_sync(payload: bytes, offset: int, packet: int) -> Sync:
             [(clock.clock_id, _signed(clock.timestamp)) for clock in synced.client_clocks.clocks]
         )
     for clock, offsets in sorted(_offsets(rounds).items()):
-        mean = _truncated(sum(offsets), len(offsets))
+        mean = _truncated(_signed(sum(offsets)), len(offsets))
         anchor = 0
         for readings in rounds:
             anchor = readings.get(clock, (0, 0))[0] or anchor
@@ -72,8 +72,8 @@ def _offsets(rounds: list[dict[int, tuple[int, int]]]) -> dict[int, list[int]]:
             if host1 and client1 and host2 and client2:
                 offsets.setdefault(clock, []).extend(
                     (
-                        _truncated(_signed(client1 + client2), 2) - _signed(host1),
-                        _signed(client2) - _truncated(_signed(host1 + host2), 2),
+                        _signed(_truncated(_signed(client1 + client2), 2) - host1),
+                        _signed(client2 - _truncated(_signed(host1 + host2), 2)),
                     )
                 )
     return offsets

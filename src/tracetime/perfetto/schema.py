@@ -48,8 +48,6 @@ IMPORT_ERRORS: Final = (
     "a bundle of events comes from a CPU above 1023: it is corrupt",
     "an ftrace bundle was recorded with a clock that Perfetto does not know",
     "the start of an ftrace bundle does not convert to trace time",
-    "an ETW event says no CPU, nor does its bundle",
-    "an ETW event has no timestamp",
     "the trace mixes compressed_packets and zstd_compressed_packets, which Perfetto does not allow",
 )
 """Errors that end an import, as they end trace_processor's. The kernels' code is the index."""

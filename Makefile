@@ -1,0 +1,90 @@
+# Two commands on a machine with python3, its venv module and gcc: make demo, make test.
+# Everything they need goes into .venv, and is built again when its sources change.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 60
+BENCH_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Fetched only where the Python headers are not installed.
+HEADERS := build/python-headers
+
+KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*.,pyx pxd pxi))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help install demo test lint bench fuzz asan wheel clean
+
+help: ## this list
+	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile
+
+install: $(VENV)/.installed ## tracetime, editable, in .venv
+
+demo: $(VENV)/.installed ## put the demo trace on one timeline, and show what came of it
+	@mkdir -p out
+	$(call show,tracetime convert demo/demo.pftrace -o out/demo.parquet)
+	$(call show,tracetime clocks demo/demo.pftrace)
+	$(call show,tracetime at demo/demo.pftrace 40376950728 --from com.example.gpu --to BOOTTIME)
+	$(call show,tracetime at demo/demo.pftrace 18723683250240 --from BOOTTIME --to REALTIME)
+
+# $(call show,COMMAND): print it as one would type it, and run it.
+show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
+
+test: $(VENV)/.installed-test ## every test (PYTEST_ARGS goes to pytest)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
+	@$(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
+
+fuzz: $(VENV)/.installed-test ## hostile bytes at the reader for FUZZ_SECONDS
+	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+
+asan: $(VENV)/.installed-lint ## tests and fuzzing with the kernels under AddressSanitizer
+	@tools/asan $(FUZZ_SECONDS)
+
+wheel: $(VENV)/.installed-lint $(VENV)/.headers ## sdist and wheel, in dist
+	@mkdir -p build dist
+	@$(with_headers) $(BIN)/python -m build --outdir dist . > build/wheel.log 2>&1 \
+	|| { cat build/wheel.log; exit 1; }
+	@tail -n 1 build/wheel.log
+
+clean: ## remove all that was built
+	rm -rf $(VENV) build dist out
+	rm -rf src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f src/tracetime/_kernels/*.c src/tracetime/_kernels/*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A venv left half-made is made anew: the stamp comes last.
+$(VENV)/.made:
+	@echo 'making $(VENV) with $(PYTHON)'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.headers: tools/python-headers $(VENV)/.made
+	@tools/python-headers $(BIN)/python $(HEADERS) > $@
+
+# Empty where gcc finds Python.h by itself: CPATH must not be set then, "" means the directory.
+with_headers = h="$$(cat $(VENV)/.headers)"; $${h:+env "CPATH=$$h$${CPATH:+:$$CPATH}"}
+
+$(VENV)/.installed: pyproject.toml setup.py $(KERNELS) $(VENV)/.headers
+	@echo 'building the kernels, installing tracetime in $(VENV)'
+	@$(with_headers) $(PIP) install -q -e .
+	@touch $@
+
+# The extras alone: installing ".[test]" would build the kernels once more.
+$(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
+	@echo 'installing what "$*" needs'
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*p["project"]["optional-dependencies"]["$*"], sep="\n")' > $(VENV)/$*.txt
+	@$(PIP) install -q -r $(VENV)/$*.txt
+	@touch $@

@@ -1,0 +1,239 @@
+"""Speed and memory, each beside the alternative measured in the same run.
+
+    python benchmarks/speed.py [--large 2GB] [--json FILE]
+
+The traces come from $TRACETIME_DATA, else ../shared/data; rows that need them are left out where
+they are absent. --large makes a trace of that size (and one whose packets are all put aside until
+the end of the file) in a temporary directory, and watches the memory of `tracetime convert` on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from large import make, parse_size
+from rich.console import Console
+from rich.table import Table
+
+import tracetime
+from tracetime.convert import convert
+from tracetime.perfetto.schema import payloads
+
+DATA = Path(os.environ.get("TRACETIME_DATA", Path(__file__).parents[2] / "shared" / "data"))
+TRACE = DATA / "traces" / "chromium_medium27.pftrace"
+TIMESTAMPS = 10**7
+SNAPSHOTS = 1000
+
+
+class Row(NamedTuple):
+    work: str
+    measured: str
+    alternative: str
+    ratio: str
+    bar: str
+    met: bool
+
+
+def best(work: Callable[[], object], times: int = 5) -> float:
+    """Seconds that the fastest of `times` runs took."""
+    took = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - began)
+    return min(took)
+
+
+def floor() -> list[Row]:
+    """The floor policy on arrays, against NumPy."""
+    random = np.random.default_rng(1)
+    source = np.arange(SNAPSHOTS) * 10**9 + 10**12
+    target = source + np.cumsum(random.integers(-2000, 20000, SNAPSHOTS)) + 5 * 10**14
+    graph = tracetime.ClockGraph()
+    graph.add_snapshot({"MONOTONIC": source, "BOOTTIME": target})
+    ordered = np.sort(random.integers(source[0], source[-1] + 10**9, TIMESTAMPS))
+    shuffled = random.permutation(ordered)
+
+    def ours(values: np.ndarray) -> np.ndarray:
+        return graph.convert(values, "MONOTONIC", "BOOTTIME")
+
+    def numpy(values: np.ndarray) -> np.ndarray:
+        index = np.maximum(np.searchsorted(source, values, side="right") - 1, 0)
+        return values + (target - source)[index]
+
+    assert np.array_equal(ours(shuffled), numpy(shuffled))
+    each = 1e9 / TIMESTAMPS
+    copy, sorted_ours = best(ordered.copy), best(lambda: ours(ordered))
+    sorted_numpy, random_ours = best(lambda: numpy(ordered), 3), best(lambda: ours(shuffled))
+    random_numpy = best(lambda: numpy(shuffled), 3)
+    return [
+        Row(
+            "floor, 10^7 sorted",
+            f"{sorted_ours * each:.2f} ns",
+            f"copy {copy * each:.2f} ns",
+            f"{sorted_ours / copy:.2f}x",
+            "<= 2x",
+            sorted_ours <= 2 * copy,
+        ),
+        Row(
+            "floor, 10^7 sorted",
+            f"{sorted_ours * each:.2f} ns",
+            f"NumPy {sorted_numpy * each:.1f} ns",
+            f"{sorted_numpy / sorted_ours:.1f}x faster",
+            ">= 5x",
+            sorted_numpy >= 5 * sorted_ours,
+        ),
+        Row(
+            "floor, 10^7 in random order",
+            f"{random_ours * each:.2f} ns",
+            f"NumPy {random_numpy * each:.1f} ns",
+            f"{random_numpy / random_ours:.1f}x faster",
+            ">= 4x",
+            random_numpy >= 4 * random_ours,
+        ),
+    ]
+
+
+def reading() -> list[Row]:
+    """A real trace: all columns in memory on one core, and to Parquet on all."""
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+    payloads()
+    content = TRACE.read_bytes()
+    size = len(content)
+    cores = os.sched_getaffinity(0)
+
+    def ours() -> None:
+        with tracetime.open_trace(TRACE) as trace:
+            for _ in trace.events():
+                pass
+
+    def ours_to_parquet() -> None:
+        with tempfile.TemporaryDirectory() as folder, tracetime.open_trace(TRACE) as trace:
+            convert(trace, Path(folder) / "events.parquet")
+
+    parquet = best(ours_to_parquet)
+    os.sched_setaffinity(0, {min(cores)})
+    memory = best(ours)
+    protobuf = best(lambda: Trace.FromString(content), 2)
+    os.sched_setaffinity(0, cores)
+    return [
+        Row(
+            f"{TRACE.stem} -> columns, one core",
+            f"{size / memory / 1e6:.0f} MB/s",
+            f"protobuf's parser {size / protobuf / 1e6:.0f} MB/s",
+            f"{protobuf / memory:.1f}x faster",
+            ">= 250 MB/s",
+            size / memory >= 250e6,
+        ),
+        Row(
+            f"{TRACE.stem} -> Parquet",
+            f"{size / parquet / 1e6:.0f} MB/s",
+            f"protobuf's parser {size / protobuf / 1e6:.0f} MB/s",
+            f"{protobuf / parquet:.1f}x faster",
+            ">= 120 MB/s",
+            size / parquet >= 120e6,
+        ),
+    ]
+
+
+def watched(command: list[str]) -> tuple[float, int]:
+    """Run a command; returns the seconds it took and its highest RssAnon in bytes."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    highest = 0
+    while process.poll() is None:
+        try:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            break
+        for line in status.splitlines():
+            if line.startswith("RssAnon"):
+                highest = max(highest, int(line.split()[1]) * 1024)
+        time.sleep(0.01)
+    if process.wait():
+        raise SystemExit(f"{' '.join(command)} failed")
+    return time.perf_counter() - began, highest
+
+
+def large(size: int) -> list[Row]:
+    """`tracetime convert` on large traces: memory, and time against size."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        trace, out = Path(folder) / "large.pftrace", Path(folder) / "large.parquet"
+        command = [sys.executable, "-m", "tracetime", "convert", str(trace), "-o", str(out)]
+        rates = []
+        for part, deferred in ((size // 4, False), (size, False), (size, True)):
+            make(TRACE, trace, part, deferred)
+            took, anonymous = watched(command)
+            on_disk = trace.stat().st_size
+            rates.append(on_disk / took)
+            rows.append(
+                Row(
+                    f"{on_disk / 1e9:.2f} GB -> Parquet{', all put aside' if deferred else ''}",
+                    f"RssAnon {anonymous / 1e6:.0f} MB, {took:.1f} s",
+                    f"{rates[0] / 1e6:.0f} MB/s at a quarter",
+                    f"{rates[-1] / 1e6:.0f} MB/s",
+                    "<= 300 MB",
+                    anonymous <= 300e6,
+                )
+            )
+    return rows
+
+
+def start_up() -> list[Row]:
+    def seconds(*arguments: str) -> float:
+        return best(lambda: subprocess.run([sys.executable, *arguments], check=True,
+                                           stdout=subprocess.DEVNULL), 7)
+
+    ours, bare = seconds("-m", "tracetime", "--version"), seconds("-c", "pass")
+    return [
+        Row(
+            "tracetime --version",
+            f"{ours * 1e3:.0f} ms",
+            f"bare Python {bare * 1e3:.0f} ms",
+            f"{ours / bare:.1f}x",
+            "<= 150 ms",
+            ours <= 0.15,
+        )
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--large", type=parse_size, metavar="SIZE")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    rows = floor() + start_up()
+    if TRACE.exists():
+        rows += reading()
+        if arguments.large:
+            rows += large(arguments.large)
+    table = Table(
+        title=f"tracetime {tracetime.__version__}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
+    for heading in ("work", "measured", "alternative", "ratio", "must reach", ""):
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row[:5], "yes" if row.met else "NO")
+    Console(width=130).print(table)
+    if arguments.json:
+        arguments.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

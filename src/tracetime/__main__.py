@@ -1,0 +1,5 @@
+"""`python -m tracetime`: the same as the command `tracetime`."""
+
+from tracetime.commands import main
+
+main()

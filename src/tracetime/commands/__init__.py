@@ -1,0 +1,117 @@
+"""The command `tracetime`: its subcommands by name, and what becomes of errors.
+
+Each subcommand is a module here with a `command`, loaded when it is asked for: nothing heavy may
+be imported on the way to `tracetime --version`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final, NoReturn
+
+import click
+
+from tracetime._version import __version__
+from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
+
+SUBCOMMANDS: Final = ("convert", "clocks", "at", "completion")
+
+# Exit codes (api.md), and those that shells give to signals.
+DONE: Final = 0
+CHECK_FAILED: Final = 1
+USAGE: Final = 2
+BAD_TRACE: Final = 3
+NO_SOURCE: Final = 4
+INTERRUPTED: Final = 128 + signal.SIGINT
+BROKEN_PIPE: Final = 128 + signal.SIGPIPE
+
+_EXIT_CODES: Final[dict[type[TracetimeError], int]] = {
+    UsageError: USAGE,
+    TraceError: BAD_TRACE,
+    SourceError: NO_SOURCE,
+    ConversionError: CHECK_FAILED,
+}
+
+
+class ReaderGone(Exception):
+    """Whoever read the output has had enough of it."""
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        command = import_module(f"tracetime.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            # Under another name, because click would make exit code 1 of it.
+            raise ReaderGone from error
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tracetime", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Put the events of a trace, read in many clocks, on one timeline.
+
+    \b
+    Examples:
+      tracetime convert trace.pftrace -o events.parquet
+      tracetime clocks trace.pftrace
+      tracetime at trace.pftrace 868258201186 --to REALTIME
+
+    Exit codes: 0 done, 1 the check asked for failed (--strict) or a value does not convert, 2
+    wrong usage, 3 bad trace, 4 no such clock source.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit; the entry point of the console script."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the command line `args` and return the exit code; errors are told on stderr."""
+    try:
+        result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
+        sys.stdout.flush()
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except (ReaderGone, BrokenPipeError):
+        # What is still buffered must go somewhere at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except click.ClickException as error:
+        hint = ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f"\nTry '{error.ctx.command_path} --help'."
+        return _fail(error.format_message() + hint, USAGE)
+    except TracetimeError as error:
+        codes = (code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))
+        return _fail(str(error), next(codes, CHECK_FAILED))
+    return result if isinstance(result, int) else DONE
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"tracetime: error: {message}", err=True)
+    return code
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    # As an exception, so that half-done files are removed on the way out.
+    sys.exit(128 + number)

@@ -1,0 +1,126 @@
+"""`tracetime at`: one timestamp from one clock of a trace to another, explained."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.commands.options import Clock, clock_in, json_option, trace_options
+from tracetime.commands.show import print_json
+from tracetime.errors import UsageError
+from tracetime.wallclock import format_wall_time, looks_like_wall_time, parse_wall_time
+
+if TYPE_CHECKING:
+    from tracetime.graph.explain import Explanation
+    from tracetime.perfetto.reader import Trace
+
+REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
+_WALL_CLOCKS: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
+_INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
+
+
+@click.command("at")
+@trace_options
+@click.argument("value", metavar="TIME")
+@click.option("--from", "src", type=Clock(), help="The clock TIME was read in.")
+@click.option("--to", "dst", type=Clock(), help="The clock to convert to.")
+@click.option(
+    "--sequence",
+    type=click.IntRange(1, 2**32 - 1),
+    help="The packet sequence of a clock from 64 to 127.",
+)
+@json_option
+def command(
+    trace: str,
+    partial: bool,
+    max_expansion: int,
+    value: str,
+    src: ClockId | None,
+    dst: ClockId | None,
+    sequence: int | None,
+    as_json: bool,
+) -> None:
+    """Convert one TIME from a clock to another, and tell how.
+
+    TIME is what the clock read, in its own unit (ns for most), or for REALTIME a date and time in
+    ISO 8601. A clock that is not given is the trace clock. A clock is a name (MONOTONIC), a number
+    (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7. For an incremental clock, TIME
+    is its absolute value. Put -- before a TIME below 0.
+
+    \b
+    Examples:
+      tracetime at trace.pftrace 1104 --from MONOTONIC --to BOOTTIME
+      tracetime at trace.pftrace 868258201186 --to REALTIME
+      tracetime at trace.pftrace 2026-08-22T14:48:40.123456789Z --to MONOTONIC
+      tracetime at trace.pftrace 870001 --from 64 --sequence 7
+    """
+    from tracetime.perfetto.reader import open_trace
+
+    with open_trace(trace, partial=partial, max_expansion=max_expansion) as opened:
+        told = _explain(opened, value, src, dst, sequence)
+    if as_json:
+        print_json(_facts(trace, told))
+        return
+    click.echo(str(told))
+    for clock, ns in ((told.src, told.value), (told.dst, told.result)):
+        if clock.clock in _WALL_CLOCKS:
+            click.echo(f"{clock} {ns} is {format_wall_time(ns)}")
+
+
+def _explain(
+    trace: Trace, text: str, src: ClockId | None, dst: ClockId | None, sequence: int | None
+) -> Explanation:
+    value, wall_time = _value(text)
+    if wall_time:
+        src = REALTIME if src is None else src
+        if src.clock not in _WALL_CLOCKS:
+            raise UsageError(
+                f"a date and time is a reading of REALTIME, not of {src}: leave out --from"
+            )
+    if src is None and dst is None:
+        raise UsageError("say which clock to convert from or to: --from CLOCK, --to CLOCK or both")
+    if sequence and not any(
+        clock is not None and clock.is_sequence_scoped and not clock.sequence
+        for clock in (src, dst)
+    ):
+        raise UsageError("--sequence is for a clock from 64 to 127, and none is given without one")
+    graph = trace.clocks
+    return graph.explain(
+        value,
+        trace.trace_clock if src is None else clock_in(graph, src, sequence),
+        trace.trace_clock if dst is None else clock_in(graph, dst, sequence),
+    )
+
+
+def _value(text: str) -> tuple[int, bool]:
+    """The number that `text` stands for, and whether it is a date and time."""
+    if looks_like_wall_time(text):
+        return parse_wall_time(text), True
+    if _INTEGER.fullmatch(text) is None or len(text) > 40:
+        raise UsageError(
+            f"cannot read {text!r} as a time: write a whole number, or for REALTIME a date and "
+            "time such as 2026-08-22T14:48:40.123456789Z"
+        )
+    return int(text), False
+
+
+def _facts(trace: str, told: Explanation) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "trace": trace,
+        "from": str(told.src),
+        "to": str(told.dst),
+        "value": told.value,
+        "unit_ns": told.unit_ns,
+        "result": told.result,
+        "steps": [
+            step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in told.steps
+        ],
+    }
+    if told.src.clock in _WALL_CLOCKS:
+        facts["value_utc"] = format_wall_time(told.value)
+    if told.dst.clock in _WALL_CLOCKS:
+        facts["result_utc"] = format_wall_time(told.result)
+    return facts

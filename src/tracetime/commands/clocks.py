@@ -1,0 +1,165 @@
+"""`tracetime clocks`: the clock graph of a trace, as tables, for Graphviz, or as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracetime.clocks import ClockId
+from tracetime.commands.options import json_option, trace_options
+from tracetime.commands.show import (
+    console,
+    duration,
+    fold,
+    number,
+    print_json,
+    print_table,
+    print_warnings,
+)
+from tracetime.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracetime.graph.graph import ClockGraph, ClockInfo
+    from tracetime.perfetto.reader import Trace
+
+
+@click.command("clocks")
+@trace_options
+@click.option("--dot", is_flag=True, help="Print the graph in the language of Graphviz.")
+@click.option(
+    "--all", "every", is_flag=True, help="Show each clock of each sequence on a line of its own."
+)
+@json_option
+def command(
+    trace: str, partial: bool, max_expansion: int, dot: bool, every: bool, as_json: bool
+) -> None:
+    """Show the clocks of TRACE and how they are tied together.
+
+    A clock that many packet sequences have is shown once, as 64@seq*, with how many there are.
+
+    \b
+    Examples:
+      tracetime clocks trace.pftrace
+      tracetime clocks trace.pftrace --dot | dot -Tsvg > clocks.svg
+      tracetime clocks trace.pftrace --json | jq '.clocks[].clock'
+    """
+    from tracetime.perfetto.reader import open_trace
+
+    if dot and as_json:
+        raise UsageError("--dot and --json are two forms of the same: ask for one")
+    with open_trace(trace, partial=partial, max_expansion=max_expansion) as opened:
+        if as_json:
+            print_json(_facts(opened))
+        elif dot:
+            click.echo("\n".join(_dot_lines(opened.clocks, every)))
+        else:
+            _print(opened, every)
+
+
+def _facts(trace: Trace) -> dict[str, Any]:
+    graph = trace.clocks
+    return {
+        "trace": trace.path,
+        "trace_clock": str(trace.trace_clock),
+        "clocks": [
+            info._asdict() | {"clock": str(info.clock), "scope": info.clock.scope}
+            for info in graph.clocks()
+        ],
+        "edges": [
+            {"src": str(src), "dst": str(dst), "snapshots": snapshots}
+            for src, dst, snapshots in graph.edges()
+        ],
+        "series": [
+            {"clocks": [str(clock) for clock in clocks], "snapshots": snapshots}
+            for clocks, snapshots in graph.series()
+        ],
+        "warnings": [warning._asdict() for warning in trace.warnings],
+        "n_warnings": trace.n_warnings,
+        "truncated": None if trace.truncated is None else str(trace.truncated),
+    }
+
+
+def _print(trace: Trace, every: bool) -> None:
+    graph, screen = trace.clocks, console()
+    infos = graph.clocks()
+    click.echo(f"Trace time is {trace.trace_clock}.")
+    print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated)
+    if not infos:
+        click.echo("The trace has no clock snapshots: timestamps are taken as they stand.")
+        return
+    names = fold((info.clock for info in infos), every)
+    columns = ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes")
+    print_table(screen, "Clocks", columns, _clock_rows(infos, names, trace.trace_clock))
+    series = Counter[str]()
+    for clocks, snapshots in graph.series():
+        series[", ".join(names[clock] for clock in clocks)] += snapshots
+    rows = [(number(snapshots), clocks) for clocks, snapshots in series.items()]
+    print_table(screen, "Snapshots of these clocks together", (">snapshots", "clocks"), rows)
+
+
+def _clock_rows(
+    infos: list[ClockInfo], names: dict[ClockId, str], trace_clock: ClockId
+) -> Iterator[tuple[str, ...]]:
+    lines: dict[str, list[ClockInfo]] = {}
+    for info in infos:
+        lines.setdefault(names[info.clock], []).append(info)
+    for name, alike in lines.items():
+        spans = [
+            info.last_ns - info.first_ns
+            for info in alike
+            if info.first_ns is not None and info.last_ns is not None
+        ]
+        yield (
+            name,
+            alike[0].clock.scope,
+            ", ".join(map(number, sorted({info.unit_ns for info in alike}))),
+            number(sum(info.snapshots for info in alike)),
+            duration(max(spans, default=None)),
+            ", ".join(_notes(alike, trace_clock)),
+        )
+
+
+def _notes(alike: list[ClockInfo], trace_clock: ClockId) -> Iterator[str]:
+    if any(info.clock == trace_clock for info in alike):
+        yield "trace time"
+    for note, n in (
+        ("incremental", sum(info.incremental for info in alike)),
+        ("ran backwards", sum(not info.monotonic for info in alike)),
+    ):
+        if n:
+            yield note if n == len(alike) else f"{n} {note}"
+
+
+def _dot_lines(graph: ClockGraph, every: bool) -> Iterator[str]:
+    """The graph in Graphviz's language: an arrow where one hop converts, both ways as one line."""
+    infos = graph.clocks()
+    names = fold((info.clock for info in infos), every)
+    yield "digraph clocks {"
+    yield "  node [shape=box, style=rounded, fontname=sans]; edge [fontname=sans, fontsize=10];"
+    drawn = set()
+    for info in infos:
+        name = names[info.clock]
+        if name not in drawn:
+            drawn.add(name)
+            bold = ", penwidth=3" if info.clock == graph.trace_clock else ""
+            backwards = "" if info.monotonic else ', color=red, tooltip="ran backwards"'
+            yield f'  "{name}" [label="{name}"{bold}{backwards}];'
+    yield from _dot_edges(graph.edges(), names)
+    yield "}"
+
+
+def _dot_edges(
+    edges: Iterable[tuple[ClockId, ClockId, int]], names: dict[ClockId, str]
+) -> Iterator[str]:
+    counts = Counter[tuple[str, str]]()
+    for src, dst, snapshots in edges:
+        counts[names[src], names[dst]] += snapshots
+    for (left, right), snapshots in counts.items():
+        both = (right, left) in counts
+        if both and left > right:
+            continue
+        style = ", dir=both" if both and left != right else ""
+        yield f'  "{left}" -> "{right}" [label="{snapshots}"{style}];'

@@ -1,0 +1,176 @@
+"""`tracetime convert`: a trace to a table of every event on trace time."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracetime.clocks import ClockId
+from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.options import Clock, clock_in, json_option, trace_options
+from tracetime.commands.show import (
+    console,
+    duration,
+    fold,
+    number,
+    print_json,
+    print_table,
+    print_text,
+    print_warnings,
+    size,
+)
+
+if TYPE_CHECKING:
+    from tracetime.perfetto.reader import Trace
+    from tracetime.summary import ClockUse, Summary, Unresolved
+
+
+@click.command("convert")
+@trace_options
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="The file to write: .parquet, .arrow or .csv, by its ending.",
+)
+@click.option("--to", type=Clock(), help="Add the column to_time: trace time on this clock.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 if any event has no trace time, or the trace was not read to its end.",
+)
+@json_option
+def command(
+    trace: str,
+    partial: bool,
+    max_expansion: int,
+    out: str,
+    to: ClockId | None,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Write every event of TRACE, on trace time, to a table file.
+
+    TRACE is a Perfetto trace, raw or compressed; - is standard input. Each event keeps its raw
+    timestamp, its clock and a status beside its trace_time. At the end stands a summary: what the
+    trace clock is, what was found, and why anything has no trace time.
+
+    \b
+    Examples:
+      tracetime convert trace.pftrace -o events.parquet
+      tracetime convert trace.pftrace -o events.parquet --to REALTIME
+      adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow
+      tracetime convert broken.pftrace -o events.csv --partial --json
+    """
+    from tracetime.convert import convert
+    from tracetime.perfetto.reader import open_trace
+
+    started = time.perf_counter()
+    with open_trace(trace, partial=partial, max_expansion=max_expansion) as opened:
+        if to is not None:
+            to = clock_in(opened.clocks, to)
+        with _progress(opened, shown=not as_json) as progress:
+            summary = convert(opened, out, to=to, progress=progress)
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        _print_summary(summary, time.perf_counter() - started)
+    failed = strict and (summary.unresolved or summary.truncated is not None)
+    return CHECK_FAILED if failed else DONE
+
+
+@contextlib.contextmanager
+def _progress(trace: Trace, shown: bool) -> Iterator[Callable[[int], None] | None]:
+    """A progress bar on stderr, where that is a terminal."""
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    with progress.Progress(
+        progress.BarColumn(),
+        progress.DownloadColumn(),
+        progress.TransferSpeedColumn(),
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=trace.size)
+        yield lambda at: bar.update(task, completed=at)
+
+
+def _print_summary(summary: Summary, seconds: float) -> None:
+    screen = console()
+    written = size(Path(summary.out).stat().st_size)
+    print_text(
+        screen,
+        f"{number(summary.rows)} events on trace time {summary.trace_clock} "
+        f"in {summary.out} ({written}, {seconds:.1f} s)",
+    )
+    print_warnings(screen, summary.warnings, summary.n_warnings, summary.truncated)
+    if summary.rows:
+        kinds = [
+            (kind.kind, status, number(events))
+            for kind in summary.kinds
+            for status, events in kind.statuses.items()
+        ]
+        print_table(screen, "Events", ("kind", "status", ">events"), kinds)
+    if summary.clocks:
+        columns = ("clock", "scope", ">snapshots", ">coverage", ">events", ">unresolved")
+        print_table(screen, "Clocks", columns, _clock_rows(summary.clocks))
+    if summary.to is not None and summary.to_unresolved:
+        click.echo(f"\n{number(summary.to_unresolved)} events have no time on {summary.to}")
+    if summary.reasons:
+        click.echo(f"\n{number(summary.unresolved)} events have no trace time")
+        for reason in summary.reasons:
+            print_text(screen, _reason_told(reason), "  ", " " * 4)
+            print_text(screen, reason.advice, " " * 4, " " * 4)
+
+
+def _clock_rows(uses: tuple[ClockUse, ...]) -> list[tuple[str, ...]]:
+    names = fold(use.clock for use in uses)
+    lines: dict[str, list[ClockUse]] = {}
+    for use in uses:
+        lines.setdefault(names[use.clock], []).append(use)
+    return [
+        (
+            name if alike[0].clock.clock else "none given",
+            alike[0].clock.scope if alike[0].clock.clock else "",
+            number(sum(use.snapshots for use in alike)),
+            _coverage(alike),
+            number(sum(use.events for use in alike)),
+            number(sum(use.unresolved for use in alike)),
+        )
+        for name, alike in lines.items()
+    ]
+
+
+def _coverage(uses: list[ClockUse]) -> str:
+    """The time from first to last snapshot, the longest where there are several clocks."""
+    spans = [
+        use.last_ns - use.first_ns
+        for use in uses
+        if use.first_ns is not None and use.last_ns is not None
+    ]
+    return duration(max(spans, default=None))
+
+
+def _reason_told(reason: Unresolved) -> str:
+    names = fold(clock for clock, _ in reason.clocks)
+    counts: dict[str, int] = {}
+    for clock, events in reason.clocks:
+        name = names[clock] if clock.clock else "no clock"
+        counts[name] = counts.get(name, 0) + events
+    told = [f"{name}: {number(events)}" for name, events in list(counts.items())[:8]]
+    if len(counts) > 8:
+        told.append(f"{len(counts) - 8} more clocks")
+    return f"{reason.reason}: {number(reason.events)} events ({', '.join(told)})"

@@ -1,0 +1,110 @@
+"""Options and arguments that subcommands share, and the types of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracetime.graph.graph import ClockGraph
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_EXPANSION: Final = "4G"
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """A number of bytes, such as 4G, 512M or 1000."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value.strip())
+        if match is None:
+            self.fail(f"{value!r} is no size: write bytes, or 512M, 4G, 1T", param, ctx)
+        return int(match[1]) * _UNITS[match[2].upper()]
+
+
+class Clock(click.ParamType):  # type: ignore[type-arg]
+    """A clock, in the forms that `ClockId.parse` takes."""
+
+    name = "clock"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> ClockId:
+        try:
+            return ClockId.parse(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        known = [name for name in BUILTIN_IDS if name.startswith(incomplete.upper())]
+        return [CompletionItem(name) for name in known]
+
+
+def trace_options(function: F) -> F:
+    """Add what every subcommand that reads a trace takes: TRACE, --partial, --max-expansion."""
+    for decorate in (
+        click.option(
+            "--max-expansion",
+            type=Size(),
+            default=DEFAULT_EXPANSION,
+            show_default=True,
+            help="Stop at a trace that decompresses to more than this.",
+        ),
+        click.option(
+            "--partial",
+            is_flag=True,
+            help="Keep what comes before the place where the trace is cut off or corrupt.",
+        ),
+        click.argument("trace", type=click.Path(allow_dash=True)),
+    ):
+        function = decorate(function)
+    return function
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+
+
+def clock_in(graph: ClockGraph, clock: ClockId, sequence: int | None = None) -> ClockId:
+    """Return the clock of `graph` that the user means by `clock`.
+
+    Fills in the sequence of a sequence-scoped clock from `sequence`, and the file, which nobody
+    wants to say, where only one file of the trace has such a clock.
+
+    Raises:
+        UsageError: a sequence-scoped clock, and no sequence is said.
+    """
+    known = [info.clock for info in graph.clocks()]
+    if clock.is_sequence_scoped and not clock.sequence:
+        if not sequence:
+            found = [str(k.sequence) for k in known if k.clock == clock.clock]
+            more = f" and {len(found) - 12} more" if len(found) > 12 else ""
+            raise UsageError(
+                f"clock {clock} belongs to a packet sequence: say which with --sequence, or as "
+                f"{clock}@seq7; this trace has it on "
+                + (f"{', '.join(found[:12])}{more}" if found else "none")
+            )
+        clock = ClockId(clock.clock, sequence, clock.machine, clock.file)
+    if clock in known or clock.file:
+        return clock
+    alike = [
+        k
+        for k in known
+        if (k.clock, k.sequence, k.machine) == (clock.clock, clock.sequence, clock.machine)
+    ]
+    return alike[0] if len(alike) == 1 else clock

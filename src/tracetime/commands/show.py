@@ -1,0 +1,136 @@
+"""How facts look on a terminal: tables that fit in 80 columns, numbers, durations, JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tracetime.clocks import ClockId
+    from tracetime.errors import TraceError
+    from tracetime.perfetto.reader import TraceWarning
+
+WARNINGS_SHOWN: Final = 5
+FOLDED_FROM: Final = 4
+"""From so many sequences on, the same clock of each is shown as one line."""
+
+
+def print_json(facts: Any) -> None:
+    """Print `facts` as JSON on stdout."""
+    click.echo(json.dumps(facts, indent=2))
+
+
+def console() -> Console:
+    """Return where text goes: stdout, plain where that is no terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") -> None:
+    """Print `text` wrapped to the screen's width, its further lines indented by `hanging`."""
+    wrap = textwrap.TextWrapper(
+        screen.width,
+        initial_indent=indent,
+        subsequent_indent=hanging,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    click.echo(wrap.fill(text))
+
+
+def print_table(
+    screen: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """Print a table below an empty line; a column whose name starts with `>` is set right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title=title, box=None, title_justify="left", title_style="bold", pad_edge=False)
+    for column in columns:
+        right = column.startswith(">")
+        made.add_column(
+            column.removeprefix(">"),
+            justify="right" if right else "left",
+            header_style="dim",
+            no_wrap=right,
+            overflow="fold",
+        )
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    # Through a string, because rich fills every line up with spaces.
+    with screen.capture() as drawn:
+        screen.print(made)
+    click.echo("\n" + "\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+
+def number(n: int) -> str:
+    """1234567 as ``1,234,567``."""
+    return f"{n:,}"
+
+
+def duration(ns: int | None) -> str:
+    """A time span: ``10.009 s``, ``3 min 20 s``, ``28 h 5 min``, ``3 d 4 h``."""
+    if ns is None:
+        return "-"
+    if abs(ns) < 1000:
+        return f"{ns} ns"
+    for unit, scale, limit in (
+        ("us", 1e3, 10**6),
+        ("ms", 1e6, 10**9),
+        ("s", 1e9, 60 * 10**9),
+    ):
+        if abs(ns) < limit:
+            return f"{ns / scale:.3f} {unit}"
+    minutes, seconds = divmod(ns // 10**9, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def size(n: int) -> str:
+    """A number of bytes: ``3.6 MB``."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= scale:
+            return f"{n / scale:.1f} {unit}"
+    return f"{n} bytes"
+
+
+def fold(clocks: Iterable[ClockId], every: bool = False) -> dict[ClockId, str]:
+    """Name each clock as it is to be shown: alike on many sequences, they share one name.
+
+    Returns:
+        {clock: name}, in the order given. With `every`, each clock has its own.
+    """
+    kinds: dict[tuple[int, int, int], list[ClockId]] = {}
+    names = {}
+    for clock in clocks:
+        names[clock] = str(clock)
+        if clock.sequence:
+            kinds.setdefault((clock.clock, clock.machine, clock.file), []).append(clock)
+    for alike in kinds.values():
+        if len(alike) >= FOLDED_FROM and not every:
+            for clock in alike:
+                name = str(clock).replace(f"@seq{clock.sequence}", "@seq*")
+                names[clock] = f"{name} ({len(alike)})"
+    return names
+
+
+def print_warnings(
+    screen: Console, warnings: Sequence[TraceWarning], total: int, truncated: TraceError | None
+) -> None:
+    """Print where a trace was cut off, its first few warnings, and how many more there are."""
+    if truncated is not None:
+        print_text(screen, f"warning: not read to its end: {truncated}", hanging="  ")
+    for warning in warnings[:WARNINGS_SHOWN]:
+        place = f"(byte {warning.offset}, packet {warning.packet})"
+        print_text(screen, f"warning: {warning.message} {place}", hanging="  ")
+    if total > WARNINGS_SHOWN:
+        click.echo(f"warning: {number(total - WARNINGS_SHOWN)} more like these")

@@ -1,0 +1,271 @@
+"""The verb convert: all or nothing in the file, and a summary that adds up."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from building import event, snapshot, trace, traces
+from hypothesis import given, settings
+
+import tracetime.convert
+from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace
+from tracetime.convert import convert
+from tracetime.errors import REASONS
+from tracetime.perfetto.schema import EVENTS_SCHEMA
+from tracetime.summary import ADVICE, Tally
+
+MONOTONIC, BOOTTIME, REALTIME = 3, 6, 1
+
+TRACE = trace(
+    snapshot({BOOTTIME: 2000, MONOTONIC: 1000, REALTIME: 500}),
+    event(2100),
+    event(1100, MONOTONIC),
+    event(7, 777),
+    event(8, 64, seq=5),
+    event(9, 64, seq=5),
+    event(10, needs_state=True, seq=9),
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(TRACE)
+    return path
+
+
+def files_of(path):
+    return sorted(p.name for p in path.parent.iterdir())
+
+
+class FakeTrace:
+    """Yields `batches` of one row, then raises `error`."""
+
+    def __init__(self, batches, error):
+        self.path, self._batches, self._error = "fake.pftrace", batches, error
+
+    def events(self, policy, progress):
+        row = {field.name: [0] for field in EVENTS_SCHEMA}
+        row |= {"kind": ["packet"], "payload": ["track_event"], "status": ["resolved"]}
+        columns = [
+            pa.array(values, getattr(field.type, "value_type", field.type)).cast(field.type)
+            for field, values in zip(EVENTS_SCHEMA, row.values(), strict=True)
+        ]
+        for _ in range(self._batches):
+            yield pa.RecordBatch.from_arrays(columns, schema=EVENTS_SCHEMA)
+        raise self._error
+
+
+def test_the_file_holds_what_read_all_returns(path, tmp_path):
+    out = tmp_path / "events.parquet"
+    with open_trace(path) as opened:
+        convert(opened, out)
+        expected = opened.read_all()
+    assert pq.read_table(out).equals(expected)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+def test_nothing_but_the_file_is_left(path, tmp_path, ending):
+    with open_trace(path) as opened:
+        convert(opened, tmp_path / f"events.{ending}")
+    assert files_of(path) == [f"events.{ending}", "t.pftrace"]
+
+
+def test_the_file_says_how_it_was_made(path, tmp_path):
+    out = tmp_path / "events.parquet"
+    with open_trace(path) as opened:
+        convert(opened, out)
+    assert pq.read_schema(out).metadata == {
+        b"tracetime.trace_clock": b"BOOTTIME",
+        b"tracetime.policy": b"floor",
+        b"tracetime.version": tracetime.__version__.encode(),
+    }
+
+
+def test_to_adds_a_column(path, tmp_path):
+    out = tmp_path / "events.parquet"
+    with open_trace(path) as opened:
+        summary = convert(opened, out, to="REALTIME")
+    table = pq.read_table(out)
+    assert table.column_names == [*EVENTS_SCHEMA.names, "to_time"]
+    assert table["trace_time"].to_pylist() == [2100, 2100, None, None, None, None]
+    assert table["to_time"].to_pylist() == [600, 600, None, None, None, None]
+    assert (summary.to, summary.to_unresolved) == (ClockId(REALTIME), 0)
+
+
+def test_to_a_clock_out_of_reach_is_refused_at_once(path, tmp_path):
+    with open_trace(path) as opened, pytest.raises(ConversionError) as raised:
+        convert(opened, tmp_path / "events.parquet", to="TSC")
+    assert raised.value.reason == "unknown_target_clock"
+    assert files_of(path) == ["t.pftrace"]
+
+
+def test_to_counts_what_does_not_convert(tmp_path):
+    path = tmp_path / "t.pftrace"
+    near_end = 2**63 - 10
+    readings = snapshot({BOOTTIME: 0, REALTIME: 100})
+    path.write_bytes(trace(readings, event(5), event(near_end)))
+    with open_trace(path) as opened:
+        summary = convert(opened, tmp_path / "events.parquet", to="REALTIME")
+    assert summary.to_unresolved == 1
+    assert pq.read_table(tmp_path / "events.parquet")["to_time"].to_pylist()[-1] is None
+
+
+def test_the_summary_tells_what_was_found(path, tmp_path):
+    with open_trace(path) as opened:
+        summary = convert(opened, tmp_path / "events.parquet")
+    assert summary.trace_clock == ClockId(BOOTTIME)
+    assert (summary.rows, summary.unresolved) == (6, 4)
+    assert [(kind.kind, kind.events) for kind in summary.kinds] == [("packet", 6)]
+    assert summary.kinds[0].statuses == {
+        "resolved": 2,
+        "unknown_source_clock": 3,
+        "skipped_incremental_state": 1,
+    }
+    uses = {str(u.clock): (u.snapshots, u.events, u.unresolved) for u in summary.clocks}
+    assert uses == {
+        "REALTIME": (1, 0, 0),
+        "MONOTONIC": (1, 1, 0),
+        "BOOTTIME": (1, 2, 1),
+        "64@seq5": (0, 2, 2),
+        "777": (0, 1, 1),
+    }
+    unknown = next(r for r in summary.reasons if r.reason == "unknown_source_clock")
+    assert unknown.clocks == ((ClockId(64, 5), 2), (ClockId(777), 1))
+    assert "ClockSnapshot" in unknown.advice
+
+
+def test_there_is_advice_for_every_reason():
+    assert set(ADVICE) == set(REASONS) - {"resolved", "as_is"}
+
+
+@given(traces())
+@settings(max_examples=40, deadline=None)
+def test_the_summary_adds_up_on_any_trace(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("convert")
+    path, out = folder / "t.pftrace", folder / "t.arrow"
+    path.write_bytes(data)
+    with open_trace(path, partial=True) as opened:
+        try:
+            summary = convert(opened, out)
+        except TraceError:
+            assert files_of(path) == ["t.pftrace"]
+            return
+        events = opened.read_all().to_pylist()
+    assert summary.rows == len(events) == sum(use.events for use in summary.clocks)
+    unresolved = [row for row in events if row["trace_time"] is None]
+    assert summary.unresolved == len(unresolved) == sum(use.unresolved for use in summary.clocks)
+    assert {r.reason: r.events for r in summary.reasons} == Counter(r["status"] for r in unresolved)
+    assert {k.kind: k.events for k in summary.kinds} == Counter(row["kind"] for row in events)
+    by_number = Counter()
+    for use in summary.clocks:
+        by_number[use.clock.clock, use.clock.sequence] += use.events
+    assert +by_number == Counter((row["clock"], row["sequence"]) for row in events)
+
+
+def test_a_tally_keeps_counts_in_little_room(path, monkeypatch):
+    monkeypatch.setattr("tracetime.summary._GROUPS_MAX", 3)
+    tally, whole = Tally(), Tally()
+    with open_trace(path) as opened:
+        table = opened.read_all()
+    for one in table.to_batches(max_chunksize=1):
+        tally.add(one)
+    for one in table.combine_chunks().to_batches():
+        whole.add(one)
+    assert sorted(tally.groups()) == sorted(whole.groups())
+    assert tally.kinds() == whole.kinds()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("batches", [0, 1, 20])
+@pytest.mark.parametrize("error", [TraceError("corrupt", 5, 1), KeyboardInterrupt(), OSError("io")])
+def test_an_interrupted_run_leaves_nothing(tmp_path, ending, batches, error):
+    out = tmp_path / f"events.{ending}"
+    out.write_text("of an earlier run")
+    with pytest.raises(type(error)):
+        convert(FakeTrace(batches, error), out)
+    assert files_of(out) == [out.name]
+    assert out.read_text() == "of an earlier run"
+
+
+@pytest.mark.parametrize("fails", ["write", "finish"])
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(OSError(28, "No space left on device"), UsageError), (ValueError("odd"), ValueError)],
+)
+def test_an_error_in_writing_ends_the_run(path, tmp_path, monkeypatch, fails, error, expected):
+    class Failing(tracetime.convert.table_writer(tmp_path / "x.csv")):
+        pass
+
+    def fail(self, _):
+        raise error
+
+    setattr(Failing, fails, fail)
+    monkeypatch.setattr(tracetime.convert, "table_writer", lambda path: Failing)
+    with open_trace(path) as opened, pytest.raises(expected) as raised:
+        convert(opened, tmp_path / "events.csv")
+    if expected is UsageError:
+        assert "No space left on device" in str(raised.value)
+    assert files_of(path) == ["t.pftrace"]
+
+
+def test_a_writer_that_fails_does_not_leave_the_reader_waiting(tmp_path, monkeypatch):
+    class Failing(tracetime.convert.table_writer(tmp_path / "x.csv")):
+        def write(self, batch):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tracetime.convert, "table_writer", lambda path: Failing)
+    with pytest.raises(UsageError, match="No space left"):
+        convert(FakeTrace(1000, AssertionError("read to the end")), tmp_path / "events.csv")
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(path, tmp_path):
+    # A limit on file size stands in for the full disk.
+    path.write_bytes(TRACE * 2000)
+    program = (
+        "import resource, sys\n"
+        "from tracetime.commands import run\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+        "sys.exit(run(sys.argv[1:]))"
+    )
+    for ending in ("parquet", "arrow", "csv"):
+        args = ["convert", str(path), "-o", str(tmp_path / f"events.{ending}")]
+        done = subprocess.run(
+            [sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("tracetime: error: cannot write")
+        assert len(done.stderr.splitlines()) == 1
+        assert files_of(path) == ["t.pftrace"]
+
+
+def test_a_link_stays_a_link(path, tmp_path):
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "events.csv"
+    link.symlink_to("real/there.csv")
+    with open_trace(path) as opened:
+        convert(opened, link)
+    assert link.is_symlink()
+    assert (tmp_path / "real" / "there.csv").read_text().startswith("packet,kind")
+
+
+def test_what_cannot_be_written_is_refused(path, tmp_path):
+    same = tmp_path / "same.csv"
+    os.link(path, same)
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    with open_trace(path) as opened:
+        for out, message in (
+            (same, "the trace itself"),
+            (folder, "not a file"),
+            (tmp_path / "none" / "events.csv", "No such file or directory"),
+            ("/dev/null", "not a file"),
+            (tmp_path / "events.txt", "let it end in"),
+        ):
+            with pytest.raises(UsageError, match=message):
+                convert(opened, out)
+    assert path.read_bytes() == TRACE

@@ -1,0 +1,66 @@
+"""What `import tracetime` offers, and what it must not load for it."""
+
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+import tracetime
+
+HEAVY = ("numpy", "pyarrow", "rich", "google.protobuf", "perfetto", "importlib.metadata")
+
+
+def test_exported_names_are_exactly_those_of_the_interface():
+    assert sorted(tracetime.__all__) == [
+        "ClockGraph",
+        "ClockId",
+        "ConversionError",
+        "Reading",
+        "Snapshot",
+        "SourceError",
+        "Trace",
+        "TraceError",
+        "TracetimeError",
+        "UsageError",
+        "__version__",
+        "clock_id",
+        "open_trace",
+    ]
+    assert set(tracetime.__all__) == {*tracetime._HOMES, "__version__"}
+    assert set(tracetime.__all__) <= set(dir(tracetime))
+
+
+@pytest.mark.parametrize("name", tracetime.__all__)
+def test_every_exported_name_is_there(name):
+    assert getattr(tracetime, name) is not None
+
+
+def test_star_import_brings_exactly_these():
+    names = {}
+    exec("from tracetime import *", names)
+    assert set(tracetime.__all__) == names.keys() - {"__builtins__"}
+
+
+def test_other_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        _ = tracetime.nope
+
+
+def test_the_version_is_the_installed_one():
+    assert metadata.version("tracetime") == tracetime.__version__
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["convert", "--help"]])
+def test_nothing_heavy_is_loaded_for_what_needs_none(args):
+    # Only what tracetime itself brings in counts: site packages may start with more.
+    program = (
+        "import sys; before = set(sys.modules)\n"
+        "from tracetime.commands import run\n"
+        f"code = run({args!r})\n"
+        f"print([name for name in {HEAVY!r} if name in set(sys.modules) - before])\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
