@@ -1,6 +1,6 @@
 """Make a trace of any size out of a real one: repeated, with timestamps and sequence ids shifted.
 
-    python benchmarks/large.py TRACE OUT --size 2GB [--deferred]
+    python -m benchmarks.large TRACE OUT --size 2GB [--deferred]
 
 The values that shift are written as padded varints once; each repetition then only patches bytes.
 With --deferred every ClockSnapshot comes at the end of the file, so that every packet in a clock

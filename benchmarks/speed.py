@@ -1,6 +1,6 @@
 """Speed and memory, each beside the alternative measured in the same run.
 
-    python benchmarks/speed.py [--large 2GB] [--json FILE]
+    python -m benchmarks [--large 2GB] [--json FILE]
 
 The traces come from $TRACETIME_DATA, else ../shared/data; rows that need them are left out where
 they are absent. --large makes a trace of that size (and one whose packets are all put aside until
@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from large import make, parse_size
 from rich.console import Console
 from rich.table import Table
 
 import tracetime
+from benchmarks.large import make, parse_size
 from tracetime.convert import convert
 from tracetime.perfetto.schema import payloads
 

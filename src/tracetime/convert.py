@@ -92,12 +92,23 @@ def _with_to_time(
 def _target(out: str | os.PathLike[str], trace_path: str) -> Path:
     """The file to write, links followed, so that a link stays one; or say why it cannot be."""
     target = Path(os.path.realpath(out))
-    if target.exists() and not target.is_file():
-        raise UsageError(f"cannot write {str(out)!r}: it is not a file")
+    try:
+        if target.exists() and not target.is_file():
+            raise UsageError(f"cannot write {str(out)!r}: it is not a file")
+    except OSError as error:
+        raise _not_written(target, error) from error
     with contextlib.suppress(OSError):
         if target.samefile(trace_path):
             raise UsageError(f"cannot write {str(out)!r}: that is the trace itself")
     return target
+
+
+def _not_written(target: Path, error: OSError) -> UsageError:
+    # Arrow puts the system's error into its message, where errno is not set.
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return UsageError(
+        f"cannot write {str(target)!r}: {why}; nothing was left behind, choose another file"
+    )
 
 
 class _Output:
@@ -120,7 +131,7 @@ class _Output:
             self._part.touch(exist_ok=False)
             self._writer = writer_class(self._part, schema, METADATA_KEYS)
         except OSError as error:
-            raise self._explained(error) from error
+            raise _not_written(self._target, error) from error
         self._thread.start()
 
     def _write_all(self) -> None:
@@ -147,8 +158,8 @@ class _Output:
         try:
             self._writer.finish(metadata)
             self._part.replace(self._target)
-        except Exception as error:
-            raise self._explained(error) from error
+        except OSError as error:
+            raise _not_written(self._target, error) from error
 
     def __enter__(self) -> _Output:
         return self
@@ -169,14 +180,7 @@ class _Output:
             self._thread.join()
 
     def _check(self) -> None:
+        if isinstance(self._error, OSError):
+            raise _not_written(self._target, self._error) from self._error
         if self._error is not None:
-            raise self._explained(self._error) from self._error
-
-    def _explained(self, error: BaseException) -> BaseException:
-        if isinstance(error, OSError):
-            why = os.strerror(error.errno) if error.errno else str(error)
-            return UsageError(
-                f"cannot write {str(self._target)!r}: {why}; nothing was left behind, "
-                "choose another file"
-            )
-        return error
+            raise self._error

@@ -38,13 +38,14 @@ ADVICE: Final[Mapping[str, str]] = {
         "`tracetime clocks` shows what is tied to what."
     ),
     "non_monotonic_source": (
-        "This clock ran backwards between two snapshots (it was set, or its counter wrapped or "
-        "restarted), so one reading can mean two instants, and Perfetto stops converting from it. "
-        "Time the events with a clock that never goes back, such as BOOTTIME or MONOTONIC."
+        "This clock ran backwards between two snapshots (it was set, its counter wrapped, or the "
+        "trace joins several recordings), so one reading can mean two instants, and Perfetto stops "
+        "converting from it. Time the events with a clock that only goes forward, and keep each "
+        "recording in a trace of its own."
     ),
     "ambiguous_source": (
-        "The clock was stepped back, and these readings were reached more than once. Time the "
-        "events with a clock that never goes back, such as BOOTTIME or MONOTONIC."
+        "The clock was stepped back, and came by these readings more than once. Time the events "
+        "with a clock that only goes forward, such as BOOTTIME or MONOTONIC."
     ),
     "overflow": (
         "The result does not fit in int64 nanoseconds. The timestamp is corrupt, or the clock's "

@@ -142,9 +142,14 @@ cdef class Router:
     cdef int64_t backwards_ready
     cdef int32_t *queue
     cdef int64_t queue_n, queue_capacity
+    cdef int32_t *affected
+    cdef int64_t affected_n, affected_capacity
+    cdef int32_t *stale
+    cdef int64_t stale_capacity
 
     cdef int sync(self) except -1 nogil
-    cdef int _restart(self) except -1 nogil
+    cdef int _remove(self, int32_t gone) except -1 nogil
+    cdef int _affect(self, int32_t node) except -1 nogil
     cdef int _relax(self, int32_t series) except -1 nogil
     cdef int _offer(
         self, int32_t series, int32_t position, int32_t via_position, int distance

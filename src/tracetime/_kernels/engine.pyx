@@ -440,48 +440,33 @@ cdef class Router:
         free(self.series_distance)
         free(self.series_best)
         free(self.queue)
-
-    cdef int _restart(self) except -1 nogil:
-        memset(self.distance, FAR, <size_t>self.nodes_ready)
-        self.distance[self.target] = 0
-        self.series_ready = 0
-        self.queue_n = 0
-        return 0
+        free(self.affected)
+        free(self.stale)
 
     cdef int sync(self) except -1 nogil:
         """Take in what the engine has learnt since the last time."""
-        cdef Node *node
-        cdef int64_t i, j
         cdef int32_t gone
-        cdef bint restart = False
         if self.nodes_ready < self.engine.n_nodes:
             grow(
-                <void **>&self.distance, &self.distance_capacity, self.engine.n_nodes, sizeof(uint8_t)
+                <void **>&self.distance, &self.distance_capacity, self.engine.n_nodes,
+                sizeof(uint8_t),
             )
             grow(<void **>&self.next_hop, &self.next_capacity, self.engine.n_nodes, sizeof(Hop))
             memset(
-                self.distance + self.nodes_ready, FAR, <size_t>(self.engine.n_nodes - self.nodes_ready)
+                self.distance + self.nodes_ready, FAR,
+                <size_t>(self.engine.n_nodes - self.nodes_ready),
             )
             self.nodes_ready = self.engine.n_nodes
             self.distance[self.target] = 0
         while self.backwards_ready < self.engine.n_backwards:
             gone = self.engine.backwards[self.backwards_ready]
             self.backwards_ready += 1
-            if gone == self.target or self.distance[gone] == FAR:
-                continue
-            self.distance[gone] = FAR
-            node = &self.engine.nodes[gone]
-            for j in range(node.n_memberships):
-                i = node.memberships[j].series
-                if i < self.series_ready and self.series_best[i] == gone:
-                    restart = True
-                    break
-        if restart:
-            self._restart()
+            if gone != self.target and self.distance[gone] != FAR:
+                self._remove(gone)
         if self.series_ready < self.engine.n_series:
             grow(
-                <void **>&self.series_distance, &self.series_distance_capacity, self.engine.n_series,
-                sizeof(uint8_t),
+                <void **>&self.series_distance, &self.series_distance_capacity,
+                self.engine.n_series, sizeof(uint8_t),
             )
             grow(
                 <void **>&self.series_best, &self.series_best_capacity, self.engine.n_series,
@@ -491,6 +476,59 @@ cdef class Router:
                 self.series_ready += 1
                 self._relax(<int32_t>(self.series_ready - 1))
             self._drain()
+        return 0
+
+    cdef int _remove(self, int32_t gone) except -1 nogil:
+        """A clock is no source any more: find new ways for all whose path led through it."""
+        cdef Node *nodes = self.engine.nodes
+        cdef Series *s
+        cdef int64_t head = 0, n_stale = 0, j, k
+        cdef int32_t node, member, series, i
+        self.affected_n = 0
+        self._affect(gone)
+        while head < self.affected_n:
+            node = self.affected[head]
+            head += 1
+            for j in range(nodes[node].n_memberships):
+                series = nodes[node].memberships[j].series
+                if (
+                    series >= self.series_ready
+                    or self.series_best[series] != nodes[node].memberships[j].position
+                ):
+                    continue
+                self.series_best[series] = -1
+                self.series_distance[series] = FAR
+                grow(<void **>&self.stale, &self.stale_capacity, n_stale + 1, sizeof(int32_t))
+                self.stale[n_stale] = series
+                n_stale += 1
+                s = &self.engine.series[series]
+                for i in range(s.n):
+                    member = s.nodes[i]
+                    if (
+                        member != self.target and self.distance[member] != FAR
+                        and self.next_hop[member].series == series
+                    ):
+                        self._affect(member)
+        for k in range(n_stale):
+            self._relax(self.stale[k])
+        for k in range(self.affected_n):
+            node = self.affected[k]
+            for j in range(nodes[node].n_memberships):
+                series = nodes[node].memberships[j].series
+                if series < self.series_ready and self.series_best[series] >= 0:
+                    self._offer(
+                        series, nodes[node].memberships[j].position, self.series_best[series],
+                        self.series_distance[series] + 1,
+                    )
+        return self._drain()
+
+    cdef int _affect(self, int32_t node) except -1 nogil:
+        self.distance[node] = FAR
+        grow(
+            <void **>&self.affected, &self.affected_capacity, self.affected_n + 1, sizeof(int32_t)
+        )
+        self.affected[self.affected_n] = node
+        self.affected_n += 1
         return 0
 
     cdef int _relax(self, int32_t series) except -1 nogil:
@@ -512,7 +550,7 @@ cdef class Router:
             self.series_best[series] = -1
             return 0
         self.series_distance[series] = self.distance[s.nodes[best]]
-        self.series_best[series] = s.nodes[best]
+        self.series_best[series] = best
         for i in range(s.n):
             self._offer(series, i, best, self.distance[s.nodes[best]] + 1)
         return 0
@@ -553,9 +591,10 @@ cdef class Router:
     cdef int _drain(self) except -1 nogil:
         """Pass on every distance that got shorter."""
         cdef Node *nodes = self.engine.nodes
+        cdef Series *s
         cdef int64_t head = 0
         cdef int64_t j
-        cdef int32_t node, series, position, i, best
+        cdef int32_t node, series, position, best, i
         cdef uint8_t distance
         while head < self.queue_n:
             node = self.queue[head]
@@ -564,17 +603,17 @@ cdef class Router:
             for j in range(nodes[node].n_memberships):
                 series = nodes[node].memberships[j].series
                 position = nodes[node].memberships[j].position
-                if series >= self.series_ready:
+                if series >= self.series_ready or distance > self.series_distance[series]:
                     continue
+                s = &self.engine.series[series]
                 best = self.series_best[series]
-                if distance > self.series_distance[series] or (
-                    distance == self.series_distance[series]
-                    and best != node and before(&nodes[best].key, &nodes[node].key)
+                if distance == self.series_distance[series] and before(
+                    &nodes[s.nodes[best]].key, &nodes[node].key
                 ):
                     continue
                 self.series_distance[series] = distance
-                self.series_best[series] = node
-                for i in range(self.engine.series[series].n):
+                self.series_best[series] = position
+                for i in range(s.n):
                     self._offer(series, i, position, distance + 1)
         self.queue_n = 0
         return 0

@@ -523,8 +523,11 @@ cdef class Importer:
             elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
                 if f.wire == BYTES:
                     p.defaults = span_of(&f)
-            elif f.number == 3 or f.number == 12 or f.number == 79 or f.number == 87:
-                pass  # trusted_uid, interned_data, trusted_pid, first_packet_on_sequence
+            elif (
+                f.number == PACKET_TRUSTED_UID or f.number == PACKET_INTERNED_DATA
+                or f.number == PACKET_TRUSTED_PID or f.number == PACKET_FIRST_PACKET_ON_SEQUENCE
+            ):
+                pass
             elif f.number:
                 p.payloads += 1
                 if payload == 0:

@@ -17,6 +17,7 @@ from tracetime.commands.options import Clock, clock_in, json_option, trace_optio
 from tracetime.commands.show import (
     console,
     duration,
+    events,
     fold,
     number,
     print_json,
@@ -113,24 +114,24 @@ def _print_summary(summary: Summary, seconds: float) -> None:
     written = size(Path(summary.out).stat().st_size)
     print_text(
         screen,
-        f"{number(summary.rows)} events on trace time {summary.trace_clock} "
+        f"{events(summary.rows)} on trace time {summary.trace_clock} "
         f"in {summary.out} ({written}, {seconds:.1f} s)",
     )
     print_warnings(screen, summary.warnings, summary.n_warnings, summary.truncated)
     if summary.rows:
         kinds = [
-            (kind.kind, status, number(events))
+            (kind.kind, status, number(n))
             for kind in summary.kinds
-            for status, events in kind.statuses.items()
+            for status, n in kind.statuses.items()
         ]
         print_table(screen, "Events", ("kind", "status", ">events"), kinds)
     if summary.clocks:
         columns = ("clock", "scope", ">snapshots", ">coverage", ">events", ">unresolved")
         print_table(screen, "Clocks", columns, _clock_rows(summary.clocks))
     if summary.to is not None and summary.to_unresolved:
-        click.echo(f"\n{number(summary.to_unresolved)} events have no time on {summary.to}")
+        click.echo(f"\n{events(summary.to_unresolved)} without a time on {summary.to}")
     if summary.reasons:
-        click.echo(f"\n{number(summary.unresolved)} events have no trace time")
+        click.echo(f"\n{events(summary.unresolved)} without a trace time")
         for reason in summary.reasons:
             print_text(screen, _reason_told(reason), "  ", " " * 4)
             print_text(screen, reason.advice, " " * 4, " " * 4)
@@ -167,10 +168,10 @@ def _coverage(uses: list[ClockUse]) -> str:
 def _reason_told(reason: Unresolved) -> str:
     names = fold(clock for clock, _ in reason.clocks)
     counts: dict[str, int] = {}
-    for clock, events in reason.clocks:
+    for clock, n in reason.clocks:
         name = names[clock] if clock.clock else "no clock"
-        counts[name] = counts.get(name, 0) + events
-    told = [f"{name}: {number(events)}" for name, events in list(counts.items())[:8]]
+        counts[name] = counts.get(name, 0) + n
+    told = [f"{name}: {number(n)}" for name, n in list(counts.items())[:8]]
     if len(counts) > 8:
         told.append(f"{len(counts) - 8} more clocks")
-    return f"{reason.reason}: {number(reason.events)} events ({', '.join(told)})"
+    return f"{reason.reason}: {events(reason.events)} ({', '.join(told)})"

@@ -75,6 +75,11 @@ def number(n: int) -> str:
     return f"{n:,}"
 
 
+def events(n: int) -> str:
+    """``1 event``, ``1,234 events``."""
+    return f"{number(n)} event{'' if n == 1 else 's'}"
+
+
 def duration(ns: int | None) -> str:
     """A time span: ``10.009 s``, ``3 min 20 s``, ``28 h 5 min``, ``3 d 4 h``."""
     if ns is None:
@@ -126,11 +131,17 @@ def fold(clocks: Iterable[ClockId], every: bool = False) -> dict[ClockId, str]:
 def print_warnings(
     screen: Console, warnings: Sequence[TraceWarning], total: int, truncated: TraceError | None
 ) -> None:
-    """Print where a trace was cut off, its first few warnings, and how many more there are."""
+    """Print where a trace was cut off, and its warnings, those alike as one."""
     if truncated is not None:
         print_text(screen, f"warning: not read to its end: {truncated}", hanging="  ")
-    for warning in warnings[:WARNINGS_SHOWN]:
-        place = f"(byte {warning.offset}, packet {warning.packet})"
-        print_text(screen, f"warning: {warning.message} {place}", hanging="  ")
-    if total > WARNINGS_SHOWN:
-        click.echo(f"warning: {number(total - WARNINGS_SHOWN)} more like these")
+    alike: dict[str, list[TraceWarning]] = {}
+    for warning in warnings:
+        alike.setdefault(warning.message, []).append(warning)
+    for message, found in list(alike.items())[:WARNINGS_SHOWN]:
+        place = f"byte {found[0].offset}, packet {found[0].packet}"
+        often = f"; the first of {number(len(found))}" if len(found) > 1 else ""
+        print_text(screen, f"warning: {message} ({place}{often})", hanging="  ")
+    if len(alike) > WARNINGS_SHOWN:
+        click.echo(f"warning: {number(len(alike) - WARNINGS_SHOWN)} other kinds; see --json")
+    if total > len(warnings):
+        click.echo(f"warning: {number(total)} in all; only the first {len(warnings)} are kept")

@@ -1,0 +1,5 @@
+"""`python -m benchmarks`: see speed.py."""
+
+from benchmarks.speed import main
+
+main()

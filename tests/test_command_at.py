@@ -1,0 +1,97 @@
+"""`tracetime at`: one conversion, explained; wall-clock time in and out."""
+
+import gzip
+import json
+import re
+
+import pytest
+from samples import CLOCK_SYNC, UNRESOLVED, WALL
+
+pytest_plugins = ["cli"]
+
+
+def test_at_1104_is_2104(tracetime, write):
+    path = write(CLOCK_SYNC)
+    code, text, err = tracetime("at", path, 1104, "--from", "MONOTONIC", "--to", "BOOTTIME")
+    assert (code, err) == (0, "")
+    assert text.splitlines()[0] == "MONOTONIC 1104 -> BOOTTIME 2104"
+    told = json.loads(tracetime("at", path, 1104, "--from", "MONOTONIC", "--json")[1])
+    assert told == {
+        "trace": path,
+        "from": "MONOTONIC",
+        "to": "BOOTTIME",
+        "value": 1104,
+        "unit_ns": 1,
+        "result": 2104,
+        "steps": [
+            {
+                "src": "MONOTONIC",
+                "dst": "BOOTTIME",
+                "snapshot_src_ns": 1100,
+                "snapshot_dst_ns": 2100,
+                "value_ns_before": 1104,
+                "value_ns_after": 2104,
+                "snapshot_index": 1,
+                "snapshots": 6,
+                "extrapolated": "",
+            }
+        ],
+    }
+
+
+def test_at_from_the_trace_clock_to_wall_time_and_back(tracetime, write):
+    path = write(CLOCK_SYNC)
+    _, text, _ = tracetime("at", path, 2000, "--to", "REALTIME")
+    assert text.splitlines()[-1] == (f"REALTIME {WALL + 2000} is 2026-08-22T14:48:40.123458789Z")
+    for more in ([], ["--to", "BOOTTIME"], ["--from", "REALTIME"]):
+        _, text, _ = tracetime("at", path, "2026-08-22T16:48:40.123458789+02:00", *more)
+        assert text.splitlines()[0] == f"REALTIME {WALL + 2000} -> BOOTTIME 2000"
+    told = json.loads(tracetime("at", path, 2000, "--to", "REALTIME", "--json")[1])
+    assert told["result_utc"] == "2026-08-22T14:48:40.123458789Z"
+
+
+@pytest.mark.parametrize("name", ["t.pftrace", "t.pftrace.gz"])
+def test_at_a_clock_of_a_sequence(tracetime, write, name):
+    data = gzip.compress(CLOCK_SYNC) if name.endswith("gz") else CLOCK_SYNC
+    path = write(data, name)
+    for clock in (["64", "--sequence", "7"], ["64@seq7"]):
+        code, text, _ = tracetime("at", path, 6, "--from", *clock)
+        assert code == 0
+        assert re.match(r"64@seq7(@file1)? 6 -> BOOTTIME 6000\n  6 x 1000 ns = 6000 ns\n", text)
+    code, _, err = tracetime("at", path, 6, "--from", "64")
+    assert code == 2
+    assert "--sequence" in err
+    assert "this trace has it on 7" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["5"], 2, "--from CLOCK, --to CLOCK"),
+        (["5.5", "--to", "REALTIME"], 2, "whole number"),
+        (["2026-08-22", "--to", "BOOTTIME"], 2, "date and time"),
+        (["2026-08-22T14:48:40", "--to", "BOOTTIME"], 2, "no time zone"),
+        (["2026-08-22T14:48:40Z", "--from", "MONOTONIC"], 2, "reading of REALTIME"),
+        (["9223372036854775808", "--to", "REALTIME"], 2, "int64"),
+        (["9" * 5000, "--to", "REALTIME"], 2, "whole number"),
+        (["5", "--to", "REALTIME", "--sequence", "7"], 2, "64 to 127"),
+        (["5", "--from", "777"], 1, "no snapshot has 777"),
+        (["9223372036854775807", "--to", "REALTIME"], 1, "int64"),
+    ],
+)
+def test_at_refuses(tracetime, write, args, code, message):
+    got, out, err = tracetime("at", write(CLOCK_SYNC), *args)
+    assert (got, out) == (code, "")
+    assert message in err
+
+
+def test_at_takes_a_negative_time(tracetime, write):
+    code, text, _ = tracetime("at", write(CLOCK_SYNC), "--to", "MONOTONIC", "--", "-5")
+    assert code == 0
+    assert text.startswith("BOOTTIME -5 -> MONOTONIC -1005\n")
+
+
+def test_at_says_why_a_clock_that_ran_backwards_does_not_convert(tracetime, write):
+    code, _, err = tracetime("at", write(UNRESOLVED), 5, "--from", "MONOTONIC")
+    assert code == 1
+    assert "ran backwards" in err

@@ -1,0 +1,58 @@
+"""`tracetime clocks`: the graph as a table, for Graphviz, and as JSON."""
+
+import json
+
+from building import event, trace
+from samples import CLOCK_SYNC, UNRESOLVED
+
+pytest_plugins = ["cli"]
+
+
+def test_clocks_shows_the_graph(tracetime, write):
+    code, text, err = tracetime("clocks", write(CLOCK_SYNC))
+    assert (code, err) == (0, "")
+    assert text.startswith("Trace time is BOOTTIME.\n")
+    lines = [line.split() for line in text.splitlines()]
+    assert ["MONOTONIC", "builtin", "1", "6", "1.100", "us"] in lines
+    assert ["64@seq7", "sequence", "1,000", "1", "0", "ns", "incremental"] in lines
+    assert ["6", "MONOTONIC,", "BOOTTIME,", "REALTIME"] in lines
+
+
+def test_clocks_says_what_ran_backwards(tracetime, write):
+    assert "ran backwards" in tracetime("clocks", write(UNRESOLVED))[1]
+
+
+def test_clocks_json(tracetime, write):
+    told = json.loads(tracetime("clocks", write(CLOCK_SYNC), "--json")[1])
+    assert told["trace_clock"] == "BOOTTIME"
+    assert [clock["clock"] for clock in told["clocks"]] == [
+        "REALTIME",
+        "MONOTONIC",
+        "BOOTTIME",
+        "64@seq7",
+    ]
+    assert {"src": "64@seq7", "dst": "BOOTTIME", "snapshots": 1} in told["edges"]
+    assert told["series"][0] == {"clocks": ["MONOTONIC", "BOOTTIME", "REALTIME"], "snapshots": 6}
+
+
+def test_clocks_dot_draws_each_pair_once(tracetime, write):
+    code, text, _ = tracetime("clocks", write(UNRESOLVED), "--dot")
+    assert code == 0
+    assert text.startswith("digraph clocks {\n")
+    assert text.endswith("}\n")
+    # MONOTONIC ran backwards: there is only the way to it.
+    assert [line for line in text.splitlines() if "->" in line] == [
+        '  "BOOTTIME" -> "MONOTONIC" [label="2"];'
+    ]
+    text = tracetime("clocks", write(CLOCK_SYNC), "--dot")[1]
+    assert text.count("dir=both") == text.count("->") == 4
+
+
+def test_dot_and_json_exclude_each_other(tracetime, write):
+    assert tracetime("clocks", write(CLOCK_SYNC), "--dot", "--json")[0] == 2
+
+
+def test_a_trace_without_snapshots_is_told(tracetime, write):
+    code, text, _ = tracetime("clocks", write(trace(event(5))))
+    assert code == 0
+    assert "no clock snapshots" in text

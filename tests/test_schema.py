@@ -1,0 +1,164 @@
+"""The kernels' numbers against the schema of the `perfetto` package and against Python's names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+from tracetime.clocks import BUILTIN_IDS
+from tracetime.errors import REASONS
+from tracetime.graph import graph
+from tracetime.perfetto import schema, wire
+
+KERNELS = Path(__file__).resolve().parents[1] / "src" / "tracetime" / "_kernels"
+
+MESSAGES = {
+    "TRACE_": pb.Trace,
+    "PACKET_": pb.TracePacket,
+    "DEFAULTS_": pb.TracePacketDefaults,
+    "SNAPSHOT_": pb.ClockSnapshot,
+    "SNAPSHOT_CLOCK_": pb.ClockSnapshot.Clock,
+    "BUNDLE_": pb.FtraceEventBundle,
+    "SCHED_": pb.FtraceEventBundle.CompactSched,
+    "FTRACE_EVENT_": pb.FtraceEvent,
+    "GPU_WORK_PERIOD_": pb.GpuWorkPeriodFtraceEvent,
+    "THERMAL_EXYNOS_ACPM_BULK_": pb.ThermalExynosAcpmBulkFtraceEvent,
+    "PARAM_SET_VALUE_CPM_": pb.ParamSetValueCpmFtraceEvent,
+    "FWTP_PERFETTO_COUNTER_": pb.FwtpPerfettoCounterFtraceEvent,
+    "FWTP_PERFETTO_SLICE_": pb.FwtpPerfettoSliceFtraceEvent,
+    "LOG_PACKET_": pb.AndroidLogPacket,
+    "LOG_EVENT_": pb.AndroidLogPacket.LogEvent,
+    "ATOM_": pb.StatsdAtom,
+    "RAILS_": pb.PowerRails,
+    "ENERGY_": pb.PowerRails.EnergyData,
+    "STREAMING_": pb.StreamingProfilePacket,
+    "PROFILE_": pb.ProfilePacket,
+    "HEAP_SAMPLES_": pb.ProfilePacket.ProcessHeapSamples,
+    "TREE_": pb.ProcessTree,
+    "PROCESS_": pb.ProcessTree.Process,
+    "PROCESS_DESCRIPTOR_": pb.ProcessDescriptor,
+    "TRACK_EVENT_": pb.TrackEvent,
+    "THREAD_": pb.ThreadDescriptor,
+    "TRACK_DESCRIPTOR_": pb.TrackDescriptor,
+    "ETW_": pb.EtwTraceEventBundle,
+    "ETW_EVENT_": pb.EtwTraceEvent,
+    "SERVICE_": pb.TracingServiceEvent,
+}
+"""The message that a prefix in fields.pxd stands for; the longest prefix counts."""
+
+
+def numbers_in(file: str) -> dict[str, int]:
+    """Every NAME = number of a kernel's declarations."""
+    text = (KERNELS / file).read_text()
+    return {name: int(n) for name, n in re.findall(r"^    ([A-Z0-9_]+) = (\d+)", text, re.M)}
+
+
+def enum_in(file: str, prefix: str) -> list[str]:
+    """The names of an enum without their prefix, by number, which must run from 0."""
+    found = {n: name for name, n in numbers_in(file).items() if name.startswith(prefix)}
+    assert sorted(found) == list(range(len(found)))
+    return [found[n].removeprefix(prefix).lower() for n in range(len(found))]
+
+
+FIELDS = numbers_in("fields.pxd")
+
+
+def schema_number(name: str) -> int | None:
+    """The number that the schema gives a field of fields.pxd."""
+    for prefix in sorted(MESSAGES, key=len, reverse=True):
+        fields = MESSAGES[prefix].DESCRIPTOR.fields_by_name
+        if name.startswith(prefix):
+            # PROCESS_START_FROM_BOOT is the name of the field as a whole.
+            field = fields.get(name.removeprefix(prefix).lower()) or fields.get(name.lower())
+            if field is not None:
+                return int(field.number)
+    return None
+
+
+def test_there_are_field_numbers():
+    assert len(FIELDS) > 80
+    assert {"TRACE_PACKET", "PACKET_TIMESTAMP", "ETW_EVENT_CPU"} <= FIELDS.keys()
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_field_number_is_the_schemas(name):
+    assert schema_number(name) == FIELDS[name]
+
+
+def test_a_wrong_number_would_be_noticed():
+    assert schema_number("PACKET_TIMESTAMP") == 8
+    assert schema_number("PACKET_NO_SUCH_FIELD") is None
+
+
+def test_no_field_number_stands_in_the_code():
+    """House rule 6: one place per fact."""
+    for file in ("importer.pyx", "items.pxi"):
+        assert re.findall(r"\.number == \d+", (KERNELS / file).read_text()) == [], file
+
+
+def test_kinds():
+    assert enum_in("rows.pxd", "KIND_") == list(schema.KINDS)
+
+
+def test_statuses():
+    numbers = numbers_in("engine.pxd")
+    assert {name.upper(): i for i, name in enumerate(REASONS)}.items() <= numbers.items()
+
+
+def test_snapshot_faults():
+    assert len(enum_in("engine.pxd", "FAULT_")) == len(graph.SNAPSHOT_FAULTS)
+
+
+def test_import_errors():
+    assert len(enum_in("importer.pxd", "ERROR_")) == len(schema.IMPORT_ERRORS)
+
+
+def test_stops():
+    names = enum_in("importer.pxd", "STOP_")
+    assert [getattr(wire, f"_{name.upper()}") for name in names] == list(range(len(names)))
+
+
+def test_codecs():
+    assert enum_in("importer.pxd", "CODEC_") == ["none", "zlib", "zstd"]
+    assert wire._ZLIB == 1
+
+
+def test_the_most_hops():
+    assert numbers_in("engine.pxd")["MAX_HOPS"] == graph.MAX_HOPS == 4
+
+
+def test_builtin_clocks():
+    numbers = numbers_in("importer.pyx")
+    assert {name: numbers[name] for name in numbers if name in BUILTIN_IDS} == {
+        name: BUILTIN_IDS[name]
+        for name in (
+            "REALTIME",
+            "MONOTONIC",
+            "MONOTONIC_COARSE",
+            "MONOTONIC_RAW",
+            "BOOTTIME",
+            "TRACE_FILE",
+        )
+    }
+
+
+def test_flags():
+    numbers = numbers_in("importer.pyx")
+    flags = pb.TracePacket.SequenceFlags
+    assert numbers["FLAG_INCREMENTAL_STATE_CLEARED"] == flags.Value("SEQ_INCREMENTAL_STATE_CLEARED")
+    assert numbers["FLAG_NEEDS_INCREMENTAL_STATE"] == flags.Value("SEQ_NEEDS_INCREMENTAL_STATE")
+
+
+def test_every_payload_has_its_name():
+    index, names = schema.payloads()
+    names = names.to_pylist()
+    by_number = {
+        field.number: field.name
+        for field in pb.TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields
+    }
+    assert {n: names[index[n]] for n in by_number} == by_number
+    assert index[0] == -1
+    assert names[index[9876]] == schema.UNKNOWN_PAYLOAD
