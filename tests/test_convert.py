@@ -45,6 +45,8 @@ def files_of(path):
 class FakeTrace:
     """Yields `batches` of one row, then raises `error`."""
 
+    trace_clock = "BOOTTIME"
+
     def __init__(self, batches, error):
         self.path, self._batches, self._error = "fake.pftrace", batches, error
 

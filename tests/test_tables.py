@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tracetime.errors import UsageError
 from tracetime.formats import tables
-from tracetime.formats.tables import METADATA_MAX_BYTES, table_writer
+from tracetime.formats.tables import table_writer
 
 KINDS = ["packet", "ftrace_event", "sched_switch"]
 NAMES = [*KINDS, "track_event", "clock_snapshot"]
@@ -53,7 +53,7 @@ def batch(rows):
 
 
 def write(path, batches, metadata=METADATA):
-    writer = table_writer(path)(path, SCHEMA, list(metadata))
+    writer = table_writer(path)(path, SCHEMA, metadata)
     for one in batches:
         writer.write(one)
     writer.finish(metadata)
@@ -100,17 +100,6 @@ def test_an_arrow_file_says_its_metadata_at_the_head_too(tmp_path):
         file.seek(8)
         metadata = pa.ipc.open_stream(file).schema.metadata
     assert metadata[b"tracetime.trace_clock"] == b"BOOTTIME@machine2"
-
-
-@given(st.text(st.characters(codec="utf-8"), max_size=METADATA_MAX_BYTES // 4))
-@settings(max_examples=25, deadline=None)
-def test_an_arrow_file_has_room_for_any_metadata(tmp_path_factory, value):
-    path = tmp_path_factory.mktemp("tables") / "t.arrow"
-    write(path, [], {"key": value, "other": "x" * METADATA_MAX_BYTES})
-    assert read(path).schema.metadata == {
-        b"key": value.encode(),
-        b"other": b"x" * METADATA_MAX_BYTES,
-    }
 
 
 def test_parquet_row_groups_are_even(tmp_path, monkeypatch):
@@ -162,7 +151,7 @@ def test_the_ending_may_be_in_capitals(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_may_be_abandoned_at_any_point(tmp_path, ending):
     path = tmp_path / f"t{ending}"
-    writer = table_writer(path)(path, SCHEMA, list(METADATA))
+    writer = table_writer(path)(path, SCHEMA, METADATA)
     writer.write(batch([(1, "packet", None, 6, 5, 7)]))
     writer.abandon()
     writer.abandon()

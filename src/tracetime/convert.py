@@ -69,16 +69,20 @@ def convert(
         trace.clocks.path(trace.trace_clock, to_clock)
         schema = schema.append(pa.field("to_time", pa.int64()))
     tally = Tally()
+
+    def metadata() -> dict[str, str]:
+        values = (str(trace.trace_clock), policy, __version__)
+        return dict(zip(METADATA_KEYS, values, strict=True))
+
     with _Output(target) as output:
-        output.start(writer_class, schema)
+        # Asking for the trace clock reads the trace: only where the format needs it first.
+        output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
         for batch in trace.events(policy=policy, progress=progress):
             if to_clock is not None:
                 batch = _with_to_time(batch, trace, to_clock, schema)
             output.put(batch)
             tally.add(batch)
-        output.finish(
-            dict(zip(METADATA_KEYS, (str(trace.trace_clock), policy, __version__), strict=True))
-        )
+        output.finish(metadata())
     return summarise(trace, tally, os.fspath(out), policy=policy, to=to_clock)
 
 
@@ -125,11 +129,13 @@ class _Output:
         self._writer: TableWriter | None = None
         self._thread = threading.Thread(target=self._write_all, name="table writer", daemon=True)
 
-    def start(self, writer_class: type[TableWriter], schema: pa.Schema) -> None:
+    def start(
+        self, writer_class: type[TableWriter], schema: pa.Schema, metadata: dict[str, str]
+    ) -> None:
         """Make the file. To be called within the block: a signal may come as soon as it exists."""
         try:
             self._part.touch(exist_ok=False)
-            self._writer = writer_class(self._part, schema, METADATA_KEYS)
+            self._writer = writer_class(self._part, schema, metadata)
         except OSError as error:
             raise _not_written(self._target, error) from error
         self._thread.start()

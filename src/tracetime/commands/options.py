@@ -81,30 +81,19 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 
 def clock_in(graph: ClockGraph, clock: ClockId, sequence: int | None = None) -> ClockId:
-    """Return the clock of `graph` that the user means by `clock`.
-
-    Fills in the sequence of a sequence-scoped clock from `sequence`, and the file, which nobody
-    wants to say, where only one file of the trace has such a clock.
+    """Return `clock`, with `sequence` where it is sequence-scoped and says none.
 
     Raises:
         UsageError: a sequence-scoped clock, and no sequence is said.
     """
-    known = [info.clock for info in graph.clocks()]
-    if clock.is_sequence_scoped and not clock.sequence:
-        if not sequence:
-            found = [str(k.sequence) for k in known if k.clock == clock.clock]
-            more = f" and {len(found) - 12} more" if len(found) > 12 else ""
-            raise UsageError(
-                f"clock {clock} belongs to a packet sequence: say which with --sequence, or as "
-                f"{clock}@seq7; this trace has it on "
-                + (f"{', '.join(found[:12])}{more}" if found else "none")
-            )
-        clock = ClockId(clock.clock, sequence, clock.machine, clock.file)
-    if clock in known or clock.file:
+    if not clock.is_sequence_scoped or clock.sequence:
         return clock
-    alike = [
-        k
-        for k in known
-        if (k.clock, k.sequence, k.machine) == (clock.clock, clock.sequence, clock.machine)
-    ]
-    return alike[0] if len(alike) == 1 else clock
+    if sequence:
+        return ClockId(clock.clock, sequence, clock.machine, clock.file)
+    found = [str(info.clock.sequence) for info in graph.clocks() if info.clock.clock == clock.clock]
+    more = f" and {len(found) - 12} more" if len(found) > 12 else ""
+    raise UsageError(
+        f"clock {clock} belongs to a packet sequence: say which with --sequence, or as "
+        f"{clock}@seq7; this trace has it on "
+        + (f"{', '.join(found[:12])}{more}" if found else "none")
+    )

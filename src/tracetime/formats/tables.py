@@ -1,7 +1,7 @@
 """Record batches to table files: Parquet, Arrow IPC and CSV, chosen by the ending of the name.
 
-Each writer takes batches one after the other and is told the metadata at the end, because a trace
-says its trace clock only once it has been read. Where the file goes, under which temporary name,
+Each writer takes batches one after the other and, if it can, the metadata at the end, because a
+trace says its trace clock only once it has been read. Where the file goes, under which temporary name,
 and on which thread it is written, is the verb's to say (`convert.py`).
 """
 
@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import pyarrow as pa
 
@@ -21,9 +20,6 @@ from tracetime.errors import UsageError
 ROW_GROUP_ROWS: Final = 131_072
 """Rows of one Parquet row group: few enough to hold in memory, enough to scan fast."""
 
-METADATA_MAX_BYTES: Final = 96
-"""The longest metadata value an Arrow file has room for; a written ClockId takes 57 at most."""
-
 
 class TableWriter(Protocol):
     """A table file being written to `path`.
@@ -31,10 +27,12 @@ class TableWriter(Protocol):
     Args:
         path: the file, which is made or overwritten.
         schema: of every batch to come.
-        keys: of the metadata that `finish` will be given.
+        metadata: of the file, where `metadata_first`; else it is only given to `finish`.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, keys: Collection[str]) -> None: ...
+    metadata_first: ClassVar[bool]
+
+    def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None: ...
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append `batch`. A dictionary is the same in every batch, as Arrow files ask for."""
@@ -62,13 +60,14 @@ def table_writer(path: Path) -> type[TableWriter]:
 class ParquetTable:
     """Parquet: zstd, delta encodings for what grows, dictionaries for what repeats."""
 
+    metadata_first: ClassVar[bool] = False
     _DELTA: Final = frozenset(
         {"packet", "item", "timestamp", "trace_time", "earliest", "latest", "to_time", "offset"}
     )
     # Statistics pay where somebody filters by range; elsewhere they are only bytes.
     _STATISTICS: Final = ("packet", "timestamp", "trace_time", "to_time")
 
-    def __init__(self, path: Path, schema: pa.Schema, keys: Collection[str]) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
         import pyarrow.parquet as pq
 
         self._schema = schema
@@ -117,47 +116,21 @@ class ParquetTable:
 class ArrowTable:
     """Arrow IPC file, uncompressed, so that it can be memory-mapped and read without a copy.
 
-    Its schema, metadata included, stands at the head and again in the footer, and the format has
-    no place for late additions. So both are written with stand-ins of the greatest length, which
-    make way for the values at the end.
+    Its schema, metadata included, stands at the head: the metadata must be known at the start.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, keys: Collection[str]) -> None:
-        self._path = path
-        self._stand_ins = {key: secrets.token_bytes(METADATA_MAX_BYTES // 2).hex() for key in keys}
-        metadata = dict(schema.metadata or {}) | self._stand_ins
+    metadata_first: ClassVar[bool] = True
+
+    def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._file, schema.with_metadata(metadata))
+        self._writer = pa.ipc.new_file(self._file, schema.with_metadata(dict(metadata)))
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(batch)
 
     def finish(self, metadata: Mapping[str, str]) -> None:
-        body = self._file.tell()
         self._writer.close()
-        end = self._file.tell()
         self._file.close()
-        with self._path.open("r+b") as file:
-            # "ARROW1", two bytes of padding, 0xffffffff, the length of the schema's message.
-            start = file.read(16)
-            head = 16 + int.from_bytes(start[12:], "little")
-            self._fill_in(file, 16, head, metadata)
-            self._fill_in(file, body, end, metadata)
-
-    def _fill_in(self, file: BinaryIO, start: int, stop: int, metadata: Mapping[str, str]) -> None:
-        file.seek(start)
-        block = bytearray(file.read(stop - start))
-        for key, stand_in in self._stand_ins.items():
-            value = metadata[key].encode()
-            if len(value) > METADATA_MAX_BYTES:
-                raise UsageError(f"metadata {key} is longer than {METADATA_MAX_BYTES} bytes")
-            at = block.index(stand_in.encode())
-            # A FlatBuffers string: its length as uint32, its bytes, a zero. Shortening it in
-            # place leaves unused bytes behind, which nothing refers to.
-            block[at - 4 : at] = len(value).to_bytes(4, "little")
-            block[at : at + METADATA_MAX_BYTES] = value.ljust(METADATA_MAX_BYTES, b"\0")
-        file.seek(start)
-        file.write(block)
 
     def abandon(self) -> None:
         for part in (self._writer, self._file):
@@ -168,7 +141,9 @@ class ArrowTable:
 class CsvTable:
     """CSV with a header line; a null is an empty field. The format has no place for metadata."""
 
-    def __init__(self, path: Path, schema: pa.Schema, keys: Collection[str]) -> None:
+    metadata_first: ClassVar[bool] = False
+
+    def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
         import pyarrow.csv as csv
 
         self._schema = pa.schema([(field.name, _plain(field.type)) for field in schema])

@@ -72,15 +72,20 @@ class ClockGraph:
 
     def __init__(self, trace_clock: Any = None) -> None:
         self._engine = Engine()
+        self._file = 0
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
 
     @classmethod
-    def _of(cls, engine: Engine, trace_clock: ClockId) -> ClockGraph:
-        """Wrap the engine of an import, whose trace clock may be any number a trace gave."""
+    def _of(cls, engine: Engine, trace_clock: ClockId, file: int) -> ClockGraph:
+        """Wrap the engine of an import, whose trace clock may be any number a trace gave.
+
+        file: the number that the engine gives the one file there is; callers know it as 0.
+        """
         graph = cls()
         graph._engine = engine
         graph._trace_clock = trace_clock
+        graph._file = file
         return graph
 
     def _forget(self) -> None:
@@ -114,11 +119,11 @@ class ClockGraph:
             values[:, column] = reading.value
         added, fault, position = view.add_snapshots(
             self._engine,
-            [key_of(clock) for clock in clocks],
+            [self._key(clock) for clock in clocks],
             values,
             np.array([reading.unit_ns for reading in readings], dtype=np.int64),
             np.array([reading.incremental for reading in readings], dtype=np.uint8),
-            None if self._trace_clock is None else key_of(self._trace_clock),
+            None if self._trace_clock is None else self._key(self._trace_clock),
         )
         if fault:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
@@ -244,13 +249,13 @@ class ClockGraph:
     def clocks(self) -> list[ClockInfo]:
         """Every clock that a snapshot has named, in Perfetto's order."""
         return sorted(
-            ClockInfo(_clock_of(key), *facts) for key, *facts in view.clocks(self._engine)
+            ClockInfo(self._clock(facts[0]), *facts[1:]) for facts in view.clocks(self._engine)
         )
 
     def series(self) -> list[SeriesInfo]:
         """The ordered lists of clocks that snapshots have had, in order of appearance."""
         return [
-            SeriesInfo(tuple(_clock_of(key) for key in keys), snapshots)
+            SeriesInfo(tuple(self._clock(key) for key in keys), snapshots)
             for keys, snapshots in view.series(self._engine)
         ]
 
@@ -272,6 +277,15 @@ class ClockGraph:
         names = ", ".join(str(info.clock) for info in self.clocks()[:6])
         return f"<ClockGraph of {len(self.clocks())} clocks: {names}>"
 
+    def _key(self, clock: ClockId) -> tuple[int, int, int, int]:
+        """A clock as the engine numbers it: only sequence-scoped ones are told apart by file."""
+        file = self._file if clock.is_sequence_scoped and not clock.file else clock.file
+        return clock.clock, clock.sequence, file, clock.machine
+
+    def _clock(self, key: tuple[int, int, int, int]) -> ClockId:
+        clock, sequence, file, machine = key
+        return ClockId(clock, sequence, machine, 0 if file == self._file else file)
+
     def _route(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
         """The unit of the source, and the hops to the target."""
         if view.version(self._engine) != self._version:
@@ -282,13 +296,13 @@ class ClockGraph:
         if len(self._routes) >= _KEPT_ROUTES:
             self._forget()
         if target not in self._routers:
-            self._routers[target] = view.make_router(self._engine, key_of(target))
-        status, unit_ns, hops = view.route(self._engine, key_of(source), self._routers[target])
+            self._routers[target] = view.make_router(self._engine, self._key(target))
+        status, unit_ns, hops = view.route(self._engine, self._key(source), self._routers[target])
         if status:
             raise self._refusal(REASONS[status], source, target)
         route = [
             FloorHop.of(
-                _clock_of(here), _clock_of(there), series, view.hop_columns(self._engine, *columns)
+                self._clock(here), self._clock(there), series, view.hop_columns(self._engine, *columns)
             )
             for here, there, columns, series in hops
         ]
@@ -323,12 +337,3 @@ def clock_of_caller(clock: Any) -> ClockId:
             f"clock {parsed} belongs to a packet sequence: say which, as in {parsed}@seq7"
         )
     return parsed
-
-
-def key_of(clock: ClockId) -> tuple[int, int, int, int]:
-    return clock.clock, clock.sequence, clock.file, clock.machine
-
-
-def _clock_of(key: tuple[int, int, int, int]) -> ClockId:
-    clock, sequence, file, machine = key
-    return ClockId(clock, sequence, machine, file)

@@ -21,7 +21,7 @@ class Given(NamedTuple):
 
 
 def take(ts: Any) -> Given:
-    """Read an int, a list, a NumPy array or an Arrow array (nulls allowed) of timestamps.
+    """Read an int, a list, a NumPy array (masked or not) or an Arrow array of timestamps.
 
     Raises:
         UsageError: a float, a bool, a value out of int64, more than one dimension.
@@ -32,8 +32,13 @@ def take(ts: Any) -> Given:
     if _is_arrow(ts):
         if ts.null_count:
             missing = np.asarray(ts.is_null())
-            ts = ts.fill_null(0)
+            # An array of nothing but nulls may have no other type than that.
+            ts = (ts.cast("int64") if str(ts.type) == "null" else ts).fill_null(0)
         ts = ts.to_numpy(zero_copy_only=False) if hasattr(ts, "offset") else ts.to_numpy()
+    elif isinstance(ts, np.ma.MaskedArray):
+        if ts.mask.any():
+            missing = np.ma.getmaskarray(ts)
+        ts = ts.filled(0)
     elif isinstance(ts, (list, tuple)):
         if not all(isinstance(t, SupportsIndex) and not isinstance(t, bool) for t in ts):
             raise UsageError("timestamps are whole numbers: no floats, no bools")

@@ -134,7 +134,7 @@ class Trace:
         """The clock graph with every snapshot of the file; reads the file where none has."""
         if self._graph is None:
             importer = self._known()
-            self._graph = ClockGraph._of(importer.engine, self.trace_clock)
+            self._graph = ClockGraph._of(importer.engine, self.trace_clock, self._number)
         return self._graph
 
     @property
@@ -154,7 +154,7 @@ class Trace:
         return [
             TraceWarning(
                 "snapshot not taken whole: "
-                + SNAPSHOT_FAULTS[fault].format(clock=_clock_of(key)),
+                + SNAPSHOT_FAULTS[fault].format(clock=self.clocks._clock(key)),
                 offset,
                 packet,
             )
@@ -186,10 +186,9 @@ class Trace:
         return importer
 
     def _importer(self, *, silent: bool) -> Importer:
-        # A compressed file is a container, file 0; the trace within is file 1.
-        return Importer(1 if self._file.compressed else 0, BATCH_ROWS, silent)
+        return Importer(self._number, BATCH_ROWS, silent)
 
-
-def _clock_of(key: tuple[int, int, int, int]) -> ClockId:
-    clock, sequence, file, machine = key
-    return ClockId(clock, sequence, machine, file)
+    @property
+    def _number(self) -> int:
+        """A compressed file is a container, file 0; the trace within is file 1."""
+        return 1 if self._file.compressed else 0

@@ -7,7 +7,7 @@ Field numbers that the kernels read are in `_kernels/fields.pxd`; names come fro
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,7 @@ _STATUS_NAMES: Final = pa.array(REASONS)
 _AS_IS: Final = REASONS.index("as_is")
 
 
-def record_batch(columns: dict[str, npt.NDArray[np.generic]]) -> pa.RecordBatch:
+def record_batch(columns: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
     """Return the kernels' columns as a RecordBatch of `EVENTS_SCHEMA`, sharing their memory."""
     index, names = payloads()
     payload = index[columns["payload"]]
