@@ -103,7 +103,10 @@ def run(args: Sequence[str]) -> int:
         return _fail(error.format_message() + hint, USAGE)
     except TracetimeError as error:
         codes = (code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))
-        return _fail(str(error), next(codes, CHECK_FAILED))
+        hint = ""
+        if isinstance(error, TraceError) and error.offset and "--partial" not in args:
+            hint = "\n--partial keeps what comes before that."
+        return _fail(str(error) + hint, next(codes, CHECK_FAILED))
     return result if isinstance(result, int) else DONE
 
 

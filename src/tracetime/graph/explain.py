@@ -49,9 +49,7 @@ class Explanation:
         if not self.steps:
             lines.append(f"  {self.src} is that clock: the value stands as it is")
         elif self.unit_ns != 1:
-            lines.append(
-                f"  {self.value} x {self.unit_ns} ns = {self.steps[0].value_ns_before} ns"
-            )
+            lines.append(f"  {self.value} x {self.unit_ns} ns = {self.steps[0].value_ns_before} ns")
         for number, step in enumerate(self.steps, 1):
             offset = step.value_ns_after - step.value_ns_before
             lines.append(

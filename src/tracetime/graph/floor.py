@@ -47,9 +47,7 @@ class FloorHop:
         """Prepare a hop over `columns`: readings, offsets, lowest, highest."""
         return cls(source, target, series, *columns, make_grid(columns[0]))
 
-    def convert(
-        self, values: Values, out: Values, bad: npt.NDArray[np.uint8] | None
-    ) -> bool:
+    def convert(self, values: Values, out: Values, bad: npt.NDArray[np.uint8] | None) -> bool:
         """Convert values into out, which may be values; returns whether anything overflowed.
 
         values, out: int64 ns, 1-d, of one length. `bad`, of that length, is marked where a result

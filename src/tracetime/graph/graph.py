@@ -302,7 +302,10 @@ class ClockGraph:
             raise self._refusal(REASONS[status], source, target)
         route = [
             FloorHop.of(
-                self._clock(here), self._clock(there), series, view.hop_columns(self._engine, *columns)
+                self._clock(here),
+                self._clock(there),
+                series,
+                view.hop_columns(self._engine, *columns),
             )
             for here, there, columns, series in hops
         ]

@@ -52,6 +52,7 @@ IMPORT_ERRORS: Final = (
 )
 """Errors that end an import, as they end trace_processor's. The kernels' code is the index."""
 
+
 @cache
 def payloads() -> tuple[npt.NDArray[np.int16], pa.Array]:
     """Return (index by field number, names): what TracePacket carries, for the payload column.

@@ -125,11 +125,7 @@ class TraceFile:
                 pending = os.pread(self._file.fileno(), CHUNK, at)
                 at += len(pending)
                 if not pending:
-                    raise TraceError(
-                        "the gzip file is cut off: get a whole copy, or read what is there with "
-                        "--partial",
-                        yielded,
-                    )
+                    raise TraceError("the gzip file is cut off: get a whole copy", yielded)
             try:
                 piece = engine.decompress(pending, CHUNK)
             except zlib.error as error:

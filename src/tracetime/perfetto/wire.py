@@ -163,7 +163,7 @@ class Pass:
         if not nested and unread:
             raise TraceError(
                 f"the trace is cut off in mid-packet: {unread} bytes are left of it; get a whole "
-                "copy, or read what is there with --partial",
+                "copy",
                 offset,
                 packet,
             )

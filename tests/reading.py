@@ -1,0 +1,72 @@
+"""Traces given as bytes, through the reader; and where the test data lies."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from twin import Row
+
+from tracetime import Trace, TraceError, open_trace
+
+DATA = Path(
+    os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+NO_DATA = f"no test data at {DATA}"
+
+
+@contextmanager
+def opened(data: bytes, **options: Any) -> Iterator[Trace]:
+    with tempfile.NamedTemporaryFile(suffix=".pftrace") as file:
+        file.write(data)
+        file.flush()
+        with open_trace(file.name, **options) as trace:
+            yield trace
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    """The rows of an events table as the twin has them: without `offset`, no payload is ''."""
+    columns = [table[name].to_pylist() for name in Row._fields]
+    made = (Row(*values) for values in zip(*columns, strict=True))
+    return [row._replace(payload=row.payload or "") for row in made]
+
+
+def read(data: bytes, **options: Any) -> list[Row]:
+    """Every row of a trace."""
+    with opened(data, **options) as trace:
+        return rows_of(trace.read_all())
+
+
+class Outcome(NamedTuple):
+    rows: list[Row]
+    error: TraceError | None
+
+
+def read_partial(data: bytes) -> Outcome:
+    """What can be read of a damaged trace, and what is wrong with it."""
+    with opened(data, partial=True) as trace:
+        rows = rows_of(trace.read_all())
+        return Outcome(rows, trace.truncated)
+
+
+def placed(data: bytes, kind: str = "packet") -> dict[int, int | str]:
+    """Trace time by packet; where it has none, why."""
+    return {
+        row.packet: row.status if row.trace_time is None else row.trace_time
+        for row in read(data)
+        if row.kind == kind
+    }
+
+
+def items(data: bytes, kind: str) -> list[int | str]:
+    """Trace times of the items of one kind, in file order; where one has none, why."""
+    return [
+        row.status if row.trace_time is None else row.trace_time
+        for row in read(data)
+        if row.kind == kind
+    ]
