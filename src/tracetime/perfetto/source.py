@@ -143,10 +143,9 @@ class TraceFile:
                 engine = zlib.decompressobj(wbits=31)  # members may follow one another
 
     def _unzstd(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
-        self._file.seek(0)
+        source = _Reader(self._file.fileno())
         yielded = 0
-        source = pa.PythonFile(_Unclosable(self._file), "r")
-        with pa.CompressedInputStream(source, "zstd") as stream:
+        with pa.CompressedInputStream(pa.PythonFile(source, "r"), "zstd") as stream:
             while True:
                 try:
                     piece = stream.read(CHUNK)
@@ -156,25 +155,25 @@ class TraceFile:
                     return
                 budget.spend(len(piece), yielded)
                 yielded += len(piece)
-                yield piece, self._file.tell()
+                yield piece, source.at
 
 
-class _Unclosable:
-    """A file that its reader may close without closing it."""
+class _Reader:
+    """A file read from its start by a position of its own: others may read it meanwhile."""
 
     closed = False
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.at = 0
 
-    def read(self, n: int = -1) -> bytes:
-        return self._file.read(n)
-
-    def tell(self) -> int:
-        return self._file.tell()
+    def read(self, n: int) -> bytes:
+        data = os.pread(self._descriptor, n, self.at)
+        self.at += len(data)
+        return data
 
     def close(self) -> None:
-        pass
+        """The descriptor is the file's, which stays open."""
 
 
 def _spool(stream: IO[bytes]) -> IO[bytes]:
