@@ -65,6 +65,8 @@ def unzstd(data: memoryview | bytes, chunk: int = CHUNK) -> Iterator[bytes]:
     Raises:
         OSError: corrupt or cut off.
     """
+    if not len(data):
+        raise OSError("there is no zstd frame")
     with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:
         while piece := stream.read(chunk):
             yield piece
@@ -86,7 +88,7 @@ class TraceFile:
             if self.path == "-":
                 self._file = _spool(sys.stdin.buffer)
             else:
-                self._file = Path(self.path).open("rb", buffering=0)
+                self._file = Path(self.path).open("rb", buffering=0)  # noqa: SIM115
                 if not self._file.seekable():
                     pipe, self._file = self._file, _spool(self._file)
                     pipe.close()
@@ -178,6 +180,6 @@ class _Reader:
 
 def _spool(stream: IO[bytes]) -> IO[bytes]:
     """Copy a stream to a temporary file: reading a trace can take two passes."""
-    spooled = tempfile.TemporaryFile(buffering=0)
+    spooled = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
     shutil.copyfileobj(stream, spooled, CHUNK)
     return spooled

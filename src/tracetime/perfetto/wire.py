@@ -108,7 +108,8 @@ class Pass:
 
     def _from_chunks(self) -> Callable[[memoryview], int]:
         def pieces() -> Iterator[bytes]:
-            for piece, self._reached in self._file.chunks(self._budget):
+            for piece, reached in self._file.chunks(self._budget):
+                self._reached = reached
                 self._report()
                 yield piece
 
