@@ -184,7 +184,9 @@ def test_an_error_within_a_compressed_packet(case):
     """The offset is the wrapper's, the packet counted in place."""
     bad, _, error = ENDS[case]
     head = trace(CLOCKS)
-    wrapper = pb.TracePacket(compressed_packets=zlib.compress(trace(event(2100)) + bad + trace(event(1))))
+    wrapper = pb.TracePacket(
+        compressed_packets=zlib.compress(trace(event(2100)) + bad + trace(event(1)))
+    )
     with pytest.raises(TraceError) as info:
         read(head + trace(wrapper))
     assert (info.value.offset, info.value.packet) == (len(head), 2)
@@ -213,8 +215,12 @@ def test_a_compressed_packet_that_ends_within_a_packet(codec):
     """PTT: 'Invalid packet size'"""
     content = trace(event(2100), event(2200))[:-3]
     field = {"zlib": "compressed_packets", "zstd": "zstd_compressed_packets"}[codec]
-    wrapper = pb.TracePacket(**{field: zlib.compress(content) if codec == "zlib" else zstd(content)})
-    with pytest.raises(TraceError, match=r"ends in mid-packet: it is corrupt \(byte \d+, packet 2\)"):
+    wrapper = pb.TracePacket(
+        **{field: zlib.compress(content) if codec == "zlib" else zstd(content)}
+    )
+    with pytest.raises(
+        TraceError, match=r"ends in mid-packet: it is corrupt \(byte \d+, packet 2\)"
+    ):
         read(trace(CLOCKS, wrapper))
 
 
@@ -318,7 +324,9 @@ def test_a_file_expands_up_to_the_limit(pack):
     with opened(packed, max_expansion=len(content)) as opened_trace:
         assert opened_trace.read_all().num_rows == 0
     with opened(packed, max_expansion=len(content) - 1) as opened_trace:
-        with pytest.raises(TraceError, match=f"more than {len(content) - 1} bytes; .*--max-expansion"):
+        with pytest.raises(
+            TraceError, match=f"more than {len(content) - 1} bytes; .*--max-expansion"
+        ):
             opened_trace.read_all()
 
 

@@ -80,7 +80,9 @@ def test_any_trace(data):
 
 
 @settings(max_examples=100, deadline=None)
-@given(seeds.map(nasty_trace), st.sampled_from([1, 7, 64, 100, 1000]), st.sampled_from([1, 5, 1000]))
+@given(
+    seeds.map(nasty_trace), st.sampled_from([1, 7, 64, 100, 1000]), st.sampled_from([1, 5, 1000])
+)
 def test_any_trace_through_small_windows_and_batches(data, window, batch):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wire, "WINDOW", window)
@@ -189,7 +191,9 @@ def test_where_windows_end_in_a_damaged_trace(rng):
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason=NO_DATA)
-@pytest.mark.parametrize("name", ["qmljulia_trace.pftrace", "random_0100.pftrace", "random_0137.pftrace"])
+@pytest.mark.parametrize(
+    "name", ["qmljulia_trace.pftrace", "random_0100.pftrace", "random_0137.pftrace"]
+)
 def test_a_real_trace_damaged(name):
     data = (SAMPLES / name).read_bytes()
     for seed in range(60):

@@ -269,7 +269,9 @@ def test_etw_events_without_time_or_cpu_are_passed_over():
 
 def test_heap_dumps_are_coarse_and_know_every_snapshot():
     """ParseProfilePacket runs when the file has been read"""
-    dump = packet(2100, seq=1, profile_packet=heap_dumps([(1000, None), (1100, 1050), (None, None)]))
+    dump = packet(
+        2100, seq=1, profile_packet=heap_dumps([(1000, None), (1100, 1050), (None, None)])
+    )
     clocks = snapshot({MONOTONIC_COARSE: 1000, BOOTTIME: 5000})
     data = trace(dump, clocks)
     assert items(data, "heap_dump") == [5000, 5100, 5050, 4000]
@@ -292,7 +294,10 @@ def test_process_starts_are_boottime_and_know_every_snapshot():
     clocks = snapshot({BOOTTIME: 5000, MONOTONIC: 1000}, primary=MONOTONIC)
     data = trace(packet(seq=1, process_tree=process_tree([5005, None, 5007])), clocks)
     rows = [row for row in read(data) if row.kind == "process_start"]
-    assert [(r.item, r.clock, r.trace_time) for r in rows] == [(0, BOOTTIME, 1005), (2, BOOTTIME, 1007)]
+    assert [(r.item, r.clock, r.trace_time) for r in rows] == [
+        (0, BOOTTIME, 1005),
+        (2, BOOTTIME, 1007),
+    ]
 
 
 def test_a_process_without_a_command_line_is_passed_over():
@@ -320,7 +325,9 @@ REFERENCE = packet(seq=1, cleared=True, thread_descriptor=thread_descriptor(10))
 
 def test_legacy_deltas_add_up_on_the_threads_reference():
     """TrackEventSequenceState::IncrementAndGetTrackEventTimeNs, in us of MONOTONIC"""
-    data = trace(CLOCKS, REFERENCE, *(packet(seq=1, track_event=legacy(delta_us=n)) for n in (5, -2)))
+    data = trace(
+        CLOCKS, REFERENCE, *(packet(seq=1, track_event=legacy(delta_us=n)) for n in (5, -2))
+    )
     assert items(data, "track_event_legacy") == [16_000, 14_000]
     assert keys(data, "track_event_legacy") == [(MONOTONIC, 0, 5), (MONOTONIC, 0, -2)]
 
@@ -336,7 +343,11 @@ def test_a_track_descriptor_holds_a_reference_too():
     [
         packet(seq=1, cleared=True, track_descriptor=thread_track(20, uuid=None)),
         packet(seq=1, cleared=True, track_descriptor=pb.TrackDescriptor(uuid=7)),
-        packet(seq=1, cleared=True, track_descriptor=pb.TrackDescriptor(uuid=7, thread=pb.ThreadDescriptor(pid=1))),
+        packet(
+            seq=1,
+            cleared=True,
+            track_descriptor=pb.TrackDescriptor(uuid=7, thread=pb.ThreadDescriptor(pid=1)),
+        ),
         packet(seq=1, thread_descriptor=thread_descriptor(10)),
         packet(cleared=True, thread_descriptor=thread_descriptor(10)),
         packet(seq=2, cleared=True, thread_descriptor=thread_descriptor(10)),
@@ -389,7 +400,9 @@ def test_a_negative_legacy_time_is_no_time():
 
 def test_a_track_event_without_a_sequence_has_no_legacy_time():
     """track_event_missing_sequence_id"""
-    assert items(trace(CLOCKS, packet(track_event=legacy(absolute_us=3))), "track_event_legacy") == []
+    assert (
+        items(trace(CLOCKS, packet(track_event=legacy(absolute_us=3))), "track_event_legacy") == []
+    )
 
 
 def test_the_packets_own_timestamp_stays_beside_a_legacy_one():
@@ -439,7 +452,10 @@ def test_samples_end_where_the_reference_turns_negative():
 
 
 DROPPED = {
-    "ftrace_events": (ftrace([700, 800], switches=[5], wakings=[6]), ["sched_switch", "sched_waking", "ftrace_event", "ftrace_event"]),
+    "ftrace_events": (
+        ftrace([700, 800], switches=[5], wakings=[6]),
+        ["sched_switch", "sched_waking", "ftrace_event", "ftrace_event"],
+    ),
     "android_log": (android_log([5]), ["android_log"]),
     "power_rails": (power_rails([3, None]), ["power_rail", "power_rail"]),
     "statsd_atom": (statsd([5], atoms=2), ["statsd_atom", "statsd_atom"]),
@@ -497,7 +513,9 @@ def test_of_several_payloads_the_first_that_is_taken_counts():
 
 def test_what_hands_nothing_to_the_sorter_is_no_event_to_hand_on():
     """ModuleResult::Handled() without a push: trace_uuid and the like"""
-    rounds = [packet(1, service_event=service_event(**{k: True})) for k in ("flushed", "flushed", "read")] * 2
+    rounds = [
+        packet(1, service_event=service_event(**{k: True})) for k in ("flushed", "flushed", "read")
+    ] * 2
     late = [event(5, 200), snapshot({200: 0, BOOTTIME: 7000})]
     silent = packet(2100, seq=1, trace_uuid=pb.TraceUuid())
     assert placed(trace(CLOCKS, silent, *rounds, *late))[8] == 7005

@@ -111,7 +111,9 @@ def test_machines_are_numbered_in_order_of_appearance():
 
 def test_a_machine_ahead_of_every_host_packet_is_the_host():
     data = trace(
-        machine(7, {BOOTTIME: 2000, MONOTONIC: 1000}), event(1100, MONOTONIC), event(1200, MONOTONIC, machine=7)
+        machine(7, {BOOTTIME: 2000, MONOTONIC: 1000}),
+        event(1100, MONOTONIC),
+        event(1200, MONOTONIC, machine=7),
     )
     assert placed(data) == {1: 2100, 2: 2200}
     assert [row.machine for row in read(data)] == [0, 7]
@@ -132,7 +134,9 @@ def test_only_the_first_machine_is_adopted():
 
 
 def test_after_a_host_packet_no_machine_is_adopted():
-    data = trace(packet(seq=1), machine(7, {BOOTTIME: 2000, MONOTONIC: 1000}), event(1100, MONOTONIC))
+    data = trace(
+        packet(seq=1), machine(7, {BOOTTIME: 2000, MONOTONIC: 1000}), event(1100, MONOTONIC)
+    )
     assert placed(data) == {2: UNKNOWN}
 
 
@@ -277,7 +281,9 @@ def test_each_clock_read_in_all_four_has_its_own_offset():
 
 
 def test_a_reading_of_0_is_none():
-    assert sync(({BOOTTIME: 0}, {BOOTTIME: 1000}), ({BOOTTIME: 20}, {BOOTTIME: 1020})).instants == []
+    assert (
+        sync(({BOOTTIME: 0}, {BOOTTIME: 1000}), ({BOOTTIME: 20}, {BOOTTIME: 1020})).instants == []
+    )
 
 
 @pytest.mark.parametrize(("apart", "related"), [(29_999_999_999, True), (30_000_000_000, False)])
@@ -328,5 +334,7 @@ def test_a_remote_clock_sync_relates_the_machines():
 
 def test_a_remote_clock_sync_that_cannot_be_parsed():
     bad = b"\x98\x06\x07" + b"\xda\x06\x03\x0a\x05\x01"  # machine 7, field 107
-    with pytest.raises(TraceError, match=r"RemoteClockSync cannot be parsed \(byte \d+, packet 1\)"):
+    with pytest.raises(
+        TraceError, match=r"RemoteClockSync cannot be parsed \(byte \d+, packet 1\)"
+    ):
         read(trace(HOST, bad))

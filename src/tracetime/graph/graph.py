@@ -7,6 +7,7 @@ a value is converted over a hop is a policy's to say (`floor.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import RLock
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -65,6 +66,8 @@ class ClockGraph:
     clock_synchronizer.cc). A clock whose reading is lower than its previous one among the same
     clocks has run backwards: it is a target from then on, never a source.
 
+    Threads may share a graph, adding to it and converting at once.
+
     Args:
         trace_clock: a clock that must not run backwards and must count nanoseconds; a snapshot in
             which it does otherwise is refused.
@@ -72,6 +75,7 @@ class ClockGraph:
 
     def __init__(self, trace_clock: Any = None) -> None:
         self._engine = Engine()
+        self._lock = RLock()
         self._file = 0
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
@@ -117,14 +121,15 @@ class ClockGraph:
         values = np.empty((n, len(clocks)), dtype=np.int64)
         for column, reading in enumerate(readings):
             values[:, column] = reading.value
-        added, fault, position = view.add_snapshots(
-            self._engine,
-            [self._key(clock) for clock in clocks],
-            values,
-            np.array([reading.unit_ns for reading in readings], dtype=np.int64),
-            np.array([reading.incremental for reading in readings], dtype=np.uint8),
-            None if self._trace_clock is None else self._key(self._trace_clock),
-        )
+        with self._lock:
+            added, fault, position = view.add_snapshots(
+                self._engine,
+                [self._key(clock) for clock in clocks],
+                values,
+                np.array([reading.unit_ns for reading in readings], dtype=np.int64),
+                np.array([reading.incremental for reading in readings], dtype=np.uint8),
+                None if self._trace_clock is None else self._key(self._trace_clock),
+            )
         if fault:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
             raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
@@ -288,6 +293,10 @@ class ClockGraph:
 
     def _route(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
         """The unit of the source, and the hops to the target."""
+        with self._lock:
+            return self._routed(source, target)
+
+    def _routed(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
         if view.version(self._engine) != self._version:
             self._forget()
         found = self._routes.get((source, target))

@@ -21,6 +21,8 @@ from tracetime.perfetto.source import Budget, TraceFile, inflate, unzstd
 Columns = dict[str, npt.NDArray[Any]]
 
 WINDOW: Final = 4 << 20
+MAX_PACKET: Final = 1 << 28
+"""Perfetto's own limit for a message (protozero's kMaxMessageLength)."""
 
 # The Stop codes of _kernels/importer.pxd.
 _END, _ROWS, _COMPRESSED, _REMOTE_SYNC, _NEEDS_FINAL, _ERROR = range(6)
@@ -44,6 +46,11 @@ class Window:
     def refill(self) -> bool:
         """Move what is unread to the front and read on; False at the end of the stream."""
         unread = self.end - self.start
+        if unread >= MAX_PACKET:
+            raise TraceError(
+                f"a packet of more than {MAX_PACKET} bytes: the trace is corrupt from here on",
+                self.offset + self.start,
+            )
         if unread == len(self.data):
             grown = bytearray(2 * len(self.data))
             grown[:unread] = self.data
