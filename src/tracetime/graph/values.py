@@ -13,7 +13,7 @@ from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 
 class Given(NamedTuple):
-    """Timestamps to convert: int64 values, which of them are missing, and whether it was one int."""
+    """Timestamps to convert: int64 values, which are missing, and whether it was one int."""
 
     values: npt.NDArray[np.int64]
     missing: npt.NDArray[np.bool_] | None
