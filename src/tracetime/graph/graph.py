@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels import view
-from tracetime._kernels.engine import Engine, Router
+from tracetime._kernels.engine import Engine, Router, TangledError
 from tracetime._kernels.floor import scale
 from tracetime.clocks import ClockId
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
@@ -306,7 +306,14 @@ class ClockGraph:
             self._forget()
         if target not in self._routers:
             self._routers[target] = view.make_router(self._engine, self._key(target))
-        status, unit_ns, hops = view.route(self._engine, self._key(source), self._routers[target])
+        try:
+            status, unit_ns, hops = view.route(
+                self._engine, self._key(source), self._routers[target]
+            )
+        except TangledError as error:
+            raise ConversionError(
+                f"no path from {source} to {target}: {error}", "no_path"
+            ) from error
         if status:
             raise self._refusal(REASONS[status], source, target)
         route = [

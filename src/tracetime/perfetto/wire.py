@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
+from tracetime._kernels.engine import TangledError
 from tracetime._kernels.importer import Importer
 from tracetime.errors import TraceError
 from tracetime.perfetto.remote import read_sync
@@ -99,10 +100,17 @@ class Pass:
         window = Window(read, WINDOW)
         window.refill()
         check_beginning(window.data[: min(window.end, 512)])
-        yield from self._windows(window, None)
+        try:
+            yield from self._windows(window, None)
+        except TangledError as error:
+            # No real trace comes near; hostile snapshots could keep it busy for hours.
+            raise TraceError(f"{error}: the trace is made to take long", *self._place()) from error
         if len(self._importer.rows):
             yield self._importer.rows.take()
         self._importer.finish()
+
+    def _place(self) -> tuple[int, int]:
+        return self._importer.stop_offset, self._importer.packets
 
     def _from_file(self) -> Callable[[memoryview], int]:
         def read(into: memoryview) -> int:
