@@ -108,6 +108,7 @@ cdef class Engine:
     cdef CachedConversion cache[CACHE_SIZE]
     cdef uint64_t random_state
     cdef int64_t fault_position
+    cdef int64_t source_ns
 
     cdef uint64_t _key_hash(self, const Key *key) noexcept nogil
     cdef uint64_t _column_hash(self, int32_t node, uint32_t hash) noexcept nogil
