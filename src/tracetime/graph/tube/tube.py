@@ -16,7 +16,7 @@ from tracetime.errors import UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
 from tracetime.graph.tube.findings import Around, Discontinuity
-from tracetime.graph.tube.limits import Limits, slope_up
+from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 
@@ -85,9 +85,14 @@ class Tube:
         return self._limits
 
     @property
+    def runs(self) -> Runs:
+        """The runs it found: where which rates held."""
+        return self._runs
+
+    @property
     def wander(self) -> Floats:
         """W of each segment, float64 ns per ns; above the limits' where that was undeclared."""
-        return self._runs.wander / float(1 << 52)
+        return self._runs.wander / ONE
 
     def convert(
         self,
