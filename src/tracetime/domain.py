@@ -20,11 +20,16 @@ SLEWED_DRIFT_PPM: Final = 500.0
 CRYSTAL_DRIFT_PPM: Final = 100.0
 """How far a free-running crystal may be from its nominal rate."""
 
+COARSE_TICK_NS: Final = 10_000_000
+"""What a COARSE clock steps by at most: the kernel's tick, at 100 Hz."""
+
+_COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
 _DISCIPLINED: Final = frozenset(
     BUILTIN_IDS[name]
     for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
 )
 _RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
+_TSC: Final = BUILTIN_IDS["TSC"]
 # Steadier clocks first: what snapshots are ordered along must neither step nor reset.
 _STEADINESS: Final = {
     BUILTIN_IDS[name]: rank
@@ -50,7 +55,7 @@ class ClockDomain:
     Args:
         id: the clock, anything `ClockId.parse` takes.
         name: what to call it where the id says nothing (a hash cannot be reversed).
-        tick_ns: what the clock really steps by, ns.
+        tick_ns: what the clock really steps by, ns; None for that of its kind.
         ns_per_tick: nominal rate as an exact fraction; None where it is unknown.
         valid_bits: how many bits count before it wraps, 1 to 64.
         max_drift_ppm: how far its rate may be from nominal: 500 where NTP slews it, 100 for a
@@ -59,6 +64,8 @@ class ClockDomain:
         oscillator: what drives it: clocks with one oscillator do not wander against each other.
             The POSIX clocks of a machine have one.
         disciplined: whether something steers its rate.
+        assumed_half_width_ns: what to assume for readings that come without a half-width; None
+            to estimate it from the snapshots.
 
     Raises:
         UsageError: a value out of range.
@@ -66,13 +73,14 @@ class ClockDomain:
 
     id: ClockId
     name: str | None = None
-    tick_ns: float = 1
+    tick_ns: float | None = None
     ns_per_tick: Fraction | None = Fraction(1)
     valid_bits: int = 64
     max_drift_ppm: float | None = None
     wander_ppm: float | None = None
     oscillator: str | None = None
     disciplined: bool | None = None
+    assumed_half_width_ns: int | None = None
 
     def __post_init__(self) -> None:
         clock = ClockId.parse(self.id)
@@ -84,26 +92,43 @@ class ClockDomain:
         oscillator = self.oscillator
         if oscillator is None and (clock.clock in _DISCIPLINED or clock.clock == _RAW):
             oscillator = f"posix@machine{clock.machine}"
+        tick_ns = self.tick_ns
+        if tick_ns is None:
+            tick_ns = COARSE_TICK_NS if clock.clock in _COARSE else 1
         rate = self.ns_per_tick
         if rate is not None:
             rate = Fraction(rate)
             if rate <= 0:
                 raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
-        if not (math.isfinite(self.tick_ns) and self.tick_ns > 0):
-            raise UsageError(f"tick_ns of {clock} is {self.tick_ns}: it is above 0")
+        if not (math.isfinite(tick_ns) and tick_ns > 0):
+            raise UsageError(f"tick_ns of {clock} is {tick_ns}: it is above 0")
         if not 1 <= self.valid_bits <= 64:
             raise UsageError(f"valid_bits of {clock} is {self.valid_bits}: use 1 to 64")
+        if self.assumed_half_width_ns is not None and self.assumed_half_width_ns < 0:
+            raise UsageError(f"assumed_half_width_ns of {clock} is negative")
         for what, ppm in (("max_drift_ppm", drift_ppm), ("wander_ppm", self.wander_ppm)):
             if ppm is not None and not 0 <= ppm <= 100_000:
                 raise UsageError(f"{what} of {clock} is {ppm}: use 0 to 100000")
         for name, value in (
             ("id", clock),
+            ("tick_ns", float(tick_ns)),
             ("disciplined", disciplined),
             ("max_drift_ppm", float(drift_ppm)),
             ("oscillator", oscillator),
             ("ns_per_tick", rate),
         ):
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_kind(cls, clock: ClockId) -> ClockDomain:
+        """What is taken of a clock that nobody declared; a TSC's rate has to be learnt."""
+        return cls(clock, ns_per_tick=None if clock.clock == _TSC else Fraction(1))
+
+    @property
+    def drift_ppm(self) -> float:
+        """max_drift_ppm, given or by kind."""
+        assert self.max_drift_ppm is not None
+        return self.max_drift_ppm
 
     def steadiness(self) -> tuple[Any, ...]:
         """Sorts clocks by how little they step or reset, steadiest first; ties by id."""

@@ -196,13 +196,16 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
     keep = np.ones(len(evidence.a), dtype=np.uint8)
     starts, _ = cut(evidence.a, evidence.low, evidence.high, slope_up(limits.drift), keep)
     kept = np.flatnonzero(keep)
+    if len(kept) < 3:
+        return least
     segment = np.searchsorted(np.asarray(starts), kept, side="right")
-    first = np.flatnonzero(segment[WINDOW - 1 :] == segment[: len(kept) - WINDOW + 1])
+    size = min(WINDOW, len(kept))
+    first = np.flatnonzero(segment[size - 1 :] == segment[: len(kept) - size + 1])
     if not len(first):
         return least
     if len(first) > MOST_WINDOWS:
         first = first[np.linspace(0, len(first) - 1, MOST_WINDOWS).astype(np.int64)]
-    windows = kept[first[:, None] + np.arange(WINDOW)]
+    windows = kept[first[:, None] + np.arange(size)]
     least_halves = _least_halves(evidence.a[windows], evidence.r[windows], limits)
     return max(least, int(np.ceil(2 * np.percentile(least_halves, 90))))
 
