@@ -30,15 +30,16 @@ _DISCIPLINED: Final = frozenset(
 )
 _RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
 _TSC: Final = BUILTIN_IDS["TSC"]
-# Steadier clocks first: what snapshots are ordered along must neither step nor reset.
+# Steadier clocks first: what snapshots are ordered along must neither step nor reset, and over a
+# suspend BOOTTIME jumps ahead of MONOTONIC.
 _STEADINESS: Final = {
     BUILTIN_IDS[name]: rank
     for rank, name in enumerate(
         (
-            "BOOTTIME",
             "MONOTONIC_RAW",
             "MONOTONIC",
             "MONOTONIC_COARSE",
+            "BOOTTIME",
             "TRACE_FILE",
             "TSC",
             "PERF",

@@ -208,8 +208,9 @@ class ClockGraph:
         results: tuple[npt.NDArray[np.int64], ...]
         try:
             if policy == "tube":
-                *results, status = self._bounded(given.values, source, target, bars)
-                bad = status if status.any() else None
+                reached = self._bounded(given.values, source, target, bars)
+                results = reached[:3]
+                bad = reached.status if reached.status.any() else None
             else:
                 values, bad = self._converted(given, source, target)
                 results = (values,)
@@ -294,10 +295,10 @@ class ClockGraph:
         (ts_one, clock_one), (ts_other, clock_other) = one, other
         first, second = clock_of_caller(clock_one), clock_of_caller(clock_other)
         if first == second:
-            return (ts_one > ts_other) - (ts_one < ts_other)
+            return int(ts_one > ts_other) - int(ts_one < ts_other)
         bar = self.convert(ts_one, first, second, policy="tube", bounds=True)
         there = ts_other * self._unit_ns(second)
-        return (bar.earliest > there) - (bar.latest < there)
+        return int(bar.earliest > there) - int(bar.latest < there)
 
     def discontinuities(self) -> list[PairDiscontinuity]:
         """Suspends, steps, resets, outliers and changes of rate, each with its zone and size.

@@ -27,7 +27,10 @@ Values = npt.NDArray[np.int64]
 
 _SAMPLES: Final = 512
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
-_TSC: Final = BUILTIN_IDS["TSC"]
+# These stand still while the machine sleeps; BOOTTIME goes on.
+_STOPPED: Final = frozenset(
+    BUILTIN_IDS[name] for name in ("MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW")
+)
 # Of limits: what a counter whose rate had to be learnt from its snapshots may differ by.
 _LEARNT_DRIFT_PPM: Final = 500.0
 
@@ -114,13 +117,10 @@ class Pairs:
 
     def _limits(self, a: ClockId, b: ClockId) -> Limits:
         one, other = self._domain(a), self._domain(b)
-        rise: Rise = "suspend" if _BOOTTIME in (a.clock, b.clock) else "step"
-        drifts = [
-            _LEARNT_DRIFT_PPM if domain.ns_per_tick is None else domain.drift_ppm
-            for domain in (one, other)
-        ]
+        rise: Rise = "suspend" if b.clock == _BOOTTIME and a.clock in _STOPPED else "step"
         return Limits.of(
-            *drifts,
+            _drift_ppm(one),
+            _drift_ppm(other),
             (one.wander_ppm, other.wander_ppm),
             shared_oscillator=one.oscillator is not None and one.oscillator == other.oscillator,
             rise=rise,
@@ -148,6 +148,10 @@ class Pairs:
         else:
             width = assumed_half_width(a_k, r_k, limits, ticks)
         return Evidence.of(a_k, r_k, np.where(known, h_k, width), assumed=True)
+
+
+def _drift_ppm(domain: ClockDomain) -> float:
+    return _LEARNT_DRIFT_PPM if domain.ns_per_tick is None else domain.drift_ppm
 
 
 def _median_bar(tube: Tube) -> float:

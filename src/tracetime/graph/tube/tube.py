@@ -117,14 +117,21 @@ class Tube:
         values = _int64(values)
         n = len(values)
         table = self._table(bars)
-        out = Converted(*(np.empty(n, dtype=np.int64) for _ in range(3)), np.empty(n, np.uint8))
+        out = Converted(
+            np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+            np.empty(n, np.uint8),
+        )  # fmt: skip
         lows = highs = values
         if within is not None:
             lows, highs = _int64(within[0]), _int64(within[1])
             if not n == len(lows) == len(highs) or np.any(lows > highs):
                 raise UsageError("within: one earliest, not after one latest, for each value")
         if inverse:
-            table.indexed().invert(values, lows, highs, *self._ambiguous(), *out)
+            twice_lows, twice_highs, grid = self._ambiguous()
+            table.indexed().invert(
+                values, lows, highs, twice_lows, twice_highs, grid,
+                out.estimate, out.earliest, out.latest, out.status,
+            )  # fmt: skip
             return out
         table.rows.convert(values, *out)
         if within is not None:
