@@ -28,12 +28,13 @@ cdef inline int64_t search(const int64_t *readings, int64_t n, int64_t v) noexce
 cdef inline int64_t look_up(
     const Grid *grid, const int64_t *readings, int64_t n, int64_t v
 ) noexcept nogil:
-    cdef int64_t bucket, index
+    cdef uint64_t bucket
+    cdef int64_t index
     cdef int step
     if v < grid.first:
         return 0
-    bucket = <int64_t>((<uint64_t>v - <uint64_t>grid.first) >> grid.shift)
-    if bucket >= grid.n_buckets:
+    bucket = (<uint64_t>v - <uint64_t>grid.first) >> grid.shift
+    if bucket >= <uint64_t>grid.n_buckets:
         return n - 1
     index = grid.start[bucket]
     if grid.steps > MOST_STEPS:

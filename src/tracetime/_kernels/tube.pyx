@@ -222,7 +222,7 @@ cdef inline int64_t estimated(const Rows *rows, int64_t k, int64_t t) noexcept n
 cdef int64_t estimate_back(
     const Rows *rows, int64_t v, int64_t earliest, int64_t latest, int64_t near
 ) noexcept nogil:
-    """The first t in [earliest, latest] whose estimate is v or more, found from a row near it."""
+    """Where in [earliest, latest] the estimate is v, or passes it; looked for from row `near` on."""
     cdef int64_t low = earliest, high = latest, k = near, value, t, tries = 0
     t = low + <int64_t>((<uint64_t>high - <uint64_t>low) >> 1)
     while low < high:
@@ -242,7 +242,7 @@ cdef int64_t estimate_back(
         else:
             t = low + <int64_t>((<uint64_t>high - <uint64_t>low) >> 1)
         t = clamped(t, low, high)
-    return low
+    return min(low, latest)
 
 
 cdef inline bint in_one_of(const Index *lows, const int64_t *highs, int64_t v) noexcept nogil:

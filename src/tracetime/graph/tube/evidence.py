@@ -182,7 +182,8 @@ def from_two_brackets(
 def _stretched(width: Values, limits: Limits) -> Values:
     """ceil(width / 2 x (1 + D)): half a span of one clock, as long as the other may see it."""
     # A float holds the small part alone, and is rounded up.
-    return -(-width // 2) + np.ceil(width * (limits.drift / 2)).astype(np.int64)
+    half: Values = -(-width // 2) + np.ceil(width * (limits.drift / 2)).astype(np.int64)
+    return half
 
 
 def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
