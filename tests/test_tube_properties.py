@@ -257,3 +257,19 @@ def test_offsets_beyond_73_years_are_refused() -> None:
     with pytest.raises(ConversionError, match="units") as caught:
         Evidence.of(np.array([0]), np.array([1 << 62]), 0)
     assert caught.value.reason == REASONS[OVERFLOW]
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+def test_long_sorted_arrays_convert_as_shuffled_ones(inverse: bool) -> None:
+    rng = np.random.default_rng(5)
+    a = np.cumsum(rng.integers(1, 4_000, 50))
+    h = rng.integers(0, 60, 50)
+    r = a // 100 + np.rint(rng.uniform(-h, h)).astype(np.int64)
+    tube = Tube.build(Evidence.of(a, r, h), Limits(0.05, 0.001))
+    every = np.arange(a[0] - 500, a[-1] + 500)
+    order = rng.permutation(len(every))
+    for bars in BARS:
+        ascending = tube.convert(every, bars=bars, inverse=inverse)  # type: ignore[arg-type]
+        shuffled = tube.convert(every[order], bars=bars, inverse=inverse)  # type: ignore[arg-type]
+        for one, other in zip(ascending, shuffled, strict=True):
+            assert (one[order] == other).all()
