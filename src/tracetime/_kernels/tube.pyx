@@ -245,10 +245,10 @@ cdef inline int64_t divided(int128 wanted, int64_t below, int64_t slope) noexcep
         while rest >= divisor:
             q, rest = q + 1, rest - divisor
         return q
-    if numerator >= divisor * (<int128>1 << 62):
-        return <int64_t>1 << 62
-    if numerator <= -divisor * (<int128>1 << 62):
-        return -(<int64_t>1 << 62)
+    if numerator >= divisor * INT64_HIGH:
+        return INT64_HIGH
+    if numerator <= -divisor * INT64_HIGH:
+        return -INT64_HIGH
     return quotient(numerator, divisor)
 
 
@@ -310,7 +310,13 @@ cdef int64_t estimate_back(
 ) noexcept nogil:
     """Where in [earliest, latest] the estimate is v, or passes it; looked for from row `near` on."""
     cdef int64_t low = earliest, high = latest, k = near, value, t, tries = 0
+    cdef int64_t first = rows.starts[k], last = end_of(rows, k)
     t = low + <int64_t>((<uint64_t>high - <uint64_t>low) >> 1)
+    # Inside one row, the curve alone says where to begin.
+    while tries < 2 and first <= t <= last and -NEAR < v < NEAR and -NEAR < t < NEAR:
+        t = clamped(v - bent(&rows.bars[k], rows.curves + 4 * k, t), low, high)
+        tries += 1
+    tries = 0
     while low < high:
         if not rows.starts[k] <= t <= end_of(rows, k):
             k = row_of(rows, t)
@@ -354,7 +360,7 @@ cdef void invert_array(
             else:
                 k = min(look_up(&reached.grid, reached.values, reached.n, v - 1) + 1, rows.n - 1)
         end = end_of(rows, k)
-        if high_value(rows, k, end) < v:
+        if reached.values[k] < v:
             low = end
         else:
             low = earliest_in(&rows.bars[k], rows.limits, v, rows.starts[k], end)

@@ -84,10 +84,11 @@ class Evidence:
                 f"more than {FARTHEST} ns cannot be bounded; check the snapshots' units",
                 REASONS[OVERFLOW],
             )
-        order = np.lexsort((h, r, a)).astype(np.int64)
-        a, r, h = a[order], r[order], h[order]
+        group = order = np.arange(len(a), dtype=np.int64)
+        if not np.all(a[1:] > a[:-1]):
+            order = np.lexsort((h, r, a)).astype(np.int64)
+            a, r, h = a[order], r[order], h[order]
         low, high = r - h, r + h
-        group = np.arange(len(a), dtype=np.int64)
         if np.any(a[1:] == a[:-1]):
             group, low, high = _merged(a, low, high)
             a, r = a[group], low + (high - low) // 2
@@ -104,8 +105,9 @@ class Evidence:
         low, high, r, half = self.low.copy(), self.high.copy(), self.r.copy(), self.half.copy()
         after = np.minimum(np.searchsorted(kept, gone), len(kept) - 1)
         left, right = kept[np.maximum(after - 1, 0)], kept[after]
-        span = np.maximum(self.a[right] - self.a[left], 1).astype(np.float64)
-        share = (self.a[gone] - self.a[left]) / span
+        # Unsigned differences: two readings may be more than int64 apart.
+        a = self.a.view(np.uint64)
+        share = (a[gone] - a[left]) / np.maximum(a[right] - a[left], np.uint64(1))
         r[gone] = self.r[left] + np.rint(share * (self.r[right] - self.r[left])).astype(np.int64)
         low[gone], high[gone] = r[gone] - WIDEST, r[gone] + WIDEST
         half[gone] = float(WIDEST)

@@ -191,8 +191,7 @@ class Tube:
         for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
             if findings.jump(segments, limits, j, k)[0] >= 0:
                 continue
-            span = int(a[k]) - int(a[j])
-            spread = int(np.ceil(span * limits.drift))
+            spread = limits.spread(int(a[k]) - int(a[j]))
             ends.append((start, int(a[k]) + int(knots[j, 2]) + 1 + spread))
             start = int(a[j]) + int(knots[k, 0]) - spread
         return [*ends, (start, np.inf)]
