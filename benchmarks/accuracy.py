@@ -72,9 +72,7 @@ def local_regression(
     return best
 
 
-def one_line(
-    a: Values, r: Values, q: Values, truth: Values, huber: bool
-) -> float:
+def one_line(a: Values, r: Values, q: Values, truth: Values, huber: bool) -> float:
     """rms of one line through all snapshots: least squares, or Huber's loss as pyxdf takes it."""
     x, y, at = (a - a[0]) * 1e-9, (r - r[0]).astype(np.float64), (q - a[0]) * 1e-9
     weight = np.ones(len(x))
@@ -137,8 +135,12 @@ def pinged(n_seeds: int) -> None:
         lines.append(one_line(a, r, q, truth, False) / error)
         hubers.append(one_line(a, r, q, truth, True) / error)
         out += inside(tube, q, truth) + inside(tube, q, truth, "guaranteed")
-    row(f"pings, {n_seeds} seeds", "rms <= better of linear, local regression",
-        f"{max(ratios):.2f}x at worst, {np.median(ratios):.2f}x median", max(ratios) <= 1)  # fmt: skip
+    row(
+        f"pings, {n_seeds} seeds",
+        "rms <= better of linear, local regression",
+        f"{max(ratios):.2f}x at worst, {np.median(ratios):.2f}x median",
+        max(ratios) <= 1,
+    )
     row("the same", "median rms <= linear/15", f"linear/{np.median(by_linear):.0f}",
         bool(np.median(by_linear) >= 15))  # fmt: skip
     row("the same", "(for comparison) one line; Huber",

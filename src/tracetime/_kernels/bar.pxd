@@ -2,8 +2,6 @@
 
 from libc.stdint cimport int64_t
 
-from tracetime._kernels.fixed cimport BITS, int128
-
 cdef enum:
     HULL = 1                # the bar holds both lines; else only what lies within both
     LIMITED = 2             # and within the bar `limit` of the limits
@@ -22,14 +20,27 @@ cdef struct Bar:
     int64_t base            # the offset that the estimate's curve counts from, ns
 
 
+cdef extern from *:
+    """
+    /* ns + (slope x + part) / 2^52, rounded down and up; scaled so that the upper word is it. */
+    static inline int64_t tt_floor_at(int64_t ns, int64_t part, int64_t slope, int64_t x) {
+        return ns + (int64_t)(((__int128)(slope * 4096) * x + (uint64_t)part * 4096) >> 64);
+    }
+    static inline int64_t tt_ceil_at(int64_t ns, int64_t part, int64_t slope, int64_t x) {
+        __int128 v = (__int128)(slope * 4096) * x + (uint64_t)part * 4096;
+        return ns + (int64_t)(v >> 64) + ((uint64_t)v != 0);
+    }
+    """
+    int64_t floor_line "tt_floor_at"(int64_t ns, int64_t part, int64_t slope, int64_t x) nogil
+    int64_t ceil_line "tt_ceil_at"(int64_t ns, int64_t part, int64_t slope, int64_t x) nogil
+
+
 cdef inline int64_t floor_at(const Line *line, int64_t x) noexcept nogil:
-    return line.ns + <int64_t>((<int128>line.slope * x + line.part) >> BITS)
+    return floor_line(line.ns, line.part, line.slope, x)
 
 
 cdef inline int64_t ceil_at(const Line *line, int64_t x) noexcept nogil:
-    return line.ns + <int64_t>(
-        (<int128>line.slope * x + line.part + ((<int64_t>1 << BITS) - 1)) >> BITS
-    )
+    return ceil_line(line.ns, line.part, line.slope, x)
 
 
 cdef inline int64_t low_at(const Bar *bar, const Bar *limits, int64_t t) noexcept nogil:

@@ -5,7 +5,7 @@ A Rauch-Tung-Striebel smoother whose rate walks at random. Floats here hold diff
 from a line through the run, which its bars clamp afterwards.
 """
 
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY, log, pow
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -14,8 +14,11 @@ import numpy as np
 cdef enum:
     WHOLE = 4096            # longer runs are tuned on blocks of their snapshots
     BLOCKS = 8
-    DENSITIES = 9
     NOISES = 4
+    COARSE = 5
+    FINE = 4
+    ENDS = 3                # times the likeliest density: a run's ends see one side alone
+    DOUBT = 20              # by how much more likely a noise below the half-widths has to be
 
 cdef struct State:
     double offset           # ns
@@ -44,8 +47,8 @@ cdef inline void predict(State *s, double d, double q) noexcept nogil:
     s.p11 += q * d
 
 
-cdef inline double update(State *s, double y, double r) noexcept nogil:
-    """Take in an offset of variance r; minus twice the log likelihood of it."""
+cdef inline void update(State *s, double y, double r) noexcept nogil:
+    """Take in an offset of variance r."""
     cdef double total = s.p00 + r, missed = y - s.offset
     cdef double k0 = s.p00 / total, k1 = s.p01 / total
     s.offset += k0 * missed
@@ -53,55 +56,100 @@ cdef inline double update(State *s, double y, double r) noexcept nogil:
     s.p11 -= k1 * s.p01
     s.p01 *= 1.0 - k0
     s.p00 *= 1.0 - k0
-    return log(total) + missed * missed / total
 
 
-cdef inline State begin(double y, double r, double spread) noexcept nogil:
-    cdef State s
-    s.offset, s.rate, s.p00, s.p01, s.p11 = y, 0.0, r, 0.0, spread * spread
-    return s
+cdef inline void back(State *s, const State *next, double d, double q) noexcept nogil:
+    """Smooth a filtered state with the smoothed one that follows it d seconds later."""
+    cdef State ahead = s[0]
+    cdef double determinant, g00, g01, g10, g11, e0, e1, v00, v01, v11
+    # The covariance of the state with the one predicted from it: P F'.
+    cdef double c00 = s.p00 + d * s.p01, c01 = s.p01
+    cdef double c10 = s.p01 + d * s.p11, c11 = s.p11
+    predict(&ahead, d, q)
+    determinant = ahead.p00 * ahead.p11 - ahead.p01 * ahead.p01
+    if not determinant > 0.0:
+        return
+    g00 = (c00 * ahead.p11 - c01 * ahead.p01) / determinant
+    g01 = (c01 * ahead.p00 - c00 * ahead.p01) / determinant
+    g10 = (c10 * ahead.p11 - c11 * ahead.p01) / determinant
+    g11 = (c11 * ahead.p00 - c10 * ahead.p01) / determinant
+    e0, e1 = next.offset - ahead.offset, next.rate - ahead.rate
+    v00, v01, v11 = next.p00 - ahead.p00, next.p01 - ahead.p01, next.p11 - ahead.p11
+    s.offset += g00 * e0 + g01 * e1
+    s.rate += g10 * e0 + g11 * e1
+    s.p00 += g00 * g00 * v00 + 2.0 * g00 * g01 * v01 + g01 * g01 * v11
+    s.p01 += g00 * g10 * v00 + (g00 * g11 + g01 * g10) * v01 + g01 * g11 * v11
+    s.p11 += g10 * g10 * v00 + 2.0 * g10 * g11 * v01 + g11 * g11 * v11
 
 
-cdef double misfit(
+cdef void smooth_part(
     const double *x, const double *y, const double *half, int64_t first, int64_t last,
-    const Model *model, double spread
+    const Model *model, double spread, State *states
 ) noexcept nogil:
-    """Minus twice the log likelihood of snapshots first..last."""
-    cdef State s = begin(y[first], variance(model, half[first]), spread)
-    cdef double total = 0.0
+    """Filter forward and smooth backward over snapshots first..last; states: one each, there."""
+    cdef State s
     cdef int64_t k
+    s.offset, s.rate, s.p00, s.p01 = y[first], 0.0, variance(model, half[first]), 0.0
+    s.p11 = spread * spread
+    states[first] = s
     for k in range(first + 1, last + 1):
         predict(&s, x[k] - x[k - 1], model.density)
-        total += update(&s, y[k], variance(model, half[k]))
+        update(&s, y[k], variance(model, half[k]))
+        states[k] = s
+    for k in range(last - 1, first - 1, -1):
+        back(&states[k], &states[k + 1], x[k + 1] - x[k], model.density)
+
+
+cdef double misfit_of_part(
+    const double *x, const double *y, const double *half, int64_t first, int64_t last,
+    const Model *model, double spread, State *states
+) noexcept nogil:
+    """Minus twice the log likelihood of each snapshot given all others, summed.
+
+    The likelihood of a filter's forecasts would ask for a rate that follows the last snapshots
+    fast, where a smoother, which sees both sides, does best with one that holds on longer.
+    """
+    cdef double total = 0.0, r, weight, missed
+    cdef int64_t k
+    smooth_part(x, y, half, first, last, model, spread, states)
+    for k in range(first, last + 1):
+        r = variance(model, half[k])
+        # Of the smoothed variance, what is left without the snapshot: s = r + p without it.
+        weight = max(1.0 - states[k].p00 / r, 1e-6)
+        missed = y[k] - states[k].offset
+        total += log(r / weight) + missed * missed / (r * weight)
     return total
 
 
-cdef double misfit_of_run(
+cdef double misfit(
     const double *x, const double *y, const double *half, int64_t n, const Model *model,
-    double spread
+    double spread, State *states
 ) noexcept nogil:
     cdef int64_t block, first, size = WHOLE // BLOCKS
     cdef double total = 0.0
     if n <= WHOLE:
-        return misfit(x, y, half, 0, n - 1, model, spread)
+        return misfit_of_part(x, y, half, 0, n - 1, model, spread, states)
     for block in range(BLOCKS):
         first = block * ((n - size) // (BLOCKS - 1))
-        total += misfit(x, y, half, first, first + size - 1, model, spread)
+        total += misfit_of_part(x, y, half, first, first + size - 1, model, spread, states)
     return total
 
 
 cdef Model choose(
-    const double *x, const double *y, const double *half, int64_t n, double wander, double spread
+    const double *x, const double *y, const double *half, int64_t n, double wander, double spread,
+    State *states
 ) noexcept nogil:
     """The likeliest model on a small grid.
 
     Noise: uniform over each interval; or, as with pings, whose half-width is mostly a delay that
-    both ways share, far less than the smallest half-width. Density: that of a wander within W.
+    both ways share, far less than the smallest half-width. Density: that of a wander within W,
+    first by decades, then closer about the best.
     """
-    cdef double[DENSITIES] below = [1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e10]
+    cdef double[COARSE] decades = [1.0, 3.0, 5.0, 7.0, 10.0]
+    cdef double[FINE] closer = [-1.0, -0.5, 0.5, 1.0]
     cdef double[NOISES] scales = [1.0, 1.0, 0.1, 0.01]
     cdef Model best, model
-    cdef double least = half[0], found, best_found = INFINITY
+    cdef double least = half[0], found, best_found = INFINITY, best_decades = 4.0
     cdef int64_t i, noise, density
     for i in range(1, n):
         least = min(least, half[i])
@@ -110,50 +158,23 @@ cdef Model choose(
     if n < 3:
         return best
     for noise in range(NOISES):
-        for density in range(DENSITIES):
+        for density in range(COARSE):
             model.noise_floor = 0.9 * least if noise else 0.0
             model.noise_scale = scales[noise]
-            model.density = wander * wander / below[density]
-            found = misfit_of_run(x, y, half, n, &model, spread)
+            model.density = wander * wander * pow(10.0, -decades[density])
+            found = misfit(x, y, half, n, &model, spread, states) + (DOUBT if noise else 0)
             if found < best_found:
-                best_found, best = found, model
+                best_found, best, best_decades = found, model, decades[density]
+    if best.noise_floor > 0.0:
+        best_found -= DOUBT
+    model = best
+    for density in range(FINE):
+        model.density = wander * wander * pow(10.0, -best_decades - closer[density])
+        found = misfit(x, y, half, n, &model, spread, states)
+        if found < best_found:
+            best_found, best = found, model
+    best.density *= ENDS
     return best
-
-
-cdef void smooth_run(
-    const double *x, const double *y, const double *half, int64_t n, const Model *model,
-    double spread, State *states, double *offset, double *rate
-) noexcept nogil:
-    """Filter forward, smooth backward; offset (ns) and rate (ns/s) at each snapshot."""
-    cdef State s = begin(y[0], variance(model, half[0]), spread), ahead
-    cdef double d, determinant, g00, g01, g10, g11, c00, c01, c10, c11
-    cdef double missed_offset, missed_rate
-    cdef int64_t k
-    states[0] = s
-    for k in range(1, n):
-        predict(&s, x[k] - x[k - 1], model.density)
-        update(&s, y[k], variance(model, half[k]))
-        states[k] = s
-    offset[n - 1], rate[n - 1] = s.offset, s.rate
-    for k in range(n - 2, -1, -1):
-        d = x[k + 1] - x[k]
-        s = states[k]
-        ahead = s
-        predict(&ahead, d, model.density)
-        # gain = P F' (predicted P)^-1
-        c00, c01 = s.p00 + d * s.p01, s.p01
-        c10, c11 = s.p01 + d * s.p11, s.p11
-        determinant = ahead.p00 * ahead.p11 - ahead.p01 * ahead.p01
-        missed_offset, missed_rate = offset[k + 1] - ahead.offset, rate[k + 1] - ahead.rate
-        if determinant > 0.0:
-            g00 = (c00 * ahead.p11 - c01 * ahead.p01) / determinant
-            g01 = (c01 * ahead.p00 - c00 * ahead.p01) / determinant
-            g10 = (c10 * ahead.p11 - c11 * ahead.p01) / determinant
-            g11 = (c11 * ahead.p00 - c10 * ahead.p01) / determinant
-            offset[k] = s.offset + g00 * missed_offset + g01 * missed_rate
-            rate[k] = s.rate + g10 * missed_offset + g11 * missed_rate
-        else:
-            offset[k], rate[k] = s.offset, s.rate
 
 
 def smooth(
@@ -171,12 +192,10 @@ def smooth(
         the rows of snapshots inside a run are written.
     """
     cdef int64_t n = a.shape[0], i, k, size, begin_k
-    cdef double *space = <double *>malloc(<size_t>(4 * n + 1) * sizeof(double))
+    cdef double *space = <double *>malloc(<size_t>(2 * n + 1) * sizeof(double))
     cdef State *states = <State *>malloc(<size_t>(n + 1) * sizeof(State))
     cdef double *x = space
     cdef double *y = space + n
-    cdef double *offset = space + 2 * n
-    cdef double *rate = space + 3 * n
     cdef double line
     cdef Model model
     result = np.zeros((n, 2))
@@ -192,13 +211,15 @@ def smooth(
                     x[k] = 1e-9 * <double>(<unsigned long long>a[begin_k + k]
                                            - <unsigned long long>a[begin_k])
                     y[k] = <double>(r[begin_k + k] - r[begin_k]) - line * x[k]
-                model = choose(x, y, &half[begin_k], size, 1e9 * wander[i], 1e9 * spread[i])
-                smooth_run(
-                    x, y, &half[begin_k], size, &model, 1e9 * spread[i], states, offset, rate
+                model = choose(
+                    x, y, &half[begin_k], size, 1e9 * wander[i], 1e9 * spread[i], states
+                )
+                smooth_part(
+                    x, y, &half[begin_k], 0, size - 1, &model, 1e9 * spread[i], states
                 )
                 for k in range(size):
-                    out[begin_k + k, 0] = offset[k] - y[k]
-                    out[begin_k + k, 1] = slope[i] + 1e-9 * rate[k]
+                    out[begin_k + k, 0] = states[k].offset - y[k]
+                    out[begin_k + k, 1] = slope[i] + 1e-9 * states[k].rate
     finally:
         free(space)
         free(states)

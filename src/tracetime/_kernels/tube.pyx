@@ -10,9 +10,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 import numpy as np
 
 from tracetime._kernels.bar cimport (
-    HULL, LIMITED, Bar, Line, ceil_at, floor_at, high_at, low_at,
+    HULL, LIMITED, Bar, Line, ceil_at, ceil_line, floor_at, floor_line, high_at, low_at,
 )
-from tracetime._kernels.fixed cimport BITS, fixed, int128, quotient
+from tracetime._kernels.fixed cimport BITS, int128, join, quotient
 from tracetime._kernels.grid cimport Grid, look_up
 from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW, add_overflows, saturating_add
 
@@ -23,6 +23,12 @@ cdef enum:                  # of errors.REASONS
     RESOLVED = 0
     AMBIGUOUS_SOURCE = 6
     OVERFLOW = 7
+
+cdef enum:
+    LONG = 64               # values of one row that are worth splitting it at its crossings
+
+cdef int64_t ONE = <int64_t>1 << BITS
+cdef int64_t NEAR = <int64_t>1 << 61  # sums of such values and offsets fit in int64
 
 cdef struct Rows:
     const int64_t *starts
@@ -109,16 +115,91 @@ cdef int64_t plain_run(
     return n
 
 
+cdef int64_t straight_run(
+    Line low, Line high, int64_t at, int64_t base, const double *c, const int64_t *values,
+    int64_t n, int64_t first, int64_t last, int64_t *estimate, int64_t *earliest,
+    int64_t *latest, uint8_t *status
+) noexcept nogil:
+    """The leading values within [first, last], for one line a side and no sum that overflows."""
+    cdef int64_t i, t, x, down, up, offset
+    cdef uint64_t width
+    cdef double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3], d
+    if first > last:
+        return 0
+    width = <uint64_t>last - <uint64_t>first
+    for i in range(n):
+        t = values[i]
+        if <uint64_t>t - <uint64_t>first > width:
+            return i
+        x = t - at
+        down = floor_line(low.ns, low.part, low.slope, x)
+        up = ceil_line(high.ns, high.part, high.slope, x)
+        d = <double>x
+        offset = base + llrint(c0 + d * (c1 + d * (c2 + d * c3)))
+        offset = down if offset < down else offset
+        offset = up if offset > up else offset
+        estimate[i], earliest[i], latest[i], status[i] = t + offset, t + down, t + up, RESOLVED
+    return n
+
+
+cdef int64_t crossing(const Line *one, const Line *two, int64_t at, int64_t last) noexcept nogil:
+    """The last t up to which the flatter line `one` is not below `two`; before `at` if none is."""
+    cdef int128 ahead = join(one.ns, one.part) - join(two.ns, two.part)
+    cdef int128 gain = <int128>two.slope - <int128>one.slope
+    if ahead < 0:
+        return at - 1
+    if gain <= 0 or ahead >= gain * <int128>(<uint64_t>last - <uint64_t>at):
+        return last
+    return at + quotient(ahead, gain)
+
+
+cdef int64_t long_run(
+    const Bar *bar, const double *c, const int64_t *values, int64_t n, int64_t first,
+    int64_t last, int64_t *estimate, int64_t *earliest, int64_t *latest, uint8_t *status
+) noexcept nogil:
+    """As `plain_run`, for many values of a row that begins at its anchor: line by line."""
+    cdef int64_t low_to = crossing(&bar.low[0], &bar.low[1], bar.at, last), high_to
+    cdef int64_t done = 0, piece, start, stop
+    cdef Line low, high
+    # The high sides in the other order: there `one` is the one not above before they cross.
+    cdef Line flat = bar.high[0], steep = bar.high[1]
+    flat.ns, flat.part, flat.slope = -flat.ns, -flat.part, -flat.slope
+    steep.ns, steep.part, steep.slope = -steep.ns, -steep.part, -steep.slope
+    high_to = crossing(&flat, &steep, bar.at, last)
+    start = first
+    for piece in range(3):
+        stop = min(low_to, high_to) if piece == 0 else max(low_to, high_to) if piece == 1 else last
+        low = bar.low[0] if start <= low_to else bar.low[1]
+        high = bar.high[0] if start <= high_to else bar.high[1]
+        done += straight_run(
+            low, high, bar.at, bar.base, c, values + done, n - done, start, stop,
+            estimate + done, earliest + done, latest + done, status + done,
+        )
+        start = max(start, stop + 1)
+    return done
+
+
 cdef void convert_array(
     const Rows *rows, const int64_t *values, int64_t n, int64_t *estimate, int64_t *earliest,
     int64_t *latest, uint8_t *status
 ) noexcept nogil:
-    cdef int64_t i = 0, k, first, last, t
+    cdef int64_t i = 0, k, first, last, t, run
     cdef const Bar *bar
     while i < n:
         k = row_of(rows, values[i])
         bar = &rows.bars[k]
         first, last = rows.starts[k], end_of(rows, k)
+        if (
+            bar.mode == 0 and first == bar.at and i + LONG <= n and -NEAR < first
+            and last < NEAR and first <= values[i + LONG - 1] <= last
+        ):
+            run = long_run(
+                bar, rows.curves + 4 * k, values + i, n - i, first, last, estimate + i,
+                earliest + i, latest + i, status + i,
+            )
+            i += run
+            if run:
+                continue
         if bar.mode == 0:
             i += plain_run(
                 bar, rows.curves + 4 * k, values + i, n - i, first, last, estimate + i,
@@ -149,14 +230,25 @@ cdef inline int64_t into(int128 t, int64_t first, int64_t last) noexcept nogil:
     return first if t < <int128>first else last if t > <int128>last else <int64_t>t
 
 
-cdef inline int64_t divided(int128 numerator, int64_t slope) noexcept nogil:
-    """floor(numerator / (2^52 + slope)), where it is a distance; far beyond them otherwise."""
+cdef inline int64_t divided(int128 wanted, int64_t below, int64_t slope) noexcept nogil:
+    """floor((wanted 2^52 - below) / (2^52 + slope)), where it is a distance; else far beyond."""
     cdef int128 divisor = (<int128>1 << BITS) + slope
-    cdef int128 far = divisor * (<int128>1 << 62)
-    if numerator >= far:
-        return <int64_t>1 << 62
-    if numerator <= -far:
-        return -(<int64_t>1 << 62)
+    cdef int128 numerator = wanted * (<int128>1 << BITS) - below
+    cdef int128 rest
+    cdef int64_t q
+    if -(<int128>1 << 50) < wanted < <int128>1 << 50:
+        # Near enough for a float to be off by 2 at most, which what is left over mends.
+        q = <int64_t>(<double><int64_t>wanted / (1.0 + <double>slope / <double>ONE))
+        rest = numerator - divisor * q
+        while rest < 0:
+            q, rest = q - 1, rest + divisor
+        while rest >= divisor:
+            q, rest = q + 1, rest - divisor
+        return q
+    if numerator >= divisor * INT64_HIGH:
+        return INT64_HIGH
+    if numerator <= -divisor * INT64_HIGH:
+        return -INT64_HIGH
     return quotient(numerator, divisor)
 
 
@@ -165,10 +257,7 @@ cdef inline int64_t first_above(
 ) noexcept nogil:
     """The first t in a row with t + ceil(line) >= v, or its last."""
     cdef int128 wanted = <int128>v - at - line.ns - 1
-    return into(
-        <int128>at + divided(wanted * (<int128>1 << BITS) - line.part, line.slope) + 1,
-        first, last,
-    )
+    return into(<int128>at + divided(wanted, line.part, line.slope) + 1, first, last)
 
 
 cdef inline int64_t last_below(
@@ -176,10 +265,7 @@ cdef inline int64_t last_below(
 ) noexcept nogil:
     """The last t in a row with t + floor(line) <= v, or its first."""
     cdef int128 wanted = <int128>v - at - line.ns + 1
-    return into(
-        <int128>at + divided(wanted * (<int128>1 << BITS) - line.part - 1, line.slope),
-        first, last,
-    )
+    return into(<int128>at + divided(wanted, line.part + 1, line.slope), first, last)
 
 
 cdef int64_t earliest_in(
@@ -222,9 +308,15 @@ cdef inline int64_t estimated(const Rows *rows, int64_t k, int64_t t) noexcept n
 cdef int64_t estimate_back(
     const Rows *rows, int64_t v, int64_t earliest, int64_t latest, int64_t near
 ) noexcept nogil:
-    """The first t in [earliest, latest] whose estimate is v or more, found from a row near it."""
+    """Where in [earliest, latest] the estimate is v, or passes it; looked for from row `near` on."""
     cdef int64_t low = earliest, high = latest, k = near, value, t, tries = 0
+    cdef int64_t first = rows.starts[k], last = end_of(rows, k)
     t = low + <int64_t>((<uint64_t>high - <uint64_t>low) >> 1)
+    # Inside one row, the curve alone says where to begin.
+    while tries < 2 and first <= t <= last and -NEAR < v < NEAR and -NEAR < t < NEAR:
+        t = clamped(v - bent(&rows.bars[k], rows.curves + 4 * k, t), low, high)
+        tries += 1
+    tries = 0
     while low < high:
         if not rows.starts[k] <= t <= end_of(rows, k):
             k = row_of(rows, t)
@@ -242,7 +334,7 @@ cdef int64_t estimate_back(
         else:
             t = low + <int64_t>((<uint64_t>high - <uint64_t>low) >> 1)
         t = clamped(t, low, high)
-    return low
+    return min(low, latest)
 
 
 cdef inline bint in_one_of(const Index *lows, const int64_t *highs, int64_t v) noexcept nogil:
@@ -268,7 +360,7 @@ cdef void invert_array(
             else:
                 k = min(look_up(&reached.grid, reached.values, reached.n, v - 1) + 1, rows.n - 1)
         end = end_of(rows, k)
-        if high_value(rows, k, end) < v:
+        if reached.values[k] < v:
             low = end
         else:
             low = earliest_in(&rows.bars[k], rows.limits, v, rows.starts[k], end)

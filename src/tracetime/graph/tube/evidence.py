@@ -84,10 +84,11 @@ class Evidence:
                 f"more than {FARTHEST} ns cannot be bounded; check the snapshots' units",
                 REASONS[OVERFLOW],
             )
-        order = np.lexsort((h, r, a)).astype(np.int64)
-        a, r, h = a[order], r[order], h[order]
+        group = order = np.arange(len(a), dtype=np.int64)
+        if not np.all(a[1:] > a[:-1]):
+            order = np.lexsort((h, r, a)).astype(np.int64)
+            a, r, h = a[order], r[order], h[order]
         low, high = r - h, r + h
-        group = np.arange(len(a), dtype=np.int64)
         if np.any(a[1:] == a[:-1]):
             group, low, high = _merged(a, low, high)
             a, r = a[group], low + (high - low) // 2
@@ -104,8 +105,9 @@ class Evidence:
         low, high, r, half = self.low.copy(), self.high.copy(), self.r.copy(), self.half.copy()
         after = np.minimum(np.searchsorted(kept, gone), len(kept) - 1)
         left, right = kept[np.maximum(after - 1, 0)], kept[after]
-        span = np.maximum(self.a[right] - self.a[left], 1).astype(np.float64)
-        share = (self.a[gone] - self.a[left]) / span
+        # Unsigned differences: two readings may be more than int64 apart.
+        a = self.a.view(np.uint64)
+        share = (a[gone] - a[left]) / np.maximum(a[right] - a[left], np.uint64(1))
         r[gone] = self.r[left] + np.rint(share * (self.r[right] - self.r[left])).astype(np.int64)
         low[gone], high[gone] = r[gone] - WIDEST, r[gone] + WIDEST
         half[gone] = float(WIDEST)
@@ -182,8 +184,8 @@ def from_two_brackets(
 def _stretched(width: Values, limits: Limits) -> Values:
     """ceil(width / 2 x (1 + D)): half a span of one clock, as long as the other may see it."""
     # A float holds the small part alone, and is rounded up.
-    longer: Values = np.ceil(width * (limits.drift / 2)).astype(np.int64)
-    return -(-width // 2) + longer
+    half: Values = -(-width // 2) + np.ceil(width * (limits.drift / 2)).astype(np.int64)
+    return half
 
 
 def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
@@ -197,16 +199,13 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
     keep = np.ones(len(evidence.a), dtype=np.uint8)
     starts, _ = cut(evidence.a, evidence.low, evidence.high, slope_up(limits.drift), keep)
     kept = np.flatnonzero(keep)
-    if len(kept) < 3:
-        return least
     segment = np.searchsorted(np.asarray(starts), kept, side="right")
-    size = min(WINDOW, len(kept))
-    first = np.flatnonzero(segment[size - 1 :] == segment[: len(kept) - size + 1])
+    first = np.flatnonzero(segment[WINDOW - 1 :] == segment[: len(kept) - WINDOW + 1])
     if not len(first):
         return least
     if len(first) > MOST_WINDOWS:
         first = first[np.linspace(0, len(first) - 1, MOST_WINDOWS).astype(np.int64)]
-    windows = kept[first[:, None] + np.arange(size)]
+    windows = kept[first[:, None] + np.arange(WINDOW)]
     least_halves = _least_halves(evidence.a[windows], evidence.r[windows], limits)
     return max(least, int(np.ceil(2 * np.percentile(least_halves, 90))))
 

@@ -58,7 +58,7 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
         if low + high < 0:
             kind = "step"
             # Reset within the zone, a counter can have come as far as the zone is long.
-            most = (a_to - a_from) * (1 + limits.drift) + 1
+            most = a_to - a_from + limits.spread(a_to - a_from) + 1
             if a_to + int(here.high[k]) >= 0 and a_to + int(here.low[k]) <= most:
                 kind = "reset"
         snapshots = evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k]))
@@ -70,7 +70,7 @@ def jump(segments: Segments, limits: Limits, j: int, k: int) -> tuple[int, int]:
     """How far the offset jumped between snapshots j and k, at least and at most, ns."""
     knots = segments.knots
     span = int(segments.evidence.a[k]) - int(segments.evidence.a[j])
-    spread = int(np.ceil(span * limits.drift))
+    spread = limits.spread(span)
     return (
         int(knots[k, 0]) - int(knots[j, 2]) - 1 - spread,
         int(knots[k, 2]) + 1 - int(knots[j, 0]) + spread,

@@ -57,6 +57,10 @@ class Limits:
         if not 0 <= self.wander <= 0.01:
             raise UsageError(f"a wander of {self.wander * 1e6:g} ppm is outside 0 to 10000 ppm")
 
+    def spread(self, span_ns: int) -> int:
+        """How far the offset may drift over a span, ns, rounded up."""
+        return -(-span_ns * slope_up(self.drift) // ONE)
+
     @classmethod
     def of(
         cls,

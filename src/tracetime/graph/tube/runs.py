@@ -58,7 +58,7 @@ class Runs:
         return np.ascontiguousarray(np.stack(columns, axis=1))
 
     def smoothed(self) -> Floats:
-        """The estimate at every snapshot inside a core, float64[n, 2]: ns to add to r, ns per ns."""
+        """The estimate at every snapshot inside a core: float64[n, 2], ns to add to r, and rate."""
         spread = np.maximum(self.width, 1) / ONE
         wander = np.maximum(self.wander[self.segment], 1) / ONE
         return smooth(
@@ -104,9 +104,7 @@ def find_runs(segments: Segments, limits: Limits) -> Runs:
         evidence = segments.evidence.without(blank)
         cones_at = segment_cones(evidence, segments.first, segments.last, drift)
     slope, width, lone = _tubes(found, wander, drift, blank)
-    knots = cones(
-        evidence.a, evidence.low, evidence.high, found.first, found.last, slope, width
-    )
+    knots = cones(evidence.a, evidence.low, evidence.high, found.first, found.last, slope, width)
     return Runs(
         evidence, blank, found.segment, found.first, found.last, found.low, found.high,
         slope, width, lone, wander, knots, cones_at,
@@ -129,14 +127,12 @@ def _fitting_wander(segments: Segments, limits: Limits, least: Values) -> Values
     chosen, trial = least.copy(), least.copy()
     open_ones = np.arange(len(sizes))
     while len(open_ones):
-        some = replace(
-            segments, first=segments.first[open_ones], last=segments.last[open_ones]
-        )
+        some = replace(segments, first=segments.first[open_ones], last=segments.last[open_ones])
         found = _cores(segments.evidence, some, trial[open_ones], drift)
         crowded = found.in_zones(len(open_ones)) > MOST_IN_ZONES * sizes[open_ones]
         chosen[open_ones[~crowded]] = trial[open_ones[~crowded]]
         open_ones = open_ones[crowded]
-        trial[open_ones] *= 2
+        trial[open_ones] = np.maximum(2 * trial[open_ones], 1)
         open_ones = open_ones[trial[open_ones] <= most]
     return chosen
 

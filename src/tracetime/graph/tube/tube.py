@@ -19,6 +19,7 @@ from tracetime.graph.tube.findings import Around, Discontinuity
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
+from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
     from tracetime._kernels.floor import Grid
@@ -117,21 +118,18 @@ class Tube:
         values = _int64(values)
         n = len(values)
         table = self._table(bars)
-        out = Converted(
-            np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
-            np.empty(n, np.uint8),
-        )  # fmt: skip
+        estimate, earliest, latest = (np.empty(n, dtype=np.int64) for _ in range(3))
+        out = Converted(estimate, earliest, latest, np.empty(n, dtype=np.uint8))
         lows = highs = values
         if within is not None:
             lows, highs = _int64(within[0]), _int64(within[1])
             if not n == len(lows) == len(highs) or np.any(lows > highs):
                 raise UsageError("within: one earliest, not after one latest, for each value")
         if inverse:
-            twice_lows, twice_highs, grid = self._ambiguous()
+            twice = self._ambiguous()
             table.indexed().invert(
-                values, lows, highs, twice_lows, twice_highs, grid,
-                out.estimate, out.earliest, out.latest, out.status,
-            )  # fmt: skip
+                values, lows, highs, *twice, out.estimate, out.earliest, out.latest, out.status
+            )
             return out
         table.rows.convert(values, *out)
         if within is not None:
@@ -193,8 +191,7 @@ class Tube:
         for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
             if findings.jump(segments, limits, j, k)[0] >= 0:
                 continue
-            span = int(a[k]) - int(a[j])
-            spread = int(np.ceil(span * limits.drift))
+            spread = limits.spread(int(a[k]) - int(a[j]))
             ends.append((start, int(a[k]) + int(knots[j, 2]) + 1 + spread))
             start = int(a[j]) + int(knots[k, 0]) - spread
         return [*ends, (start, np.inf)]
@@ -233,11 +230,13 @@ def _overlaps(stretches: list[tuple[float, float]]) -> tuple[Values, Values]:
         if kind > 0 and depth == 2:
             highs.append(value)
         depth -= kind
-    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    return (
-        np.array([max(least, low) for low in lows], dtype=np.int64),
-        np.array([min(most, high) for high in highs], dtype=np.int64),
-    )
+    there = [
+        (max(INT64_MIN, low), min(INT64_MAX, high))
+        for low, high in zip(lows, highs, strict=True)
+        if low <= INT64_MAX and high >= INT64_MIN
+    ]
+    made = np.array(there, dtype=np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(made[:, 0]), np.ascontiguousarray(made[:, 1])
 
 
 def _int64(values: Any) -> Values:
