@@ -11,7 +11,7 @@ if os.environ.get("TRACETIME_SANITIZE"):
     flags = ["-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer"]
     link = ["-fsanitize=address"]
 else:
-    flags, link = ["-O3"], []
+    flags, link = ["-O3", "-g0"], []
 
 extensions = [
     Extension(

@@ -103,9 +103,7 @@ def varint(value: int) -> bytes:
 
 def padded(value: int, size: int) -> bytes:
     """A varint of exactly `size` bytes."""
-    return bytes(
-        (value >> 7 * i) & 0x7F | (0x80 if i + 1 < size else 0) for i in range(size)
-    )
+    return bytes((value >> 7 * i) & 0x7F | (0x80 if i + 1 < size else 0) for i in range(size))
 
 
 def patch(data: np.ndarray, places: np.ndarray, values: np.ndarray, size: int) -> None:
@@ -151,7 +149,9 @@ def make(trace: Path, out: Path, size: int, deferred: bool = False) -> None:
             file.write(repetition)
             number += 1
         if deferred:
-            for _, repetition in zip(range(number), snapshots.repetitions(duration_ns), strict=False):
+            for _, repetition in zip(
+                range(number), snapshots.repetitions(duration_ns), strict=False
+            ):
                 file.write(repetition)
 
 
@@ -161,7 +161,9 @@ def parse_size(text: str) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("trace", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", type=parse_size, default=2 * 10**9)

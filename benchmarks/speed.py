@@ -194,8 +194,12 @@ def large(size: int) -> list[Row]:
 
 def start_up() -> list[Row]:
     def seconds(*arguments: str) -> float:
-        return best(lambda: subprocess.run([sys.executable, *arguments], check=True,
-                                           stdout=subprocess.DEVNULL), 7)
+        return best(
+            lambda: subprocess.run(
+                [sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL
+            ),
+            7,
+        )
 
     ours, bare = seconds("-m", "tracetime", "--version"), seconds("-c", "pass")
     return [

@@ -14,7 +14,7 @@ def test_at_1104_is_2104(tracetime, write):
     path = write(CLOCK_SYNC)
     code, text, err = tracetime("at", path, 1104, "--from", "MONOTONIC", "--to", "BOOTTIME")
     assert (code, err) == (0, "")
-    assert text.splitlines()[0] == "MONOTONIC 1104 -> BOOTTIME 2104"
+    assert text.splitlines()[0] == "MONOTONIC 1104 -> BOOTTIME 2104 ns"
     told = json.loads(tracetime("at", path, 1104, "--from", "MONOTONIC", "--json")[1])
     assert told == {
         "trace": path,
@@ -45,7 +45,7 @@ def test_at_from_the_trace_clock_to_wall_time_and_back(tracetime, write):
     assert text.splitlines()[-1] == (f"REALTIME {WALL + 2000} is 2026-08-22T14:48:40.123458789Z")
     for more in ([], ["--to", "BOOTTIME"], ["--from", "REALTIME"]):
         _, text, _ = tracetime("at", path, "2026-08-22T16:48:40.123458789+02:00", *more)
-        assert text.splitlines()[0] == f"REALTIME {WALL + 2000} -> BOOTTIME 2000"
+        assert text.splitlines()[0] == f"REALTIME {WALL + 2000} -> BOOTTIME 2000 ns"
     told = json.loads(tracetime("at", path, 2000, "--to", "REALTIME", "--json")[1])
     assert told["result_utc"] == "2026-08-22T14:48:40.123458789Z"
 
@@ -57,7 +57,7 @@ def test_at_a_clock_of_a_sequence(tracetime, write, name):
     for clock in (["64", "--sequence", "7"], ["64@seq7"]):
         code, text, _ = tracetime("at", path, 6, "--from", *clock)
         assert code == 0
-        assert re.match(r"64@seq7(@file1)? 6 -> BOOTTIME 6000\n  6 x 1000 ns = 6000 ns\n", text)
+        assert re.match(r"64@seq7(@file1)? 6 -> BOOTTIME 6000 ns\n  6 x 1000 ns = 6000 ns\n", text)
     code, _, err = tracetime("at", path, 6, "--from", "64")
     assert code == 2
     assert "--sequence" in err
@@ -88,7 +88,7 @@ def test_at_refuses(tracetime, write, args, code, message):
 def test_at_takes_a_negative_time(tracetime, write):
     code, text, _ = tracetime("at", write(CLOCK_SYNC), "--to", "MONOTONIC", "--", "-5")
     assert code == 0
-    assert text.startswith("BOOTTIME -5 -> MONOTONIC -1005\n")
+    assert text.startswith("BOOTTIME -5 -> MONOTONIC -1005 ns\n")
 
 
 def test_at_says_why_a_clock_that_ran_backwards_does_not_convert(tracetime, write):

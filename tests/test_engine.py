@@ -133,8 +133,21 @@ class Both:
 
 def clocks(n: int) -> list[Key]:
     """n clocks of several scopes, in an order that is not their own."""
-    scopes = [Key(6), Key(3), Key(64, 2), Key(64, 1), Key(6, 0, 0, 1), Key(6, 0, 1), Key(65, 1), Key(200)]
-    return scopes[:n] if n <= len(scopes) else [*scopes, *(Key(1000 + i) for i in range(n - len(scopes)))]
+    scopes = [
+        Key(6),
+        Key(3),
+        Key(64, 2),
+        Key(64, 1),
+        Key(6, 0, 0, 1),
+        Key(6, 0, 1),
+        Key(65, 1),
+        Key(200),
+    ]
+    return (
+        scopes[:n]
+        if n <= len(scopes)
+        else [*scopes, *(Key(1000 + i) for i in range(n - len(scopes)))]
+    )
 
 
 class History:

@@ -41,7 +41,9 @@ def columns(readings: list[int], targets: list[int]) -> Columns:
         offsets.append(offset)
         lowest.append(low)
         highest.append(high)
-    return Columns(*(np.array(column, dtype=np.int64) for column in (readings, offsets, lowest, highest)))
+    return Columns(
+        *(np.array(column, dtype=np.int64) for column in (readings, offsets, lowest, highest))
+    )
 
 
 def exact(value: int, readings: list[int], targets: list[int]) -> int | None:
@@ -62,7 +64,9 @@ def check(values: np.ndarray, readings: list[int], targets: list[int]) -> None:
     out, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
     assert hop(values, out, *made, grid, bad) == any(overflows)
     assert bad.tolist() == overflows
-    fitting = [(int(got), want) for got, want in zip(out, expected, strict=True) if want is not None]
+    fitting = [
+        (int(got), want) for got, want in zip(out, expected, strict=True) if want is not None
+    ]
     assert [got for got, _ in fitting] == [want for _, want in fitting]
 
     in_place = values.copy()
@@ -75,9 +79,7 @@ def check(values: np.ndarray, readings: list[int], targets: list[int]) -> None:
         assert np.array_equal(unmarked, out)
 
 
-@given(
-    st.lists(st.tuples(int64s, int64s), min_size=1, max_size=12), st.lists(int64s, max_size=30)
-)
+@given(st.lists(st.tuples(int64s, int64s), min_size=1, max_size=12), st.lists(int64s, max_size=30))
 def test_hop_is_the_rule_in_python_integers(snapshots, values):
     readings = sorted(reading for reading, _ in snapshots)
     targets = [target for _, target in snapshots]
@@ -125,7 +127,11 @@ def near(rng: np.random.Generator, readings: np.ndarray, order: str, n: int) -> 
 @pytest.mark.parametrize("order", ["sorted", "runs", "random", "backwards"])
 @pytest.mark.parametrize("shape", ["even", "clustered", "equal", "ends", "huge", "one far"])
 @settings(max_examples=12, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([1, 2, 3, 7, 100, 1500]), st.sampled_from([1, 255, 256, 257, 3000]))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([1, 2, 3, 7, 100, 1500]),
+    st.sampled_from([1, 255, 256, 257, 3000]),
+)
 def test_hop_over_many_values(shape, order, seed, n_readings, n_values):
     """Longer than a block (256 values) and than a stretch of single look-ups (512)."""
     rng = np.random.default_rng(seed)
@@ -168,9 +174,7 @@ def test_scale_is_multiplication_in_python_integers(values, unit_ns):
     assert scale(given_values, unit_ns, out) == any(overflows)
 
 
-@given(
-    st.lists(st.tuples(int64s, int64s), min_size=1, max_size=8), st.lists(int64s, max_size=20)
-)
+@given(st.lists(st.tuples(int64s, int64s), min_size=1, max_size=8), st.lists(int64s, max_size=20))
 def test_a_graphs_hop_is_the_same_rule(snapshots, values):
     """From the readings themselves: `view.hop_columns` and the hop together."""
     readings = sorted(reading for reading, _ in snapshots)

@@ -54,7 +54,10 @@ def test_no_row_differs_from_the_golden_table(path):
     # Golden tables have kinds that follow from the reference's tables, and no skipped packets.
     skipped = pc.equal(pc.cast(table["status"], pa.string()), "skipped_incremental_state")
     of_golden_kind = pc.is_in(pc.cast(table["kind"], pa.string()), kinds)
-    ours, golden = in_order(table.filter(pc.and_(pc.invert(skipped), of_golden_kind))), in_order(golden)
+    ours, golden = (
+        in_order(table.filter(pc.and_(pc.invert(skipped), of_golden_kind))),
+        in_order(golden),
+    )
 
     assert ours.num_rows == golden.num_rows
     for name in (*KEY, *COMPARED):

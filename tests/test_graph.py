@@ -177,7 +177,9 @@ def clock_id(key: Key) -> ClockId:
 
 
 values = st.one_of(
-    st.integers(0, 40), st.integers(-(10**6), 10**6), st.sampled_from([LOW, LOW + 1, HIGH - 1, HIGH])
+    st.integers(0, 40),
+    st.integers(-(10**6), 10**6),
+    st.sampled_from([LOW, LOW + 1, HIGH - 1, HIGH]),
 )
 
 
@@ -188,7 +190,11 @@ def test_any_graph_converts_as_the_twin(data):
     units = {key: data.draw(st.sampled_from([1, 1, 3, 1000, 2**62])) for key in ALPHABET}
     units[Key(6)] = 1
     lists = data.draw(
-        st.lists(st.lists(st.sampled_from(ALPHABET), min_size=1, max_size=4, unique=True), min_size=1, max_size=4)
+        st.lists(
+            st.lists(st.sampled_from(ALPHABET), min_size=1, max_size=4, unique=True),
+            min_size=1,
+            max_size=4,
+        )
     )
     for keys in data.draw(st.lists(st.sampled_from(lists), max_size=12)):
         readings = [TwinReading(key, data.draw(values), units[key]) for key in keys]
@@ -204,7 +210,10 @@ def test_any_graph_converts_as_the_twin(data):
             expected = twin.convert(source, ts, target)
             if expected.value is None:
                 refused(expected.status, graph, ts, clock_id(source), clock_id(target))
-            assert graph.convert(ts, clock_id(source), clock_id(target), errors="mask") == expected.value
+            assert (
+                graph.convert(ts, clock_id(source), clock_id(target), errors="mask")
+                == expected.value
+            )
 
 
 # Paths
@@ -248,7 +257,10 @@ def test_four_hops_at_most():
 def test_the_smaller_clock_wins_among_shortest_paths():
     """perfetto-rules: edges in the order (source, target, series hash)."""
     graph = graph_of(
-        {300: 0, 202: 1000}, {202: 1000, "BOOTTIME": 0}, {300: 0, 201: 500}, {201: 600, "BOOTTIME": 0}
+        {300: 0, 202: 1000},
+        {202: 1000, "BOOTTIME": 0},
+        {300: 0, 201: 500},
+        {201: 600, "BOOTTIME": 0},
     )
     assert graph.path(300, "BOOTTIME") == [ClockId(300), ClockId(201), ClockId(6)]
     assert graph.convert(0, 300, "BOOTTIME") == -100
@@ -329,7 +341,6 @@ def test_incremental_clocks_are_asked_by_absolute_value():
 # What timestamps may be
 
 
-
 def test_a_scalar_for_a_scalar(suspended):
     for ts in (1104, np.int64(1104), np.uint16(1104)):
         result = suspended.convert(ts, 3, 6)
@@ -362,7 +373,10 @@ def test_an_array_for_an_array(suspended, make):
     assert result.tolist() == [2104, 3500, 1000]
 
 
-@pytest.mark.parametrize("empty", [[], np.array([], np.int64), pa.array([], pa.int64()), pa.chunked_array([], pa.int64())])
+@pytest.mark.parametrize(
+    "empty",
+    [[], np.array([], np.int64), pa.array([], pa.int64()), pa.chunked_array([], pa.int64())],
+)
 def test_nothing_for_nothing(suspended, empty):
     assert suspended.convert(empty, "MONOTONIC", "BOOTTIME").tolist() == []
     assert suspended.convert(empty, "MONOTONIC", "BOOTTIME", errors="mask").to_pylist() == []
@@ -456,9 +470,7 @@ def test_one_overflow_does_not_touch_the_others(suspended):
 
 def test_an_overflow_names_the_value_and_where_it_stands(suspended):
     message = refused("overflow", suspended, [1104, HIGH], "MONOTONIC", "BOOTTIME")
-    assert message == (
-        f"MONOTONIC {HIGH} (index 1) converted to BOOTTIME does not fit in int64"
-    )
+    assert message == (f"MONOTONIC {HIGH} (index 1) converted to BOOTTIME does not fit in int64")
     assert "index" not in refused("overflow", suspended, HIGH, "MONOTONIC", "BOOTTIME")
 
 
@@ -549,7 +561,9 @@ def test_no_snapshot_at_all_adds_nothing():
     refused("unknown_source_clock", graph, 1, "MONOTONIC", "BOOTTIME")
 
 
-@pytest.mark.parametrize("snapshot", [{}, {64: 1}, {"MONOTONIC": 1, 3: 2}, [("MONOTONIC", 1)], None])
+@pytest.mark.parametrize(
+    "snapshot", [{}, {64: 1}, {"MONOTONIC": 1, 3: 2}, [("MONOTONIC", 1)], None]
+)
 def test_what_is_no_snapshot(snapshot):
     with pytest.raises(UsageError):
         ClockGraph().add_snapshot(snapshot)
@@ -559,7 +573,9 @@ def test_what_is_no_snapshot(snapshot):
 
 
 def test_the_clocks_of_a_graph(daylight_saving):
-    daylight_saving.add_snapshot({"64@seq1": Reading(5, 1000, incremental=True), "BOOTTIME": 3 * HOUR})
+    daylight_saving.add_snapshot(
+        {"64@seq1": Reading(5, 1000, incremental=True), "BOOTTIME": 3 * HOUR}
+    )
     clocks = daylight_saving.clocks()
     assert [info.clock for info in clocks] == [ClockId(1), ClockId(6), ClockId(64, 1)]
     assert clocks[0] == (ClockId(1), 1, False, False, 3, HOUR, 2 * HOUR - 1)
@@ -603,8 +619,8 @@ def test_explain_says_which_snapshot_was_taken(suspended):
     assert (step.snapshot_src_ns, step.snapshot_dst_ns) == (1100, 2100)
     assert (step.value_ns_before, step.value_ns_after) == (1104, 2104)
     assert str(explained) == (
-        "MONOTONIC 1104 -> BOOTTIME 2104\n"
-        "  1. MONOTONIC 1104 -> BOOTTIME 2104: +1000 ns, from snapshot 2 of 6 "
+        "MONOTONIC 1104 -> BOOTTIME 2104 ns\n"
+        "  1. MONOTONIC 1104 ns -> BOOTTIME 2104 ns: +1000 ns, from snapshot 2 of 6 "
         "(MONOTONIC 1100, BOOTTIME 2100)"
     )
 
@@ -650,7 +666,9 @@ def test_explain_fails_as_convert_does(suspended, daylight_saving):
 
 @given(st.integers(LOW, HIGH), st.lists(st.tuples(values, values), min_size=1, max_size=6))
 def test_explain_comes_to_what_convert_gives(ts, snapshots):
-    graph = graph_of({"MONOTONIC": sorted(s[0] for s in snapshots), "BOOTTIME": [s[1] for s in snapshots]})
+    graph = graph_of(
+        {"MONOTONIC": sorted(s[0] for s in snapshots), "BOOTTIME": [s[1] for s in snapshots]}
+    )
     expected = graph.convert(ts, 3, 6, errors="mask")
     if expected is not None:
         explained = graph.explain(ts, 3, 6)

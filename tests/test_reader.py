@@ -172,7 +172,8 @@ def test_chrome_packets_are_monotonic(field, clock):
 
 def test_chrome_packets_without_any_clock_go_through_monotonic():
     data = trace(
-        snapshot({TRACE_FILE: 0, MONOTONIC: 1000}), packet(1100, chrome_events=pb.ChromeEventBundle())
+        snapshot({TRACE_FILE: 0, MONOTONIC: 1000}),
+        packet(1100, chrome_events=pb.ChromeEventBundle()),
     )
     assert placed(data) == {1: 100}
 
@@ -330,7 +331,9 @@ def test_a_timestamp_taken_as_it_stands_settles_nothing():
 
 def test_the_first_conversion_equates_boottime_with_the_files_own_time():
     """CT::BridgeToTraceTime, either_private."""
-    data = trace(event(5, BOOTTIME), snapshot({MONOTONIC: 100, BOOTTIME: 300}), event(150, MONOTONIC))
+    data = trace(
+        event(5, BOOTTIME), snapshot({MONOTONIC: 100, BOOTTIME: 300}), event(150, MONOTONIC)
+    )
     assert placed(data) == {0: 5, 2: 350}
 
 
@@ -434,7 +437,9 @@ def test_one_flush_a_round_is_not_enough():
 
 def test_flushes_between_two_reads_count_together():
     read_only = FLUSHES[2:]
-    data = trace(CLOCKS, event(2100), *FLUSHES, *FLUSHES[:1], *read_only, *FLUSHES[:1], *read_only, *LATE)
+    data = trace(
+        CLOCKS, event(2100), *FLUSHES, *FLUSHES[:1], *read_only, *FLUSHES[:1], *read_only, *LATE
+    )
     assert placed(data)[9] == "unknown_source_clock"
 
 
@@ -500,7 +505,9 @@ def test_a_conversion_that_added_nothing_is_kept():
 
 
 def test_a_trace_clock_with_a_unit_is_refused():
-    data = trace(snapshot({MONOTONIC: (5, 10), BOOTTIME: 60}, primary=MONOTONIC), event(61, BOOTTIME))
+    data = trace(
+        snapshot({MONOTONIC: (5, 10), BOOTTIME: 60}, primary=MONOTONIC), event(61, BOOTTIME)
+    )
     assert "must count nanoseconds" in warnings(data)[0]
     assert placed(data) == {1: "unknown_source_clock"}
 
@@ -538,7 +545,10 @@ def test_a_service_event_is_boottime_whatever_the_default():
         packet(2050, seq=1, default_clock=MONOTONIC, service_event=service_event()),
         packet(1050, MONOTONIC, service_event=service_event()),
     )
-    assert [(row.clock, row.trace_time) for row in read(data)] == [(BOOTTIME, 1050), (MONOTONIC, 1050)]
+    assert [(row.clock, row.trace_time) for row in read(data)] == [
+        (BOOTTIME, 1050),
+        (MONOTONIC, 1050),
+    ]
 
 
 def test_a_service_event_keeps_its_raw_value_where_there_is_no_way():
@@ -617,7 +627,9 @@ SAMPLES = {
     "plain": trace(CLOCKS, *(event(2000 + n) for n in range(200))),
     "put aside": trace(*(event(n, 200) for n in range(40)), snapshot({200: 0, TRACE_FILE: 9})),
     "compressed": trace(CLOCKS, compressed([event(2000 + n) for n in range(60)], "zstd"), event(1)),
-    "large packet": trace(CLOCKS, packet(2100, trace_uuid=pb.TraceUuid()), b"\x92\x01\xe8\x07" + b"x" * 1000, event(5)),
+    "large packet": trace(
+        CLOCKS, packet(2100, trace_uuid=pb.TraceUuid()), b"\x92\x01\xe8\x07" + b"x" * 1000, event(5)
+    ),
 } | {f"nasty {seed}": nasty_trace(Random(seed)) for seed in range(200, 260)}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tracetime.perfetto.reader import Trace
 
 METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
-"""What a table file says about itself, in the metadata of its schema (api.md)."""
+"""What a table file says about itself, in the metadata of its schema."""
 
 _BATCHES_AHEAD: Final = 2
 
@@ -123,7 +124,8 @@ class _Output:
 
     def __init__(self, target: Path) -> None:
         self._target = target
-        self._part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        # As short as can be: a directory may take no longer name than the target's.
+        self._part = target.with_name(f".{secrets.token_hex(4)}.part")
         self._error: BaseException | None = None
         self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
         self._writer: TableWriter | None = None
@@ -135,6 +137,8 @@ class _Output:
         """Make the file. To be called within the block: a signal may come as soon as it exists."""
         try:
             self._part.touch(exist_ok=False)
+            if self._target.exists():
+                shutil.copymode(self._target, self._part)
             self._writer = writer_class(self._part, schema, metadata)
         except OSError as error:
             raise _not_written(self._target, error) from error
@@ -178,7 +182,8 @@ class _Output:
             if self._writer is not None:
                 self._writer.abandon()
         finally:
-            self._part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._part.unlink(missing_ok=True)
 
     def _stop(self) -> None:
         if self._thread.is_alive():

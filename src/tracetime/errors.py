@@ -69,6 +69,10 @@ class TraceError(TracetimeError):
         self.offset = offset
         self.packet = packet
 
+    def to_dict(self) -> dict[str, str | int | None]:
+        """The error in the types of JSON."""
+        return {"message": self.message, "offset": self.offset, "packet": self.packet}
+
     def __str__(self) -> str:
         places = []
         if self.offset is not None:

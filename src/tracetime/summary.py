@@ -177,13 +177,7 @@ class Summary:
             "to_unresolved": self.to_unresolved,
             "warnings": [warning._asdict() for warning in self.warnings],
             "n_warnings": self.n_warnings,
-            "truncated": None
-            if self.truncated is None
-            else {
-                "message": self.truncated.message,
-                "offset": self.truncated.offset,
-                "packet": self.truncated.packet,
-            },
+            "truncated": None if self.truncated is None else self.truncated.to_dict(),
         }
 
 

@@ -67,12 +67,15 @@ class Importer:
         data, self.shared.file = open_container(data)
         for message in Tokenizer().tokens(data):
             self.packet(message)
-        self.host.finish()
-        for reader in self.remotes.values():
+        self.finish()
+        return [row for packet in self.packets for row in packet.rows]
+
+    def finish(self) -> None:
+        """The packets put aside, the host's first; then what is read after sorting."""
+        for reader in (self.host, *self.remotes.values()):
             reader.finish()
         for _, convert in sorted(self.shared.later, key=lambda waiting: waiting[0]):
             convert()
-        return [row for packet in self.packets for row in packet.rows]
 
     def packet(self, message: Message | None) -> None:
         packet = Packet(len(self.packets), message or Message(b""), [], "")

@@ -82,7 +82,7 @@ class Packet:
         result: Result,
     ) -> None:
         clock = key.clock if key else 0
-        sequence = key.sequence if key and is_sequence_clock(clock) else 0
+        sequence = self.sequence_id if is_sequence_clock(clock) else 0
         self.rows.append(
             Row(
                 self.index,

@@ -3,6 +3,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 cdef enum:
     MAX_HOPS = 4
     CACHE_SIZE = 8
+    # Steps that finding paths may take over a graph's life: seconds. Real traces take thousands.
+    MOST_STEPS = 200000000
 
 # What a conversion came to; the numbers index errors.REASONS.
 cdef enum Status:
@@ -109,6 +111,7 @@ cdef class Engine:
     cdef uint64_t random_state
     cdef int64_t fault_position
     cdef int64_t source_ns
+    cdef int64_t steps
 
     cdef uint64_t _key_hash(self, const Key *key) noexcept nogil
     cdef uint64_t _column_hash(self, int32_t node, uint32_t hash) noexcept nogil
@@ -148,6 +151,7 @@ cdef class Router:
     cdef int32_t *stale
     cdef int64_t stale_capacity
 
+    cdef int _spend(self, int64_t steps) except -1 nogil
     cdef int sync(self) except -1 nogil
     cdef int _remove(self, int32_t gone) except -1 nogil
     cdef int _affect(self, int32_t node) except -1 nogil

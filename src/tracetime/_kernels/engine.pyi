@@ -1,3 +1,6 @@
+class TangledError(Exception):
+    """The clocks are tied together in too many ways to follow."""
+
 class Engine:
     """Clocks by node number, their snapshots, and conversions with Perfetto's 8-entry cache."""
 

@@ -44,6 +44,10 @@ cdef inline bint before(const Key *a, const Key *b) noexcept nogil:
     return a.machine < b.machine
 
 
+class TangledError(Exception):
+    """The clocks are tied together in too many ways to follow; see MOST_STEPS."""
+
+
 cdef class Engine:
     """Clocks by node number, their snapshots, and conversions with Perfetto's 8-entry cache."""
 
@@ -449,6 +453,14 @@ cdef class Router:
         free(self.affected)
         free(self.stale)
 
+    cdef int _spend(self, int64_t steps) except -1 nogil:
+        """Count the steps of finding paths: hostile snapshots can undo them again and again."""
+        self.engine.steps += steps
+        if self.engine.steps > MOST_STEPS:
+            with gil:
+                raise TangledError("the clocks are tied together in too many ways to follow")
+        return 0
+
     cdef int sync(self) except -1 nogil:
         """Take in what the engine has learnt since the last time."""
         cdef int32_t gone
@@ -495,6 +507,7 @@ cdef class Router:
         while head < self.affected_n:
             node = self.affected[head]
             head += 1
+            self._spend(2 * nodes[node].n_memberships)
             for j in range(nodes[node].n_memberships):
                 series = nodes[node].memberships[j].series
                 if (
@@ -508,6 +521,7 @@ cdef class Router:
                 self.stale[n_stale] = series
                 n_stale += 1
                 s = &self.engine.series[series]
+                self._spend(s.n)
                 for i in range(s.n):
                     member = s.nodes[i]
                     if (
@@ -543,6 +557,7 @@ cdef class Router:
         cdef Node *nodes = self.engine.nodes
         cdef int32_t best = -1
         cdef int32_t i
+        self._spend(s.n)
         for i in range(s.n):
             if self.distance[s.nodes[i]] == FAR:
                 continue
@@ -606,6 +621,7 @@ cdef class Router:
             node = self.queue[head]
             head += 1
             distance = self.distance[node]
+            self._spend(nodes[node].n_memberships)
             for j in range(nodes[node].n_memberships):
                 series = nodes[node].memberships[j].series
                 position = nodes[node].memberships[j].position
@@ -619,6 +635,7 @@ cdef class Router:
                     continue
                 self.series_distance[series] = distance
                 self.series_best[series] = position
+                self._spend(s.n)
                 for i in range(s.n):
                     self._offer(series, i, position, distance + 1)
         self.queue_n = 0

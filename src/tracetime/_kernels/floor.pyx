@@ -90,7 +90,9 @@ cdef int hop_array(
                     continue
                 if out == values:  # wrapped sums can be undone
                     add_block(out + i, out + i, size, low, width, -offset)
-                while <uint64_t>values[i] - <uint64_t>low <= width:
+                # The caller's array may change under us: the block's end is the bound.
+                size += i
+                while i < size and <uint64_t>values[i] - <uint64_t>low <= width:
                     out[i] = values[i] + offset
                     i += 1
                 break

@@ -187,6 +187,7 @@ cdef class Importer:
             self.adoption_settled = True
             if not self.host_used:
                 self.adopted = p.machine_id
+                self.machines[0].raw_id = p.machine_id
         if p.machine_id == self.adopted:
             return 0
         return self.machine(p.machine_id)
@@ -834,12 +835,10 @@ cdef class Importer:
             payload.data = at
             payload.end = at
             self.stop_offset = offset if nested else offset + <uint64_t>(at - base)
+            if all.end - at < 2 or nested and all.end - at == 2:
+                return STOP_END  # ignored at the end, as in ProtoTraceTokenizer
             if nested and at[0] != PACKET_TAG:
-                if all.end - at <= 2:
-                    return STOP_END  # ignored at the end, as in ProtoTraceTokenizer
                 return self.fail(ERROR_NOT_A_PACKET)
-            if all.end - at < 2:
-                return STOP_END
             body = read_varint(at, all.end, &tag)
             if body == NULL:
                 return self._cut_header(at, all.end)

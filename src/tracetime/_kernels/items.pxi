@@ -546,10 +546,17 @@ cdef bint has_times_after_sorting(Packet *p) noexcept nogil:
             if f.number == PROFILE_PROCESS_DUMPS:
                 return True
         elif f.number == TREE_PROCESSES:
-            load_number(span_of(&f), PROCESS_START_FROM_BOOT, &found)
+            process_start(span_of(&f), &found)
             if found:
                 return True
     return False
+
+
+cdef int64_t process_start(Span process, bint *found) noexcept nogil:
+    """When a process started; Perfetto passes over processes without a command line."""
+    cdef int64_t start_ns = <int64_t>load_number(process, PROCESS_START_FROM_BOOT, found)
+    found[0] = found[0] and is_set(load_message(process, PROCESS_CMDLINE))
+    return start_ns
 
 
 cdef int import_after_sorting(Importer self, Packet *p) except -1 nogil:
@@ -590,7 +597,7 @@ cdef int emit_after_sorting(Importer final, Packet *p) except -1 nogil:
                 final.emit_converted(p, KIND_HEAP_DUMP, item, coarse, timestamp, timestamp)
                 item += 1
         elif f.number == TREE_PROCESSES:
-            timestamp = <int64_t>load_number(span_of(&f), PROCESS_START_FROM_BOOT, &found)
+            timestamp = process_start(span_of(&f), &found)
             if found:
                 final.emit_converted(p, KIND_PROCESS_START, item, boottime, timestamp, timestamp)
             item += 1

@@ -20,7 +20,7 @@ from tracetime.errors import ConversionError, SourceError, TraceError, Tracetime
 
 SUBCOMMANDS: Final = ("convert", "clocks", "at", "completion")
 
-# Exit codes (api.md), and those that shells give to signals.
+# Exit codes, and those that shells give to signals.
 DONE: Final = 0
 CHECK_FAILED: Final = 1
 USAGE: Final = 2
@@ -81,7 +81,9 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and exit; the entry point of the console script."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminate)
+        # nohup has hang-ups ignored, and they stay so.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _terminate)
     sys.exit(run(sys.argv[1:]))
 
 
@@ -89,13 +91,19 @@ def run(args: Sequence[str]) -> int:
     """Run the command line `args` and return the exit code; errors are told on stderr."""
     try:
         result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (ReaderGone, BrokenPipeError):
-        # What is still buffered must go somewhere at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return BROKEN_PIPE
+    except OSError as error:
+        _silence()
+        return _fail(f"cannot write the output: {error.strerror or error}", USAGE)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE
     except click.ClickException as error:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
@@ -108,6 +116,11 @@ def run(args: Sequence[str]) -> int:
             hint = "\n--partial keeps what comes before that."
         return _fail(str(error) + hint, next(codes, CHECK_FAILED))
     return result if isinstance(result, int) else DONE
+
+
+def _silence() -> None:
+    """What is still buffered for stdout must go somewhere at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -48,7 +48,8 @@ def command(
     TIME is what the clock read, in its own unit (ns for most), or for REALTIME a date and time in
     ISO 8601. A clock that is not given is the trace clock. A clock is a name (MONOTONIC), a number
     (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7. For an incremental clock, TIME
-    is its absolute value. Put -- before a TIME below 0.
+    is its absolute value. The result is in ns, whatever the unit of its clock. Put -- before a TIME
+    below 0.
 
     \b
     Examples:

@@ -78,7 +78,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         ],
         "warnings": [warning._asdict() for warning in trace.warnings],
         "n_warnings": trace.n_warnings,
-        "truncated": None if trace.truncated is None else str(trace.truncated),
+        "truncated": None if trace.truncated is None else trace.truncated.to_dict(),
     }
 
 

@@ -26,11 +26,16 @@ def print_json(facts: Any) -> None:
     click.echo(json.dumps(facts, indent=2))
 
 
+NARROWEST: Final = 72
+"""Columns that a table needs; on a narrower terminal its lines wrap, and nothing is cut."""
+
+
 def console() -> Console:
     """Return where text goes: stdout, plain where that is no terminal."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    width = None if Console().width >= NARROWEST else NARROWEST
+    return Console(highlight=False, width=width)
 
 
 def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") -> None:

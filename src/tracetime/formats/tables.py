@@ -1,8 +1,8 @@
 """Record batches to table files: Parquet, Arrow IPC and CSV, chosen by the ending of the name.
 
 Each writer takes batches one after the other and, if it can, the metadata at the end, because a
-trace says its trace clock only once it has been read. Where the file goes, under which temporary name,
-and on which thread it is written, is the verb's to say (`convert.py`).
+trace says its trace clock only once it has been read. Where the file goes, under which temporary
+name, and on which thread it is written, is the verb's to say (`convert.py`).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Explanation:
     result: int
 
     def __str__(self) -> str:
-        lines = [f"{self.src} {self.value} -> {self.dst} {self.result}"]
+        lines = [f"{self.src} {self.value} -> {self.dst} {self.result} ns"]
         if not self.steps:
             lines.append(f"  {self.src} is that clock: the value stands as it is")
         elif self.unit_ns != 1:
@@ -53,8 +53,8 @@ class Explanation:
         for number, step in enumerate(self.steps, 1):
             offset = step.value_ns_after - step.value_ns_before
             lines.append(
-                f"  {number}. {step.src} {step.value_ns_before} -> {step.dst} "
-                f"{step.value_ns_after}: {offset:+d} ns, from snapshot "
+                f"  {number}. {step.src} {step.value_ns_before} ns -> {step.dst} "
+                f"{step.value_ns_after} ns: {offset:+d} ns, from snapshot "
                 f"{step.snapshot_index + 1} of {step.snapshots} "
                 f"({step.src} {step.snapshot_src_ns}, {step.dst} {step.snapshot_dst_ns})"
                 + _SIDE[step.extrapolated].format(

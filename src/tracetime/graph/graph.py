@@ -7,6 +7,7 @@ a value is converted over a hop is a policy's to say (`floor.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from threading import RLock
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels import view
-from tracetime._kernels.engine import Engine, Router
+from tracetime._kernels.engine import Engine, Router, TangledError
 from tracetime._kernels.floor import scale
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
@@ -78,6 +79,8 @@ class ClockGraph:
     clock_synchronizer.cc). A clock whose reading is lower than its previous one among the same
     clocks has run backwards: it is a target from then on, never a source.
 
+    Threads may share a graph, adding to it and converting at once.
+
     Args:
         trace_clock: a clock that must not run backwards and must count nanoseconds; a snapshot in
             which it does otherwise is refused.
@@ -86,6 +89,7 @@ class ClockGraph:
 
     def __init__(self, trace_clock: Any = None, domains: Iterable[ClockDomain] = ()) -> None:
         self._engine = Engine()
+        self._lock = RLock()
         self._file = 0
         self._measured = Measured()
         self._domains = {domain.id: domain for domain in domains}
@@ -150,15 +154,16 @@ class ClockGraph:
         values = np.empty((n, len(clocks)), dtype=np.int64)
         for column, reading in enumerate(readings):
             values[:, column] = reading.value
-        added, fault, position = view.add_snapshots(
-            self._engine,
-            [self._key(clock) for clock in clocks],
-            values,
-            np.array([reading.unit_ns for reading in readings], dtype=np.int64),
-            np.array([reading.incremental for reading in readings], dtype=np.uint8),
-            None if self._trace_clock is None else self._key(self._trace_clock),
-        )
-        self._measured.add(view.version(self._engine) - added, snapshot)
+        with self._lock:
+            added, fault, position = view.add_snapshots(
+                self._engine,
+                [self._key(clock) for clock in clocks],
+                values,
+                np.array([reading.unit_ns for reading in readings], dtype=np.int64),
+                np.array([reading.incremental for reading in readings], dtype=np.uint8),
+                None if self._trace_clock is None else self._key(self._trace_clock),
+            )
+            self._measured.add(view.version(self._engine) - added, snapshot)
         if fault:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
             raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
@@ -250,13 +255,14 @@ class ClockGraph:
         if source == target:
             own = values.copy()
             return Reached(own, own, own, np.zeros(len(values), dtype=np.uint8))
-        policy = self._tubes()
-        unit_ns = self._unit_ns(source)
-        if unit_ns == 1:
-            return policy.convert(values, source, target, bars)[0]
-        source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
-        scale(values, unit_ns, source_ns, bad)
-        reached = policy.convert(source_ns, source, target, bars)[0]
+        with self._lock:
+            policy = self._tubes()
+            unit_ns = self._unit_ns(source)
+            if unit_ns == 1:
+                return policy.convert(values, source, target, bars)[0]
+            source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
+            scale(values, unit_ns, source_ns, bad)
+            reached = policy.convert(source_ns, source, target, bars)[0]
         return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
 
     def _unit_ns(self, clock: ClockId) -> int:
@@ -439,6 +445,10 @@ class ClockGraph:
 
     def _route(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
         """The unit of the source, and the hops to the target."""
+        with self._lock:
+            return self._routed(source, target)
+
+    def _routed(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
         self._refresh()
         found = self._routes.get((source, target))
         if found is not None:
@@ -447,7 +457,14 @@ class ClockGraph:
             self._forget()
         if target not in self._routers:
             self._routers[target] = view.make_router(self._engine, self._key(target))
-        status, unit_ns, hops = view.route(self._engine, self._key(source), self._routers[target])
+        try:
+            status, unit_ns, hops = view.route(
+                self._engine, self._key(source), self._routers[target]
+            )
+        except TangledError as error:
+            raise ConversionError(
+                f"no path from {source} to {target}: {error}", "no_path"
+            ) from error
         if status:
             raise self._refusal(REASONS[status], source, target)
         route = [

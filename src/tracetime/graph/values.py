@@ -13,7 +13,7 @@ from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 
 class Given(NamedTuple):
-    """Timestamps to convert: int64 values, which of them are missing, and whether it was one int."""
+    """Timestamps to convert: int64 values, which are missing, and whether it was one int."""
 
     values: npt.NDArray[np.int64]
     missing: npt.NDArray[np.bool_] | None
@@ -29,7 +29,11 @@ def take(ts: Any) -> Given:
     if isinstance(ts, SupportsIndex) and not isinstance(ts, (bool, np.bool_, np.ndarray)):
         return Given(np.array([_checked(operator.index(ts))], dtype=np.int64), None, True)
     missing = None
+    if not isinstance(ts, np.ndarray) and hasattr(ts, "dtype") and hasattr(ts, "__len__"):
+        ts = _arrow_of(ts)
     if _is_arrow(ts):
+        if not (str(ts.type).startswith(("int", "uint")) or str(ts.type) == "null"):
+            raise UsageError(f"timestamps are whole numbers (int64), not {ts.type}")
         if ts.null_count:
             missing = np.asarray(ts.is_null())
             # An array of nothing but nulls may have no other type than that.
@@ -55,6 +59,16 @@ def take(ts: Any) -> Given:
     if array.dtype == np.uint64 and array.size and int(array.max()) > INT64_MAX:
         raise UsageError(f"timestamp {int(array.max())} does not fit in int64")
     return Given(np.ascontiguousarray(array, dtype=np.int64), missing, False)
+
+
+def _arrow_of(series: Any) -> Any:
+    """A series of pandas or polars as Arrow has it: its nulls are nulls, not NaN."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(series)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        raise UsageError(f"cannot read these timestamps: {error}") from error
 
 
 def _is_arrow(ts: Any) -> bool:

@@ -68,6 +68,7 @@ class Trace:
         self._partial = partial
         self._max_expansion = max_expansion
         self._read: Importer | None = None
+        self._unused: Importer | None = None
         self._graph: ClockGraph | None = None
         self.path = file.path
         self.size = file.size
@@ -109,18 +110,19 @@ class Trace:
         """
         if policy != "floor":
             raise UsageError(f"there is no policy {policy!r}: use 'floor'")
+        self._file.check_open()
         return self._events(progress)
 
     def _events(self, progress: Callable[[int], None] | None) -> Iterator[pa.RecordBatch]:
         importer = self._importer(silent=False)
-        reading = Pass(self._file, importer, self._max_expansion, self._learn, progress)
+        reading = Pass(self._file, importer, self._max_expansion, self._look_ahead, progress)
         try:
             for columns in reading.run():
                 yield record_batch(columns)
         except TraceError as error:
             if not self._partial:
                 raise
-            self.truncated = error
+            self.truncated = error.with_traceback(None)
             if len(importer.rows):
                 yield record_batch(importer.rows.take())
         self._read = importer.final or importer
@@ -169,11 +171,17 @@ class Trace:
     def _known(self) -> Importer:
         """An importer that has seen the end of the file."""
         if self._read is None:
-            self._read = self._learn()
+            self._read = self._unused = self._learn()
         return self._read
+
+    def _look_ahead(self) -> Importer:
+        """An importer at the end of the file that no reading has used: using it changes it."""
+        unused, self._unused = self._unused, None
+        return unused or self._learn()
 
     def _learn(self) -> Importer:
         """Read the file for what its end knows, without making rows."""
+        self._file.check_open()
         importer = self._importer(silent=True)
         try:
             for _ in Pass(self._file, importer, self._max_expansion).run():
@@ -181,7 +189,7 @@ class Trace:
         except TraceError as error:
             if not self._partial:
                 raise
-            self.truncated = error
+            self.truncated = error.with_traceback(None)
             importer.finish()
         return importer
 

@@ -8,6 +8,7 @@ host's, then the client's again: neighbouring rounds make two round trips.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -63,7 +64,7 @@ def read_sync(payload: bytes, offset: int, packet: int) -> Sync:
 
 def _offsets(rounds: list[dict[int, tuple[int, int]]]) -> dict[int, list[int]]:
     offsets: dict[int, list[int]] = {}
-    for first, second in zip(rounds, rounds[1:], strict=False):
+    for first, second in pairwise(rounds):
         elapsed = second.get(_BOOTTIME, (0, 0))[1] - first.get(_BOOTTIME, (0, 0))[1]
         if elapsed & _UINT64 >= ROUNDS_APART_NS:
             continue

@@ -18,6 +18,8 @@ from tracetime.errors import TraceError, UsageError
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 CHUNK: Final = 1 << 20
+# What a read loses where the stream breaks off within it.
+_ZSTD_CHUNK: Final = 1 << 13
 
 _EXPANSION_HINT: Final = "if the trace really is that large, raise the limit (--max-expansion)"
 
@@ -65,6 +67,8 @@ def unzstd(data: memoryview | bytes, chunk: int = CHUNK) -> Iterator[bytes]:
     Raises:
         OSError: corrupt or cut off.
     """
+    if not len(data):
+        raise OSError("there is no zstd frame")
     with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:
         while piece := stream.read(chunk):
             yield piece
@@ -83,24 +87,32 @@ class TraceFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         try:
+            if self.path == "-" and sys.stdin is None:
+                raise UsageError("there is no standard input to read")
             if self.path == "-":
                 self._file = _spool(sys.stdin.buffer)
             else:
-                self._file = Path(self.path).open("rb", buffering=0)
+                self._file = Path(self.path).open("rb", buffering=0)  # noqa: SIM115
                 if not self._file.seekable():
                     pipe, self._file = self._file, _spool(self._file)
                     pipe.close()
             self.size = os.fstat(self._file.fileno()).st_size
             self._file.seek(0)
             magic = self._file.read(4) or b""
-        except OSError as error:
-            raise UsageError(f"cannot read {self.path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"cannot read {self.path!r}: {reason}") from error
         self.compressed = magic[:2] == GZIP or magic == ZSTD
         self._zstd = magic == ZSTD
 
     def close(self) -> None:
         """Give the file back; nothing can be read afterwards."""
         self._file.close()
+
+    def check_open(self) -> None:
+        """Raise UsageError once the file is closed."""
+        if self._file.closed:
+            raise UsageError(f"the trace {self.path!r} is closed")
 
     def read(self, into: memoryview, at: int) -> int:
         """Fill `into` from the file's byte `at` on; returns how many bytes there were."""
@@ -138,17 +150,21 @@ class TraceFile:
             if engine.eof:
                 pending = engine.unused_data or os.pread(self._file.fileno(), CHUNK, at)
                 at += 0 if engine.unused_data else len(pending)
+                # Zeros pad a file; anything else is the next member.
+                while pending and not pending.strip(b"\0"):
+                    pending = os.pread(self._file.fileno(), CHUNK, at)
+                    at += len(pending)
                 if not pending:
                     return
                 engine = zlib.decompressobj(wbits=31)  # members may follow one another
 
     def _unzstd(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
-        source = _Reader(self._file.fileno())
+        source = _Reader(self._file)
         yielded = 0
         with pa.CompressedInputStream(pa.PythonFile(source, "r"), "zstd") as stream:
             while True:
                 try:
-                    piece = stream.read(CHUNK)
+                    piece = stream.read(_ZSTD_CHUNK)
                 except OSError as error:
                     raise TraceError(f"the zstd file is corrupt: {error}", yielded) from error
                 if not piece:
@@ -163,21 +179,21 @@ class _Reader:
 
     closed = False
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
         self.at = 0
 
     def read(self, n: int) -> bytes:
-        data = os.pread(self._descriptor, n, self.at)
+        data = os.pread(self._file.fileno(), n, self.at)
         self.at += len(data)
         return data
 
     def close(self) -> None:
-        """The descriptor is the file's, which stays open."""
+        """The file is somebody else's, and stays open."""
 
 
 def _spool(stream: IO[bytes]) -> IO[bytes]:
     """Copy a stream to a temporary file: reading a trace can take two passes."""
-    spooled = tempfile.TemporaryFile(buffering=0)
+    spooled = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
     shutil.copyfileobj(stream, spooled, CHUNK)
     return spooled

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
+from tracetime._kernels.engine import TangledError
 from tracetime._kernels.importer import Importer
 from tracetime.errors import TraceError
 from tracetime.perfetto.remote import read_sync
@@ -21,6 +22,8 @@ from tracetime.perfetto.source import Budget, TraceFile, inflate, unzstd
 Columns = dict[str, npt.NDArray[Any]]
 
 WINDOW: Final = 4 << 20
+MAX_PACKET: Final = 1 << 28
+"""Perfetto's own limit for a message (protozero's kMaxMessageLength)."""
 
 # The Stop codes of _kernels/importer.pxd.
 _END, _ROWS, _COMPRESSED, _REMOTE_SYNC, _NEEDS_FINAL, _ERROR = range(6)
@@ -44,6 +47,11 @@ class Window:
     def refill(self) -> bool:
         """Move what is unread to the front and read on; False at the end of the stream."""
         unread = self.end - self.start
+        if unread >= MAX_PACKET:
+            raise TraceError(
+                f"a packet of more than {MAX_PACKET} bytes: the trace is corrupt from here on",
+                self.offset + self.start,
+            )
         if unread == len(self.data):
             grown = bytearray(2 * len(self.data))
             grown[:unread] = self.data
@@ -92,10 +100,17 @@ class Pass:
         window = Window(read, WINDOW)
         window.refill()
         check_beginning(window.data[: min(window.end, 512)])
-        yield from self._windows(window, None)
+        try:
+            yield from self._windows(window, None)
+        except TangledError as error:
+            # No real trace comes near; hostile snapshots could keep it busy for hours.
+            raise TraceError(f"{error}: the trace is made to take long", *self._place()) from error
         if len(self._importer.rows):
             yield self._importer.rows.take()
         self._importer.finish()
+
+    def _place(self) -> tuple[int, int]:
+        return self._importer.stop_offset, self._importer.packets
 
     def _from_file(self) -> Callable[[memoryview], int]:
         def read(into: memoryview) -> int:
@@ -108,7 +123,8 @@ class Pass:
 
     def _from_chunks(self) -> Callable[[memoryview], int]:
         def pieces() -> Iterator[bytes]:
-            for piece, self._reached in self._file.chunks(self._budget):
+            for piece, reached in self._file.chunks(self._budget):
+                self._reached = reached
                 self._report()
                 yield piece
 

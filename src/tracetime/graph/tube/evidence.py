@@ -28,6 +28,7 @@ WIDEST: Final = 1 << 60
 
 LEAST_ASSUMED_NS: Final = 1_000
 WINDOW: Final = 8
+LEAST_WINDOW: Final = 3
 MOST_WINDOWS: Final = 4_096
 
 
@@ -191,8 +192,9 @@ def _stretched(width: Values, limits: Limits) -> Values:
 def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
     """The half-width (ns) to assume for snapshots that say none.
 
-    Twice the 90th percentile, over windows of 8 snapshots of one segment, of the smallest half-
-    width whose tube of width W is not empty; at least 1,000 ns and the clocks' ticks.
+    Twice the 90th percentile, over windows of 8 snapshots of one segment (or of all, where there
+    are fewer, but 3), of the smallest half-width whose tube of width W is not empty; at least
+    1,000 ns and the clocks' ticks.
     """
     least = max(LEAST_ASSUMED_NS, ticks_ns)
     evidence = Evidence.of(a_ns, r_ns, least)
@@ -200,12 +202,15 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
     starts, _ = cut(evidence.a, evidence.low, evidence.high, slope_up(limits.drift), keep)
     kept = np.flatnonzero(keep)
     segment = np.searchsorted(np.asarray(starts), kept, side="right")
-    first = np.flatnonzero(segment[WINDOW - 1 :] == segment[: len(kept) - WINDOW + 1])
+    if len(kept) < LEAST_WINDOW:
+        return least
+    size = min(WINDOW, len(kept))
+    first = np.flatnonzero(segment[size - 1 :] == segment[: len(kept) - size + 1])
     if not len(first):
         return least
     if len(first) > MOST_WINDOWS:
         first = first[np.linspace(0, len(first) - 1, MOST_WINDOWS).astype(np.int64)]
-    windows = kept[first[:, None] + np.arange(WINDOW)]
+    windows = kept[first[:, None] + np.arange(size)]
     least_halves = _least_halves(evidence.a[windows], evidence.r[windows], limits)
     return max(least, int(np.ceil(2 * np.percentile(least_halves, 90))))
 

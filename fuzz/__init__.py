@@ -1,0 +1,1 @@
+"""Hostile bytes at the reader: `python -m fuzz --seconds 60`."""

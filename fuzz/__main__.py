@@ -1,0 +1,112 @@
+"""Throw broken traces at the reader until the time is up.
+
+    python -m fuzz [--seconds 60] [--seed N] [TRACE ...]
+
+Anything but rows or a TraceError is a failure: another exception, a crash, an input that takes
+longer than 20 s, or memory out of proportion. The input is kept, and its name printed. The work is
+done in a child process, so that a crash of the native code is seen. Seeds are the demo trace, the
+traces that the tests build, and those given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).parents[1]
+LONGEST_S = 20
+MOST_MEMORY = 512 << 20
+EXPANSION = 64 << 20
+
+
+def seeds(given: list[Path], random: Random) -> list[bytes]:
+    sys.path.insert(0, str(ROOT / "tests"))
+    from building import nasty_trace
+
+    demo = ROOT / "demo" / "demo.pftrace"
+    built = [nasty_trace(Random(random.randrange(1 << 30))) for _ in range(60)]
+    return [demo.read_bytes(), *(path.read_bytes() for path in given), *built]
+
+
+def memory() -> int:
+    """Anonymous memory of this process, bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def read(path: Path, partial: bool) -> None:
+    """Read a trace in every way there is; TraceErrors are what they should be."""
+    import tracetime
+
+    try:
+        with tracetime.open_trace(path, partial=partial, max_expansion=EXPANSION) as trace:
+            for batch in trace.events():
+                batch.validate(full=True)
+            assert len(trace.clocks.clocks()) >= 0
+            assert trace.n_warnings >= len(trace.warnings)
+    except tracetime.TraceError:
+        pass
+
+
+def child(arguments: argparse.Namespace) -> None:
+    from fuzz.mutate import mutated
+
+    faulthandler.enable()
+    random = Random(arguments.seed)
+    corpus = seeds(arguments.traces, random)
+    path = arguments.input
+    until = time.monotonic() + arguments.seconds
+    least, runs = None, 0
+    while time.monotonic() < until:
+        data = mutated(random, random.choice(corpus), random.choice(corpus))
+        path.write_bytes(data)
+        faulthandler.dump_traceback_later(LONGEST_S, exit=True)
+        read(path, partial=random.random() < 0.5)
+        faulthandler.cancel_dump_traceback_later()
+        runs += 1
+        now = memory()
+        least = now if least is None else least
+        if now - least > MOST_MEMORY + 64 * len(data):
+            raise SystemExit(f"memory grew by {now - least} bytes on {len(data)} bytes of input")
+    print(
+        f"{runs} inputs, {runs / max(arguments.seconds, 1e-9):.0f} a second, seed {arguments.seed}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFFFFFF)
+    parser.add_argument("--input", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.input is not None:
+        child(arguments)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "input.pftrace"
+        command = [sys.executable, "-m", "fuzz", *map(str, arguments.traces)]
+        command += ["--seconds", str(arguments.seconds), "--seed", str(arguments.seed)]
+        code = subprocess.call([*command, "--input", str(path)], cwd=ROOT)
+        if code:
+            kept = Path(f"fuzz-failure-{arguments.seed}.pftrace").absolute()
+            if path.exists():
+                shutil.copy(path, kept)
+            raise SystemExit(f"failed (exit code {code}) with --seed {arguments.seed}: see {kept}")
+
+
+if __name__ == "__main__":
+    main()

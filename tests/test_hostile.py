@@ -1,0 +1,132 @@
+"""Traces made to hurt: they are read in time and memory that follow from their size.
+
+Each is read in a process of its own, whose highest anonymous memory is the measure. There are no
+timings: what is not linear here takes hours, and shows.
+"""
+
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from fuzz.mutate import field
+
+N = 100_000
+READ = """
+import sys, tracetime
+with tracetime.open_trace(sys.argv[1], max_expansion=1 << 28) as trace:
+    try:
+        rows = sum(batch.num_rows for batch in trace.events())
+        trace.clocks.clocks()
+    except tracetime.TraceError as error:
+        rows = error.message
+status = open("/proc/self/status").read()
+print(rows)
+print(status.partition("VmHWM:")[2].split()[0], status.partition("RssFile:")[2].split()[0])
+"""
+# What the interpreter and its libraries take, and what a byte of input may come to.
+BASE_KB, FACTOR = 250_000, 60
+
+
+def packet(*fields):
+    return field(1, b"".join(fields))
+
+
+def snapshot(clocks, sequence=0, primary=0):
+    inner = b"".join(field(1, field(1, clock) + field(2, value)) for clock, value in clocks)
+    inner += field(2, primary) if primary else b""
+    return packet(field(10, sequence) if sequence else b"", field(6, inner))
+
+
+def event(value, clock, sequence=0):
+    return packet(field(8, value), field(58, clock), field(10, sequence) if sequence else b"")
+
+
+def machine_event(machine):
+    return packet(field(98, machine), field(8, 5), field(58, 6))
+
+
+BASE = snapshot([(6, 1000), (3, 500)])
+
+
+def hubs_that_run_backwards(n):
+    for i in range(n):
+        hub, leaf = 1000 + 2 * i, 1001 + 2 * i
+        yield snapshot([(hub, 50), (6, 2000 + 2 * i)])
+        yield snapshot([(leaf, 5), (hub, 60)])
+        yield event(10, leaf)
+        yield snapshot([(hub, 10), (6, 2001 + 2 * i)])
+        yield event(10, leaf)
+
+
+def of(*parts):
+    return b"".join([BASE, *parts])
+
+
+TRACES = {
+    "as many sequences as snapshots": lambda: of(
+        *(snapshot([(64, 5 + i), (3, 500 + i)], i + 1) + event(10, 64, i + 1) for i in range(N))
+    ),
+    "as many clocks as snapshots": lambda: of(
+        *(snapshot([(200 + i, 5), (6, 1000 + i)]) + event(10, 200 + i) for i in range(N))
+    ),
+    "clocks nobody knows": lambda: of(*(event(10, 200 + i) for i in range(N))),
+    "one snapshot of all clocks": lambda: of(
+        snapshot([*((200 + i, i) for i in range(N)), (6, 2000)]),
+        *(event(10, 200 + i) for i in range(N)),
+    ),
+    "no way out of a snapshot of all clocks": lambda: (
+        snapshot([(200 + i, i) for i in range(N)], primary=3)
+        + b"".join(event(10, 200 + i) for i in range(N))
+    ),
+    "hubs that run backwards": lambda: of(*hubs_that_run_backwards(20_000)),
+    "a chain of clocks": lambda: of(
+        *(snapshot([(200 + i, 5), (201 + i, 5)]) + event(10, 200 + i) for i in range(N))
+    ),
+    "machines": lambda: of(*(machine_event(i + 1) for i in range(N))),
+    "empty packets": lambda: of(b"\n\0" * (10 * N)),
+    "snapshots at fault": lambda: of(*(snapshot([(6, 5), (6, 5)]) for _ in range(N))),
+}
+
+
+def read(path):
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told, memory = done.stdout.splitlines()
+    highest, files = map(int, memory.split())
+    return told, highest - files
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_memory_follows_from_the_size(tmp_path, name):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(TRACES[name]())
+    told, memory_kb = read(path)
+    assert told.isdigit()
+    assert memory_kb <= BASE_KB + FACTOR * path.stat().st_size // 1000
+
+
+def test_a_bomb_ends_at_the_limit(tmp_path):
+    """400 MB of packets in 400 kB: the stream is read in pieces, and left at the limit."""
+    path = tmp_path / "t.pftrace"
+    engine = zlib.compressobj(9)
+    piece = field(1, field(900, bytes(1 << 20)))
+    packed = b"".join(engine.compress(piece) for _ in range(400)) + engine.flush()
+    path.write_bytes(BASE + packet(field(50, packed)))
+    told, memory_kb = read(path)
+    assert (
+        told == "decompressing yields more than 268435456 bytes; if the trace really is that "
+        "large, raise the limit (--max-expansion)"
+    )
+    assert memory_kb <= BASE_KB
+
+
+def test_a_length_that_lies_costs_nothing(tmp_path):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(BASE + b"\n\xff\xff\xff\xff\xff\xff\xff\x7f" + b"x" * 1000)
+    told, memory_kb = read(path)
+    assert "cut off" in told or "header" in told
+    assert memory_kb <= BASE_KB
