@@ -4,7 +4,7 @@ cdef enum:
     MAX_HOPS = 4
     CACHE_SIZE = 8
     # Steps that finding paths may take over a graph's life: seconds. Real traces take thousands.
-    MOST_STEPS = 200000000
+    MOST_STEPS = 400000000
 
 # What a conversion came to; the numbers index errors.REASONS.
 cdef enum Status:

@@ -22,6 +22,8 @@ from tracetime.perfetto.source import Budget, TraceFile, inflate, unzstd
 Columns = dict[str, npt.NDArray[Any]]
 
 WINDOW: Final = 4 << 20
+BEGINNING: Final = 512
+"""Bytes by which a file is known for what it is."""
 MAX_PACKET: Final = 1 << 28
 """Perfetto's own limit for a message (protozero's kMaxMessageLength)."""
 
@@ -98,19 +100,21 @@ class Pass:
         """
         read = self._from_chunks() if self._file.compressed else self._from_file()
         window = Window(read, WINDOW)
-        window.refill()
-        check_beginning(window.data[: min(window.end, 512)])
+        while window.end < BEGINNING and window.refill():
+            pass
+        check_beginning(window.data[: min(window.end, BEGINNING)])
         try:
             yield from self._windows(window, None)
         except TangledError as error:
             # No real trace comes near; hostile snapshots could keep it busy for hours.
-            raise TraceError(f"{error}: the trace is made to take long", *self._place()) from error
+            raise TraceError(
+                f"{error}; if the trace is a real one, please report it",
+                self._importer.stop_offset,
+                self._importer.packets,
+            ) from error
         if len(self._importer.rows):
             yield self._importer.rows.take()
         self._importer.finish()
-
-    def _place(self) -> tuple[int, int]:
-        return self._importer.stop_offset, self._importer.packets
 
     def _from_file(self) -> Callable[[memoryview], int]:
         def read(into: memoryview) -> int:
