@@ -260,10 +260,12 @@ def _hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
         estimate, bars=bars, inverse=src == pair.b, within=None if exact else (earliest, latest)
     )
     rate = pair.rate_of(pair.a if src == pair.b else pair.b)
+    low, high = _ticks(there.earliest, rate, 0), _ticks(there.latest, rate, 1)
     return Reached(
-        _ticks(there.estimate, rate, 0.5),
-        _ticks(there.earliest, rate, 0),
-        _ticks(there.latest, rate, 1),
+        # An estimate rests on all evidence, guaranteed or not: it stays within these bars.
+        np.clip(_ticks(there.estimate, rate, 0.5), low, high),
+        low,
+        high,
         np.where(here.status, here.status, there.status),
     )
 

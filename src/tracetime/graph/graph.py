@@ -127,7 +127,7 @@ class ClockGraph:
 
     def domain(self, clock: Any) -> ClockDomain:
         """What is declared of a clock, or what its kind is taken to do."""
-        parsed = clock_of_caller(clock)
+        parsed = ClockId.parse(clock)
         return self._domains.get(parsed) or ClockDomain.of_kind(parsed)
 
     @property

@@ -32,7 +32,7 @@ def learn_rate(ticks: Values, ns: Values) -> Fraction:
             "which both clocks have moved on, or say how many ns a tick lasts",
             REASONS[NO_PATH],
         )
-    return Fraction(*spans).limit_denominator(MOST_DENOMINATOR)
+    return Fraction(*spans).limit_denominator(MOST_DENOMINATOR) or Fraction(1, MOST_DENOMINATOR)
 
 
 def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:
