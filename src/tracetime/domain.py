@@ -134,7 +134,9 @@ class ClockDomain:
     def steadiness(self) -> tuple[Any, ...]:
         """Sorts clocks by how little they step or reset, steadiest first; ties by id."""
         clock = self.id.clock
-        kind = len(_STEADINESS) + 2 if clock in _UNSTEADY else _STEADINESS.get(
-            clock, len(_STEADINESS) + (0 if clock < 128 else 1)
+        kind = (
+            len(_STEADINESS) + 2
+            if clock in _UNSTEADY
+            else _STEADINESS.get(clock, len(_STEADINESS) + (0 if clock < 128 else 1))
         )
         return kind, self.id

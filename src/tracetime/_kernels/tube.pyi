@@ -32,9 +32,7 @@ class RowTable:
         latest: Values,
         status: Marks,
     ) -> None: ...
-    def hop(
-        self, lows: Values, highs: Values, earliest: Values, latest: Values
-    ) -> None: ...
+    def hop(self, lows: Values, highs: Values, earliest: Values, latest: Values) -> None: ...
     def invert(
         self,
         values: Values,

@@ -252,9 +252,7 @@ class TubePolicy:
 
 def _hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
     """Bring values of src, with their bars, over one pair."""
-    estimate, earliest, latest = (
-        _nominal(values, pair.rate_of(src)) for values in here[:3]
-    )
+    estimate, earliest, latest = (_nominal(values, pair.rate_of(src)) for values in here[:3])
     exact = earliest is latest or np.array_equal(earliest, latest)
     there = pair.tube.convert(
         estimate, bars=bars, inverse=src == pair.b, within=None if exact else (earliest, latest)

@@ -320,7 +320,7 @@ class ClockGraph:
         return self._tubes().discontinuities(sorted(pairs))
 
     def inconsistencies(self) -> list[Inconsistency]:
-        """Loops of three clocks whose two ways do not meet: snapshots that contradict each other."""
+        """Loops of three clocks whose two ways do not meet: snapshots contradict each other."""
         lists = [set(clocks) for clocks, _ in self.series()]
 
         def same_series(*three: ClockId) -> bool:
