@@ -5,7 +5,8 @@ import json
 import re
 
 import pytest
-from samples import CLOCK_SYNC, UNRESOLVED, WALL
+from building import event, snapshot, trace
+from samples import BOOTTIME, CLOCK_SYNC, MONOTONIC, UNRESOLVED, WALL
 
 pytest_plugins = ["cli"]
 
@@ -95,3 +96,46 @@ def test_at_says_why_a_clock_that_ran_backwards_does_not_convert(tracetime, writ
     code, _, err = tracetime("at", write(UNRESOLVED), 5, "--from", "MONOTONIC")
     assert code == 1
     assert "ran backwards" in err
+
+
+DRIFTING = trace(
+    *(snapshot({BOOTTIME: 10**10 * k, MONOTONIC: 10**10 * k + 200_000 * k}) for k in range(10)),
+    event(1, MONOTONIC),
+)
+
+
+def test_at_by_the_tube_prints_the_bar_and_where_it_comes_from(tracetime, write):
+    path = write(DRIFTING)
+    args = ("at", path, 10**10 + 5_000_100_000 + 200_000, "--from", "MONOTONIC", "--policy", "tube")
+    code, text, err = tracetime(*args)
+    assert (code, err) == (0, "")
+    assert text.startswith("MONOTONIC 15000300000 -> BOOTTIME 1500000000")
+    assert "estimated bars" in text
+    assert "10 snapshots" in text
+    told = json.loads(tracetime(*args, "--bars", "guaranteed", "--json")[1])
+    assert (told["policy"], told["bars"], told["to"]) == ("tube", "guaranteed", "BOOTTIME")
+    assert told["earliest"] < told["result"] < told["latest"]
+    (step,) = told["steps"]
+    assert (step["src"], step["dst"], step["snapshots"]) == ("MONOTONIC", "BOOTTIME", 10)
+
+
+def test_at_takes_what_is_said_of_clocks(tracetime, write):
+    args = ("at", write(DRIFTING), 10**10, "--from", "MONOTONIC", "--policy", "tube", "--json")
+    narrow = json.loads(tracetime(*args, "--assume-half-width", "MONOTONIC=10ns")[1])
+    wide = json.loads(tracetime(*args, "--assume-half-width", "MONOTONIC=1ms")[1])
+    assert (narrow["steps"][0]["half_width_ns"], wide["steps"][0]["half_width_ns"]) == (10, 10**6)
+    assert wide["latest"] - wide["earliest"] > narrow["latest"] - narrow["earliest"]
+
+
+def test_at_knows_a_clock_by_the_name_it_is_given(tracetime, write):
+    path = write(trace(snapshot({BOOTTIME: 5, 0x8A01B2C3: 7}), event(1)))
+    args = ("at", path, 7, "--from", "com.example.gpu")
+    assert tracetime(*args)[0] == 1
+    code, text, _ = tracetime(*args, "--clock-name", "0x8a01b2c3=com.example.gpu")
+    assert (code, text.splitlines()[0]) == (0, "0x8a01b2c3 7 -> BOOTTIME 5 ns")
+
+
+def test_at_refuses_bars_without_the_tube(tracetime, write):
+    code, _, err = tracetime("at", write(DRIFTING), 5, "--to", "MONOTONIC", "--bars", "estimated")
+    assert code == 2
+    assert "--policy tube" in err

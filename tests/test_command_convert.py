@@ -12,7 +12,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 from building import event, snapshot, trace
-from samples import BOOTTIME, CLOCK_SYNC, MANY, UNRESOLVED
+from samples import BOOTTIME, CLOCK_SYNC, MANY, MONOTONIC, UNRESOLVED
 
 pytest_plugins = ["cli"]
 
@@ -145,3 +145,98 @@ def test_warnings_that_are_alike_are_told_once(tracetime, write, tmp_path):
     text = " ".join(text.split())
     assert text.count("went backwards") == text.count("the first of 100)") == 1
     assert "warning: 199 in all; only the first 100 are kept" in text
+
+
+GPU = 0x8A01B2C3
+DRIFTING = trace(
+    *(
+        snapshot({BOOTTIME: 10**10 * k, MONOTONIC: 10**10 * k + 200_000 * k, GPU: 10**10 * k})
+        for k in range(10)
+    ),
+    *(event(10**10 * k + 5 * 10**9, MONOTONIC) for k in range(9)),
+    event(7, GPU),
+)
+
+
+def test_convert_by_the_tube_adds_the_bounds(tracetime, write, tmp_path):
+    out = tmp_path / "o.parquet"
+    args = ("convert", write(DRIFTING), "-o", out, "--policy", "tube")
+    code, text, err = tracetime(*args, "--max-drift-ppm", "MONOTONIC=50", "--to", "MONOTONIC")
+    assert (code, err) == (0, "")
+    text = " ".join(text.split())
+    assert "is at most 99.9" in text
+    assert "(MONOTONIC); it puts 0 events in another order than they certainly had" in text
+    table = pq.read_table(out)
+    assert table.column_names[-3:] == ["earliest", "latest", "to_time"]
+    assert table["trace_time"][0].as_py() == pytest.approx(5 * 10**9 - 100_000, abs=20)
+    assert table["to_time"][0].as_py() == pytest.approx(5 * 10**9, abs=20)
+    metadata = table.schema.metadata
+    assert (metadata[b"tracetime.policy"], metadata[b"tracetime.bars"]) == (b"tube", b"estimated")
+    (limits,) = json.loads(metadata[b"tracetime.limits"])
+    assert (limits["id"], limits["max_drift_ppm"]) == ("MONOTONIC", 50)
+
+
+def test_every_summary_says_what_floor_costs(tracetime, write, tmp_path):
+    args = ("convert", write(DRIFTING), "-o", tmp_path / "o.csv")
+    text = " ".join(tracetime(*args)[1].split())
+    assert "The floor policy's trace time is at most 200.000 us from the tube's" in text
+    told = json.loads(tracetime(*args, "--json")[1])
+    assert (told["policy"], told["bars"]) == ("floor", None)
+    assert told["floor_cost"]["clock"] == "MONOTONIC"
+    assert told["floor_cost"]["at_most_ns"] == pytest.approx(200_000, abs=20)
+    assert told["floor_cost"]["events_reordered"] is None
+    told = json.loads(tracetime(*args, "--json", "--policy", "tube", "--bars", "guaranteed")[1])
+    assert (told["policy"], told["bars"]) == ("tube", "guaranteed")
+    assert told["floor_cost"]["events_reordered"] == 0
+
+
+def test_a_name_given_to_a_clock_is_shown_and_understood(tracetime, write, tmp_path):
+    args = ("convert", write(DRIFTING), "-o", tmp_path / "o.csv", "--clock-name", f"{GPU}=gpu0")
+    code, text, _ = tracetime(*args, "--to", "gpu0", "--wander-ppm", "gpu0=1")
+    assert code == 0
+    assert any(line.startswith("gpu0 ") for line in text.splitlines())
+
+
+def test_what_is_said_of_a_clock_becomes_one_domain(tracetime, write, tmp_path):
+    out = tmp_path / "o.parquet"
+    said = (
+        ("--clock-rate", "TSC=2.445GHz"), ("--valid-bits", "TSC=36"), ("--wander-ppm", "TSC=0.5"),
+        ("--assume-half-width", "TSC=1.5us"), ("--max-drift-ppm", "64@seq7=20"),
+    )  # fmt: skip
+    options = [word for words in said for word in words]
+    assert tracetime("convert", write(DRIFTING), "-o", out, "--policy", "tube", *options)[0] == 0
+    tsc, other = json.loads(pq.read_schema(out).metadata[b"tracetime.limits"])
+    assert (tsc["id"], tsc["ns_per_tick"], tsc["valid_bits"]) == ("TSC", "200/489", 36)
+    assert (tsc["wander_ppm"], tsc["assumed_half_width_ns"]) == (0.5, 1500)
+    assert (other["id"], other["max_drift_ppm"], other["ns_per_tick"]) == ("64@seq7", 20, "1/1")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--clock-rate", "TSC=0Hz", "write it as TSC=2.445GHz"),
+        ("--clock-rate", "TSC=2.4", "write it as"),
+        ("--max-drift-ppm", "MONOTONIC", "write it as"),
+        ("--max-drift-ppm", "MONOTONIC=-1", "use 0 to 100000"),
+        ("--max-drift-ppm", "MONOTONIC=nan", "write it as"),
+        ("--valid-bits", "TSC=65", "use 1 to 64"),
+        ("--assume-half-width", "NOPE=1us", "no clock"),
+        ("--assume-half-width", "TSC=1", "write it as"),
+        ("--clock-name", "6=", "write it as"),
+        ("--bars", "guaranteed", "--policy tube"),
+        ("--policy", "nearest", "floor"),
+    ],
+)
+def test_convert_refuses(tracetime, write, tmp_path, option, value, message):
+    args = ("convert", write(DRIFTING), "-o", tmp_path / "o.csv", option, value)
+    code, _, err = tracetime(*args)
+    assert code == 2
+    assert message in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_two_limits_for_one_clock_are_refused(tracetime, write, tmp_path):
+    twice = ("--max-drift-ppm", "MONOTONIC=1", "--max-drift-ppm", "3=2")
+    code, _, err = tracetime("convert", write(DRIFTING), "-o", tmp_path / "o.csv", *twice)
+    assert code == 2
+    assert "given twice" in err

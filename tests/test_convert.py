@@ -50,7 +50,7 @@ class FakeTrace:
     def __init__(self, batches, error):
         self.path, self._batches, self._error = "fake.pftrace", batches, error
 
-    def events(self, policy, progress):
+    def events(self, policy, bars, progress):
         row = {field.name: [0] for field in EVENTS_SCHEMA}
         row |= {"kind": ["packet"], "payload": ["track_event"], "status": ["resolved"]}
         columns = [

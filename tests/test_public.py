@@ -13,6 +13,8 @@ HEAVY = ("numpy", "pyarrow", "rich", "google.protobuf", "perfetto", "importlib.m
 
 def test_exported_names_are_exactly_those_of_the_interface():
     assert sorted(tracetime.__all__) == [
+        "Bounds",
+        "ClockDomain",
         "ClockGraph",
         "ClockId",
         "ConversionError",

@@ -11,6 +11,7 @@ from tracetime._version import __version__
 
 if TYPE_CHECKING:
     from tracetime.clocks import ClockId, clock_id
+    from tracetime.domain import ClockDomain
     from tracetime.errors import (
         ConversionError,
         SourceError,
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
         TracetimeError,
         UsageError,
     )
+    from tracetime.graph.bounds import Bounds
     from tracetime.graph.graph import ClockGraph
     from tracetime.perfetto.reader import Trace, open_trace
     from tracetime.snapshot import Reading, Snapshot
 
 __all__ = [
+    "Bounds",
+    "ClockDomain",
     "ClockGraph",
     "ClockId",
     "ConversionError",
@@ -39,6 +43,8 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "Bounds": "tracetime.graph.bounds",
+    "ClockDomain": "tracetime.domain",
     "ClockGraph": "tracetime.graph.graph",
     "ClockId": "tracetime.clocks",
     "ConversionError": "tracetime.errors",

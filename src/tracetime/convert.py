@@ -7,11 +7,13 @@ is complete, or not at all.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any, Final
@@ -20,16 +22,21 @@ import pyarrow as pa
 
 from tracetime._version import __version__
 from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
 from tracetime.formats.tables import TableWriter, table_writer
-from tracetime.perfetto.schema import EVENTS_SCHEMA
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
 from tracetime.summary import Summary, Tally, summarise
 
 if TYPE_CHECKING:
+    from tracetime.graph.tube import Bars
     from tracetime.perfetto.reader import Trace
 
 METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
-"""What a table file says about itself, in the metadata of its schema."""
+"""What a table file says about itself, in the metadata of its schema.
+
+By the tube policy, also `tracetime.bars` and `tracetime.limits`: the declared clocks, as JSON.
+"""
 
 _BATCHES_AHEAD: Final = 2
 
@@ -40,6 +47,7 @@ def convert(
     *,
     to: Any = None,
     policy: str = "floor",
+    bars: Bars = "estimated",
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
     """Write every event of `trace`, on trace time, to a table file.
@@ -50,48 +58,63 @@ def convert(
             in the same directory and renamed when it is complete.
         to: a clock. Adds the column to_time: trace_time converted to that clock, with every
             snapshot of the trace, null where that fails.
-        policy: how events come to trace time; see `Trace.events`.
+        policy, bars: how events come to trace time; see `Trace.events`. to_time follows them.
         progress: called with the byte position reached in the trace.
 
     Returns:
         A Summary of what was written.
 
     Raises:
-        UsageError: no such ending, clock or policy; `out` cannot be written, or is the trace.
+        UsageError: no such ending, clock, policy or bars; `out` cannot be written, or is the trace.
         ConversionError: the trace clock does not convert to `to` at all.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
     target = _target(out, trace.path)
     writer_class = table_writer(target)
-    schema = EVENTS_SCHEMA
+    schema = BOUNDED_SCHEMA if policy == "tube" else EVENTS_SCHEMA
     to_clock = None
     if to is not None:
         to_clock = ClockId.parse(to)
-        trace.clocks.path(trace.trace_clock, to_clock)
+        trace.clocks.path(trace.trace_clock, to_clock, policy=policy)
         schema = schema.append(pa.field("to_time", pa.int64()))
     tally = Tally()
 
     def metadata() -> dict[str, str]:
         values = (str(trace.trace_clock), policy, __version__)
-        return dict(zip(METADATA_KEYS, values, strict=True))
+        told = dict(zip(METADATA_KEYS, values, strict=True))
+        if policy == "tube":
+            limits = [_limits(domain) for domain in trace.domains]
+            told |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
+        return told
 
     with _Output(target) as output:
         # Asking for the trace clock reads the trace: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
-        for batch in trace.events(policy=policy, progress=progress):
+        for batch in trace.events(policy=policy, bars=bars, progress=progress):
             if to_clock is not None:
-                batch = _with_to_time(batch, trace, to_clock, schema)
+                to_time = trace.clocks.convert(
+                    batch["trace_time"],
+                    trace.trace_clock,
+                    to_clock,
+                    policy=policy,
+                    bars=bars,
+                    errors="mask",
+                )
+                batch = pa.RecordBatch.from_arrays([*batch.columns, to_time], schema=schema)
             output.put(batch)
             tally.add(batch)
         output.finish(metadata())
-    return summarise(trace, tally, os.fspath(out), policy=policy, to=to_clock)
+    return summarise(trace, tally, os.fspath(out), policy=policy, bars=bars, to=to_clock)
 
 
-def _with_to_time(
-    batch: pa.RecordBatch, trace: Trace, to: ClockId, schema: pa.Schema
-) -> pa.RecordBatch:
-    to_time = trace.clocks.convert(batch["trace_time"], trace.trace_clock, to, errors="mask")
-    return pa.RecordBatch.from_arrays([*batch.columns, to_time], schema=schema)
+def _limits(domain: ClockDomain) -> dict[str, Any]:
+    """A declared clock in the types of JSON; ns_per_tick as a fraction, None where unknown."""
+    facts = {field.name: getattr(domain, field.name) for field in fields(domain)}
+    rate = domain.ns_per_tick
+    return facts | {
+        "id": str(domain.id),
+        "ns_per_tick": None if rate is None else f"{rate.numerator}/{rate.denominator}",
+    }
 
 
 def _target(out: str | os.PathLike[str], trace_path: str) -> Path:

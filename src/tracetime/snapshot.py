@@ -75,15 +75,29 @@ class Snapshot:
             the series' identity): ``{clock: int, Reading or 1-d int64 array}``. A clock is
             anything `ClockId.parse` takes. Either all are single values, or all are arrays of one
             length n, which stand for n snapshots.
+        reference: the clock that the others were bracketed by, one of them; None where they were
+            only read one after the other.
+        half_width_ns: how far from its centre each clock may really have been read, ns of the
+            reference, 0 or more: ``{clock: int or 1-d array}``. The reference's is 0 if not said.
+        centre_ns: when each clock was read, ns of the reference after its own reading (0 where not
+            said): ``{clock: int or 1-d array}``.
 
     Raises:
         UsageError: no clock at all, the same clock twice, a sequence-scoped clock without its
-            sequence, arrays of different lengths, or what `Reading` and `ClockId.parse` refuse.
+            sequence, arrays of different lengths, a width or centre of a clock that is not read
+            or without a reference, or what `Reading` and `ClockId.parse` refuse.
     """
 
-    __slots__ = ("_length", "_readings")
+    __slots__ = ("_centre_ns", "_half_width_ns", "_length", "_readings", "_reference")
 
-    def __init__(self, readings: Mapping[Any, Any]) -> None:
+    def __init__(
+        self,
+        readings: Mapping[Any, Any],
+        *,
+        reference: Any = None,
+        half_width_ns: Mapping[Any, Any] | None = None,
+        centre_ns: Mapping[Any, Any] | None = None,
+    ) -> None:
         if not isinstance(readings, Mapping):
             raise UsageError(
                 f"readings is a dict of clock to value, not a {type(readings).__name__}"
@@ -102,6 +116,48 @@ class Snapshot:
             raise UsageError("a snapshot needs a reading of at least one clock")
         self._length = _common_length(parsed)
         self._readings = MappingProxyType(parsed)
+        self._reference = None if reference is None else ClockId.parse(reference)
+        if self._reference is not None and self._reference not in parsed:
+            raise UsageError(f"the reference, {self._reference}, is not read in the snapshot")
+        self._half_width_ns = self._columns("half_width_ns", half_width_ns)
+        self._centre_ns = self._columns("centre_ns", centre_ns)
+        for clock, widths in self._half_width_ns.items():
+            if int(widths.min(initial=0)) < 0:
+                raise UsageError(f"the half-width of {clock} is negative")
+
+    def _columns(
+        self, what: str, given: Mapping[Any, Any] | None
+    ) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Widths or centres by clock, each an array as long as there are snapshots."""
+        if given is None:
+            return MappingProxyType({})
+        if self._reference is None:
+            raise UsageError(f"{what} is told against a reference: say which clock that is")
+        columns = {}
+        for key, value in given.items():
+            clock = ClockId.parse(key)
+            if clock not in self._readings:
+                raise UsageError(f"{what} names {clock}, which is not read in the snapshot")
+            taken = _value(value)
+            if not isinstance(taken, int) and len(taken) != len(self):
+                raise UsageError(f"{what} of {clock} has {len(taken)} values, not {len(self)}")
+            columns[clock] = np.broadcast_to(np.asarray(taken, dtype=np.int64), (len(self),))
+        return MappingProxyType(columns)
+
+    @property
+    def reference(self) -> ClockId | None:
+        """The clock that the others were bracketed by, if any."""
+        return self._reference
+
+    @property
+    def half_width_ns(self) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Half-widths by clock, int64 ns, one a snapshot; only of clocks that have one."""
+        return self._half_width_ns
+
+    @property
+    def centre_ns(self) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Centres by clock, int64 ns after the reference, one a snapshot; only where said."""
+        return self._centre_ns
 
     @property
     def readings(self) -> Mapping[ClockId, Reading]:
@@ -120,7 +176,13 @@ class Snapshot:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Snapshot):
             return NotImplemented
-        return self.clocks == other.clocks and self._readings == other._readings
+        return (
+            self.clocks == other.clocks
+            and self._readings == other._readings
+            and self._reference == other._reference
+            and _same(self._half_width_ns, other._half_width_ns)
+            and _same(self._centre_ns, other._centre_ns)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -128,8 +190,35 @@ class Snapshot:
         inside = ", ".join(f"{str(clock)!r}: {value!r}" for clock, value in self._readings.items())
         return f"Snapshot({{{inside}}})"
 
-    def __reduce__(self) -> tuple[type[Snapshot], tuple[dict[ClockId, Reading]]]:
-        return type(self), (dict(self._readings),)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (
+            dict(self._readings),
+            self._reference,
+            dict(self._half_width_ns),
+            dict(self._centre_ns),
+        )
+
+
+def _restored(
+    readings: dict[ClockId, Reading],
+    reference: ClockId | None,
+    half_width_ns: dict[ClockId, npt.NDArray[np.int64]],
+    centre_ns: dict[ClockId, npt.NDArray[np.int64]],
+) -> Snapshot:
+    return Snapshot(
+        readings,
+        reference=reference,
+        half_width_ns=half_width_ns or None,
+        centre_ns=centre_ns or None,
+    )
+
+
+def _same(
+    one: Mapping[ClockId, npt.NDArray[np.int64]], other: Mapping[ClockId, npt.NDArray[np.int64]]
+) -> bool:
+    return one.keys() == other.keys() and all(
+        np.array_equal(values, other[clock]) for clock, values in one.items()
+    )
 
 
 def _reading(clock: ClockId, value: Any) -> Reading:

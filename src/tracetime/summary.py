@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tracetime.clocks import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
+from tracetime.perfetto.bounded import CLOCKS_SAMPLED, FloorCost, floor_cost_at_snapshots
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockInfo
@@ -109,6 +110,9 @@ class Summary:
         trace, out: paths of the trace and of what was written.
         trace_clock: the clock that trace_time counts in.
         policy: how it was converted.
+        bars: of the tube policy; None with floor, which has none.
+        floor_cost: how far floor's trace time is from the tube's; of every event with the tube
+            policy, with floor where that is at its best and worst (`floor_cost_at_snapshots`).
         rows: of the events table.
         kinds, clocks, reasons: see their classes; reasons in the order of `errors.REASONS`.
         to: the clock of the column to_time, if there is one.
@@ -130,6 +134,8 @@ class Summary:
     warnings: tuple[TraceWarning, ...] = ()
     n_warnings: int = 0
     truncated: TraceError | None = None
+    bars: str | None = None
+    floor_cost: FloorCost | None = None
 
     @property
     def unresolved(self) -> int:
@@ -143,6 +149,8 @@ class Summary:
             "out": self.out,
             "trace_clock": str(self.trace_clock),
             "policy": self.policy,
+            "bars": self.bars,
+            "floor_cost": None if self.floor_cost is None else self.floor_cost.to_dict(),
             "rows": self.rows,
             "unresolved": self.unresolved,
             "kinds": [
@@ -252,7 +260,13 @@ def _indices(column: pa.DictionaryArray) -> npt.NDArray[np.intp]:
 
 
 def summarise(
-    trace: Trace, tally: Tally, out: str, *, policy: str = "floor", to: ClockId | None = None
+    trace: Trace,
+    tally: Tally,
+    out: str,
+    *,
+    policy: str = "floor",
+    bars: str = "estimated",
+    to: ClockId | None = None,
 ) -> Summary:
     """Put together what was counted with what the trace says about its clocks.
 
@@ -263,6 +277,12 @@ def summarise(
     """
     infos = trace.clocks.clocks()
     clocks, reasons = _by_clock(tally.groups(), infos, trace.machines)
+    cost = trace.floor_cost if policy == "tube" else None
+    if policy == "floor":
+        used = [use.clock for use in clocks if use.events and use.snapshots]
+        # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
+        most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
+        cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most)
     return Summary(
         trace=trace.path,
         out=out,
@@ -277,6 +297,8 @@ def summarise(
         warnings=tuple(trace.warnings),
         n_warnings=trace.n_warnings,
         truncated=trace.truncated,
+        bars=bars if policy == "tube" else None,
+        floor_cost=cost,
     )
 
 

@@ -110,6 +110,7 @@ cdef class Engine:
     cdef CachedConversion cache[CACHE_SIZE]
     cdef uint64_t random_state
     cdef int64_t fault_position
+    cdef int64_t source_ns
     cdef int64_t steps
 
     cdef uint64_t _key_hash(self, const Key *key) noexcept nogil

@@ -322,13 +322,15 @@ cdef class Engine:
         """Convert a reading of `source` to the router's clock (ClockSynchronizer::Convert).
 
         `source` is -1 for a clock that no snapshot has named. The cache is Perfetto's, entry by
-        entry, because a hop onto a reading without partner leaves a trace in it.
+        entry, because a hop onto a reading without partner leaves a trace in it. `source_ns` is what
+        the source read, in ns and absolute.
         """
         cdef int32_t target = router.target
         cdef CachedConversion *entry
         cdef bint have_ns = False
         cdef int64_t ns = 0
         cdef int i
+        self.source_ns = value
         if source == target and source >= 0:
             out[0] = value
             return RESOLVED
@@ -340,6 +342,7 @@ cdef class Engine:
                 if self.absolute_ns(source, value, &ns) != RESOLVED:
                     return OVERFLOW
                 have_ns = True
+                self.source_ns = ns
             if entry.from_ns <= ns < entry.to_ns:
                 if add_overflows(ns, entry.translation_ns, out):
                     return OVERFLOW
@@ -364,9 +367,12 @@ cdef class Engine:
             return UNKNOWN_TARGET_CLOCK
         router.sync()
         if not router.find(source, &path):
+            if not self.nodes[source].incremental:
+                mul_overflows(value, self.nodes[source].unit_ns, &self.source_ns)
             return NON_MONOTONIC_SOURCE if self.nodes[source].backwards else NO_PATH
         if not have_ns and self.absolute_ns(source, value, &ns) != RESOLVED:
             return OVERFLOW
+        self.source_ns = ns
         for i in range(path.n):
             here = &self.columns[path.hops[i].source_column]
             there = &self.columns[path.hops[i].target_column]

@@ -468,6 +468,7 @@ cdef class Importer:
         self.row.sequence = self.row.packet_sequence if is_sequence_scoped(clock) else 0
         self.row.timestamp = timestamp
         self.row.trace_time = ns
+        self.row.source_ns = self.engine.source_ns
         self.row.status = <int8_t>status
         return self.rows.append(&self.row)
 

@@ -526,6 +526,7 @@ cdef int import_streaming_profile(Importer self, Packet *p) except -1 nogil:
         if next_number(&stacks, &ignored):
             if status == RESOLVED or status == AS_IS:
                 self.push(ns)
+            self.engine.source_ns = sequence.reference_ns
             self.emit(KIND_STACK_SAMPLE, item, MONOTONIC, <int64_t>delta_us, ns, status)
             item += 1
     return STOP_END

@@ -21,6 +21,7 @@ cdef struct Row:
     uint64_t offset
     int64_t timestamp
     int64_t trace_time
+    int64_t source_ns
     uint32_t item
     uint32_t packet_sequence
     uint32_t sequence
@@ -42,6 +43,7 @@ cdef class Rows:
     cdef uint32_t *clock
     cdef int64_t *timestamp
     cdef int64_t *trace_time
+    cdef int64_t *source_ns
     cdef int8_t *status
     cdef uint64_t *offset
     cdef object arrays

@@ -16,6 +16,7 @@ COLUMNS = (
     ("clock", np.uint32),
     ("timestamp", np.int64),
     ("trace_time", np.int64),
+    ("source_ns", np.int64),
     ("status", np.int8),
     ("offset", np.uint64),
 )
@@ -45,6 +46,7 @@ cdef class Rows:
         cdef uint32_t[::1] clock = made["clock"]
         cdef int64_t[::1] timestamp = made["timestamp"]
         cdef int64_t[::1] trace_time = made["trace_time"]
+        cdef int64_t[::1] source_ns = made["source_ns"]
         cdef int8_t[::1] status = made["status"]
         cdef uint64_t[::1] offset = made["offset"]
         self.packet = &packet[0]
@@ -57,6 +59,7 @@ cdef class Rows:
         self.clock = &clock[0]
         self.timestamp = &timestamp[0]
         self.trace_time = &trace_time[0]
+        self.source_ns = &source_ns[0]
         self.status = &status[0]
         self.offset = &offset[0]
         self.arrays = made
@@ -78,6 +81,7 @@ cdef class Rows:
         self.clock[n] = row.clock
         self.timestamp[n] = row.timestamp
         self.trace_time[n] = row.trace_time
+        self.source_ns[n] = row.source_ns
         self.status[n] = row.status
         self.offset[n] = row.offset
         self.n = n + 1

@@ -181,7 +181,7 @@ def hop_columns(Engine engine not None, int32_t source_column, int32_t target_co
 
 
 def pairs(Engine engine not None, tuple first, tuple second):
-    """Readings that two clocks share: (first_ns, second_ns), int64, in file order.
+    """Readings that two clocks share: (snapshots, first_ns, second_ns), int64, in file order.
 
     From every snapshot that has both and was taken whole.
     """
@@ -191,23 +191,36 @@ def pairs(Engine engine not None, tuple first, tuple second):
     cdef Series *s
     cdef Column *one
     cdef Column *two
-    cdef int64_t j, m, i, k
-    found = []
-    if a >= 0 and b >= 0:
-        node = &engine.nodes[a]
-        for j in range(node.n_memberships):
-            s = &engine.series[node.memberships[j].series]
-            for m in range(s.n):
-                if s.nodes[m] != b or a == b:
-                    continue
-                one = &engine.columns[s.columns[node.memberships[j].position]]
-                two = &engine.columns[s.columns[m]]
-                k = 0
-                for i in range(one.n):
-                    while k < two.n and two.snapshots[k] < one.snapshots[i]:
-                        k += 1
-                    if k < two.n and two.snapshots[k] == one.snapshots[i]:
-                        found.append((one.snapshots[i], one.values_ns[i], two.values_ns[k]))
-    found.sort()
-    table = np.array(found, dtype=np.int64).reshape(len(found), 3)
-    return np.ascontiguousarray(table[:, 1]), np.ascontiguousarray(table[:, 2])
+    cdef int64_t j, i, k, n = 0
+    cdef int32_t m
+    cdef int64_t[:, ::1] out
+    if a < 0 or b < 0 or a == b:
+        return tuple(np.empty((3, 0), dtype=np.int64))
+    node = &engine.nodes[a]
+    for j in range(node.n_memberships):
+        n += engine.columns[
+            engine.series[node.memberships[j].series].columns[node.memberships[j].position]
+        ].n
+    found = np.empty((n, 3), dtype=np.int64)
+    out = found
+    n = 0
+    for j in range(node.n_memberships):
+        s = &engine.series[node.memberships[j].series]
+        for m in range(s.n):
+            if s.nodes[m] != b:
+                continue
+            one = &engine.columns[s.columns[node.memberships[j].position]]
+            two = &engine.columns[s.columns[m]]
+            k = 0
+            for i in range(one.n):
+                while k < two.n and two.snapshots[k] < one.snapshots[i]:
+                    k += 1
+                if k < two.n and two.snapshots[k] == one.snapshots[i]:
+                    out[n, 0] = one.snapshots[i]
+                    out[n, 1] = one.values_ns[i]
+                    out[n, 2] = two.values_ns[k]
+                    n += 1
+    found = found[:n]
+    # Lists of clocks whose hashes collide share columns: each snapshot counts once.
+    _, kept = np.unique(found[:, 0], return_index=True)
+    return tuple(np.ascontiguousarray(found[kept].T))

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.commands.options import Clock, clock_in, json_option, trace_options
+from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.options import (
+    Clock,
+    bars_of,
+    clock_in,
+    json_option,
+    policy_options,
+    trace_options,
+)
 from tracetime.commands.show import print_json
 from tracetime.errors import UsageError
 from tracetime.wallclock import format_wall_time, looks_like_wall_time, parse_wall_time
 
 if TYPE_CHECKING:
+    from tracetime.graph.bounds import TubeExplanation
     from tracetime.graph.explain import Explanation
+    from tracetime.graph.tube import Bars
     from tracetime.perfetto.reader import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
@@ -32,6 +42,8 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
     type=click.IntRange(1, 2**32 - 1),
     help="The packet sequence of a clock from 64 to 127.",
 )
+@policy_options
+@limit_options
 @json_option
 def command(
     trace: str,
@@ -41,7 +53,10 @@ def command(
     src: ClockId | None,
     dst: ClockId | None,
     sequence: int | None,
+    policy: str,
+    bars: str | None,
     as_json: bool,
+    **limits: Any,
 ) -> None:
     """Convert one TIME from a clock to another, and tell how.
 
@@ -49,7 +64,7 @@ def command(
     ISO 8601. A clock that is not given is the trace clock. A clock is a name (MONOTONIC), a number
     (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7. For an incremental clock, TIME
     is its absolute value. The result is in ns, whatever the unit of its clock. Put -- before a TIME
-    below 0.
+    below 0. With --policy tube the answer has an error bar, and says what it rests on.
 
     \b
     Examples:
@@ -57,11 +72,14 @@ def command(
       tracetime at trace.pftrace 868258201186 --to REALTIME
       tracetime at trace.pftrace 2026-08-22T14:48:40.123456789Z --to MONOTONIC
       tracetime at trace.pftrace 870001 --from 64 --sequence 7
+      tracetime at trace.pftrace 1104 --from MONOTONIC --policy tube
     """
     from tracetime.perfetto.reader import open_trace
 
-    with open_trace(trace, partial=partial, max_expansion=max_expansion) as opened:
-        told = _explain(opened, value, src, dst, sequence)
+    drawn = bars_of(policy, bars)
+    domains = domains_of(limits)
+    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
+        told = _explain(opened, value, src, dst, sequence, policy, drawn)
     if as_json:
         print_json(_facts(trace, told))
         return
@@ -72,8 +90,14 @@ def command(
 
 
 def _explain(
-    trace: Trace, text: str, src: ClockId | None, dst: ClockId | None, sequence: int | None
-) -> Explanation:
+    trace: Trace,
+    text: str,
+    src: ClockId | None,
+    dst: ClockId | None,
+    sequence: int | None,
+    policy: str,
+    bars: Bars,
+) -> Explanation | TubeExplanation:
     value, wall_time = _value(text)
     if wall_time:
         src = REALTIME if src is None else src
@@ -93,6 +117,8 @@ def _explain(
         value,
         trace.trace_clock if src is None else clock_in(graph, src, sequence),
         trace.trace_clock if dst is None else clock_in(graph, dst, sequence),
+        policy=policy,
+        bars=bars,
     )
 
 
@@ -108,18 +134,28 @@ def _value(text: str) -> tuple[int, bool]:
     return int(text), False
 
 
-def _facts(trace: str, told: Explanation) -> dict[str, Any]:
+def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
+    from tracetime.graph.bounds import TubeExplanation
+
     facts: dict[str, Any] = {
         "trace": trace,
         "from": str(told.src),
         "to": str(told.dst),
         "value": told.value,
-        "unit_ns": told.unit_ns,
-        "result": told.result,
-        "steps": [
-            step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in told.steps
-        ],
     }
+    if isinstance(told, TubeExplanation):
+        facts |= {
+            "policy": "tube",
+            "bars": told.bars,
+            "result": told.result,
+            "earliest": told.earliest,
+            "latest": told.latest,
+        }
+    else:
+        facts |= {"unit_ns": told.unit_ns, "result": told.result}
+    facts["steps"] = [
+        step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in told.steps
+    ]
     if told.src.clock in _WALL_CLOCKS:
         facts["value_utc"] = format_wall_time(told.value)
     if told.dst.clock in _WALL_CLOCKS:

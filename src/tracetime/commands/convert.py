@@ -5,15 +5,23 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracetime.clocks import ClockId
 from tracetime.commands import CHECK_FAILED, DONE
-from tracetime.commands.options import Clock, clock_in, json_option, trace_options
+from tracetime.commands.limits import domains_of, labels, limit_options
+from tracetime.commands.options import (
+    Clock,
+    bars_of,
+    clock_in,
+    json_option,
+    policy_options,
+    trace_options,
+)
 from tracetime.commands.show import (
     console,
     duration,
@@ -28,6 +36,7 @@ from tracetime.commands.show import (
 )
 
 if TYPE_CHECKING:
+    from tracetime.perfetto.bounded import FloorCost
     from tracetime.perfetto.reader import Trace
     from tracetime.summary import ClockUse, Summary, Unresolved
 
@@ -43,6 +52,8 @@ if TYPE_CHECKING:
     help="The file to write: .parquet, .arrow or .csv, by its ending.",
 )
 @click.option("--to", type=Clock(), help="Add the column to_time: trace time on this clock.")
+@policy_options
+@limit_options
 @click.option(
     "--strict",
     is_flag=True,
@@ -55,8 +66,11 @@ def command(
     max_expansion: int,
     out: str,
     to: ClockId | None,
+    policy: str,
+    bars: str | None,
     strict: bool,
     as_json: bool,
+    **limits: Any,
 ) -> int:
     """Write every event of TRACE, on trace time, to a table file.
 
@@ -64,10 +78,15 @@ def command(
     timestamp, its clock and a status beside its trace_time. At the end stands a summary: what the
     trace clock is, what was found, and why anything has no trace time.
 
+    --policy tube follows the drift between snapshots: trace_time is the best estimate, and the
+    columns earliest and latest are its error bar. What the trace does not say of its clocks can be
+    given.
+
     \b
     Examples:
       tracetime convert trace.pftrace -o events.parquet
       tracetime convert trace.pftrace -o events.parquet --to REALTIME
+      tracetime convert t.pftrace -o t.parquet --policy tube --clock-rate TSC=2GHz
       adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow
       tracetime convert broken.pftrace -o events.csv --partial --json
     """
@@ -75,15 +94,16 @@ def command(
     from tracetime.perfetto.reader import open_trace
 
     started = time.perf_counter()
-    with open_trace(trace, partial=partial, max_expansion=max_expansion) as opened:
+    drawn, domains = bars_of(policy, bars), domains_of(limits)
+    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
         if to is not None:
             to = clock_in(opened.clocks, to)
         with _progress(opened, shown=not as_json) as progress:
-            summary = convert(opened, out, to=to, progress=progress)
+            summary = convert(opened, out, to=to, policy=policy, bars=drawn, progress=progress)
     if as_json:
         print_json(summary.to_dict())
     else:
-        _print_summary(summary, time.perf_counter() - started)
+        _print_summary(summary, time.perf_counter() - started, labels(domains))
     failed = strict and (summary.unresolved or summary.truncated is not None)
     return CHECK_FAILED if failed else DONE
 
@@ -109,7 +129,7 @@ def _progress(trace: Trace, shown: bool) -> Iterator[Callable[[int], None] | Non
         yield lambda at: bar.update(task, completed=at)
 
 
-def _print_summary(summary: Summary, seconds: float) -> None:
+def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, str]) -> None:
     screen = console()
     written = size(Path(summary.out).stat().st_size)
     print_text(
@@ -127,18 +147,36 @@ def _print_summary(summary: Summary, seconds: float) -> None:
         print_table(screen, "Events", ("kind", "status", ">events"), kinds)
     if summary.clocks:
         columns = ("clock", "scope", ">snapshots", ">coverage", ">events", ">unresolved")
-        print_table(screen, "Clocks", columns, _clock_rows(summary.clocks))
+        print_table(screen, "Clocks", columns, _clock_rows(summary.clocks, called))
+    if summary.floor_cost is not None and summary.floor_cost.clock is not None:
+        click.echo()
+        print_text(screen, _cost_told(summary.floor_cost, summary.policy, called))
     if summary.to is not None and summary.to_unresolved:
         click.echo(f"\n{events(summary.to_unresolved)} without a time on {summary.to}")
     if summary.reasons:
         click.echo(f"\n{events(summary.unresolved)} without a trace time")
         for reason in summary.reasons:
-            print_text(screen, _reason_told(reason), "  ", " " * 4)
+            print_text(screen, _reason_told(reason, called), "  ", " " * 4)
             print_text(screen, reason.advice, " " * 4, " " * 4)
 
 
-def _clock_rows(uses: tuple[ClockUse, ...]) -> list[tuple[str, ...]]:
-    names = fold(use.clock for use in uses)
+def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> str:
+    assert cost.clock is not None
+    at_most, name = duration(cost.largest_ns), called.get(cost.clock, str(cost.clock))
+    if policy == "floor":
+        limit = f"at least {at_most}" if cost.clocks_left_out else f"at most {at_most}"
+        return (
+            f"The floor policy's trace time is {limit} from the tube's estimate here "
+            f"({name}); --policy tube writes that one, with error bars"
+        )
+    return (
+        f"The floor policy's trace time is at most {at_most} from these estimates ({name}); "
+        f"it puts {events(cost.reordered or 0)} in another order than they certainly had"
+    )
+
+
+def _clock_rows(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> list[tuple[str, ...]]:
+    names = fold((use.clock for use in uses), labels=called)
     lines: dict[str, list[ClockUse]] = {}
     for use in uses:
         lines.setdefault(names[use.clock], []).append(use)
@@ -165,8 +203,8 @@ def _coverage(uses: list[ClockUse]) -> str:
     return duration(max(spans, default=None))
 
 
-def _reason_told(reason: Unresolved) -> str:
-    names = fold(clock for clock, _ in reason.clocks)
+def _reason_told(reason: Unresolved, called: Mapping[ClockId, str]) -> str:
+    names = fold((clock for clock, _ in reason.clocks), labels=called)
     counts: dict[str, int] = {}
     for clock, n in reason.clocks:
         name = names[clock] if clock.clock else "no clock"

@@ -10,10 +10,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.commands.limits import named_clock
 from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.tube import Bars
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,15 +39,17 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
 
 
 class Clock(click.ParamType):  # type: ignore[type-arg]
-    """A clock, in the forms that `ClockId.parse` takes."""
+    """A clock, in the forms that `ClockId.parse` takes, or by a --clock-name."""
 
     name = "clock"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> ClockId:
+        if isinstance(value, ClockId):
+            return value
         try:
-            return ClockId.parse(value)
+            return named_clock(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
 
@@ -75,6 +79,37 @@ def trace_options(function: F) -> F:
     ):
         function = decorate(function)
     return function
+
+
+def policy_options(function: F) -> F:
+    """Add --policy and --bars; see `bars_of`."""
+    for decorate in (
+        click.option(
+            "--bars",
+            type=click.Choice(["estimated", "guaranteed"]),
+            help="Error bars of the tube: from rates that held (the default), or from limits only.",
+        ),
+        click.option(
+            "--policy",
+            type=click.Choice(["floor", "tube"]),
+            default="floor",
+            show_default=True,
+            help="Perfetto's rule, or one that follows drift and gives error bars.",
+        ),
+    ):
+        function = decorate(function)
+    return function
+
+
+def bars_of(policy: str, bars: str | None) -> Bars:
+    """Return what --bars asks for.
+
+    Raises:
+        UsageError: bars of a policy that has none.
+    """
+    if bars is not None and policy != "tube":
+        raise UsageError("only the tube has error bars: give --policy tube with --bars")
+    return "guaranteed" if bars == "guaranteed" else "estimated"
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -113,17 +113,20 @@ def size(n: int) -> str:
     return f"{n} bytes"
 
 
-def fold(clocks: Iterable[ClockId], every: bool = False) -> dict[ClockId, str]:
+def fold(
+    clocks: Iterable[ClockId], every: bool = False, labels: Mapping[ClockId, str] | None = None
+) -> dict[ClockId, str]:
     """Name each clock as it is to be shown: alike on many sequences, they share one name.
 
     Returns:
-        {clock: name}, in the order given. With `every`, each clock has its own.
+        {clock: name}, in the order given. With `every`, each clock has its own. Those that have
+        a label are called by it.
     """
     kinds: dict[tuple[int, int, int], list[ClockId]] = {}
     names = {}
     for clock in clocks:
-        names[clock] = str(clock)
-        if clock.sequence:
+        names[clock] = (labels or {}).get(clock) or str(clock)
+        if clock.sequence and names[clock] == str(clock):
             kinds.setdefault((clock.clock, clock.machine, clock.file), []).append(clock)
     for alike in kinds.values():
         if len(alike) >= FOLDED_FROM and not every:

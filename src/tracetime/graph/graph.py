@@ -6,7 +6,7 @@ a value is converted over a hop is a policy's to say (`floor.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import RLock
 from typing import Any, Final, NamedTuple
 
@@ -18,9 +18,22 @@ from tracetime._kernels import view
 from tracetime._kernels.engine import Engine, Router, TangledError
 from tracetime._kernels.floor import scale
 from tracetime.clocks import ClockId
-from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
+from tracetime.domain import ClockDomain
+from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
+from tracetime.graph.bounds import (
+    Bounds,
+    Inconsistency,
+    PairDiscontinuity,
+    Reached,
+    TubeExplanation,
+    TubePolicy,
+    check_bars,
+)
 from tracetime.graph.explain import Explanation, Hop
 from tracetime.graph.floor import FloorHop
+from tracetime.graph.measured import Measured
+from tracetime.graph.pairs import Pairs
+from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
 from tracetime.snapshot import Snapshot
 
@@ -71,12 +84,15 @@ class ClockGraph:
     Args:
         trace_clock: a clock that must not run backwards and must count nanoseconds; a snapshot in
             which it does otherwise is refused.
+        domains: limits of clocks, for the tube's bars; what is not declared takes its kind's.
     """
 
-    def __init__(self, trace_clock: Any = None) -> None:
+    def __init__(self, trace_clock: Any = None, domains: Iterable[ClockDomain] = ()) -> None:
         self._engine = Engine()
         self._lock = RLock()
         self._file = 0
+        self._measured = Measured()
+        self._domains = {domain.id: domain for domain in domains}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
 
@@ -95,7 +111,24 @@ class ClockGraph:
     def _forget(self) -> None:
         self._routers: dict[ClockId, Router | None] = {}
         self._routes: dict[tuple[ClockId, ClockId], tuple[int, list[FloorHop]]] = {}
+        self._bounds: TubePolicy | None = None
+        self._infos: dict[ClockId, ClockInfo] | None = None
         self._version = view.version(self._engine)
+
+    def _refresh(self) -> None:
+        """Forget what was worked out before the graph changed."""
+        if view.version(self._engine) != self._version:
+            self._forget()
+
+    def declare(self, domain: ClockDomain) -> None:
+        """Say what a clock is and may do; replaces what was said of it before."""
+        self._domains[domain.id] = domain
+        self._forget()
+
+    def domain(self, clock: Any) -> ClockDomain:
+        """What is declared of a clock, or what its kind is taken to do."""
+        parsed = ClockId.parse(clock)
+        return self._domains.get(parsed) or ClockDomain.of_kind(parsed)
 
     @property
     def trace_clock(self) -> ClockId | None:
@@ -130,31 +163,46 @@ class ClockGraph:
                 np.array([reading.incremental for reading in readings], dtype=np.uint8),
                 None if self._trace_clock is None else self._key(self._trace_clock),
             )
+            self._measured.add(view.version(self._engine) - added, snapshot)
         if fault:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
             raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
 
     def convert(
-        self, ts: Any, src: Any, dst: Any, *, policy: str = "floor", errors: str = "raise"
+        self,
+        ts: Any,
+        src: Any,
+        dst: Any,
+        *,
+        policy: str = "floor",
+        bars: Bars = "estimated",
+        bounds: bool = False,
+        errors: str = "raise",
     ) -> Any:
         """Convert timestamps of one clock to another, with every snapshot the graph holds.
 
         Args:
             ts: absolute readings of src in its unit: an int, a list, or a 1-d NumPy or Arrow array.
             src, dst: clocks: a ClockId, a name or a number.
-            policy: "floor".
+            policy: "floor", Perfetto's rule, or "tube": drift corrected, with bars.
+            bars: of the tube: "estimated", or "guaranteed" as long as the declared limits hold.
+            bounds: return `Bounds(estimate, earliest, latest)` of the tube.
             errors: "raise", or "mask" to get null where a value does not convert.
 
         Returns:
             ns of dst (src's own unit where dst is src): an int for an int (None where masked), an
             int64 ndarray of the same length for anything else; with "mask" a pyarrow Int64Array.
+            With bounds, three of these.
 
         Raises:
-            UsageError: ts are no whole numbers, no such policy or clock.
-            ConversionError: a clock is unknown, there is no path, src has run backwards, or a
-                result does not fit in int64.
+            UsageError: ts are no whole numbers, no such policy, bars or clock; bounds of floor.
+            ConversionError: a clock is unknown, there is no path, src has run backwards (floor)
+                or a value of it can mean two instants (tube), or a result does not fit in int64.
         """
         _check_policy(policy)
+        check_bars(bars)
+        if bounds and policy != "tube":
+            raise UsageError("only the tube has bounds: convert with policy='tube'")
         if errors not in ("raise", "mask"):
             raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
         given = take(ts)
@@ -162,29 +210,124 @@ class ClockGraph:
         mask = errors == "mask"
         if given.missing is not None and not mask:
             raise UsageError("there are nulls among the timestamps: convert with errors='mask'")
+        results: tuple[npt.NDArray[np.int64], ...]
         try:
-            values, bad = self._converted(given, source, target)
+            if policy == "tube":
+                reached = self._bounded(given.values, source, target, bars)
+                results = reached[:3]
+                bad = reached.status if reached.status.any() else None
+            else:
+                values, bad = self._converted(given, source, target)
+                results = (values,)
         except ConversionError:
             if not mask:
                 raise
-            values = np.zeros_like(given.values)
-            bad = np.ones(len(values), dtype=np.uint8)
+            results = (np.zeros_like(given.values),) * 3
+            bad = np.ones(len(given.values), dtype=np.uint8)
         if bad is not None and not mask:
-            first = int(np.argmax(bad))
-            raise ConversionError(
-                f"{source} {given.values[first]}"
-                + ("" if given.scalar else f" (index {first})")
-                + f" converted to {target} does not fit in int64",
-                REASONS[OVERFLOW],
+            first = int(np.flatnonzero(bad)[0])
+            which = f"{source} {given.values[first]}" + (
+                "" if given.scalar else f" (index {first})"
             )
-        if given.scalar:
-            return None if bad is not None else int(values[0])
-        if not mask:
-            return values
+            if bad[first] == AMBIGUOUS_SOURCE:
+                raise ConversionError(
+                    f"{which} can mean two instants of {target}: {source} was set back",
+                    REASONS[AMBIGUOUS_SOURCE],
+                )
+            raise ConversionError(
+                f"{which} converted to {target} does not fit in int64", REASONS[OVERFLOW]
+            )
         missing = None if bad is None else bad.astype(bool)
         if given.missing is not None:
             missing = given.missing if missing is None else missing | given.missing
-        return pa.array(values, mask=missing)
+
+        def shaped(values: npt.NDArray[np.int64]) -> Any:
+            if given.scalar:
+                return None if bad is not None else int(values[0])
+            return pa.array(values, mask=missing) if mask else values
+
+        return Bounds(*map(shaped, results)) if bounds else shaped(results[0])
+
+    def _bounded(
+        self, values: npt.NDArray[np.int64], source: ClockId, target: ClockId, bars: Bars
+    ) -> Reached:
+        """Values on the target with their bars; status says where there is none."""
+        if source == target:
+            own = values.copy()
+            return Reached(own, own, own, np.zeros(len(values), dtype=np.uint8))
+        with self._lock:
+            policy = self._tubes()
+            unit_ns = self._unit_ns(source)
+            if unit_ns == 1:
+                return policy.convert(values, source, target, bars)[0]
+            source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
+            scale(values, unit_ns, source_ns, bad)
+            reached = policy.convert(source_ns, source, target, bars)[0]
+        return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
+
+    def _unit_ns(self, clock: ClockId) -> int:
+        self._refresh()
+        if self._infos is None:
+            self._infos = {info.clock: info for info in self.clocks()}
+        info = self._infos.get(clock)
+        return 1 if info is None else info.unit_ns
+
+    def _tubes(self) -> TubePolicy:
+        """The tube policy for the graph as it is now."""
+        self._refresh()
+        if self._bounds is None:
+            neighbours: dict[ClockId, set[ClockId]] = {}
+            for clocks, _ in self.series():
+                if len(clocks) > 1:
+                    for clock in clocks:
+                        neighbours.setdefault(clock, set()).update(clocks)
+            self._bounds = TubePolicy(
+                Pairs(self._shared, self._measured, self.domain),
+                {clock: sorted(others - {clock}) for clock, others in neighbours.items()},
+            )
+        return self._bounds
+
+    def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
+        return view.pairs(self._engine, self._key(one), self._key(other))
+
+    def order(self, one: tuple[int, Any], other: tuple[int, Any]) -> int:
+        """Which of two (timestamp, clock) comes first: -1, 1, or 0 where the bars leave it open.
+
+        Timestamps of one clock compare exactly.
+
+        Raises:
+            UsageError, ConversionError: as `convert` with the tube.
+        """
+        (ts_one, clock_one), (ts_other, clock_other) = one, other
+        first, second = clock_of_caller(clock_one), clock_of_caller(clock_other)
+        if first == second:
+            return int(ts_one > ts_other) - int(ts_one < ts_other)
+        bar = self.convert(ts_one, first, second, policy="tube", bounds=True)
+        there = ts_other * self._unit_ns(second)
+        return int(bar.earliest > there) - int(bar.latest < there)
+
+    def discontinuities(self) -> list[PairDiscontinuity]:
+        """Suspends, steps, resets, outliers and changes of rate, each with its zone and size.
+
+        Found between every clock and the one its snapshots are ordered along: the trace clock
+        where a series has it, else the steadiest clock of the series.
+        """
+        pairs = set()
+        for clocks, _ in self.series():
+            steady = min(clocks, key=lambda clock: self.domain(clock).steadiness())
+            hub = self._trace_clock if self._trace_clock in clocks else steady
+            pairs |= {(hub, clock) for clock in clocks if clock != hub}
+        return self._tubes().discontinuities(sorted(pairs))
+
+    def inconsistencies(self) -> list[Inconsistency]:
+        """Loops of three clocks whose two ways do not meet: snapshots contradict each other."""
+        lists = [set(clocks) for clocks, _ in self.series()]
+
+        def same_series(*three: ClockId) -> bool:
+            wanted = set(three)
+            return all(wanted <= clocks for clocks in lists if len(wanted & clocks) > 1)
+
+        return self._tubes().inconsistencies(same_series)
 
     def _converted(
         self, given: Given, source: ClockId, target: ClockId
@@ -217,20 +360,29 @@ class ClockGraph:
         source, target = clock_of_caller(src), clock_of_caller(dst)
         if source == target:
             return [source]
+        if policy == "tube":
+            return list(self._tubes().path(source, target))
         _, hops = self._route(source, target)
         return [source, *(hop.target for hop in hops)]
 
-    def explain(self, ts: int, src: Any, dst: Any, *, policy: str = "floor") -> Explanation:
-        """One conversion, hop by hop.
+    def explain(
+        self, ts: int, src: Any, dst: Any, *, policy: str = "floor", bars: Bars = "estimated"
+    ) -> Explanation | TubeExplanation:
+        """One conversion, hop by hop; by the tube with its bar, and where that comes from.
 
         Raises:
             UsageError, ConversionError: as `convert`.
         """
-        result = self.convert(ts, src, dst, policy=policy)
+        result = self.convert(ts, src, dst, policy=policy, bars=bars)
         if not isinstance(result, int):
             raise UsageError("explain takes one timestamp, an int")
         source, target = clock_of_caller(src), clock_of_caller(dst)
         value = int(take(ts).values[0])
+        if policy == "tube":
+            if source == target:
+                return TubeExplanation(value, source, target, bars, [], result, result, result)
+            source_ns = value * self._unit_ns(source)
+            return self._tubes().explain(value, source_ns, source, target, bars)
         if source == target:
             return Explanation(value, 1, source, target, [], result)
         unit_ns, hops = self._route(source, target)
@@ -297,8 +449,7 @@ class ClockGraph:
             return self._routed(source, target)
 
     def _routed(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
-        if view.version(self._engine) != self._version:
-            self._forget()
+        self._refresh()
         found = self._routes.get((source, target))
         if found is not None:
             return found
@@ -345,8 +496,8 @@ class ClockGraph:
 
 
 def _check_policy(policy: str) -> None:
-    if policy != "floor":
-        raise UsageError(f"there is no policy {policy!r}: use 'floor'")
+    if policy not in ("floor", "tube"):
+        raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
 
 
 def clock_of_caller(clock: Any) -> ClockId:

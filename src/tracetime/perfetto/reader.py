@@ -7,7 +7,8 @@ ClockGraph. A file is read in windows: its size does not matter.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Final, NamedTuple
 
@@ -15,11 +16,15 @@ import pyarrow as pa
 
 from tracetime._kernels.importer import Importer
 from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
 from tracetime.errors import TraceError, UsageError
+from tracetime.graph.bounds import check_bars
 from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
-from tracetime.perfetto.schema import EVENTS_SCHEMA, record_batch
+from tracetime.graph.tube import Bars
+from tracetime.perfetto.bounded import Bounding, FloorCost
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, record_batch
 from tracetime.perfetto.source import TraceFile
-from tracetime.perfetto.wire import Pass
+from tracetime.perfetto.wire import Columns, Pass
 
 MAX_EXPANSION: Final = 4 << 30
 BATCH_ROWS: Final = 1 << 16
@@ -34,7 +39,11 @@ class TraceWarning(NamedTuple):
 
 
 def open_trace(
-    path: str | os.PathLike[str], *, partial: bool = False, max_expansion: int = MAX_EXPANSION
+    path: str | os.PathLike[str],
+    *,
+    partial: bool = False,
+    max_expansion: int = MAX_EXPANSION,
+    domains: Iterable[ClockDomain] = (),
 ) -> Trace:
     """Open a Perfetto trace: raw, gzip or zstd.
 
@@ -44,13 +53,17 @@ def open_trace(
         partial: keep what comes before the place where a trace is cut off or corrupt, and say so
             in `Trace.truncated`, instead of raising.
         max_expansion: how many bytes decompression may yield in all.
+        domains: what clocks are and may do, for the tube's error bars, where the trace does not
+            say. Clock 64 to 127 without a sequence stands for that of every sequence.
 
     Raises:
         UsageError: the file cannot be read.
     """
     if max_expansion < 0:
         raise UsageError("max_expansion is a number of bytes, 0 or more")
-    return Trace(TraceFile(path), partial=partial, max_expansion=max_expansion)
+    return Trace(
+        TraceFile(path), partial=partial, max_expansion=max_expansion, domains=tuple(domains)
+    )
 
 
 class Trace:
@@ -61,9 +74,19 @@ class Trace:
         size: of the file on disk, bytes.
         truncated: with `partial`, the error after which the rest was not read; None before the
             end has been reached, or where there was none.
+        domains: as given to `open_trace`.
+        floor_cost: how far the floor policy is from the tube; None before events have been read
+            by the tube.
     """
 
-    def __init__(self, file: TraceFile, *, partial: bool, max_expansion: int) -> None:
+    def __init__(
+        self,
+        file: TraceFile,
+        *,
+        partial: bool,
+        max_expansion: int,
+        domains: tuple[ClockDomain, ...] = (),
+    ) -> None:
         self._file = file
         self._partial = partial
         self._max_expansion = max_expansion
@@ -73,6 +96,8 @@ class Trace:
         self.path = file.path
         self.size = file.size
         self.truncated: TraceError | None = None
+        self.domains = domains
+        self.floor_cost: FloorCost | None = None
 
     def __enter__(self) -> Trace:
         return self
@@ -90,7 +115,11 @@ class Trace:
         self._file.close()
 
     def events(
-        self, policy: str = "floor", progress: Callable[[int], None] | None = None
+        self,
+        policy: str = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
     ) -> Iterator[pa.RecordBatch]:
         """Read the file from its start: every clocked item as a row, in file order.
 
@@ -98,38 +127,49 @@ class Trace:
         be converted there is placed with what is known at the end, in its place.
 
         Args:
-            policy: "floor", Perfetto's rule.
+            policy: "floor", Perfetto's rule, or "tube": the same rows, their trace_time the best
+                estimate from all snapshots of the file, and how early and late it can have been.
+                The file is read twice for it.
             progress: called with the byte position reached in the file.
+            bars: of the tube, "estimated" or "guaranteed"; see `ClockGraph.convert`.
 
         Yields:
-            RecordBatches of `EVENTS_SCHEMA`, about 65,536 rows each.
+            RecordBatches of `EVENTS_SCHEMA`, about 65,536 rows each; with the tube, of
+            `BOUNDED_SCHEMA`, where earliest and latest are null unless status is resolved.
 
         Raises:
-            UsageError: no such policy.
+            UsageError: no such policy or bars.
             TraceError: no trace, cut off, corrupt, or an error that ends Perfetto's import too.
         """
-        if policy != "floor":
-            raise UsageError(f"there is no policy {policy!r}: use 'floor'")
+        schema = _schema(policy)
+        check_bars(bars)
         self._file.check_open()
-        return self._events(progress)
+        return self._events(progress, None if schema is EVENTS_SCHEMA else bars)
 
-    def _events(self, progress: Callable[[int], None] | None) -> Iterator[pa.RecordBatch]:
+    def _events(
+        self, progress: Callable[[int], None] | None, bars: Bars | None
+    ) -> Iterator[pa.RecordBatch]:
+        make: Callable[[Columns], pa.RecordBatch] = record_batch
+        if bars is not None:
+            bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
+            self.floor_cost = bounding.cost
+            make = bounding.batch
         importer = self._importer(silent=False)
         reading = Pass(self._file, importer, self._max_expansion, self._look_ahead, progress)
         try:
             for columns in reading.run():
-                yield record_batch(columns)
+                yield make(columns)
         except TraceError as error:
             if not self._partial:
                 raise
             self.truncated = error.with_traceback(None)
             if len(importer.rows):
-                yield record_batch(importer.rows.take())
+                yield make(importer.rows.take())
         self._read = importer.final or importer
 
-    def read_all(self) -> pa.Table:
+    def read_all(self, policy: str = "floor", *, bars: Bars = "estimated") -> pa.Table:
         """All events as one table; see `events`."""
-        return pa.Table.from_batches(self.events(), schema=EVENTS_SCHEMA)
+        return pa.Table.from_batches(self.events(policy, bars=bars), schema=_schema(policy))
 
     @property
     def clocks(self) -> ClockGraph:
@@ -137,7 +177,19 @@ class Trace:
         if self._graph is None:
             importer = self._known()
             self._graph = ClockGraph._of(importer.engine, self.trace_clock, self._number)
+            self._declare(self._graph)
         return self._graph
+
+    def _declare(self, graph: ClockGraph) -> None:
+        """Tell the graph the domains; those of a sequence go before those of all sequences."""
+        clocks = [info.clock for info in graph.clocks()]
+        for domain in sorted(self.domains, key=lambda domain: domain.id.sequence):
+            if domain.id.is_sequence_scoped and not domain.id.sequence:
+                for clock in clocks:
+                    if replace(clock, sequence=0) == domain.id:
+                        graph.declare(replace(domain, id=clock))
+            else:
+                graph.declare(domain)
 
     @property
     def trace_clock(self) -> ClockId:
@@ -200,3 +252,10 @@ class Trace:
     def _number(self) -> int:
         """A compressed file is a container, file 0; the trace within is file 1."""
         return 1 if self._file.compressed else 0
+
+
+def _schema(policy: str) -> pa.Schema:
+    schemas = {"floor": EVENTS_SCHEMA, "tube": BOUNDED_SCHEMA}
+    if policy not in schemas:
+        raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
+    return schemas[policy]

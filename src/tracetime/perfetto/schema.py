@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.errors import REASONS
+from tracetime.errors import AS_IS, REASONS, RESOLVED
 
 KINDS: Final = (
     "packet",
@@ -88,20 +88,29 @@ EVENTS_SCHEMA: Final = pa.schema(
 )
 """The events table: columns and types, in order."""
 
+BOUNDED_SCHEMA: Final = EVENTS_SCHEMA.append(pa.field("earliest", pa.int64())).append(
+    pa.field("latest", pa.int64())
+)
+"""The events table by the tube policy; without bounds where trace_time is not the tube's."""
+
 _KIND_NAMES: Final = pa.array(KINDS)
 _STATUS_NAMES: Final = pa.array(REASONS)
-_AS_IS: Final = REASONS.index("as_is")
 
 
-def record_batch(columns: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
-    """Return the kernels' columns as a RecordBatch of `EVENTS_SCHEMA`, sharing their memory."""
+def record_batch(
+    columns: dict[str, npt.NDArray[Any]], schema: pa.Schema = EVENTS_SCHEMA
+) -> pa.RecordBatch:
+    """Return the kernels' columns as a RecordBatch, sharing their memory.
+
+    schema: `EVENTS_SCHEMA`, or `BOUNDED_SCHEMA` where the columns have bounds.
+    """
     index, names = payloads()
     payload = index[columns["payload"]]
     no_payload = payload < 0
     # RESOLVED and AS_IS come first among the reasons: only they have a trace time.
-    unresolved = columns["status"] > _AS_IS
+    unresolved = columns["status"] > AS_IS
     arrays = []
-    for field in EVENTS_SCHEMA:
+    for field in schema:
         column = columns[field.name]
         if field.name == "kind":
             arrays.append(_dictionary(column, _KIND_NAMES))
@@ -111,9 +120,11 @@ def record_batch(columns: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
             arrays.append(_dictionary(payload, names, no_payload))
         elif field.name == "trace_time":
             arrays.append(_array(column, unresolved))
+        elif field.name in ("earliest", "latest"):
+            arrays.append(_array(column, columns["status"] != RESOLVED))
         else:
             arrays.append(_array(column))
-    return pa.RecordBatch.from_arrays(arrays, schema=EVENTS_SCHEMA)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _array(

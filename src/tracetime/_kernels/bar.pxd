@@ -1,0 +1,69 @@
+# The rows of a tube: what it says from one value of the ordering clock up to the next row's.
+
+from libc.stdint cimport int64_t
+
+cdef enum:
+    HULL = 1                # the bar holds both lines; else only what lies within both
+    LIMITED = 2             # and within the bar `limit` of the limits
+
+cdef struct Line:
+    int64_t ns              # at the row's anchor: whole ns, rounded down,
+    int64_t part            # and what is above them, in 2^-52 ns
+    int64_t slope           # 2^-52 ns per ns
+
+cdef struct Bar:
+    int64_t at              # the anchor, a value of the ordering clock
+    Line low[2]
+    Line high[2]
+    int64_t mode
+    int64_t limit
+    int64_t base            # the offset that the estimate's curve counts from, ns
+
+
+cdef extern from *:
+    """
+    /* ns + (slope x + part) / 2^52, rounded down and up; scaled so that the upper word is it. */
+    static inline int64_t tt_floor_at(int64_t ns, int64_t part, int64_t slope, int64_t x) {
+        return ns + (int64_t)(((__int128)(slope * 4096) * x + (uint64_t)part * 4096) >> 64);
+    }
+    static inline int64_t tt_ceil_at(int64_t ns, int64_t part, int64_t slope, int64_t x) {
+        __int128 v = (__int128)(slope * 4096) * x + (uint64_t)part * 4096;
+        return ns + (int64_t)(v >> 64) + ((uint64_t)v != 0);
+    }
+    """
+    int64_t floor_line "tt_floor_at"(int64_t ns, int64_t part, int64_t slope, int64_t x) nogil
+    int64_t ceil_line "tt_ceil_at"(int64_t ns, int64_t part, int64_t slope, int64_t x) nogil
+
+
+cdef inline int64_t floor_at(const Line *line, int64_t x) noexcept nogil:
+    return floor_line(line.ns, line.part, line.slope, x)
+
+
+cdef inline int64_t ceil_at(const Line *line, int64_t x) noexcept nogil:
+    return ceil_line(line.ns, line.part, line.slope, x)
+
+
+cdef inline int64_t low_at(const Bar *bar, const Bar *limits, int64_t t) noexcept nogil:
+    """The least offset at t, rounded down."""
+    cdef int64_t one = floor_at(&bar.low[0], t - bar.at)
+    cdef int64_t two = floor_at(&bar.low[1], t - bar.at)
+    if (two < one) == ((bar.mode & HULL) != 0):
+        one = two
+    if bar.mode & LIMITED:
+        two = low_at(&limits[bar.limit], limits, t)
+        if two > one:
+            one = two
+    return one
+
+
+cdef inline int64_t high_at(const Bar *bar, const Bar *limits, int64_t t) noexcept nogil:
+    """The greatest offset at t, rounded up."""
+    cdef int64_t one = ceil_at(&bar.high[0], t - bar.at)
+    cdef int64_t two = ceil_at(&bar.high[1], t - bar.at)
+    if (two > one) == ((bar.mode & HULL) != 0):
+        one = two
+    if bar.mode & LIMITED:
+        two = high_at(&limits[bar.limit], limits, t)
+        if two < one:
+            one = two
+    return one

@@ -1,0 +1,48 @@
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.floor import Grid
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.uint8]
+
+class RowTable:
+    """The rows of a tube, ready to convert."""
+
+    def __init__(
+        self,
+        starts: Values,
+        bars: Values,
+        limits: Values,
+        curves: Floats,
+        near: int,
+        n_near: int,
+        grid: Grid,
+    ) -> None: ...
+    def borders(self) -> Values: ...
+    def index(
+        self, reached: Values, reached_grid: Grid, coming: Values, coming_grid: Grid
+    ) -> None: ...
+    def convert(
+        self,
+        values: Values,
+        estimate: Values,
+        earliest: Values,
+        latest: Values,
+        status: Marks,
+    ) -> None: ...
+    def hop(self, lows: Values, highs: Values, earliest: Values, latest: Values) -> None: ...
+    def invert(
+        self,
+        values: Values,
+        lows: Values,
+        highs: Values,
+        twice_lows: Values,
+        twice_highs: Values,
+        twice_grid: Grid | None,
+        estimate: Values,
+        earliest: Values,
+        latest: Values,
+        status: Marks,
+    ) -> None: ...

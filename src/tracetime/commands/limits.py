@@ -1,0 +1,159 @@
+"""Options by which a caller says what clocks are and may do, and how they become ClockDomains."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final, TypeVar
+
+import click
+
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NAMES: Final = "tracetime.clock_names"
+_QUANTITY: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?) ?([a-zµ]*)", re.IGNORECASE | re.ASCII)
+_HERTZ: Final = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
+_NS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+
+
+def named_clock(text: str) -> ClockId:
+    """Return the clock that `text` names, by a --clock-name of this command line or by itself.
+
+    Raises:
+        UsageError: no clock.
+    """
+    context = click.get_current_context(silent=True)
+    names: Mapping[str, ClockId] = {} if context is None else context.meta.get(_NAMES, {})
+    return names[text] if text in names else ClockId.parse(text)
+
+
+class Setting(click.ParamType):  # type: ignore[type-arg]
+    """CLOCK=VALUE; gives (clock, value).
+
+    Args:
+        parse: makes the value of its text; raises ValueError where it is none.
+        form: an example of the whole.
+    """
+
+    name = "setting"
+
+    def __init__(self, parse: Callable[[str], Any], form: str) -> None:
+        self._parse = parse
+        self._form = form
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[ClockId, Any]:
+        if isinstance(value, tuple):
+            return value
+        clock, equals, text = value.partition("=")
+        try:
+            if not equals:
+                raise ValueError
+            return named_clock(clock.strip()), self._parse(text.strip())
+        except ValueError:
+            self.fail(f"cannot read {value!r}: write it as {self._form}", param, ctx)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _ppm(text: str) -> float:
+    ppm = float(text)
+    if not math.isfinite(ppm):
+        raise ValueError(text)
+    return ppm
+
+
+def _rate(text: str) -> Fraction:
+    """ns per tick, exactly, of a frequency such as 2.445GHz."""
+    hertz = _quantity(text, _HERTZ)
+    if hertz == 0:
+        raise ValueError(text)
+    return 10**9 / hertz
+
+
+def _width_ns(text: str) -> int:
+    """Whole ns, rounded up, of a duration such as 1us."""
+    return -int(-_quantity(text, _NS) // 1)
+
+
+def _quantity(text: str, units: Mapping[str, int]) -> Fraction:
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2].lower() not in units:
+        raise ValueError(text)
+    return Fraction(match[1]) * units[match[2].lower()]
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError(text)
+    return text
+
+
+def _learn_names(
+    ctx: click.Context, param: click.Parameter, given: tuple[tuple[ClockId, str], ...]
+) -> tuple[tuple[ClockId, str], ...]:
+    names: dict[str, ClockId] = ctx.meta.setdefault(_NAMES, {})
+    for clock, name in given:
+        if names.setdefault(name, clock) != clock:
+            raise UsageError(f"{name} is the name of one clock, not of {names[name]} and {clock}")
+    return given
+
+
+_SETTINGS: Final = (
+    ("--max-drift-ppm", "max_drift_ppm", Setting(_ppm, "MONOTONIC=500"), "CLOCK=PPM",
+     "How far the clock's rate may be from nominal."),
+    ("--wander-ppm", "wander_ppm", Setting(_ppm, "MONOTONIC_RAW=0.5"), "CLOCK=PPM",
+     "How far the clock's rate strays from its mean over a run."),
+    ("--assume-half-width", "assumed_half_width_ns", Setting(_width_ns, "BOOTTIME=1us"),
+     "CLOCK=TIME", "How far off the clock's snapshots are, where they do not say: 1us."),
+    ("--clock-rate", "ns_per_tick", Setting(_rate, "TSC=2.445GHz"), "CLOCK=RATE",
+     "The nominal rate of a clock that counts ticks: 2.445GHz."),
+    ("--valid-bits", "valid_bits", Setting(int, "0x8a01b2c3=36"), "CLOCK=BITS",
+     "How many bits the clock counts before it wraps."),
+)  # fmt: skip
+
+
+def limit_options(function: F) -> F:
+    """Add the options that say what clocks are; the command takes them as `**limits`."""
+    for option, field, kind, metavar, told in reversed(_SETTINGS):
+        function = click.option(
+            option, field, type=kind, metavar=metavar, multiple=True, help=f"{told} Repeatable."
+        )(function)
+    # Read before all others, so that they can use the names.
+    return click.option(
+        "--clock-name",
+        "name",
+        type=Setting(_name, "0x8a01b2c3=com.example.gpu"),
+        metavar="CLOCK=NAME",
+        multiple=True,
+        is_eager=True,
+        callback=_learn_names,
+        help="What to call a clock, here and in what is printed. Repeatable.",
+    )(function)
+
+
+def domains_of(limits: Mapping[str, tuple[tuple[ClockId, Any], ...]]) -> list[ClockDomain]:
+    """Put together what `limit_options` were given: one domain a clock, in order of clocks.
+
+    Raises:
+        UsageError: a value out of range, or two different ones for one clock.
+    """
+    fields: dict[ClockId, dict[str, Any]] = {}
+    for field, settings in limits.items():
+        for clock, value in settings:
+            if fields.setdefault(clock, {}).setdefault(field, value) != value:
+                raise UsageError(f"{field} of {clock} is given twice, and not the same")
+    return [replace(ClockDomain.of_kind(clock), **fields[clock]) for clock in sorted(fields)]
+
+
+def labels(domains: list[ClockDomain]) -> dict[ClockId, str]:
+    """The names given to clocks, as they are to be shown."""
+    return {domain.id: domain.name for domain in domains if domain.name is not None}

@@ -1,0 +1,142 @@
+"""ClockDomain: what a clock is, and how far it may stray.
+
+Limits are declarations, not measurements: error bars rest on them. Defaults are those of the kind
+of clock; a trace that says nothing, or a caller who knows better, may declare others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.errors import UsageError
+
+SLEWED_DRIFT_PPM: Final = 500.0
+"""How far the kernel may slew a clock that NTP disciplines (adjtimex's limit)."""
+
+CRYSTAL_DRIFT_PPM: Final = 100.0
+"""How far a free-running crystal may be from its nominal rate."""
+
+COARSE_TICK_NS: Final = 10_000_000
+"""What a COARSE clock steps by at most: the kernel's tick, at 100 Hz."""
+
+_COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
+_DISCIPLINED: Final = frozenset(
+    BUILTIN_IDS[name]
+    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
+)
+_RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
+_TSC: Final = BUILTIN_IDS["TSC"]
+# Steadier clocks first: what snapshots are ordered along must neither step nor reset, and over a
+# suspend BOOTTIME jumps ahead of MONOTONIC.
+_STEADINESS: Final = {
+    BUILTIN_IDS[name]: rank
+    for rank, name in enumerate(
+        (
+            "MONOTONIC_RAW",
+            "MONOTONIC",
+            "MONOTONIC_COARSE",
+            "BOOTTIME",
+            "TRACE_FILE",
+            "TSC",
+            "PERF",
+        )
+    )
+}
+_UNSTEADY: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME", "REALTIME_COARSE"))
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDomain:
+    """One clock's properties; what is left out takes the default of its kind.
+
+    Args:
+        id: the clock, anything `ClockId.parse` takes.
+        name: what to call it where the id says nothing (a hash cannot be reversed).
+        tick_ns: what the clock really steps by, ns; None for that of its kind.
+        ns_per_tick: nominal rate as an exact fraction; None where it is unknown.
+        valid_bits: how many bits count before it wraps, 1 to 64.
+        max_drift_ppm: how far its rate may be from nominal: 500 where NTP slews it, 100 for a
+            free-running crystal.
+        wander_ppm: how far its rate strays from its mean over a run; None where undeclared.
+        oscillator: what drives it: clocks with one oscillator do not wander against each other.
+            The POSIX clocks of a machine have one.
+        disciplined: whether something steers its rate.
+        assumed_half_width_ns: what to assume for readings that come without a half-width; None
+            to estimate it from the snapshots.
+
+    Raises:
+        UsageError: a value out of range.
+    """
+
+    id: ClockId
+    name: str | None = None
+    tick_ns: float | None = None
+    ns_per_tick: Fraction | None = Fraction(1)
+    valid_bits: int = 64
+    max_drift_ppm: float | None = None
+    wander_ppm: float | None = None
+    oscillator: str | None = None
+    disciplined: bool | None = None
+    assumed_half_width_ns: int | None = None
+
+    def __post_init__(self) -> None:
+        clock = ClockId.parse(self.id)
+        disciplined = clock.clock in _DISCIPLINED if self.disciplined is None else self.disciplined
+        drift_ppm = self.max_drift_ppm
+        if drift_ppm is None:
+            free_running = clock.clock == _RAW or self.disciplined is False
+            drift_ppm = CRYSTAL_DRIFT_PPM if free_running else SLEWED_DRIFT_PPM
+        oscillator = self.oscillator
+        if oscillator is None and (clock.clock in _DISCIPLINED or clock.clock == _RAW):
+            oscillator = f"posix@machine{clock.machine}"
+        tick_ns = self.tick_ns
+        if tick_ns is None:
+            tick_ns = COARSE_TICK_NS if clock.clock in _COARSE else 1
+        rate = self.ns_per_tick
+        if rate is not None:
+            rate = Fraction(rate)
+            if rate <= 0:
+                raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
+        if not (math.isfinite(tick_ns) and tick_ns > 0):
+            raise UsageError(f"tick_ns of {clock} is {tick_ns}: it is above 0")
+        if not 1 <= self.valid_bits <= 64:
+            raise UsageError(f"valid_bits of {clock} is {self.valid_bits}: use 1 to 64")
+        if self.assumed_half_width_ns is not None and self.assumed_half_width_ns < 0:
+            raise UsageError(f"assumed_half_width_ns of {clock} is negative")
+        for what, ppm in (("max_drift_ppm", drift_ppm), ("wander_ppm", self.wander_ppm)):
+            if ppm is not None and not 0 <= ppm <= 100_000:
+                raise UsageError(f"{what} of {clock} is {ppm}: use 0 to 100000")
+        for name, value in (
+            ("id", clock),
+            ("tick_ns", float(tick_ns)),
+            ("disciplined", disciplined),
+            ("max_drift_ppm", float(drift_ppm)),
+            ("oscillator", oscillator),
+            ("ns_per_tick", rate),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_kind(cls, clock: ClockId) -> ClockDomain:
+        """What is taken of a clock that nobody declared; a TSC's rate has to be learnt."""
+        return cls(clock, ns_per_tick=None if clock.clock == _TSC else Fraction(1))
+
+    @property
+    def drift_ppm(self) -> float:
+        """max_drift_ppm, given or by kind."""
+        assert self.max_drift_ppm is not None
+        return self.max_drift_ppm
+
+    def steadiness(self) -> tuple[Any, ...]:
+        """Sorts clocks by how little they step or reset, steadiest first; ties by id."""
+        clock = self.id.clock
+        kind = (
+            len(_STEADINESS) + 2
+            if clock in _UNSTEADY
+            else _STEADINESS.get(clock, len(_STEADINESS) + (0 if clock < 128 else 1))
+        )
+        return kind, self.id

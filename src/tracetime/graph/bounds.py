@@ -1,0 +1,296 @@
+"""The tube policy over a whole graph: paths of least error, and what their loops say.
+
+One hop is a pair's tube (`pairs.py`); here values travel over several, with their bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import ClockId
+from tracetime.errors import NO_PATH, OVERFLOW, REASONS, RESOLVED, ConversionError, UsageError
+from tracetime.graph.pairs import Pair, Pairs
+from tracetime.graph.paths import least_error
+from tracetime.graph.tube import Bars
+from tracetime.graph.tube.rate import nominal_ns
+
+Values = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.uint8]
+
+_CHECKED_LOOPS: Final = 4096
+_INT64: Final = np.iinfo(np.int64)
+
+
+class Bounds(NamedTuple):
+    """Converted timestamps: the best estimate, and the earliest and latest that can be.
+
+    Ints for an int; int64 arrays of one length, or Arrow arrays where errors are masked.
+    """
+
+    estimate: Any
+    earliest: Any
+    latest: Any
+
+
+class Reached(NamedTuple):
+    """Values on the target clock, int64 arrays of one length; status indexes errors.REASONS."""
+
+    estimate: Values
+    earliest: Values
+    latest: Values
+    status: Marks
+
+
+class TubeHop(NamedTuple):
+    """One step of a conversion: where it came to, and what its bar rests on.
+
+    estimate, earliest, latest: on dst, ns (ticks where dst counts them). snapshots: how many the
+    pair shares. half_width_ns: the median of theirs; `assumed` where the trace says none.
+    """
+
+    src: ClockId
+    dst: ClockId
+    estimate: int
+    earliest: int
+    latest: int
+    snapshots: int
+    half_width_ns: float
+    assumed: bool
+    drift_ppm: float
+    wander_ppm: float
+
+
+@dataclass(frozen=True, slots=True)
+class TubeExplanation:
+    """A conversion with its bar, and where that comes from; `str()` tells it in words."""
+
+    value: int
+    src: ClockId
+    dst: ClockId
+    bars: Bars
+    steps: list[TubeHop]
+    result: int
+    earliest: int
+    latest: int
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.src} {self.value} -> {self.dst} {self.result}",
+            f"  between {self.earliest} and {self.latest} "
+            f"(-{self.result - self.earliest} +{self.latest - self.result} ns), {self.bars} bars",
+        ]
+        for number, hop in enumerate(self.steps, 1):
+            widths = "assumed" if hop.assumed else "measured"
+            lines.append(
+                f"  {number}. {hop.src} -> {hop.dst} {hop.estimate}, bar "
+                f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} ns: "
+                f"{hop.snapshots} snapshots, half-width {hop.half_width_ns:.0f} ns ({widths}), "
+                f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
+            )
+        return "\n".join(lines)
+
+
+class PairDiscontinuity(NamedTuple):
+    """A discontinuity between two clocks; see `graph.tube.findings.Discontinuity`.
+
+    a_from, a_to are on src, the steadier clock; snapshots are counted over the graph from 0.
+    """
+
+    src: ClockId
+    dst: ClockId
+    kind: str
+    a_from: int
+    a_to: int
+    size_ns: tuple[int, int] | None
+    rate_ppm: tuple[float, float] | None
+    snapshots: tuple[int, ...]
+
+
+class Inconsistency(NamedTuple):
+    """Two paths from src to dst whose bars do not meet at an instant of src, by gap_ns."""
+
+    src: ClockId
+    dst: ClockId
+    via: ClockId
+    at_ns: int
+    gap_ns: int
+
+
+class TubePolicy:
+    """Conversions with bars, for one state of a graph.
+
+    Args:
+        pairs: the tubes.
+        neighbours: by clock, those it shares snapshots with.
+    """
+
+    def __init__(self, pairs: Pairs, neighbours: dict[ClockId, list[ClockId]]) -> None:
+        self._pairs = pairs
+        self._neighbours = neighbours
+        self._paths: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
+
+    def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
+        """The clocks of the least-error path, source first.
+
+        Raises:
+            ConversionError: a clock is unknown, or no path leads there.
+        """
+        for clock, reason in ((source, "unknown_source_clock"), (target, "unknown_target_clock")):
+            if clock not in self._neighbours:
+                raise ConversionError(f"no snapshot has {clock} with another clock", reason)
+        found = self._paths.get((source, target))
+        if found is None:
+            reached = least_error(source, target, self._neighbours.__getitem__, self._bar_ns)
+            if reached is None:
+                raise ConversionError(
+                    f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH]
+                )
+            found = self._paths[source, target] = reached
+        return found
+
+    def _bar_ns(self, one: ClockId, other: ClockId) -> float:
+        try:
+            return self._pairs.pair(one, other).bar_ns
+        except ConversionError:
+            return float("inf")
+
+    def convert(
+        self, values: Values, source: ClockId, target: ClockId, bars: Bars
+    ) -> tuple[Reached, list[Reached]]:
+        """Convert values; returns what they came to, and what after each hop.
+
+        values: int64, ns (ticks where the source's rate says so), 1-d.
+        """
+        status = np.zeros(len(values), dtype=np.uint8)
+        here = Reached(values, values, values, status)
+        after = []
+        for src, dst in pairwise(self.path(source, target)):
+            here = _hop(self._pairs.pair(src, dst), src, here, bars)
+            after.append(here)
+        return here, after
+
+    def explain(
+        self, value: int, source_ns: int, source: ClockId, target: ClockId, bars: Bars
+    ) -> TubeExplanation:
+        """One conversion, hop by hop; source_ns is the value in the source's ns or ticks."""
+        final, after = self.convert(np.array([source_ns], dtype=np.int64), source, target, bars)
+        steps = []
+        for (src, dst), reached in zip(pairwise(self.path(source, target)), after, strict=True):
+            pair = self._pairs.pair(src, dst)
+            limits = pair.tube.limits
+            steps.append(
+                TubeHop(
+                    src, dst, int(reached.estimate[0]), int(reached.earliest[0]),
+                    int(reached.latest[0]), len(pair.snapshots), pair.half_width_ns,
+                    pair.assumed, limits.drift * 1e6, float(pair.tube.wander.max() * 1e6),
+                )
+            )  # fmt: skip
+        return TubeExplanation(
+            value, source, target, bars, steps, int(final.estimate[0]), int(final.earliest[0]),
+            int(final.latest[0]),
+        )  # fmt: skip
+
+    def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> list[PairDiscontinuity]:
+        """What was found in the tubes of some pairs, in order of src, dst and place."""
+        found = []
+        for one, other in pairs:
+            pair = self._pairs.pair(one, other)
+            for d in pair.tube.discontinuities:
+                numbers = tuple(int(pair.snapshots[i]) for i in d.snapshots)
+                found.append(
+                    PairDiscontinuity(
+                        pair.a, pair.b, d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, numbers
+                    )
+                )
+        return sorted(found, key=lambda d: (d.src, d.dst, d.a_from, d.a_to, d.kind))
+
+    def inconsistencies(self, same_series: Callable[..., bool]) -> list[Inconsistency]:
+        """Triangles of clocks whose two ways do not meet, the widest gap of each.
+
+        same_series: whether every snapshot of three clocks has them all: these agree by nature.
+        """
+        found = []
+        checked = 0
+        for src in sorted(self._neighbours):
+            for dst in self._neighbours[src]:
+                if not src < dst:
+                    continue
+                for via in self._neighbours[src]:
+                    if via == dst or via not in self._neighbours[dst]:
+                        continue
+                    if checked >= _CHECKED_LOOPS or same_series(src, dst, via):
+                        continue
+                    checked += 1
+                    gap = self._gap(src, dst, via)
+                    if gap is not None:
+                        found.append(gap)
+        return found
+
+    def _gap(self, src: ClockId, dst: ClockId, via: ClockId) -> Inconsistency | None:
+        direct = self._pairs.pair(src, dst)
+        points = direct.tube.evidence.a
+        points = points if direct.a == src else direct.tube.convert(points).estimate
+        start = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
+        one = _hop(direct, src, start, "guaranteed")
+        between = _hop(self._pairs.pair(src, via), src, start, "guaranteed")
+        other = _hop(self._pairs.pair(via, dst), via, between, "guaranteed")
+        known = (one.status | other.status) == RESOLVED
+        gaps = np.maximum(one.earliest - other.latest, other.earliest - one.latest)
+        gaps = np.where(known, gaps, 0)
+        worst = int(np.argmax(gaps))
+        if gaps[worst] <= 0:
+            return None
+        return Inconsistency(src, dst, via, int(points[worst]), int(gaps[worst]))
+
+
+def _hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
+    """Bring values of src, with their bars, over one pair."""
+    estimate, earliest, latest = (_nominal(values, pair.rate_of(src)) for values in here[:3])
+    exact = earliest is latest or np.array_equal(earliest, latest)
+    there = pair.tube.convert(
+        estimate, bars=bars, inverse=src == pair.b, within=None if exact else (earliest, latest)
+    )
+    rate = pair.rate_of(pair.a if src == pair.b else pair.b)
+    low, high = _ticks(there.earliest, rate, 0), _ticks(there.latest, rate, 1)
+    return Reached(
+        # An estimate rests on all evidence, guaranteed or not: it stays within these bars.
+        np.clip(_ticks(there.estimate, rate, 0.5), low, high),
+        low,
+        high,
+        np.where(here.status, here.status, there.status),
+    )
+
+
+def _nominal(values: Values, rate: Fraction) -> Values:
+    return values if rate == 1 else nominal_ns(values, rate)
+
+
+def _ticks(ns: Values, rate: Fraction, up: float) -> Values:
+    """ns as readings of a clock with `rate` ns a tick: rounded down, to the nearest, or up."""
+    if rate == 1:
+        return ns
+    ticks = nominal_ns(ns, 1 / rate)
+    if up == 0:
+        return ticks
+    if up == 1:
+        return ticks + 1
+    return nominal_ns(ns + rate.numerator // (2 * rate.denominator), 1 / rate)
+
+
+def check_bars(bars: str) -> None:
+    """Raise UsageError for bars that there are none of."""
+    if bars not in ("estimated", "guaranteed"):
+        raise UsageError(f"bars are 'estimated' or 'guaranteed', not {bars!r}")
+
+
+def overflowed(status: Marks) -> npt.NDArray[np.bool_]:
+    """Which values left int64."""
+    result: npt.NDArray[np.bool_] = status == OVERFLOW
+    return result

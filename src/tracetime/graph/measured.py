@@ -1,0 +1,61 @@
+"""Half-widths and centres that snapshots came with, found again by the snapshot's number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import ClockId
+from tracetime.snapshot import Snapshot
+
+Values = npt.NDArray[np.int64]
+
+
+class Read(NamedTuple):
+    """How one clock was read in some snapshots: int64 ns arrays of one length.
+
+    Attributes:
+        centre: when, after the reference's own reading.
+        half: how far from there it may have been; -1 where nothing is said.
+    """
+
+    centre: Values
+    half: Values
+
+
+class _Block(NamedTuple):
+    first: int
+    snapshot: Snapshot
+
+
+class Measured:
+    """What was measured of the snapshots of a graph."""
+
+    def __init__(self) -> None:
+        self._blocks: list[_Block] = []
+
+    def add(self, first: int, snapshot: Snapshot) -> None:
+        """Keep a snapshot (or a column of them) whose first has this number in the graph."""
+        if snapshot.reference is not None:
+            self._blocks.append(_Block(first, snapshot))
+
+    def reads(self, clock: ClockId, snapshots: Values) -> Read:
+        """How `clock` was read in the snapshots of these numbers (ascending)."""
+        centre = np.zeros(len(snapshots), dtype=np.int64)
+        half = np.full(len(snapshots), -1, dtype=np.int64)
+        for first, snapshot in self._blocks:
+            if clock not in snapshot.readings:
+                continue
+            start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))
+            if start == stop:
+                continue
+            rows = snapshots[start:stop] - first
+            if clock in snapshot.centre_ns:
+                centre[start:stop] = snapshot.centre_ns[clock][rows]
+            if clock in snapshot.half_width_ns:
+                half[start:stop] = snapshot.half_width_ns[clock][rows]
+            elif clock == snapshot.reference:
+                half[start:stop] = 0
+        return Read(centre, half)

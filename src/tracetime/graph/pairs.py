@@ -1,0 +1,164 @@
+"""The tubes of a graph's pairs of clocks, made when they are asked for.
+
+What two clocks' snapshots say of each other is gathered here from every series that has both; what
+follows from it is the tube's (`graph/tube/`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import NO_PATH, REASONS, ConversionError
+from tracetime.graph.measured import Measured
+from tracetime.graph.tube import Evidence, Limits, Tube
+from tracetime.graph.tube.evidence import assumed_half_width, from_two_brackets
+from tracetime.graph.tube.limits import Rise
+from tracetime.graph.tube.rate import learn_rate, nominal_ns
+
+Values = npt.NDArray[np.int64]
+
+_SAMPLES: Final = 512
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+# These stand still while the machine sleeps; BOOTTIME goes on.
+_STOPPED: Final = frozenset(
+    BUILTIN_IDS[name] for name in ("MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW")
+)
+# Of limits: what a counter whose rate had to be learnt from its snapshots may differ by.
+_LEARNT_DRIFT_PPM: Final = 500.0
+
+
+class Pair(NamedTuple):
+    """The tube of two clocks.
+
+    Attributes:
+        a, b: the steadier clock, along which the tube runs, and the other.
+        snapshots: numbers of the snapshots it rests on, int64.
+        a_rate, b_rate: ns per unit of the readings that were given; 1 where they are ns.
+        half_width_ns: median of the evidence's half-widths.
+        bar_ns: median half-width of the estimated bars over the whole coverage.
+        assumed: whether half-widths were assumed.
+    """
+
+    a: ClockId
+    b: ClockId
+    tube: Tube
+    snapshots: Values
+    a_rate: Fraction
+    b_rate: Fraction
+    half_width_ns: float
+    bar_ns: float
+    assumed: bool
+
+    def rate_of(self, clock: ClockId) -> Fraction:
+        """ns per unit of that clock's readings."""
+        return self.a_rate if clock == self.a else self.b_rate
+
+
+class Pairs:
+    """Tubes by pair, for one state of a graph.
+
+    Args:
+        shared: (snapshots, one_ns, other_ns) that two clocks have in common, in file order.
+        measured: half-widths and centres of those snapshots.
+        domain: the limits of a clock.
+    """
+
+    def __init__(
+        self,
+        shared: Callable[[ClockId, ClockId], tuple[Values, Values, Values]],
+        measured: Measured,
+        domain: Callable[[ClockId], ClockDomain],
+    ) -> None:
+        self._shared = shared
+        self._measured = measured
+        self._domain = domain
+        self._made: dict[tuple[ClockId, ClockId], Pair] = {}
+
+    def pair(self, one: ClockId, other: ClockId) -> Pair:
+        """The tube of two clocks that share snapshots.
+
+        Raises:
+            ConversionError: they share none, or not enough to learn a rate from.
+        """
+        a, b = sorted((one, other), key=lambda clock: self._domain(clock).steadiness())
+        made = self._made.get((a, b))
+        if made is None:
+            made = self._made[a, b] = self._make(a, b)
+        return made
+
+    def _make(self, a: ClockId, b: ClockId) -> Pair:
+        snapshots, a_ns, b_ns = self._shared(a, b)
+        if not len(snapshots):
+            raise ConversionError(f"no snapshot has both {a} and {b}", REASONS[NO_PATH])
+        a_rate, b_rate = self._rate(a, a_ns, b_ns), self._rate(b, b_ns, a_ns)
+        if a_rate != 1:
+            a_ns = nominal_ns(a_ns, a_rate)
+        if b_rate != 1:
+            b_ns = nominal_ns(b_ns, b_rate)
+        limits = self._limits(a, b)
+        evidence = self._evidence(a, b, snapshots, a_ns, b_ns, limits)
+        tube = Tube.build(evidence, limits)
+        return Pair(
+            a, b, tube, snapshots, a_rate, b_rate, float(np.median(evidence.half)),
+            _median_bar(tube), evidence.assumed,
+        )  # fmt: skip
+
+    def _rate(self, clock: ClockId, readings: Values, others: Values) -> Fraction:
+        rate = self._domain(clock).ns_per_tick
+        return learn_rate(readings, others) if rate is None else rate
+
+    def _limits(self, a: ClockId, b: ClockId) -> Limits:
+        one, other = self._domain(a), self._domain(b)
+        rise: Rise = "suspend" if b.clock == _BOOTTIME and a.clock in _STOPPED else "step"
+        return Limits.of(
+            _drift_ppm(one),
+            _drift_ppm(other),
+            (one.wander_ppm, other.wander_ppm),
+            shared_oscillator=one.oscillator is not None and one.oscillator == other.oscillator,
+            rise=rise,
+        )
+
+    def _evidence(
+        self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, b_ns: Values, limits: Limits
+    ) -> Evidence:
+        if not a_ns.any() and not b_ns.any():
+            # Equated by rule (a trace without snapshots): one clock by two names.
+            return Evidence.of(a_ns, b_ns, 0)
+        one, other = self._measured.reads(a, snapshots), self._measured.reads(b, snapshots)
+        known = (one.half >= 0) & (other.half >= 0)
+        ticks = math.ceil(sum(self._domain(clock).tick_ns or 0 for clock in (a, b)))
+        a_k, r_k, h_k = from_two_brackets(
+            a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,
+            np.maximum(other.half, 0), limits,
+        )  # fmt: skip
+        h_k = h_k + ticks
+        if known.all():
+            return Evidence.of(a_k, r_k, h_k)
+        declared = [self._domain(clock).assumed_half_width_ns for clock in (a, b)]
+        if any(width is not None for width in declared):
+            width = sum(width or 0 for width in declared)
+        else:
+            width = assumed_half_width(a_k, r_k, limits, ticks)
+        return Evidence.of(a_k, r_k, np.where(known, h_k, width), assumed=True)
+
+
+def _drift_ppm(domain: ClockDomain) -> float:
+    return _LEARNT_DRIFT_PPM if domain.ns_per_tick is None else domain.drift_ppm
+
+
+def _median_bar(tube: Tube) -> float:
+    """Median half-width of the estimated bars over the coverage of a tube, ns."""
+    a = tube.evidence.a
+    points = np.unique(np.concatenate([a, a[:-1] + (a[1:] - a[:-1]) // 2]))
+    if len(points) > _SAMPLES:
+        points = points[np.linspace(0, len(points) - 1, _SAMPLES).astype(np.int64)]
+    bars = tube.convert(points)
+    return float(np.median((bars.latest - bars.earliest).astype(np.float64)) / 2)

@@ -1,0 +1,14 @@
+"""The tube policy for one pair of clocks (design: error-bars.md).
+
+`evidence.py` (what snapshots say of the offset) and `limits.py` (what the clocks may do) go in;
+`segments.py` cuts where the offset broke, `runs.py` where its rate changed; `tube.py` converts,
+with bars, in both directions; `findings.py` tells what was found. The loops are kernels:
+`_kernels/sweep.pyx`, `smooth.pyx`, `bars.pyx`, `tube.pyx`.
+"""
+
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.findings import Discontinuity
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.tube import Bars, Converted, Tube
+
+__all__ = ["Bars", "Converted", "Discontinuity", "Evidence", "Limits", "Tube"]

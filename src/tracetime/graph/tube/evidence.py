@@ -1,0 +1,238 @@
+"""The evidence about a pair of clocks: intervals that the offset of b from a lay in.
+
+Snapshot k says that when clock a read a_k, the offset b - a was in [r_k - h_k, r_k + h_k]. Here is
+how a_k, r_k and h_k follow from the kinds of snapshots there are (design: error-bars.md, Evidence),
+what is assumed where a trace says nothing, and the columns that the sweeps work on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.sweep import cut
+from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
+from tracetime.graph.tube.limits import Limits, slope_up
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.uint8]
+
+FARTHEST: Final = 1 << 61
+"""Offsets and half-widths stay below this many ns (73 years), so that sums of them fit in int64."""
+
+WIDEST: Final = 1 << 60
+
+LEAST_ASSUMED_NS: Final = 1_000
+WINDOW: Final = 8
+LEAST_WINDOW: Final = 3
+MOST_WINDOWS: Final = 4_096
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Evidence:
+    """Snapshots of a pair, ascending on clock a, those of one reading that agree made one.
+
+    Attributes:
+        a: readings of clock a, int64 ns.
+        low, high: the offset's interval at each, int64 ns.
+        r: its middle, int64 ns, rounded down.
+        half: half its width, float64 ns.
+        order, group: the given snapshots in sorted order, and where each of `a` begins in it.
+        assumed: whether the half-widths were assumed.
+    """
+
+    a: Values
+    low: Values
+    high: Values
+    r: Values
+    half: Floats
+    order: Values
+    group: Values
+    assumed: bool
+
+    @classmethod
+    def of(
+        cls, a_ns: Values, r_ns: Values, h_ns: Values | int, *, assumed: bool = False
+    ) -> Evidence:
+        """Sort and check snapshots.
+
+        Args:
+            a_ns: readings of clock a, int64 ns, in any order.
+            r_ns: offsets b - a, int64 ns.
+            h_ns: half-widths, int64 ns, 0 or more: one each, or one for all.
+            assumed: the half-widths are an assumption, not measured.
+
+        Raises:
+            UsageError: no snapshots, lengths that differ, negative half-widths.
+            ConversionError: (overflow) an offset or half-width beyond 73 years.
+        """
+        a, r = _column(a_ns), _column(r_ns)
+        h = _column(np.full(len(a), h_ns) if np.ndim(h_ns) == 0 else h_ns)
+        if not len(a) == len(r) == len(h):
+            raise UsageError(f"{len(a)} readings, {len(r)} offsets and {len(h)} half-widths")
+        if not len(a):
+            raise UsageError("a tube needs a snapshot of its two clocks")
+        if int(h.min()) < 0:
+            raise UsageError(f"half-width {int(h.min())} ns: use 0 or more")
+        extreme = max(int(r.max()), -int(r.min()), 2 * int(h.max()))
+        if extreme > FARTHEST:
+            raise ConversionError(
+                f"an offset of {extreme} ns (or half-width of half as much) between two clocks: "
+                f"more than {FARTHEST} ns cannot be bounded; check the snapshots' units",
+                REASONS[OVERFLOW],
+            )
+        group = order = np.arange(len(a), dtype=np.int64)
+        if not np.all(a[1:] > a[:-1]):
+            order = np.lexsort((h, r, a)).astype(np.int64)
+            a, r, h = a[order], r[order], h[order]
+        low, high = r - h, r + h
+        if np.any(a[1:] == a[:-1]):
+            group, low, high = _merged(a, low, high)
+            a, r = a[group], low + (high - low) // 2
+        return cls(a, low, high, r, (high - low) / 2.0, order, group, assumed)
+
+    def given(self, k: int) -> tuple[int, ...]:
+        """Which of the snapshots given are snapshot k, ascending."""
+        end = self.group[k + 1] if k + 1 < len(self.group) else len(self.order)
+        return tuple(sorted(int(i) for i in self.order[self.group[k] : end]))
+
+    def without(self, blank: Marks) -> Evidence:
+        """The same snapshots, those marked made to say nothing: their offset from neighbours'."""
+        gone, kept = np.flatnonzero(blank), np.flatnonzero(blank == 0)
+        low, high, r, half = self.low.copy(), self.high.copy(), self.r.copy(), self.half.copy()
+        after = np.minimum(np.searchsorted(kept, gone), len(kept) - 1)
+        left, right = kept[np.maximum(after - 1, 0)], kept[after]
+        # Unsigned differences: two readings may be more than int64 apart.
+        a = self.a.view(np.uint64)
+        share = (a[gone] - a[left]) / np.maximum(a[right] - a[left], np.uint64(1))
+        r[gone] = self.r[left] + np.rint(share * (self.r[right] - self.r[left])).astype(np.int64)
+        low[gone], high[gone] = r[gone] - WIDEST, r[gone] + WIDEST
+        half[gone] = float(WIDEST)
+        return Evidence(self.a, low, high, r, half, self.order, self.group, self.assumed)
+
+
+def _column(values: Values | int) -> Values:
+    array: npt.NDArray[np.generic] = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise UsageError("snapshots are 1-d arrays of whole numbers (int64 ns)")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _merged(a: Values, low: Values, high: Values) -> tuple[Values, Values, Values]:
+    """Snapshots of one reading that agree, made one: where each begins, and its interval."""
+    group, lows, highs = [0], [int(low[0])], [int(high[0])]
+    same = a[1:] == a[:-1]
+    for k in range(1, len(a)):
+        down, up = int(low[k]), int(high[k])
+        if same[k - 1] and max(down, lows[-1]) <= min(up, highs[-1]):
+            lows[-1], highs[-1] = max(down, lows[-1]), min(up, highs[-1])
+        else:
+            group.append(k)
+            lows.append(down)
+            highs.append(up)
+    return (
+        np.array(group, dtype=np.int64),
+        np.array(lows, dtype=np.int64),
+        np.array(highs, dtype=np.int64),
+    )
+
+
+def from_brackets(
+    before_a: Values, b: Values, after_a: Values, limits: Limits, ticks_ns: int = 2
+) -> tuple[Values, Values, Values]:
+    """(a, r, h) of readings of b between two of a; ticks_ns: of both clocks together."""
+    width = after_a - before_a
+    a = before_a + width // 2
+    return a, b - a, _stretched(width, limits) + ticks_ns + 1
+
+
+def from_groups(
+    a: Values, b: Values, deviation_ns: Values, limits: Limits, ticks_ns: int = 2
+) -> tuple[Values, Values, Values]:
+    """(a, r, h) of readings taken together, within one max_deviation (Vulkan)."""
+    return a, b - a, _stretched(2 * deviation_ns, limits) + ticks_ns
+
+
+def from_pings(
+    sent_a: Values, got_b: Values, left_b: Values, back_a: Values, limits: Limits,
+    ticks_ns: int = 2,
+) -> tuple[Values, Values, Values]:  # fmt: skip
+    """(a, r, h) of pings: sent at sent_a, on b from got_b to left_b, back at back_a."""
+    round_trip, away = back_a - sent_a, left_b - got_b
+    a = sent_a + round_trip // 2
+    # Both middles are rounded down to whole ns, which the 1 ns covers.
+    half = np.maximum(2 * _stretched(round_trip, limits) - away, 0)
+    return a, got_b + away // 2 - a, -(-half // 2) + ticks_ns + 1
+
+
+def from_two_brackets(
+    b: Values, centre_b: Values, half_b: Values, c: Values, centre_c: Values, half_c: Values,
+    limits: Limits,
+) -> tuple[Values, Values, Values]:  # fmt: skip
+    """(b, r, h) of clocks b and c, each bracketed against a reference at its own centre.
+
+    limits: of the pair; c's reading is brought to b's centre at the nominal rate.
+    """
+    later = centre_c - centre_b
+    spread = np.ceil(np.abs(later) * limits.drift).astype(np.int64)
+    return b, c - later - b, half_b + half_c + spread
+
+
+def _stretched(width: Values, limits: Limits) -> Values:
+    """ceil(width / 2 x (1 + D)): half a span of one clock, as long as the other may see it."""
+    # A float holds the small part alone, and is rounded up.
+    half: Values = -(-width // 2) + np.ceil(width * (limits.drift / 2)).astype(np.int64)
+    return half
+
+
+def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
+    """The half-width (ns) to assume for snapshots that say none.
+
+    Twice the 90th percentile, over windows of 8 snapshots of one segment (or of all, where there
+    are fewer, but 3), of the smallest half-width whose tube of width W is not empty; at least
+    1,000 ns and the clocks' ticks.
+    """
+    least = max(LEAST_ASSUMED_NS, ticks_ns)
+    evidence = Evidence.of(a_ns, r_ns, least)
+    keep = np.ones(len(evidence.a), dtype=np.uint8)
+    starts, _ = cut(evidence.a, evidence.low, evidence.high, slope_up(limits.drift), keep)
+    kept = np.flatnonzero(keep)
+    segment = np.searchsorted(np.asarray(starts), kept, side="right")
+    if len(kept) < LEAST_WINDOW:
+        return least
+    size = min(WINDOW, len(kept))
+    first = np.flatnonzero(segment[size - 1 :] == segment[: len(kept) - size + 1])
+    if not len(first):
+        return least
+    if len(first) > MOST_WINDOWS:
+        first = first[np.linspace(0, len(first) - 1, MOST_WINDOWS).astype(np.int64)]
+    windows = kept[first[:, None] + np.arange(size)]
+    least_halves = _least_halves(evidence.a[windows], evidence.r[windows], limits)
+    return max(least, int(np.ceil(2 * np.percentile(least_halves, 90))))
+
+
+def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
+    """Per row of a and r, the smallest half-width for which some slope leaves a tube of width W.
+
+    For a slope s that is max over pairs of (|dr - s da| - W da) / 2, convex in s.
+    """
+    j, k = np.triu_indices(a.shape[1], 1)
+    da = (a[:, k] - a[:, j]).astype(np.float64)
+    dr = (r[:, k] - r[:, j]).astype(np.float64)
+
+    def half(slope: Floats) -> Floats:
+        missed = np.abs(dr - slope[:, None] * da) - limits.wander * da
+        result: Floats = np.maximum(missed.max(axis=1) / 2, 0.0)
+        return result
+
+    low = np.full(len(a), -limits.drift)
+    high = np.full(len(a), limits.drift)
+    for _ in range(80):
+        one, two = low + (high - low) / 3, high - (high - low) / 3
+        left = half(one) <= half(two)
+        low, high = np.where(left, low, one), np.where(left, two, high)
+    return half((low + high) / 2)

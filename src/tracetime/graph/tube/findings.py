@@ -1,0 +1,131 @@
+"""What a tube found on its way: steps, suspends, resets, outliers, changes of rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tracetime._kernels.bars import steps_in
+from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.limits import ONE, Limits
+from tracetime.graph.tube.runs import Runs
+from tracetime.graph.tube.segments import Segments
+
+Kind = Literal["suspend", "step", "reset", "outlier", "rate_change", "possible_step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Discontinuity:
+    """Something in the offset of b from a that no rate within the limits explains.
+
+    Attributes:
+        kind: suspend, step, reset: the offset jumped; outlier: one snapshot contradicts those
+            about it, and was dropped; rate_change: one rate held before the zone and another after
+            it; possible_step: so too, but the two lines do not meet in the zone.
+        a_from, a_to: the zone, on the ordering clock, ns: it happened after the one and not after
+            the other. An outlier's is its own reading.
+        size_ns: how far the offset jumped, or how far off the outlier is: at least and at most.
+            None for a rate_change.
+        rate_ppm: by how much the rate changed, at least and at most; for a rate_change only.
+        snapshots: the snapshots on both sides, or the outlier; as numbered when given.
+    """
+
+    kind: Kind
+    a_from: int
+    a_to: int
+    size_ns: tuple[int, int] | None
+    rate_ppm: tuple[float, float] | None
+    snapshots: tuple[int, ...]
+
+
+class Around(NamedTuple):
+    """A bar of offsets at some snapshots: int64 ns, the low sides and the high sides."""
+
+    low: Values
+    high: Values
+
+
+def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Discontinuity]:
+    """The jumps between segments."""
+    found = []
+    here = segments.evidence
+    for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
+        low, high = jump(segments, limits, j, k)
+        a_from, a_to = int(here.a[j]), int(here.a[k])
+        kind: Kind = limits.rise
+        if low + high < 0:
+            kind = "step"
+            # Reset within the zone, a counter can have come as far as the zone is long.
+            most = a_to - a_from + limits.spread(a_to - a_from) + 1
+            if a_to + int(here.high[k]) >= 0 and a_to + int(here.low[k]) <= most:
+                kind = "reset"
+        snapshots = evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k]))
+        found.append(Discontinuity(kind, a_from, a_to, (low, high), None, snapshots))
+    return found
+
+
+def jump(segments: Segments, limits: Limits, j: int, k: int) -> tuple[int, int]:
+    """How far the offset jumped between snapshots j and k, at least and at most, ns."""
+    knots = segments.knots
+    span = int(segments.evidence.a[k]) - int(segments.evidence.a[j])
+    spread = limits.spread(span)
+    return (
+        int(knots[k, 0]) - int(knots[j, 2]) - 1 - spread,
+        int(knots[k, 2]) + 1 - int(knots[j, 0]) + spread,
+    )
+
+
+def outliers(evidence: Evidence, which: Values, around: Around) -> list[Discontinuity]:
+    """Snapshots that were dropped; around: what the others say of the offset there."""
+    found = []
+    for i, k in enumerate(which.tolist()):
+        a = int(evidence.a[k])
+        size = (
+            int(evidence.low[k]) - int(around.high[i]),
+            int(evidence.high[k]) - int(around.low[i]),
+        )
+        found.append(Discontinuity("outlier", a, a, size, None, evidence.given(k)))
+    return found
+
+
+def rate_changes(
+    segments: Segments, runs: Runs, evidence: Evidence, drift: int
+) -> list[Discontinuity]:
+    """Changes of rate between runs that prove one, and steps too small to break the limits."""
+    found = []
+    a = runs.evidence.a
+    stepped = steps_in(a, runs.knots, runs.table())
+    for m in stepped:
+        j, k = int(runs.last[m]), int(runs.first[m + 1])
+        span = int(a[k]) - int(a[j])
+        before, after = runs.knots[j], runs.knots[k]
+        fall = (int(runs.slope[m] - runs.width[m]), int(runs.slope[m] + runs.width[m]))
+        size = (
+            int(after[0]) - int(before[2]) - 1 - -(-fall[1] * span // ONE),
+            int(after[2]) + 1 - int(before[0]) - fall[0] * span // ONE,
+        )
+        found.append(
+            Discontinuity(
+                "possible_step", int(a[j]), int(a[k]), size, None,
+                evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k])),
+            )
+        )  # fmt: skip
+    proven = np.flatnonzero((runs.width < drift) | (runs.slope != 0))
+    skipped = set(stepped)
+    for m, n in zip(proven[:-1].tolist(), proven[1:].tolist(), strict=True):
+        if runs.segment[m] != runs.segment[n] or (n == m + 1 and m in skipped):
+            continue
+        j, k = int(runs.last[m]), int(runs.first[n])
+        rate = (
+            float(runs.slope_low[n] - runs.slope_high[m]) / ONE * 1e6,
+            float(runs.slope_high[n] - runs.slope_low[m]) / ONE * 1e6,
+        )
+        found.append(
+            Discontinuity(
+                "rate_change", int(a[j]), int(a[k]), None, rate,
+                evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k])),
+            )
+        )  # fmt: skip
+    return found

@@ -1,0 +1,97 @@
+"""What the clocks of a pair are allowed to do: how far their rates differ, and how far they stray.
+
+Slopes go to the kernels as whole numbers of 2^-52 ns per ns, rounded to the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tracetime.errors import UsageError
+
+ONE: Final = 1 << 52
+"""A slope of 1 ns per ns, as the kernels count."""
+
+MOST_DRIFT: Final = 0.1
+"""D at most: with it, every product of the kernels fits in 128 bits."""
+
+SHARED_WANDER_PPM: Final = 0.001
+"""W between two clocks that one oscillator drives."""
+
+UNDECLARED_WANDER_PPM: Final = 0.5
+"""Wander of a clock that declares none."""
+
+MOST_UNDECLARED_WANDER_PPM: Final = 16.0
+"""How far W of undeclared clocks may be doubled where the snapshots ask for it."""
+
+Rise = Literal["step", "suspend"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a pair of clocks.
+
+    Args:
+        drift: D, how far the rates of the two clocks may differ, ns per ns.
+        wander: W, how far the difference strays from its mean over a run, ns per ns.
+        wander_declared: False lets W be doubled where too many snapshots lie in knee zones.
+        rise: what a jump of the offset to a higher value is for these clocks.
+
+    Raises:
+        UsageError: drift is not in 0..0.1, or wander not in 0..0.01.
+    """
+
+    drift: float
+    wander: float
+    wander_declared: bool = True
+    rise: Rise = "step"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.drift <= MOST_DRIFT:
+            raise UsageError(
+                f"a drift of {self.drift * 1e6:g} ppm is outside 0 to {MOST_DRIFT * 1e6:g} ppm: "
+                "say the clock's rate (ns_per_tick), and how far off that it may be"
+            )
+        if not 0 <= self.wander <= 0.01:
+            raise UsageError(f"a wander of {self.wander * 1e6:g} ppm is outside 0 to 10000 ppm")
+
+    def spread(self, span_ns: int) -> int:
+        """How far the offset may drift over a span, ns, rounded up."""
+        return -(-span_ns * slope_up(self.drift) // ONE)
+
+    @classmethod
+    def of(
+        cls,
+        drift_a_ppm: float,
+        drift_b_ppm: float,
+        wander_ppm: tuple[float | None, float | None] = (None, None),
+        *,
+        shared_oscillator: bool = False,
+        rise: Rise = "step",
+    ) -> Limits:
+        """Limits of a pair from what each clock declares.
+
+        Args:
+            drift_a_ppm, drift_b_ppm: max_drift_ppm of the two.
+            wander_ppm: wander of each, None where undeclared.
+            shared_oscillator: one oscillator drives both: they do not wander against each other.
+            rise: as in `Limits`.
+
+        Raises:
+            UsageError: as `Limits`.
+        """
+        a, b = drift_a_ppm * 1e-6, drift_b_ppm * 1e-6
+        if not (0 <= a < 1 and 0 <= b < 1):
+            raise UsageError(f"drifts of {drift_a_ppm:g} and {drift_b_ppm:g} ppm: use 0 or more")
+        drift = (1 + a + b) / (1 - max(a, b)) - 1
+        if shared_oscillator:
+            return cls(drift, SHARED_WANDER_PPM * 1e-6, True, rise)
+        total = sum(UNDECLARED_WANDER_PPM if ppm is None else ppm for ppm in wander_ppm)
+        return cls(drift, total * 1e-6, None not in wander_ppm, rise)
+
+
+def slope_up(slope: float) -> int:
+    """A slope in 2^-52, rounded up."""
+    return math.ceil(slope * ONE)

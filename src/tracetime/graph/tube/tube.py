@@ -1,0 +1,246 @@
+"""The tube of one pair of clocks: every offset that no snapshot contradicts.
+
+Built over clock a, the pair's steadier one; the other direction is its inverse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from tracetime._kernels.bars import assemble, guaranteed
+from tracetime._kernels.floor import make_grid
+from tracetime._kernels.tube import RowTable
+from tracetime.errors import UsageError
+from tracetime.graph.tube import findings
+from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
+from tracetime.graph.tube.findings import Around, Discontinuity
+from tracetime.graph.tube.limits import ONE, Limits, slope_up
+from tracetime.graph.tube.runs import Runs, find_runs
+from tracetime.graph.tube.segments import Segments, find_segments
+from tracetime.snapshot import INT64_MAX, INT64_MIN
+
+if TYPE_CHECKING:
+    from tracetime._kernels.floor import Grid
+
+Bars = Literal["estimated", "guaranteed"]
+
+
+class Converted(NamedTuple):
+    """Converted values, arrays of one length.
+
+    Attributes:
+        estimate: int64 ns. Where status is ambiguous_source there is none, and this is 0; where it
+            is overflow, the nearest int64.
+        earliest, latest: int64 ns, both included; what does not fit in int64 is its nearest end.
+        status: uint8, an index in `errors.REASONS`: resolved, ambiguous_source or overflow.
+    """
+
+    estimate: Values
+    earliest: Values
+    latest: Values
+    status: Marks
+
+
+class Tube:
+    """What the snapshots of clocks a and b say of the offset b - a, at every value of a.
+
+    The guaranteed bars hold whenever the limits and the half-widths do. The estimated ones, no
+    wider, take a rate that held over a run of snapshots to have held between them, too.
+    """
+
+    def __init__(self, evidence: Evidence, limits: Limits) -> None:
+        self._evidence = evidence
+        self._limits = limits
+        self._drift = slope_up(limits.drift)
+        self._segments: Segments = find_segments(evidence, limits)
+        self._runs: Runs = find_runs(self._segments, limits)
+        here = self._runs.evidence
+        self._starts, self._bars, bar_limits, self._curves, self._cells = assemble(
+            here.a, here.r, here.low, here.high, self._drift, self._runs.limits,
+            self._runs.knots, self._runs.smoothed(), self._runs.table(),
+        )  # fmt: skip
+        self._tables: dict[Bars, _Table] = {
+            "estimated": _Table(self._starts, self._bars, bar_limits, self._curves, here.a)
+        }
+        self._twice: tuple[Values, Values] | None = None
+        self._found: list[Discontinuity] | None = None
+
+    @classmethod
+    def build(cls, evidence: Evidence, limits: Limits) -> Tube:
+        """Build the tube of a pair; the order in which its snapshots were given is of no matter.
+
+        O(n log n) in the number of snapshots.
+        """
+        return cls(evidence, limits)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The snapshots it was built from."""
+        return self._evidence
+
+    @property
+    def limits(self) -> Limits:
+        """The limits it was built for."""
+        return self._limits
+
+    @property
+    def runs(self) -> Runs:
+        """The runs it found: where which rates held."""
+        return self._runs
+
+    @property
+    def wander(self) -> Floats:
+        """W of each segment, float64 ns per ns; above the limits' where that was undeclared."""
+        return self._runs.wander / ONE
+
+    def convert(
+        self,
+        values: Values,
+        *,
+        bars: Bars = "estimated",
+        inverse: bool = False,
+        within: tuple[Values, Values] | None = None,
+    ) -> Converted:
+        """Convert values of clock a to clock b, or of b to a.
+
+        Args:
+            values: int64 ns, 1-d.
+            bars: "estimated" or "guaranteed".
+            inverse: the values are of clock b, the results of clock a.
+            within: (earliest, latest), int64 ns of the values' length, where the values are
+                known no better than that: the bars are then those of the whole interval.
+
+        Raises:
+            UsageError: no such bars, or arrays that do not fit together.
+        """
+        values = _int64(values)
+        n = len(values)
+        table = self._table(bars)
+        estimate, earliest, latest = (np.empty(n, dtype=np.int64) for _ in range(3))
+        out = Converted(estimate, earliest, latest, np.empty(n, dtype=np.uint8))
+        lows = highs = values
+        if within is not None:
+            lows, highs = _int64(within[0]), _int64(within[1])
+            if not n == len(lows) == len(highs) or np.any(lows > highs):
+                raise UsageError("within: one earliest, not after one latest, for each value")
+        if inverse:
+            twice = self._ambiguous()
+            table.indexed().invert(
+                values, lows, highs, *twice, out.estimate, out.earliest, out.latest, out.status
+            )
+            return out
+        table.rows.convert(values, *out)
+        if within is not None:
+            table.indexed().hop(lows, highs, out.earliest, out.latest)
+            np.clip(out.estimate, out.earliest, out.latest, out=out.estimate)
+        return out
+
+    @property
+    def discontinuities(self) -> list[Discontinuity]:
+        """All that no rate within the limits explains, by zone."""
+        if self._found is None:
+            segments, evidence = self._segments, self._evidence
+            dropped = segments.outliers
+            strays = segments.given[np.flatnonzero(self._runs.strays)]
+            self._found = sorted(
+                [
+                    *findings.breaks(segments, evidence, self._limits),
+                    *findings.outliers(evidence, dropped, self._around(dropped, "guaranteed")),
+                    *findings.outliers(evidence, strays, self._around(strays, "estimated")),
+                    *findings.rate_changes(segments, self._runs, evidence, self._drift),
+                ],
+                key=lambda found: (found.a_from, found.a_to, found.kind),
+            )
+        return self._found
+
+    def _around(self, which: Values, bars: Bars) -> Around:
+        a = self._evidence.a[which]
+        bar = self.convert(a, bars=bars)
+        return Around(bar.earliest - a, bar.latest - a)
+
+    def _table(self, bars: Bars) -> _Table:
+        if bars not in self._tables:
+            if bars != "guaranteed":
+                raise UsageError(f"bars are 'estimated' or 'guaranteed', not {bars!r}")
+            made = guaranteed(
+                self._runs.evidence.a, self._drift, self._segments.knots, self._bars, self._cells
+            )
+            self._tables[bars] = _Table(
+                self._starts, made, made[:0], self._curves, self._runs.evidence.a
+            )
+        return self._tables[bars]
+
+    def _ambiguous(self) -> tuple[Values, Values, Grid | None]:
+        """Ascending, disjoint intervals of clock b that two instants may have had, and a grid."""
+        if self._twice is None:
+            self._twice = _overlaps(self._stretches_of_b())
+        lows, highs = self._twice
+        return lows, highs, make_grid(lows) if len(lows) else None
+
+    def _stretches_of_b(self) -> list[tuple[float, float]]:
+        """What clock b may have read between one fall of the offset and the next.
+
+        The ends are whole ns or infinite; the first and last stretch have no end.
+        """
+        segments, limits = self._segments, self._limits
+        a, knots = segments.evidence.a, segments.knots
+        ends: list[tuple[float, float]] = []
+        start: float = -np.inf
+        for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
+            if findings.jump(segments, limits, j, k)[0] >= 0:
+                continue
+            spread = limits.spread(int(a[k]) - int(a[j]))
+            ends.append((start, int(a[k]) + int(knots[j, 2]) + 1 + spread))
+            start = int(a[j]) + int(knots[k, 0]) - spread
+        return [*ends, (start, np.inf)]
+
+
+class _Table:
+    """Rows in a kernel's hands, with the index for the other direction made when asked for."""
+
+    def __init__(
+        self, starts: Values, bars: Values, limits: Values, curves: Floats, a: Values
+    ) -> None:
+        near = int(np.searchsorted(starts, a[0]))
+        far = int(np.searchsorted(starts, a[-1], side="right"))
+        self.rows = RowTable(
+            starts, bars, limits, curves, near, far - near, make_grid(starts[near:far])
+        )
+        self._is_indexed = False
+
+    def indexed(self) -> RowTable:
+        if not self._is_indexed:
+            borders = self.rows.borders()
+            reached = np.maximum.accumulate(borders[:, 1])
+            coming = np.ascontiguousarray(np.minimum.accumulate(borders[::-1, 0])[::-1])
+            self.rows.index(reached, make_grid(reached), coming, make_grid(coming))
+            self._is_indexed = True
+        return self.rows
+
+
+def _overlaps(stretches: list[tuple[float, float]]) -> tuple[Values, Values]:
+    """Where two or more of some intervals overlap, as ascending disjoint intervals (int64)."""
+    edges = sorted([(low, -1) for low, _ in stretches] + [(high, 1) for _, high in stretches])
+    lows, highs, depth = [], [], 0
+    for value, kind in edges:
+        if kind < 0 and depth == 1:
+            lows.append(value)
+        if kind > 0 and depth == 2:
+            highs.append(value)
+        depth -= kind
+    there = [
+        (max(INT64_MIN, low), min(INT64_MAX, high))
+        for low, high in zip(lows, highs, strict=True)
+        if low <= INT64_MAX and high >= INT64_MIN
+    ]
+    made = np.array(there, dtype=np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(made[:, 0]), np.ascontiguousarray(made[:, 1])
+
+
+def _int64(values: Any) -> Values:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise UsageError("timestamps are a 1-d array of whole numbers (int64 ns)")
+    return np.ascontiguousarray(array, dtype=np.int64)

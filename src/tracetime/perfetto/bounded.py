@@ -1,0 +1,240 @@
+"""Events with error bars: batches of rows from Perfetto's rule to the tube's estimate and bounds.
+
+How one clock converts is the graph's (`graph/bounds.py`); here rows are grouped by clock, and what
+the floor policy costs beside the tube is counted. Nothing is done per event in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.clocks import ClockId
+from tracetime.errors import (
+    NON_MONOTONIC_SOURCE,
+    REASONS,
+    RESOLVED,
+    ConversionError,
+    TracetimeError,
+)
+from tracetime.graph.bounds import Reached
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube import Bars
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, record_batch
+
+Values = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+CLOCKS_SAMPLED: Final = 200
+"""How many clocks floor and tube are compared for at most, where events are not."""
+
+_GAPS_SAMPLED: Final = 2048
+
+
+class FloorCost:
+    """How far the floor policy's trace time is from the tube's estimate.
+
+    Attributes:
+        clock: the clock where it is farthest; None where nothing was compared.
+        largest_ns: how far that is.
+        reordered: how many events stand before another in floor's order that came certainly
+            later: neighbours of one batch sorted by floor's time (ties in file order), where the
+            first's earliest is after the second's latest. None where events were not looked at.
+        clocks_left_out: how many clocks may be farther off, and were not looked at.
+    """
+
+    def __init__(self, reordered: int | None = None) -> None:
+        self.clock: ClockId | None = None
+        self.largest_ns = 0
+        self.reordered = reordered
+        self.clocks_left_out = 0
+
+    def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
+        """Note the largest distance between two placings of the same events of one clock."""
+        if not len(floor):
+            return
+        # In uint64, where the distance of any two int64 fits.
+        high, low = np.maximum(floor, estimate), np.minimum(floor, estimate)
+        largest = int((high.view(np.uint64) - low.view(np.uint64)).max())
+        if self.clock is None or largest > self.largest_ns:
+            self.clock, self.largest_ns = clock, largest
+
+    def count_order(self, floor: Values, earliest: Values, latest: Values) -> None:
+        """Count the neighbours in floor's order whose bars say the reverse."""
+        if np.any(floor[1:] < floor[:-1]):
+            order = np.argsort(floor, kind="stable")
+            earliest, latest = earliest[order], latest[order]
+        count = int(np.count_nonzero(earliest[:-1] > latest[1:]))
+        self.reordered = count + (self.reordered or 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts in the types of JSON."""
+        return {
+            "clock": None if self.clock is None else str(self.clock),
+            "at_most_ns": self.largest_ns,
+            "events_reordered": self.reordered,
+            "clocks_left_out": self.clocks_left_out,
+        }
+
+
+class Bounding:
+    """Turns the kernels' columns into batches with the tube's estimate and bounds.
+
+    Args:
+        graph: with every snapshot of the trace.
+        trace_clock: what to convert to.
+        machines: machine_id by index, as `Trace.machines` has them.
+        bars: "estimated" or "guaranteed".
+    """
+
+    def __init__(
+        self, graph: ClockGraph, trace_clock: ClockId, machines: list[int], bars: Bars
+    ) -> None:
+        self._graph = graph
+        self._trace_clock = trace_clock
+        self._machines = {machine_id: index for index, machine_id in enumerate(machines)}
+        self._bars = bars
+        self._incremental = {info.clock for info in graph.clocks() if info.incremental}
+        self.cost = FloorCost(reordered=0)
+
+    def batch(self, columns: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
+        """Return the rows as a batch of `BOUNDED_SCHEMA`.
+
+        Rows that floor resolved, or refused because their clock ran backwards, are placed by the
+        tube, or null with its reason; all others stay as they are, without bounds.
+        """
+        floor, before = columns["trace_time"], columns["status"]
+        source = columns["source_ns"]
+        estimate, status = floor.copy(), before.copy()
+        earliest, latest = np.zeros_like(floor), np.zeros_like(floor)
+        rows = np.flatnonzero((before == RESOLVED) | (before == NON_MONOTONIC_SOURCE))
+        for clock, group in self._groups(columns, rows):
+            backwards = before[group] == NON_MONOTONIC_SOURCE
+            if backwards.any() and clock in self._incremental:
+                # Deltas of a clock that Perfetto had given up: nobody summed them.
+                group = group[~backwards]
+            reached = self._convert(clock, source[group])
+            estimate[group], status[group] = reached.estimate, reached.status
+            earliest[group], latest[group] = reached.earliest, reached.latest
+            if clock != self._trace_clock:
+                both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
+                self.cost.compare(clock, floor[both], estimate[both])
+        both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
+        self.cost.count_order(floor[both], earliest[both], latest[both])
+        return record_batch(
+            {
+                **columns,
+                "trace_time": estimate,
+                "status": status,
+                "earliest": earliest,
+                "latest": latest,
+            },
+            BOUNDED_SCHEMA,
+        )
+
+    def _convert(self, clock: ClockId, source_ns: Values) -> Reached:
+        if clock == self._trace_clock:
+            known = np.zeros(len(source_ns), dtype=np.uint8)
+            return Reached(source_ns, source_ns, source_ns, known)
+        try:
+            # Not `graph.convert`: these are ns already, and which value fails why matters.
+            tubes = self._graph._tubes()
+            return tubes.convert(source_ns, clock, self._trace_clock, self._bars)[0]
+        except ConversionError as error:
+            nothing = np.zeros_like(source_ns)
+            why = np.full(len(source_ns), REASONS.index(error.reason), dtype=np.uint8)
+            return Reached(nothing, nothing, nothing, why)
+
+    def _groups(
+        self, columns: dict[str, npt.NDArray[Any]], rows: npt.NDArray[np.intp]
+    ) -> Iterator[tuple[ClockId, npt.NDArray[np.intp]]]:
+        """The clocks of some rows, each with its rows in file order."""
+        if not len(rows):
+            return
+        scoped = columns["clock"][rows].astype(np.uint64) << np.uint64(32)
+        scoped |= columns["sequence"][rows]
+        keys, which = np.unique(scoped, return_inverse=True)
+        machines, on = np.unique(columns["machine"][rows], return_inverse=True)
+        if len(machines) > 1:
+            pairs, which = np.unique(which * len(machines) + on, return_inverse=True)
+        else:
+            pairs = np.arange(len(keys))
+        ends = np.cumsum(np.bincount(which, minlength=len(pairs)))
+        # Few clocks fit in 16 bits, where a stable sort is a radix sort.
+        kind = np.uint16 if len(pairs) <= 1 << 16 else np.int64
+        parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
+        for pair, group in zip(pairs.tolist(), parts, strict=True):
+            key, machine = divmod(pair, len(machines))
+            clock, sequence = divmod(int(keys[key]), 1 << 32)
+            # A machine_id without an index is the one that stands for the host.
+            index = self._machines.get(int(machines[machine]), 0)
+            yield ClockId(clock, sequence, index), group
+
+
+def floor_cost_at_snapshots(
+    graph: ClockGraph, trace_clock: ClockId, clocks: Iterable[ClockId], most: int = CLOCKS_SAMPLED
+) -> FloorCost:
+    """Compare floor with the tube where floor is at its best and at its worst.
+
+    For each clock: at its readings in the snapshots it is converted by, half-way between them, and
+    just before the next one; evenly chosen where there are very many. What cannot be compared is
+    left out.
+
+    Args:
+        clocks: those in use.
+        most: tubes are built for so many clocks at most: those whose offset changes most from one
+            snapshot to the next, which is about what floor can be off by.
+    """
+    cost = FloorCost()
+    ranked = sorted((-_largest_change(graph, clock, trace_clock), clock) for clock in clocks)
+    for change, clock in ranked[:most]:
+        if change > 0:
+            break
+        try:
+            points = _points(graph, clock, graph.path(clock, trace_clock)[1])
+            floor = graph.convert(points, clock, trace_clock, errors="mask")
+            tube = graph.convert(points, clock, trace_clock, policy="tube", errors="mask")
+        except TracetimeError:
+            continue
+        known: Mask = np.asarray(floor.is_valid()) & np.asarray(tube.is_valid())
+        cost.compare(clock, *(np.asarray(one.fill_null(0))[known] for one in (floor, tube)))
+    cost.clocks_left_out = sum(-change > cost.largest_ns for change, _ in ranked[most:])
+    return cost
+
+
+def _largest_change(graph: ClockGraph, clock: ClockId, target: ClockId) -> float:
+    """The largest change of offset between neighbouring snapshots, summed over floor's hops, ns.
+
+    -1 where floor does not convert, or has nothing to do.
+    """
+    try:
+        path = graph.path(clock, target)
+    except TracetimeError:
+        return -1
+    if len(path) < 2:
+        return -1
+    changes = 0.0
+    for here, there in pairwise(path):
+        _, ours, theirs = graph._shared(here, there)
+        if len(ours) > 1:
+            # In floats, which no difference overflows: this only ranks.
+            changes += float(np.abs(np.diff(theirs.astype(float) - ours.astype(float))).max())
+    return changes
+
+
+def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:
+    """Readings of a clock at and between the snapshots that it shares with another."""
+    _, readings_ns, _ = graph._shared(clock, other)
+    readings = np.unique(readings_ns // graph._unit_ns(clock))
+    here, there = readings[:-1], readings[1:]
+    if len(here) > _GAPS_SAMPLED:
+        chosen = np.linspace(0, len(here) - 1, _GAPS_SAMPLED).astype(np.intp)
+        here, there = here[chosen], there[chosen]
+    # Halves apart, because the sum of two readings may not fit.
+    middle = (here >> 1) + (there >> 1) + (here & there & 1)
+    return np.unique(np.concatenate([here, middle, there - 1, readings[-1:]]))

@@ -1,0 +1,190 @@
+"""Events by the tube policy: floor's rows with estimate, earliest and latest; what floor costs."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from building import event, nasty_trace, snapshot, trace
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reading import opened
+
+from tracetime import ClockDomain, ClockId, TraceError, UsageError
+from tracetime.perfetto.bounded import FloorCost, floor_cost_at_snapshots
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
+
+REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME, TSC = 1, 3, 5, 6, 9
+S = 10**9
+
+# MONOTONIC gains 20 us on BOOTTIME every second, and a snapshot is taken every 10 s.
+DRIFTING = [
+    snapshot({BOOTTIME: 10 * S * k, MONOTONIC: 10 * S * k + 200_000 * k, 64: (10**7 * k, 1000)}, 7)
+    for k in range(10)
+]
+
+
+def table_of(*packets, **options):
+    """(by the tube, by floor, floor's cost) of a trace's events."""
+    with opened(trace(*packets), **options) as made:
+        return made.read_all("tube"), made.read_all(), made.floor_cost
+
+
+def test_the_tube_follows_the_drift_that_floor_ignores():
+    ends = [10 * S * k + 200_000 * k + 10 * S for k in range(9)]
+    tube, floor, cost = table_of(*DRIFTING, *(event(end, MONOTONIC) for end in ends))
+    assert tube.schema == BOUNDED_SCHEMA
+    truth = [round(end / (1 + 20e-6)) for end in ends]
+    for true, estimate, low, high in zip(
+        truth, *(tube[name].to_pylist() for name in ("trace_time", "earliest", "latest")),
+        strict=True,
+    ):  # fmt: skip
+        assert low <= true <= high
+        assert abs(estimate - true) < 50
+        assert high - low < 4000
+    assert cost.clock == ClockId(MONOTONIC)
+    assert cost.largest_ns == pytest.approx(200_000, rel=1e-3)
+    for name in EVENTS_SCHEMA.names:
+        if name != "trace_time":
+            assert tube[name].equals(floor[name])
+
+
+def test_the_trace_clock_is_exact_and_what_is_unresolved_stays_so():
+    tube, floor, _ = table_of(
+        *DRIFTING, event(30 * S), event(5, 777), event(7, needs_state=True, seq=9)
+    )
+    assert tube["trace_time"].to_pylist() == floor["trace_time"].to_pylist()
+    assert tube["status"].to_pylist() == floor["status"].to_pylist()
+    assert tube["earliest"].to_pylist() == tube["latest"].to_pylist() == [30 * S, None, None]
+
+
+def test_a_clock_of_a_sequence_converts_by_its_own_snapshots():
+    tube, _, _ = table_of(*DRIFTING, event(12_345_678, 64, seq=7))
+    assert abs(tube["trace_time"][0].as_py() - 12_345_678_000) <= 10
+
+
+def test_as_is_rows_have_no_bounds():
+    tube, _, _ = table_of(event(5))
+    (row,) = tube.to_pylist()
+    assert (row["status"], row["trace_time"]) == ("as_is", 5)
+    assert row["earliest"] is row["latest"] is None
+
+
+def test_a_clock_set_back_is_placed_but_for_what_it_said_twice():
+    stepped = [
+        snapshot({BOOTTIME: S * k, REALTIME: 1000 * S + S * k - (3 * S if k > 5 else 0)})
+        for k in range(12)
+    ]
+    said = (1001 * S + 500, 1004 * S, 1007 * S + 500)
+    tube, floor, _ = table_of(*stepped, *(event(at, REALTIME) for at in said))
+    assert set(floor["status"].to_pylist()) == {"non_monotonic_source"}
+    assert tube["status"].to_pylist() == ["resolved", "ambiguous_source", "resolved"]
+    early, twice, late = tube["trace_time"].to_pylist()
+    assert (abs(early - S - 500) <= 10, twice, abs(late - 10 * S - 500) <= 10) == (True, None, True)
+    assert tube["earliest"][1].as_py() is None
+
+
+def test_guaranteed_bars_are_no_narrower():
+    packets = (*DRIFTING, *(event(10 * S * k + 5 * S, MONOTONIC) for k in range(9)))
+    with opened(trace(*packets)) as made:
+        estimated, guaranteed = (made.read_all("tube", bars=b) for b in ("estimated", "guaranteed"))
+    for name, sign in (("earliest", -1), ("latest", 1)):
+        one, other = (np.asarray(table[name]) for table in (estimated, guaranteed))
+        assert (sign * (other - one) >= 0).all()
+
+
+def test_declared_domains_reach_the_graph():
+    domains = [
+        ClockDomain("MONOTONIC", assumed_half_width_ns=5000),
+        ClockDomain(64, max_drift_ppm=7),
+        ClockDomain("64@seq7", max_drift_ppm=8),
+    ]
+    other = snapshot({BOOTTIME: 1, 64: 1}, 8)
+    with opened(trace(*DRIFTING, other, event(5 * S, MONOTONIC)), domains=domains) as made:
+        (row,) = made.read_all("tube").to_pylist()
+        drifts = [made.clocks.domain(f"64@seq{n}").max_drift_ppm for n in (7, 8)]
+    assert row["latest"] - row["earliest"] > 6000
+    assert drifts == [8, 7]
+
+
+def test_a_rate_that_cannot_be_learnt_is_the_reason():
+    tube, floor, _ = table_of(snapshot({BOOTTIME: 5, TSC: 70}), event(80, TSC))
+    assert floor["status"].to_pylist() == ["resolved"]
+    assert tube["status"].to_pylist() == ["no_path"]
+    assert tube["trace_time"].to_pylist() == [None]
+
+
+def test_no_such_policy_or_bars():
+    with opened(trace(*DRIFTING)) as made:
+        with pytest.raises(UsageError, match="policy"):
+            made.events("nearest")
+        with pytest.raises(UsageError, match="bars"):
+            made.events("tube", bars="wide")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_on_any_trace_the_rows_are_floors_and_the_bounds_hold_the_estimate(seed):
+    with opened(nasty_trace(random.Random(seed)), partial=True) as made:
+        try:
+            floor = made.read_all()
+        except TraceError:
+            return
+        tube = made.read_all("tube")
+    same = [name for name in EVENTS_SCHEMA.names if name not in ("trace_time", "status")]
+    assert tube.select(same).equals(floor.select(same))
+    for before, after in zip(floor.to_pylist(), tube.to_pylist(), strict=True):
+        if after["status"] == "resolved":
+            assert after["earliest"] <= after["trace_time"] <= after["latest"]
+            assert before["status"] in ("resolved", "non_monotonic_source")
+        else:
+            assert after["earliest"] is after["latest"] is None
+            assert after["trace_time"] is None or after["status"] == "as_is"
+
+
+def test_cost_is_the_largest_distance_even_across_all_of_int64():
+    cost = FloorCost()
+    cost.compare(ClockId(3), np.array([5, 9]), np.array([6, 4]))
+    assert (cost.clock, cost.largest_ns) == (ClockId(3), 5)
+    cost.compare(ClockId(1), np.array([2**63 - 1]), np.array([-(2**63)]))
+    assert (cost.clock, cost.largest_ns) == (ClockId(1), 2**64 - 1)
+    cost.compare(ClockId(6), np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+    assert cost.clock == ClockId(1)
+
+
+def test_only_what_is_certainly_in_another_order_counts():
+    cost = FloorCost(reordered=0)
+    floor = np.array([30, 10, 20])
+    cost.count_order(floor, np.array([29, 9, 19]), np.array([31, 20, 21]))
+    assert cost.reordered == 0
+    cost.count_order(floor, np.array([18, 9, 22]), np.array([19, 11, 24]))
+    assert cost.reordered == 1
+
+
+def test_events_of_two_clocks_change_their_order():
+    # Floor puts the MONOTONIC one 199 us late, so behind one of BOOTTIME that came 100 us later.
+    mono = 20 * S + 200_000 + 200_000 - 1000
+    at = 20 * S - 1000
+    _, _, cost = table_of(
+        *DRIFTING,
+        event(10 * S + 200_000 + 9_950_000_000, MONOTONIC),
+        event(19_950_000_000 - 100_000),
+        event(at),
+        event(mono, MONOTONIC),
+    )
+    assert cost.reordered == 1
+
+
+def test_what_floor_costs_without_events():
+    with opened(trace(*DRIFTING, event(1))) as made:
+        cost = floor_cost_at_snapshots(
+            made.clocks, made.trace_clock, [ClockId(BOOTTIME), ClockId(777), ClockId(MONOTONIC)]
+        )
+    assert cost.clock == ClockId(MONOTONIC)
+    assert cost.largest_ns == pytest.approx(200_000, rel=1e-3)
+    assert cost.reordered is None
+
+
+def test_bounded_columns_come_last():
+    assert BOUNDED_SCHEMA.names == [*EVENTS_SCHEMA.names, "earliest", "latest"]
+    assert BOUNDED_SCHEMA.field("latest").type == pa.int64()

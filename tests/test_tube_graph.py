@@ -1,0 +1,262 @@
+"""The tube policy over a whole graph: bars, paths of least error, order, findings."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracetime import ClockGraph, ClockId, ConversionError, Snapshot, UsageError
+from tracetime.domain import ClockDomain
+from tracetime.graph.bounds import Bounds
+
+S = 1_000_000_000
+GPU = 0x8A01B2C3
+
+
+def drifting(ppm=20, n=60, every=10 * S, noise=0, seed=1):
+    """MONOTONIC_RAW runs `ppm` fast of BOOTTIME; read together every 10 s."""
+    random = np.random.default_rng(seed)
+    boottime = np.arange(n, dtype=np.int64) * every + 1000 * S
+    raw = boottime + (boottime - 1000 * S) * ppm // 1_000_000 - 3 * S
+    return boottime, raw + random.integers(-noise, noise + 1, n)
+
+
+@pytest.fixture
+def graph():
+    boottime, raw = drifting()
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC_RAW": raw})
+    return graph
+
+
+def truth(boottime, ppm=20):
+    return boottime + (boottime - 1000 * S) * ppm // 1_000_000 - 3 * S
+
+
+def test_drift_is_corrected_where_floor_ignores_it(graph):
+    at = np.arange(1001 * S, 1580 * S, 7 * S + 13)
+    raw = truth(at)
+    floor = graph.convert(raw, "MONOTONIC_RAW", "BOOTTIME")
+    estimate, earliest, latest = graph.convert(
+        raw, "MONOTONIC_RAW", "BOOTTIME", policy="tube", bounds=True
+    )
+    assert np.abs(floor - at).max() > 150_000
+    assert np.abs(estimate - at).max() < 100
+    assert (earliest <= at).all()
+    assert (at <= latest).all()
+    assert (latest - earliest).max() < 3_000
+
+
+def test_bounds_have_the_shape_of_what_was_asked(graph):
+    one = graph.convert(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube", bounds=True)
+    assert isinstance(one, Bounds)
+    assert all(isinstance(value, int) for value in one)
+    assert one.earliest <= one.estimate <= one.latest
+    many = graph.convert([1100 * S], "MONOTONIC_RAW", "BOOTTIME", policy="tube", bounds=True)
+    assert [values.tolist() for values in many] == [[value] for value in one]
+    masked = graph.convert(
+        pa.array([1100 * S, None]), 5, 6, policy="tube", bounds=True, errors="mask"
+    )
+    assert [values.to_pylist() for values in masked] == [[value, None] for value in one]
+    assert graph.convert(1100 * S, 5, 6, policy="tube") == one.estimate
+
+
+def test_floor_has_no_bounds(graph):
+    with pytest.raises(UsageError, match="only the tube has bounds"):
+        graph.convert(5, 5, 6, bounds=True)
+    with pytest.raises(UsageError, match="no policy"):
+        graph.convert(5, 5, 6, policy="nearest")
+    with pytest.raises(UsageError, match="bars are"):
+        graph.convert(5, 5, 6, policy="tube", bars="loose")
+
+
+def test_a_clock_is_itself(graph):
+    assert graph.convert(7, 6, 6, policy="tube", bounds=True) == Bounds(7, 7, 7)
+
+
+def test_order_of_events_on_two_clocks(graph):
+    raw = int(truth(np.array([1300 * S]))[0])
+    assert graph.order((raw, "MONOTONIC_RAW"), (1300 * S + 10_000, "BOOTTIME")) == -1
+    assert graph.order((raw, "MONOTONIC_RAW"), (1300 * S - 10_000, "BOOTTIME")) == 1
+    assert graph.order((raw, "MONOTONIC_RAW"), (1300 * S, "BOOTTIME")) == 0
+    assert graph.order((5, "BOOTTIME"), (6, "BOOTTIME")) == -1
+
+
+def test_a_suspend_is_found_in_its_zone():
+    monotonic = np.arange(20, dtype=np.int64) * 10 * S
+    boottime = monotonic + np.where(np.arange(20) >= 8, 3600 * S, 0)
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC": monotonic})
+    (found,) = graph.discontinuities()
+    assert (found.src, found.dst, found.kind) == (ClockId(3), ClockId(6), "suspend")
+    assert (found.a_from, found.a_to) == (monotonic[7], monotonic[8])
+    assert found.snapshots == (7, 8)
+    assert found.size_ns[0] <= 3600 * S <= found.size_ns[1]
+
+
+def test_realtime_set_back_is_ambiguous_only_where_it_is():
+    boottime = np.arange(20, dtype=np.int64) * 10 * S
+    realtime = boottime + 10**18 - np.where(np.arange(20) >= 10, 30 * S, 0)
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": boottime, "REALTIME": realtime})
+    with pytest.raises(ConversionError, match="ran backwards"):
+        graph.convert(10**18 + 20 * S, "REALTIME", "BOOTTIME")
+    early = graph.convert(10**18 + 20 * S, "REALTIME", "BOOTTIME", policy="tube")
+    assert abs(early - 20 * S) < 100
+    with pytest.raises(ConversionError, match="two instants") as error:
+        graph.convert(10**18 + 85 * S, "REALTIME", "BOOTTIME", policy="tube")
+    assert error.value.reason == "ambiguous_source"
+
+
+def test_the_path_is_the_one_of_least_error():
+    """MONOTONIC reaches BOOTTIME by a coarse clock in one snapshot, by a fine one in two."""
+    boottime = np.arange(30, dtype=np.int64) * 10 * S
+    graph = ClockGraph("BOOTTIME")
+    noise = np.random.default_rng(3).integers(-400_000, 400_000, 30)
+    graph.add_snapshot({"BOOTTIME": boottime, GPU: boottime + 5 * S + noise})
+    graph.add_snapshot({GPU: boottime + 5 * S, "MONOTONIC_RAW": boottime})
+    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC_RAW": boottime})
+    assert graph.path(GPU, "BOOTTIME") == [ClockId(GPU), ClockId(6)]
+    assert graph.path(GPU, "BOOTTIME", policy="tube") == [ClockId(GPU), ClockId(5), ClockId(6)]
+
+
+def test_loops_that_contradict_are_told():
+    boottime = np.arange(30, dtype=np.int64) * 10 * S
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC": boottime})
+    graph.add_snapshot({"MONOTONIC": boottime, "MONOTONIC_RAW": boottime})
+    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC_RAW": boottime + 50_000_000})
+    found = graph.inconsistencies()
+    assert {(f.src, f.dst) for f in found} == {
+        (ClockId(3), ClockId(5)), (ClockId(3), ClockId(6)), (ClockId(5), ClockId(6)),
+    }  # fmt: skip
+    assert all(30_000_000 < f.gap_ns < 60_000_000 for f in found)
+
+
+def test_loops_that_agree_are_not(graph):
+    boottime, raw = drifting()
+    graph.add_snapshot({"MONOTONIC_RAW": raw, "MONOTONIC": boottime})
+    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC": boottime})
+    assert graph.inconsistencies() == []
+
+
+def test_measured_half_widths_make_the_bars():
+    boottime, raw = drifting(noise=40)
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot(
+        Snapshot(
+            {"BOOTTIME": boottime, "MONOTONIC_RAW": raw + 700},
+            reference="BOOTTIME",
+            half_width_ns={"MONOTONIC_RAW": 50},
+            centre_ns={"MONOTONIC_RAW": 700},
+        )
+    )
+    at = np.arange(1001 * S, 1580 * S, 7 * S + 13)
+    estimate, earliest, latest = graph.convert(
+        truth(at), "MONOTONIC_RAW", "BOOTTIME", policy="tube", bounds=True
+    )
+    assert (earliest <= at).all()
+    assert (at <= latest).all()
+    assert np.median(latest - earliest) < 200
+    told = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
+    assert not told.steps[0].assumed
+    assert "(measured)" in str(told)
+    assert "estimated bars" in str(told)
+
+
+def test_assumed_half_widths_are_said(graph):
+    told = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
+    assert told.steps[0].assumed
+    assert told.earliest <= told.result <= told.latest
+    narrow = told.latest - told.earliest
+    graph.declare(ClockDomain(ClockId(5), assumed_half_width_ns=50_000))
+    wide = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
+    assert wide.latest - wide.earliest > 10 * narrow
+
+
+def test_a_counter_of_unknown_rate_is_learnt():
+    boottime = np.arange(40, dtype=np.int64) * 10 * S + 77 * S
+    ticks = (boottime * 2445) // 1000 + 123_456
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": boottime, "TSC": ticks})
+    at = 200 * S + 5
+    bar = graph.convert(at * 2445 // 1000 + 123_456, "TSC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= at <= bar.latest
+    assert abs(bar.estimate - at) < 10
+    back = graph.convert(at, "BOOTTIME", "TSC", policy="tube", bounds=True)
+    assert back.earliest <= at * 2445 // 1000 + 123_456 <= back.latest
+
+
+def test_a_declared_rate_is_used():
+    boottime = np.arange(2, dtype=np.int64) * 10 * S
+    graph = ClockGraph(
+        "BOOTTIME", [ClockDomain(ClockId(9), ns_per_tick=Fraction(1000, 2445), max_drift_ppm=1)]
+    )
+    graph.add_snapshot({"BOOTTIME": boottime, "TSC": boottime * 2445 // 1000})
+    bar = graph.convert(2445 * 5_000_000, "TSC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= 5 * S <= bar.latest
+
+
+def test_one_snapshot_of_a_counter_of_unknown_rate_is_too_few():
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": 5, "TSC": 7})
+    with pytest.raises(ConversionError):
+        graph.convert(7, "TSC", "BOOTTIME", policy="tube")
+
+
+def test_bars_grow_beyond_the_last_snapshot_and_shrink_with_the_next(graph):
+    late = int(truth(np.array([1650 * S]))[0])
+    before = graph.convert(late, 5, 6, policy="tube", bounds=True)
+    graph.add_snapshot({"BOOTTIME": 1660 * S, "MONOTONIC_RAW": int(truth(1660 * S))})
+    after = graph.convert(late, 5, 6, policy="tube", bounds=True)
+    assert before.earliest <= 1650 * S <= before.latest
+    assert after.latest - after.earliest < before.latest - before.earliest
+
+
+def test_unknown_clocks_are_told(graph):
+    with pytest.raises(ConversionError) as error:
+        graph.convert(5, 777, 6, policy="tube")
+    assert error.value.reason == "unknown_source_clock"
+    assert graph.convert([5], 777, 6, policy="tube", errors="mask").to_pylist() == [None]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(-80, 80),
+    st.integers(0, 300),
+    st.integers(2, 25),
+    st.integers(0, 10**6),
+    st.permutations(range(25)),
+)
+def test_the_truth_lies_in_the_bars_there_and_back(ppm, noise, n, seed, order):
+    boottime, raw = drifting(ppm, n, noise=noise, seed=seed)
+    shuffled = [k for k in order if k < n]
+    snapshots = Snapshot(
+        {"BOOTTIME": boottime[shuffled], "MONOTONIC_RAW": raw[shuffled]},
+        reference="BOOTTIME",
+        half_width_ns={"MONOTONIC_RAW": noise},
+    )
+    graph, ordered = ClockGraph(), ClockGraph()
+    graph.add_snapshot(snapshots)
+    ordered.add_snapshot(
+        Snapshot(
+            {"BOOTTIME": boottime, "MONOTONIC_RAW": raw},
+            reference="BOOTTIME",
+            half_width_ns={"MONOTONIC_RAW": noise},
+        )
+    )
+    at = np.random.default_rng(seed).integers(boottime[0] - 60 * S, boottime[-1] + 60 * S, 50)
+    there = graph.convert(at, 6, 5, policy="tube", bounds=True, bars="guaranteed")
+    expected = truth(at, ppm)
+    assert (there.earliest <= expected).all()
+    assert (expected <= there.latest).all()
+    again = ordered.convert(at, 6, 5, policy="tube", bounds=True, bars="guaranteed")
+    assert all(np.array_equal(a, b) for a, b in zip(there, again, strict=True))
+    back = graph.convert(there.estimate, 5, 6, policy="tube", bounds=True, bars="guaranteed")
+    assert (back.earliest <= at).all()
+    assert (at <= back.latest).all()
+    each = [graph.convert(int(t), 6, 5, policy="tube") for t in at[:5]]
+    assert each == graph.convert(at[:5], 6, 5, policy="tube").tolist()

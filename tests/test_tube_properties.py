@@ -1,0 +1,273 @@
+"""What every tube promises, whatever its snapshots: hypothesis looks for the worst of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, RESOLVED, ConversionError
+from tracetime.graph.tube import Evidence, Limits, Tube
+
+INT64 = np.iinfo(np.int64)
+BARS = ("estimated", "guaranteed")
+
+
+def tube_of(snapshots: list[tuple[int, int, int]], limits: Limits) -> Tube:
+    a, r, h = (np.array(column, dtype=np.int64) for column in zip(*snapshots, strict=True))
+    return Tube.build(Evidence.of(a, r, h), limits)
+
+
+class Clock:
+    """An offset that is a chain of lines, each steeper or flatter by what the limits allow."""
+
+    def __init__(self, start: int, spans: list[int], slopes: list[Fraction]) -> None:
+        self.knots = [(start, Fraction(0))]
+        for span, slope in zip(spans, slopes, strict=True):
+            a, offset = self.knots[-1]
+            self.knots.append((a + span, offset + span * slope))
+        self.slopes = slopes
+
+    def at(self, t: int) -> Fraction:
+        for (a, offset), slope in reversed(list(zip(self.knots, self.slopes, strict=False))):
+            if t >= a:
+                return offset + (t - a) * slope
+        return (t - self.knots[0][0]) * self.slopes[0]
+
+
+@st.composite
+def clocks(draw: st.DrawFn, most: Fraction, n: int) -> Clock:
+    spans = draw(st.lists(st.integers(1, 10**10), min_size=n, max_size=n))
+    parts = draw(st.lists(st.integers(-1000, 1000), min_size=n, max_size=n))
+    return Clock(draw(st.integers(-(10**18), 10**18)), spans, [most * p / 1000 for p in parts])
+
+
+@st.composite
+def readings(draw: st.DrawFn, clock: Clock, n: int) -> list[tuple[int, int, int]]:
+    """Snapshots whose intervals hold the clock's offset, at their edge as often as not."""
+    first, last = clock.knots[0][0], clock.knots[-1][0]
+    out = []
+    for _ in range(n):
+        a = draw(st.integers(first, last))
+        h = draw(st.integers(1, 500))
+        error = draw(st.sampled_from([-1, 1]) | st.fractions(-1, 1)) * (h - 1)
+        out.append((a, round(clock.at(a) + error), h))
+    return out
+
+
+def holds(tube: Tube, clock: Clock, at: list[int], bars: str) -> bool:
+    got = tube.convert(np.array(at), bars=bars)  # type: ignore[arg-type]
+    return all(
+        earliest - t <= clock.at(t) <= latest - t and earliest <= estimate <= latest
+        for t, estimate, earliest, latest in zip(
+            at, *(column.tolist() for column in got[:3]), strict=True
+        )
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_guaranteed_bars_hold_any_clock_within_its_limits(data: st.DataObject) -> None:
+    clock = data.draw(clocks(Fraction(300, 10**6), data.draw(st.integers(1, 8))))
+    tube = tube_of(data.draw(readings(clock, data.draw(st.integers(1, 12)))), Limits(301e-6, 1e-9))
+    first, last = clock.knots[0][0], clock.knots[-1][0]
+    at = data.draw(st.lists(st.integers(first - 10**9, last), min_size=1, max_size=20))
+    assert holds(tube, clock, at, "guaranteed")
+    assert not {d.kind for d in tube.discontinuities} & {"step", "suspend", "reset"}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_estimated_bars_hold_a_rate_that_wanders_within_its_limit(data: st.DataObject) -> None:
+    mean, wander = Fraction(data.draw(st.integers(-290, 290)), 10**6), Fraction(1, 10**6)
+    clock = data.draw(clocks(wander, data.draw(st.integers(1, 8))))
+    clock = Clock(
+        clock.knots[0][0],
+        [b[0] - a[0] for a, b in zip(clock.knots, clock.knots[1:], strict=False)],
+        [mean + slope for slope in clock.slopes],
+    )
+    tube = tube_of(
+        data.draw(readings(clock, data.draw(st.integers(1, 12)))), Limits(300e-6, 1.001e-6)
+    )
+    first, last = clock.knots[0][0], clock.knots[-1][0]
+    at = data.draw(st.lists(st.integers(first, last), min_size=1, max_size=20))
+    assert holds(tube, clock, at, "estimated")
+    assert holds(tube, clock, at, "guaranteed")
+    assert tube.discontinuities == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_more_snapshots_never_widen_a_guaranteed_bar(data: st.DataObject) -> None:
+    clock = data.draw(clocks(Fraction(300, 10**6), 4))
+    snapshots = data.draw(readings(clock, data.draw(st.integers(2, 12))))
+    fewer = snapshots[: data.draw(st.integers(1, len(snapshots) - 1))]
+    first, last = clock.knots[0][0], clock.knots[-1][0]
+    at = np.array(
+        data.draw(st.lists(st.integers(first - 10**9, last + 10**9), min_size=1, max_size=20))
+    )
+    limits = Limits(301e-6, 1e-9)
+    wide = tube_of(fewer, limits).convert(at, bars="guaranteed")
+    narrow = tube_of(snapshots, limits).convert(at, bars="guaranteed")
+    assert (narrow.earliest >= wide.earliest).all()
+    assert (narrow.latest <= wide.latest).all()
+
+
+anywhere = st.integers(int(INT64.min), int(INT64.max))
+near_ends = st.integers(0, 10**6).map(lambda x: int(INT64.max) - x) | st.integers(0, 10**6).map(
+    lambda x: int(INT64.min) + x
+)
+any_a = anywhere | near_ends | st.integers(-(10**6), 10**6)
+any_snapshots = st.lists(
+    st.tuples(
+        any_a,
+        st.integers(-1000, 1000) | st.integers(-(1 << 59), 1 << 59),
+        st.integers(0, 1000) | st.integers(0, 1 << 59),
+    ),
+    min_size=1,
+    max_size=12,
+)
+any_limits = st.builds(
+    Limits,
+    st.sampled_from([0.0, 1e-9, 1e-4, 0.1]),
+    st.sampled_from([0.0, 1e-9, 1e-6, 0.01]),
+    st.booleans(),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(any_snapshots, any_limits, st.lists(any_a, min_size=1, max_size=20))
+def test_nothing_overflows_at_the_ends_of_int64(
+    snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
+) -> None:
+    tube = tube_of(snapshots, limits)
+    at = np.array(values, dtype=np.int64)
+    for bars in BARS:
+        for inverse in (False, True):
+            got = tube.convert(at, bars=bars, inverse=inverse)  # type: ignore[arg-type]
+            assert (got.earliest <= got.latest).all()
+            sure = got.status == RESOLVED
+            assert (got.earliest[sure] <= got.estimate[sure]).all()
+            assert (got.estimate[sure] <= got.latest[sure]).all()
+            assert set(got.status.tolist()) <= {RESOLVED, AMBIGUOUS_SOURCE, OVERFLOW}
+        back = tube.convert(at, bars=bars)  # type: ignore[arg-type]
+        widest = max(abs(r) + h for _, r, h in snapshots) + int(2 * (limits.drift + 0.02) * 2.0**64)
+        for t, earliest, latest in zip(
+            values, back.earliest.tolist(), back.latest.tolist(), strict=True
+        ):
+            assert earliest == max(int(INT64.min), earliest) <= min(t + widest, int(INT64.max))
+            assert latest >= max(t - widest, int(INT64.min))
+    assert isinstance(tube.discontinuities, list)
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_snapshots, any_limits, st.lists(any_a, min_size=1, max_size=20))
+def test_an_array_converts_as_its_elements_do(
+    snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
+) -> None:
+    tube = tube_of(snapshots, limits)
+    for inverse in (False, True):
+        whole = tube.convert(np.array(values, dtype=np.int64), inverse=inverse)
+        ascending = tube.convert(np.sort(np.array(values, dtype=np.int64)), inverse=inverse)
+        order = np.argsort(values, kind="stable")
+        for k, value in enumerate(values):
+            alone = tube.convert(np.array([value], dtype=np.int64), inverse=inverse)
+            assert [int(c[k]) for c in whole] == [int(c[0]) for c in alone]
+        assert [c[order].tolist() for c in whole] == [c.tolist() for c in ascending]
+
+
+@settings(max_examples=200, deadline=None)
+@given(any_snapshots, any_limits, st.randoms(use_true_random=False))
+def test_the_order_of_adding_is_of_no_matter(
+    snapshots: list[tuple[int, int, int]], limits: Limits, random: object
+) -> None:
+    shuffled = list(snapshots)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    at = np.array(sorted({a for a, _, _ in snapshots}), dtype=np.int64)
+    one, two = tube_of(snapshots, limits), tube_of(shuffled, limits)
+    for bars in BARS:
+        for x, y in zip(
+            one.convert(at, bars=bars),
+            two.convert(at, bars=bars),
+            strict=True,  # type: ignore[arg-type]
+        ):
+            assert x.tolist() == y.tolist()
+
+    def told(tube: Tube, given_as: list[tuple[int, int, int]]) -> list[object]:
+        return [
+            (d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, [given_as[k] for k in d.snapshots])
+            for d in tube.discontinuities
+        ]
+
+    for x, y in zip(told(one, snapshots), told(two, shuffled), strict=True):
+        assert x[:5] == y[:5]
+        assert sorted(x[5]) == sorted(y[5])
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_snapshots, any_limits, st.lists(any_a, min_size=1, max_size=20))
+def test_there_and_back_stays_within_the_bars(
+    snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
+) -> None:
+    tube = tube_of(snapshots, limits)
+    at = np.array(values, dtype=np.int64)
+    for bars in BARS:
+        there = tube.convert(at, bars=bars)  # type: ignore[arg-type]
+        fits = there.status == RESOLVED
+        for b in (there.estimate, there.earliest, there.latest):
+            fits &= (b > INT64.min) & (b < INT64.max)
+        for b in (there.estimate, there.earliest, there.latest):
+            back = tube.convert(b[fits], bars=bars, inverse=True)  # type: ignore[arg-type]
+            assert (back.earliest <= at[fits]).all()
+            assert (at[fits] <= back.latest).all()
+        whole = tube.convert(
+            there.estimate[fits], bars=bars, inverse=True,  # type: ignore[arg-type]
+            within=(there.earliest[fits], there.latest[fits]),
+        )  # fmt: skip
+        assert (whole.earliest <= at[fits]).all()
+        assert (at[fits] <= whole.latest).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_the_bars_of_an_interval_hold_those_of_all_in_it(data: st.DataObject) -> None:
+    small = st.tuples(st.integers(0, 300), st.integers(-60, 60), st.integers(0, 5))
+    tube = tube_of(
+        data.draw(st.lists(small, min_size=1, max_size=10)),
+        Limits(data.draw(st.sampled_from([0.0, 0.01, 0.1])), 0.001),
+    )
+    low = data.draw(st.integers(-50, 350))
+    high = data.draw(st.integers(low, 400))
+    every = np.arange(low, high + 1)
+    for bars in BARS:
+        each = tube.convert(every, bars=bars)  # type: ignore[arg-type]
+        got = tube.convert(
+            np.array([low]), bars=bars, within=(np.array([low]), np.array([high])),  # type: ignore[arg-type]
+        )  # fmt: skip
+        assert int(got.earliest[0]) == int(each.earliest.min())
+        assert int(got.latest[0]) == int(each.latest.max())
+
+
+def test_offsets_beyond_73_years_are_refused() -> None:
+    with pytest.raises(ConversionError, match="units") as caught:
+        Evidence.of(np.array([0]), np.array([1 << 62]), 0)
+    assert caught.value.reason == REASONS[OVERFLOW]
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+def test_long_sorted_arrays_convert_as_shuffled_ones(inverse: bool) -> None:
+    rng = np.random.default_rng(5)
+    a = np.cumsum(rng.integers(1, 4_000, 50))
+    h = rng.integers(0, 60, 50)
+    r = a // 100 + np.rint(rng.uniform(-h, h)).astype(np.int64)
+    tube = Tube.build(Evidence.of(a, r, h), Limits(0.05, 0.001))
+    every = np.arange(a[0] - 500, a[-1] + 500)
+    order = rng.permutation(len(every))
+    for bars in BARS:
+        ascending = tube.convert(every, bars=bars, inverse=inverse)  # type: ignore[arg-type]
+        shuffled = tube.convert(every[order], bars=bars, inverse=inverse)  # type: ignore[arg-type]
+        for one, other in zip(ascending, shuffled, strict=True):
+            assert (one[order] == other).all()
