@@ -4,6 +4,7 @@ Each is read in a process of its own, whose highest anonymous memory is the meas
 timings: what is not linear here takes hours, and shows.
 """
 
+import os
 import subprocess
 import sys
 import zlib
@@ -90,6 +91,10 @@ TRACES = {
 }
 
 
+# A sanitizer keeps what is freed, so that memory says nothing.
+MEASURED = "asan" not in os.environ.get("LD_PRELOAD", "")
+
+
 def read(path):
     done = subprocess.run(
         [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=False
@@ -106,7 +111,7 @@ def test_memory_follows_from_the_size(tmp_path, name):
     path.write_bytes(TRACES[name]())
     told, memory_kb = read(path)
     assert told.isdigit()
-    assert memory_kb <= BASE_KB + FACTOR * path.stat().st_size // 1000
+    assert not MEASURED or memory_kb <= BASE_KB + FACTOR * path.stat().st_size // 1000
 
 
 def test_a_bomb_ends_at_the_limit(tmp_path):
@@ -121,7 +126,7 @@ def test_a_bomb_ends_at_the_limit(tmp_path):
         told == "decompressing yields more than 268435456 bytes; if the trace really is that "
         "large, raise the limit (--max-expansion)"
     )
-    assert memory_kb <= BASE_KB
+    assert not MEASURED or memory_kb <= BASE_KB
 
 
 def test_a_length_that_lies_costs_nothing(tmp_path):
@@ -129,4 +134,4 @@ def test_a_length_that_lies_costs_nothing(tmp_path):
     path.write_bytes(BASE + b"\n\xff\xff\xff\xff\xff\xff\xff\x7f" + b"x" * 1000)
     told, memory_kb = read(path)
     assert "cut off" in told or "header" in told
-    assert memory_kb <= BASE_KB
+    assert not MEASURED or memory_kb <= BASE_KB
