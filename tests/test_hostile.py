@@ -72,7 +72,8 @@ TRACES = {
     "as many clocks as snapshots": lambda: of(
         *(snapshot([(200 + i, 5), (6, 1000 + i)]) + event(10, 200 + i) for i in range(N))
     ),
-    "clocks nobody knows": lambda: of(*(event(10, 200 + i) for i in range(N))),
+    "a million clocks nobody knows": lambda: of(*(event(10, 200 + i) for i in range(10 * N))),
+    "a million sequences": lambda: of(*(event(1010, 6, 1 + i) for i in range(10 * N))),
     "one snapshot of all clocks": lambda: of(
         snapshot([*((200 + i, i) for i in range(N)), (6, 2000)]),
         *(event(10, 200 + i) for i in range(N)),
@@ -112,6 +113,40 @@ def test_memory_follows_from_the_size(tmp_path, name):
     told, memory_kb = read(path)
     assert told.isdigit()
     assert not MEASURED or memory_kb <= BASE_KB + FACTOR * path.stat().st_size // 1000
+
+
+def a_way_that_comes_and_goes(rounds, leaves):
+    """A clock is tied to BOOTTIME, and runs backwards: each time for all that hangs on it."""
+    for leaf in range(leaves):
+        yield snapshot([(10**6 + leaf, 1), (10**5, 1)])
+    for i in range(rounds):
+        yield snapshot([(200 + i, 5), (6, 2000 + 2 * i)])
+        yield snapshot([(200 + i, 5), (10**5, 1 + i)])
+        yield event(5, 10**6)
+        yield snapshot([(200 + i, 4), (6, 2001 + 2 * i)])
+        yield event(5, 10**6)
+
+
+def machines_with_wall_clocks(n):
+    """Each is related to trace time through a search of its own."""
+    clocks = b"".join(field(1, field(1, clock) + field(2, 7)) for clock in (6, 1, 11))
+    yield snapshot([(6, 2000), (1, 9)])
+    for machine in range(1, n):
+        yield packet(field(98, machine), field(6, clocks))
+        yield machine_event(machine)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [a_way_that_comes_and_goes(2000, 20_000), machines_with_wall_clocks(10_000)],
+    ids=["a way that comes and goes", "machines with wall clocks"],
+)
+def test_what_takes_the_square_of_the_size_ends_at_a_limit(tmp_path, parts):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(of(*parts))
+    told, memory_kb = read(path)
+    assert told.startswith("the clocks are tied together in too many ways to follow")
+    assert not MEASURED or memory_kb <= BASE_KB
 
 
 def test_a_bomb_ends_at_the_limit(tmp_path):
