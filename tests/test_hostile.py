@@ -61,6 +61,13 @@ def hubs_that_run_backwards(n):
         yield event(10, leaf)
 
 
+def sync_of_many_rounds(n):
+    """Each clock is read in two rounds, both ways."""
+    clocks = (field(1, field(1, 200 + i) + field(2, 5)) for i in range(n) for _ in range(2))
+    rounds = (field(1, field(2, clock) + field(3, clock)) for clock in clocks)
+    return packet(field(98, 7), field(107, b"".join(rounds)))
+
+
 def of(*parts):
     return b"".join([BASE, *parts])
 
@@ -87,6 +94,7 @@ TRACES = {
         *(snapshot([(200 + i, 5), (201 + i, 5)]) + event(10, 200 + i) for i in range(N))
     ),
     "machines": lambda: of(*(machine_event(i + 1) for i in range(N))),
+    "a sync of many rounds and clocks": lambda: of(sync_of_many_rounds(N // 2)),
     "empty packets": lambda: of(b"\n\0" * (10 * N)),
     "snapshots at fault": lambda: of(*(snapshot([(6, 5), (6, 5)]) for _ in range(N))),
 }
