@@ -216,6 +216,13 @@ def test_any_graph_converts_as_the_twin(data):
             )
 
 
+def test_hops_whose_sum_leaves_int64_though_every_value_fits():
+    graph = ClockGraph()
+    graph.add_snapshot({"REALTIME": 0, "BOOTTIME": LOW})
+    graph.add_snapshot({"MONOTONIC": 1, "REALTIME": 0})
+    assert graph.convert(1, "MONOTONIC", "BOOTTIME") == LOW
+
+
 # Paths
 
 

@@ -198,7 +198,7 @@ class TwinGraph:
                 continue  # a reading without partner: adds 0, and bounds nothing
             hop = there.values[match] - here.values[at]
             ns += hop
-            if not (fits(hop) and fits(ns) and fits(translation + hop)):
+            if not (fits(hop) and fits(ns)):
                 return Result(None, OVERFLOW)
             if at > 0:
                 lowest = max(lowest, here.values[at] - translation)
@@ -206,7 +206,9 @@ class TwinGraph:
                 end = min(end, here.values[at + 1] - translation)
             translation += hop
         self.random = self.random * 48271 % 2147483647
-        self.cache[self.random % CACHE_SIZE] = Cached(src, dst, lowest, end, translation)
+        made = Cached(src, dst, lowest, end, translation)
+        # A sum of hops beyond int64 cannot be kept, though each value on the way fits.
+        self.cache[self.random % CACHE_SIZE] = made if fits(translation) else None
         return Result(ns, RESOLVED)
 
     def find_path(self, src: Key, dst: Key) -> list[tuple[Key, Key, int]] | None:

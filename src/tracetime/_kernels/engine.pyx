@@ -358,6 +358,7 @@ cdef class Engine:
         cdef Column *there
         cdef int64_t index, partner, low, high, hop_ns
         cdef int64_t translation_ns = 0
+        cdef bint keep = True
         cdef int64_t from_ns = INT64_LOW
         cdef int64_t to_ns = INT64_HIGH
         cdef int i
@@ -392,11 +393,12 @@ cdef class Engine:
                 high = saturating_sub(high, translation_ns)
             from_ns = max(from_ns, low)
             to_ns = min(to_ns, high)
+            # A sum of hops beyond int64 cannot be kept, though each value on the way fits.
             if add_overflows(translation_ns, hop_ns, &translation_ns):
-                return OVERFLOW
+                keep = False
         self.random_state = self.random_state * 48271 % 2147483647  # std::minstd_rand
         entry = &self.cache[self.random_state % CACHE_SIZE]
-        entry.source = source
+        entry.source = source if keep else -1
         entry.target = router.target
         entry.from_ns = from_ns
         entry.to_ns = to_ns

@@ -454,8 +454,10 @@ class ClockGraph:
         if found is not None:
             return found
         if len(self._routes) >= _KEPT_ROUTES:
-            self._forget()
+            self._routes.clear()
         if target not in self._routers:
+            if len(self._routers) >= _KEPT_ROUTES:
+                self._routers.clear()
             self._routers[target] = view.make_router(self._engine, self._key(target))
         try:
             status, unit_ns, hops = view.route(
@@ -480,10 +482,7 @@ class ClockGraph:
         return unit_ns, route
 
     def _refusal(self, reason: str, source: ClockId, target: ClockId) -> ConversionError:
-        known = [str(info.clock) for info in self.clocks()]
-        there = f"the graph has {', '.join(known[:12]) or 'no clocks'}" + (
-            f" and {len(known) - 12} more" if len(known) > 12 else ""
-        )
+        there = self._known() if reason.startswith("unknown") else ""
         text = {
             "unknown_source_clock": f"no snapshot has {source}: {there}",
             "unknown_target_clock": f"no snapshot has {target}: {there}",
@@ -493,6 +492,12 @@ class ClockGraph:
             "take one that has both, or a clock that each is tied to",
         }[reason]
         return ConversionError(text, reason)
+
+    def _known(self) -> str:
+        clocks = self.clocks()
+        named = ", ".join(str(info.clock) for info in clocks[:12]) or "no clocks"
+        more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""
+        return f"the graph has {named}{more}"
 
 
 def _check_policy(policy: str) -> None:

@@ -53,9 +53,7 @@ def read_sync(payload: bytes, offset: int, packet: int) -> Sync:
         sync.client_rounds.append(
             [(clock.clock_id, _signed(clock.timestamp)) for clock in synced.client_clocks.clocks]
         )
-    anchors = {
-        clock: host for readings in rounds for clock, (host, _) in readings.items() if host
-    }
+    anchors = {clock: host for readings in rounds for clock, (host, _) in readings.items() if host}
     for clock, offsets in sorted(_offsets(rounds).items()):
         mean = _truncated(_signed(sum(offsets)), len(offsets))
         anchor = anchors[clock]
