@@ -260,3 +260,35 @@ def test_the_truth_lies_in_the_bars_there_and_back(ppm, noise, n, seed, order):
     assert (at <= back.latest).all()
     each = [graph.convert(int(t), 6, 5, policy="tube") for t in at[:5]]
     assert each == graph.convert(at[:5], 6, 5, policy="tube").tolist()
+
+
+def test_snapshots_that_are_absurdly_far_off_are_outliers_and_cost_nothing_else():
+    boottime = np.arange(20, dtype=np.int64) * 10 * S
+    monotonic = boottime + 7
+    boottime[5], monotonic[9] = 2**63 - 1, -(2**63)
+    graph = ClockGraph()
+    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC": monotonic})
+    bar = graph.convert(95 * S, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= 95 * S - 7 <= bar.latest <= bar.earliest + 3000
+    found = graph.discontinuities()
+    assert [(d.kind, d.snapshots) for d in found] == [("outlier", (9,)), ("outlier", (5,))]
+    assert found[1].size_ns[0] <= 2**63 - 1 - 50 * S <= found[1].size_ns[1]
+
+
+def test_two_snapshots_pulled_apart_by_a_busy_machine_are_no_suspend():
+    graph = ClockGraph()
+    graph.add_snapshot(
+        {"MONOTONIC": [5 * S, 5 * S + 700_000], "BOOTTIME": [5 * S, 5 * S + 366_000]}
+    )
+    assert graph.discontinuities() == []
+    bar = graph.convert(5 * S, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= 5 * S - 300_000
+    graph = ClockGraph()
+    graph.add_snapshot({"MONOTONIC": [5 * S, 6 * S], "BOOTTIME": [5 * S, 9 * S]})
+    assert [d.kind for d in graph.discontinuities()] == ["suspend"]
+
+
+def test_clocks_of_cpu_time_are_no_clocks_that_step():
+    graph = ClockGraph()
+    graph.add_snapshot({"BOOTTIME": [S, 20 * S, 40 * S], 7: [5, 6, 9], 8: [1, 2, 3]})
+    assert graph.discontinuities() == []

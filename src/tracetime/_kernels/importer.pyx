@@ -868,6 +868,7 @@ cdef class Importer:
             if tag == PACKET_TAG:
                 self.row.packet = self.packets
                 self.row.offset = self.stop_offset
+                self.row.snapshots = self.engine.n_snapshots
                 if size:
                     stop = self.import_packet(packet)
                 if stop == STOP_COMPRESSED:

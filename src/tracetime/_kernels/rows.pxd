@@ -27,6 +27,7 @@ cdef struct Row:
     uint32_t sequence
     uint32_t machine
     uint32_t clock
+    uint32_t snapshots       # that had been read before its packet
     uint16_t payload
     int8_t kind
     int8_t status
@@ -41,6 +42,7 @@ cdef class Rows:
     cdef uint32_t *sequence
     cdef uint32_t *machine
     cdef uint32_t *clock
+    cdef uint32_t *snapshots
     cdef int64_t *timestamp
     cdef int64_t *trace_time
     cdef int64_t *source_ns

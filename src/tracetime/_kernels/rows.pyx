@@ -14,6 +14,7 @@ COLUMNS = (
     ("sequence", np.uint32),
     ("machine", np.uint32),
     ("clock", np.uint32),
+    ("snapshots", np.uint32),
     ("timestamp", np.int64),
     ("trace_time", np.int64),
     ("source_ns", np.int64),
@@ -44,6 +45,7 @@ cdef class Rows:
         cdef uint32_t[::1] sequence = made["sequence"]
         cdef uint32_t[::1] machine = made["machine"]
         cdef uint32_t[::1] clock = made["clock"]
+        cdef uint32_t[::1] snapshots = made["snapshots"]
         cdef int64_t[::1] timestamp = made["timestamp"]
         cdef int64_t[::1] trace_time = made["trace_time"]
         cdef int64_t[::1] source_ns = made["source_ns"]
@@ -57,6 +59,7 @@ cdef class Rows:
         self.sequence = &sequence[0]
         self.machine = &machine[0]
         self.clock = &clock[0]
+        self.snapshots = &snapshots[0]
         self.timestamp = &timestamp[0]
         self.trace_time = &trace_time[0]
         self.source_ns = &source_ns[0]
@@ -79,6 +82,7 @@ cdef class Rows:
         self.sequence[n] = row.sequence
         self.machine[n] = row.machine
         self.clock[n] = row.clock
+        self.snapshots[n] = row.snapshots
         self.timestamp[n] = row.timestamp
         self.trace_time[n] = row.trace_time
         self.source_ns[n] = row.source_ns

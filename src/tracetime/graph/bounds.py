@@ -6,8 +6,10 @@ One hop is a pair's tube (`pairs.py`); here values travel over several, with the
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -15,11 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
-from tracetime.errors import NO_PATH, OVERFLOW, REASONS, RESOLVED, ConversionError, UsageError
+from tracetime.errors import (
+    AMBIGUOUS_SOURCE,
+    NO_PATH,
+    OVERFLOW,
+    REASONS,
+    RESOLVED,
+    ConversionError,
+    UsageError,
+)
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import least_error
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import nominal_ns
+from tracetime.graph.wraps import Counter
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
@@ -123,6 +134,10 @@ class Inconsistency(NamedTuple):
     gap_ns: int
 
 
+Near = Callable[[Counter], tuple[Values, Values]]
+"""The spans, (lows, highs), that readings of a counter lie in: int64, in its readings' unit."""
+
+
 class TubePolicy:
     """Conversions with bars, for one state of a graph.
 
@@ -147,7 +162,18 @@ class TubePolicy:
                 raise ConversionError(f"no snapshot has {clock} with another clock", reason)
         found = self._paths.get((source, target))
         if found is None:
-            reached = least_error(source, target, self._neighbours.__getitem__, self._bar_ns)
+            faults: list[ConversionError] = []
+
+            def bar_ns(one: ClockId, other: ClockId) -> float:
+                try:
+                    return self._pairs.pair(one, other).bar_ns
+                except ConversionError as fault:
+                    faults.append(fault)
+                    return float("inf")
+
+            reached = least_error(source, target, self._neighbours.__getitem__, bar_ns)
+            if reached is None and faults:
+                raise faults[0]
             if reached is None:
                 raise ConversionError(
                     f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH]
@@ -155,26 +181,44 @@ class TubePolicy:
             found = self._paths[source, target] = reached
         return found
 
-    def _bar_ns(self, one: ClockId, other: ClockId) -> float:
-        try:
-            return self._pairs.pair(one, other).bar_ns
-        except ConversionError:
-            return float("inf")
-
     def convert(
-        self, values: Values, source: ClockId, target: ClockId, bars: Bars
+        self,
+        values: Values,
+        source: ClockId,
+        target: ClockId,
+        bars: Bars,
+        near: Near | None = None,
     ) -> tuple[Reached, list[Reached]]:
         """Convert values; returns what they came to, and what after each hop.
 
         values: int64, ns (ticks where the source's rate says so), 1-d.
+        near: where the values of a source that wraps lie; None for somewhere among its snapshots.
         """
-        status = np.zeros(len(values), dtype=np.uint8)
-        here = Reached(values, values, values, status)
+        here = self._unfolded(values, source, near)
         after = []
         for src, dst in pairwise(self.path(source, target)):
             here = _hop(self._pairs.pair(src, dst), src, here, bars)
             after.append(here)
         return here, after
+
+    def _unfolded(self, values: Values, source: ClockId, near: Near | None) -> Reached:
+        """The values themselves; of a counter, with the wrap that they must belong to."""
+        status = np.zeros(len(values), dtype=np.uint8)
+        counter = self.counter(source)
+        if counter is None:
+            return Reached(values, values, values, status)
+        if near is None:
+            lows = np.full_like(values, counter.readings.min())
+            highs = np.full_like(values, counter.readings.max())
+        else:
+            lows, highs = near(counter)
+        first, last = counter.unfold(values, lows, highs)
+        status[first != last] = AMBIGUOUS_SOURCE
+        return Reached(first, first, last, status)
+
+    def counter(self, clock: ClockId) -> Counter | None:
+        """A clock that wraps, unfolded; None for one that does not."""
+        return self._pairs.counter(clock)
 
     def explain(
         self, value: int, source_ns: int, source: ClockId, target: ClockId, bars: Bars
@@ -198,10 +242,17 @@ class TubePolicy:
         )  # fmt: skip
 
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> list[PairDiscontinuity]:
-        """What was found in the tubes of some pairs, in order of src, dst and place."""
-        found = []
+        """What was found in the tubes of some pairs, in order of src, dst and place.
+
+        Pairs that have no tube (a rate or a number of wraps is open) are left out.
+        """
+        found: list[PairDiscontinuity] = []
         for one, other in pairs:
-            pair = self._pairs.pair(one, other)
+            try:
+                pair = self._pairs.pair(one, other)
+            except ConversionError:
+                continue
+            found += map(partial(_far, pair), pair.far)
             for d in pair.tube.discontinuities:
                 numbers = tuple(int(pair.snapshots[i]) for i in d.snapshots)
                 found.append(
@@ -228,9 +279,10 @@ class TubePolicy:
                     if checked >= _CHECKED_LOOPS or same_series(src, dst, via):
                         continue
                     checked += 1
-                    gap = self._gap(src, dst, via)
-                    if gap is not None:
-                        found.append(gap)
+                    with suppress(ConversionError):
+                        gap = self._gap(src, dst, via)
+                        if gap is not None:
+                            found.append(gap)
         return found
 
     def _gap(self, src: ClockId, dst: ClockId, via: ClockId) -> Inconsistency | None:
@@ -248,6 +300,14 @@ class TubePolicy:
         if gaps[worst] <= 0:
             return None
         return Inconsistency(src, dst, via, int(points[worst]), int(gaps[worst]))
+
+
+def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:
+    """A snapshot beyond what a tube holds, as the outlier that it is."""
+    number, a, b = which
+    bar = pair.tube.convert(np.array([a], dtype=np.int64))
+    size = (b - int(bar.latest[0]), b - int(bar.earliest[0]))
+    return PairDiscontinuity(pair.a, pair.b, "outlier", a, a, size, None, (number,))
 
 
 def _hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:

@@ -23,6 +23,7 @@ from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionErro
 from tracetime.graph.bounds import (
     Bounds,
     Inconsistency,
+    Near,
     PairDiscontinuity,
     Reached,
     TubeExplanation,
@@ -35,6 +36,7 @@ from tracetime.graph.measured import Measured
 from tracetime.graph.pairs import Pairs
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
+from tracetime.graph.wraps import Counter
 from tracetime.snapshot import Snapshot
 
 SNAPSHOT_FAULTS: Final = (
@@ -178,6 +180,7 @@ class ClockGraph:
         bars: Bars = "estimated",
         bounds: bool = False,
         errors: str = "raise",
+        near: tuple[Any, Any] | None = None,
     ) -> Any:
         """Convert timestamps of one clock to another, with every snapshot the graph holds.
 
@@ -187,7 +190,12 @@ class ClockGraph:
             policy: "floor", Perfetto's rule, or "tube": drift corrected, with bars.
             bars: of the tube: "estimated", or "guaranteed" as long as the declared limits hold.
             bounds: return `Bounds(estimate, earliest, latest)` of the tube.
-            errors: "raise", or "mask" to get null where a value does not convert.
+            errors: "raise", or "mask" to get null where a value does not convert; where it can
+                mean two instants, the estimate alone is null, and the bounds hold both.
+            near: (timestamps, clock): when that was, about: one for all, or one for each. It
+                tells the wraps of a short counter apart (a src of less than 64 valid bits; its
+                values from 0 up to its wrap are raw ones); without it, a value that more than one
+                wrap of the snapshots' span has is ambiguous. For the tube.
 
         Returns:
             ns of dst (src's own unit where dst is src): an int for an int (None where masked), an
@@ -201,8 +209,9 @@ class ClockGraph:
         """
         _check_policy(policy)
         check_bars(bars)
-        if bounds and policy != "tube":
-            raise UsageError("only the tube has bounds: convert with policy='tube'")
+        for what, asked in (("bounds", bounds), ("near", near is not None)):
+            if asked and policy != "tube":
+                raise UsageError(f"only the tube has {what}: convert with policy='tube'")
         if errors not in ("raise", "mask"):
             raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
         given = take(ts)
@@ -213,7 +222,7 @@ class ClockGraph:
         results: tuple[npt.NDArray[np.int64], ...]
         try:
             if policy == "tube":
-                reached = self._bounded(given.values, source, target, bars)
+                reached = self._bounded(given.values, source, target, bars, near)
                 results = reached[:3]
                 bad = reached.status if reached.status.any() else None
             else:
@@ -223,7 +232,7 @@ class ClockGraph:
             if not mask:
                 raise
             results = (np.zeros_like(given.values),) * 3
-            bad = np.ones(len(given.values), dtype=np.uint8)
+            bad = np.full(len(given.values), OVERFLOW, dtype=np.uint8)
         if bad is not None and not mask:
             first = int(np.flatnonzero(bad)[0])
             which = f"{source} {given.values[first]}" + (
@@ -231,25 +240,41 @@ class ClockGraph:
             )
             if bad[first] == AMBIGUOUS_SOURCE:
                 raise ConversionError(
-                    f"{which} can mean two instants of {target}: {source} was set back",
+                    f"{which} can mean two instants of {target}: "
+                    + (
+                        f"{source} was set back"
+                        if self._tubes().counter(source) is None
+                        else f"{source} wrapped; say near which time it was (near=)"
+                    ),
                     REASONS[AMBIGUOUS_SOURCE],
                 )
             raise ConversionError(
                 f"{which} converted to {target} does not fit in int64", REASONS[OVERFLOW]
             )
-        missing = None if bad is None else bad.astype(bool)
-        if given.missing is not None:
-            missing = given.missing if missing is None else missing | given.missing
 
-        def shaped(values: npt.NDArray[np.int64]) -> Any:
+        def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Any:
             if given.scalar:
-                return None if bad is not None else int(values[0])
-            return pa.array(values, mask=missing) if mask else values
+                return None if bad is not None and bad[0] else int(values[0])
+            if not mask:
+                return values
+            missing = np.zeros(len(values), dtype=bool) if bad is None else bad.astype(bool)
+            if given.missing is not None:
+                missing |= given.missing
+            return pa.array(values, mask=missing)
 
-        return Bounds(*map(shaped, results)) if bounds else shaped(results[0])
+        if not bounds:
+            return shaped(results[0], bad)
+        # Two instants have no estimate, but a bar that holds both.
+        unbounded = None if bad is None else bad & (bad != AMBIGUOUS_SOURCE)
+        return Bounds(shaped(results[0], bad), *(shaped(r, unbounded) for r in results[1:]))
 
     def _bounded(
-        self, values: npt.NDArray[np.int64], source: ClockId, target: ClockId, bars: Bars
+        self,
+        values: npt.NDArray[np.int64],
+        source: ClockId,
+        target: ClockId,
+        bars: Bars,
+        near: tuple[Any, Any] | None = None,
     ) -> Reached:
         """Values on the target with their bars; status says where there is none."""
         if source == target:
@@ -258,12 +283,25 @@ class ClockGraph:
         with self._lock:
             policy = self._tubes()
             unit_ns = self._unit_ns(source)
+            span = None if near is None else self._span(near, source, len(values))
             if unit_ns == 1:
-                return policy.convert(values, source, target, bars)[0]
+                return policy.convert(values, source, target, bars, span)[0]
             source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
             scale(values, unit_ns, source_ns, bad)
-            reached = policy.convert(source_ns, source, target, bars)[0]
+            reached = policy.convert(source_ns, source, target, bars, span)[0]
         return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
+
+    def _span(self, near: tuple[Any, Any], source: ClockId, n: int) -> Near:
+        """The readings of `source` at the times of `near`."""
+        times, clock = take(near[0]), clock_of_caller(near[1])
+        if times.missing is not None or not (times.scalar or len(times.values) == n):
+            raise UsageError(f"near is one timestamp, or {n} of them without nulls")
+        there = self._bounded(times.values, clock, source, "estimated")
+
+        def span(_: Counter) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+            return np.broadcast_to(there.earliest, n), np.broadcast_to(there.latest, n)
+
+        return span
 
     def _unit_ns(self, clock: ClockId) -> int:
         self._refresh()
@@ -276,14 +314,15 @@ class ClockGraph:
         """The tube policy for the graph as it is now."""
         self._refresh()
         if self._bounds is None:
-            neighbours: dict[ClockId, set[ClockId]] = {}
+            sets: dict[ClockId, set[ClockId]] = {}
             for clocks, _ in self.series():
                 if len(clocks) > 1:
                     for clock in clocks:
-                        neighbours.setdefault(clock, set()).update(clocks)
+                        sets.setdefault(clock, set()).update(clocks)
+            neighbours = {clock: sorted(others - {clock}) for clock, others in sets.items()}
             self._bounds = TubePolicy(
-                Pairs(self._shared, self._measured, self.domain),
-                {clock: sorted(others - {clock}) for clock, others in neighbours.items()},
+                Pairs(self._shared, self._measured, self.domain, self._unit_ns, neighbours),
+                neighbours,
             )
         return self._bounds
 
@@ -310,13 +349,14 @@ class ClockGraph:
         """Suspends, steps, resets, outliers and changes of rate, each with its zone and size.
 
         Found between every clock and the one its snapshots are ordered along: the trace clock
-        where a series has it, else the steadiest clock of the series.
+        where a series has it, else the steadiest clock of the series. Clocks of CPU time, which
+        old traces have, run as the work comes and are left out.
         """
         pairs = set()
         for clocks, _ in self.series():
             steady = min(clocks, key=lambda clock: self.domain(clock).steadiness())
             hub = self._trace_clock if self._trace_clock in clocks else steady
-            pairs |= {(hub, clock) for clock in clocks if clock != hub}
+            pairs |= {(hub, clock) for clock in clocks if clock != hub and not _cpu_time(clock)}
         return self._tubes().discontinuities(sorted(pairs))
 
     def inconsistencies(self) -> list[Inconsistency]:
@@ -498,6 +538,11 @@ class ClockGraph:
         named = ", ".join(str(info.clock) for info in clocks[:12]) or "no clocks"
         more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""
         return f"the graph has {named}{more}"
+
+
+def _cpu_time(clock: ClockId) -> bool:
+    """PROCESS_CPUTIME and THREAD_CPUTIME, which builtin_clock.proto has reserved since."""
+    return clock.clock in (7, 8)
 
 
 def _check_policy(policy: str) -> None:

@@ -7,7 +7,7 @@ follows from it is the tube's (`graph/tube/`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -19,9 +19,10 @@ from tracetime.domain import ClockDomain
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.measured import Measured
 from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.evidence import assumed_half_width, from_two_brackets
+from tracetime.graph.tube.evidence import FARTHEST, assumed_half_width, from_two_brackets
 from tracetime.graph.tube.limits import Rise
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
+from tracetime.graph.wraps import Counter, modulus_of, unfold_readings
 
 Values = npt.NDArray[np.int64]
 
@@ -33,6 +34,10 @@ _STOPPED: Final = frozenset(
 )
 # Of limits: what a counter whose rate had to be learnt from its snapshots may differ by.
 _LEARNT_DRIFT_PPM: Final = 500.0
+# How far apart the readings of a snapshot are taken to be, where nobody says, when wraps are told
+# from resets.
+_LOOSE_NS: Final = 1_000_000
+_MARGIN: Final = 1 << 56
 
 
 class Pair(NamedTuple):
@@ -45,6 +50,7 @@ class Pair(NamedTuple):
         half_width_ns: median of the evidence's half-widths.
         bar_ns: median half-width of the estimated bars over the whole coverage.
         assumed: whether half-widths were assumed.
+        far: (number, a, b) of snapshots left out: their readings are more than 73 years apart.
     """
 
     a: ClockId
@@ -56,6 +62,7 @@ class Pair(NamedTuple):
     half_width_ns: float
     bar_ns: float
     assumed: bool
+    far: list[tuple[int, int, int]]
 
     def rate_of(self, clock: ClockId) -> Fraction:
         """ns per unit of that clock's readings."""
@@ -69,6 +76,8 @@ class Pairs:
         shared: (snapshots, one_ns, other_ns) that two clocks have in common, in file order.
         measured: half-widths and centres of those snapshots.
         domain: the limits of a clock.
+        unit_ns: ns per unit of a clock, where the snapshots give one.
+        neighbours: by clock, those it shares snapshots with.
     """
 
     def __init__(
@@ -76,11 +85,16 @@ class Pairs:
         shared: Callable[[ClockId, ClockId], tuple[Values, Values, Values]],
         measured: Measured,
         domain: Callable[[ClockId], ClockDomain],
+        unit_ns: Callable[[ClockId], int],
+        neighbours: Mapping[ClockId, list[ClockId]],
     ) -> None:
         self._shared = shared
         self._measured = measured
         self._domain = domain
+        self._unit_ns = unit_ns
+        self._neighbours = neighbours
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
+        self._counters: dict[ClockId, Counter | None] = {}
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -94,8 +108,72 @@ class Pairs:
             made = self._made[a, b] = self._make(a, b)
         return made
 
+    def counter(self, clock: ClockId) -> Counter | None:
+        """A clock that wraps, unfolded; None for one that does not.
+
+        Raises:
+            ConversionError: its snapshots do not say how often it wrapped.
+        """
+        if clock not in self._counters:
+            self._counters[clock] = self._unfolded(clock)
+        return self._counters[clock]
+
+    def _modulus(self, clock: ClockId) -> int | None:
+        return modulus_of(self._domain(clock).valid_bits, self._unit_ns(clock))
+
+    def _unfolded(self, clock: ClockId) -> Counter | None:
+        """Unfold a clock along the steadiest of those that it has the most snapshots with."""
+        modulus = self._modulus(clock)
+        if modulus is None:
+            return None
+        best: tuple[ClockId, Values, Values, Values] | None = None
+        for other in sorted(self._neighbours[clock], key=lambda o: self._domain(o).steadiness()):
+            if self._modulus(other) is not None or self._domain(other).ns_per_tick is None:
+                continue
+            snapshots, readings, others = self._shared(clock, other)
+            if best is None or len(snapshots) > len(best[1]):
+                best = other, snapshots, readings, others
+        if best is None:
+            raise ConversionError(
+                f"no snapshot has {clock}, which wraps, with a clock that does not and whose rate "
+                "is known",
+                REASONS[NO_PATH],
+            )
+        other, snapshots, readings, others = best
+        if int(readings.min()) < 0 or int(readings.max()) >= modulus:
+            # Snapshots count on where timestamps wrap, as Vulkan's calibrations may.
+            return Counter(modulus, snapshots, readings)
+        mine, theirs = self._domain(clock), self._domain(other)
+        if mine.ns_per_tick is None:
+            raise ConversionError(
+                f"{clock} wraps, and its rate is unknown: say how many ns a tick lasts",
+                REASONS[NO_PATH],
+            )
+        rate = theirs.ns_per_tick
+        widths = [self._measured.reads(c, snapshots).half for c in (clock, other)]
+        slack_ns = 2 * sum(int(np.where(half < 0, _LOOSE_NS, half).max()) for half in widths)
+        return Counter(
+            modulus,
+            snapshots,
+            unfold_readings(
+                clock, readings, others if rate in (None, 1) else nominal_ns(others, rate),
+                modulus, mine.ns_per_tick, self._limits(clock, other).drift, slack_ns,
+            ),
+        )  # fmt: skip
+
+    def _readings(self, a: ClockId, b: ClockId) -> tuple[Values, Values, Values]:
+        """What two clocks read together, short counters unfolded."""
+        snapshots, *columns = self._shared(a, b)
+        for i, clock in enumerate((a, b)):
+            counter = self.counter(clock)
+            if counter is not None:
+                columns[i], known = counter.at(snapshots)
+                snapshots = snapshots[known]
+                columns = [column[known] for column in columns]
+        return snapshots, columns[0], columns[1]
+
     def _make(self, a: ClockId, b: ClockId) -> Pair:
-        snapshots, a_ns, b_ns = self._shared(a, b)
+        snapshots, a_ns, b_ns = self._readings(a, b)
         if not len(snapshots):
             raise ConversionError(f"no snapshot has both {a} and {b}", REASONS[NO_PATH])
         a_rate, b_rate = self._rate(a, a_ns, b_ns), self._rate(b, b_ns, a_ns)
@@ -104,12 +182,28 @@ class Pairs:
         if b_rate != 1:
             b_ns = nominal_ns(b_ns, b_rate)
         limits = self._limits(a, b)
+        near = self._near(a, b, snapshots, a_ns, b_ns)
+        far = [(int(n), int(x), int(y)) for n, x, y in zip(
+            snapshots[~near], a_ns[~near], b_ns[~near], strict=True)]  # fmt: skip
+        if near.any():
+            snapshots, a_ns, b_ns = snapshots[near], a_ns[near], b_ns[near]
         evidence = self._evidence(a, b, snapshots, a_ns, b_ns, limits)
         tube = Tube.build(evidence, limits)
         return Pair(
             a, b, tube, snapshots, a_rate, b_rate, float(np.median(evidence.half)),
-            _median_bar(tube), evidence.assumed,
+            _median_bar(tube), evidence.assumed, far,
         )  # fmt: skip
+
+    def _near(
+        self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, b_ns: Values
+    ) -> npt.NDArray[np.bool_]:
+        """Which snapshots are within what a tube can hold; one broken one must not cost all."""
+        # In floats, which no difference overflows; what they round away is within the margin.
+        near = np.abs(b_ns.astype(np.float64) - a_ns) < FARTHEST - 2 * _MARGIN
+        for clock in (a, b):
+            read = self._measured.reads(clock, snapshots)
+            near &= (np.abs(read.centre) < _MARGIN) & (read.half < _MARGIN)
+        return near
 
     def _rate(self, clock: ClockId, readings: Values, others: Values) -> Fraction:
         rate = self._domain(clock).ns_per_tick

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tracetime.clocks import ClockId
 from tracetime.errors import (
+    AMBIGUOUS_SOURCE,
     NON_MONOTONIC_SOURCE,
     REASONS,
     RESOLVED,
@@ -106,24 +107,27 @@ class Bounding:
         """Return the rows as a batch of `BOUNDED_SCHEMA`.
 
         Rows that floor resolved, or refused because their clock ran backwards, are placed by the
-        tube, or null with its reason; all others stay as they are, without bounds.
+        tube, or null with its reason; all others stay as they are. Without a bar, earliest is
+        after latest.
         """
         floor, before = columns["trace_time"], columns["status"]
         source = columns["source_ns"]
         estimate, status = floor.copy(), before.copy()
-        earliest, latest = np.zeros_like(floor), np.zeros_like(floor)
+        earliest, latest = np.ones_like(floor), np.zeros_like(floor)
         rows = np.flatnonzero((before == RESOLVED) | (before == NON_MONOTONIC_SOURCE))
         for clock, group in self._groups(columns, rows):
             backwards = before[group] == NON_MONOTONIC_SOURCE
             if backwards.any() and clock in self._incremental:
                 # Deltas of a clock that Perfetto had given up: nobody summed them.
                 group = group[~backwards]
-            reached = self._convert(clock, source[group])
+            reached = self._convert(clock, source[group], columns["snapshots"][group])
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
             if clock != self._trace_clock:
                 both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
                 self.cost.compare(clock, floor[both], estimate[both])
+        barred = (status == RESOLVED) | (status == AMBIGUOUS_SOURCE)
+        earliest[~barred], latest[~barred] = 1, 0
         both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
         self.cost.count_order(floor[both], earliest[both], latest[both])
         return record_batch(
@@ -137,18 +141,25 @@ class Bounding:
             BOUNDED_SCHEMA,
         )
 
-    def _convert(self, clock: ClockId, source_ns: Values) -> Reached:
+    def _convert(self, clock: ClockId, source_ns: Values, seen: npt.NDArray[np.uint32]) -> Reached:
+        """Place readings of one clock; seen: how many snapshots had been read before each."""
         if clock == self._trace_clock:
             known = np.zeros(len(source_ns), dtype=np.uint8)
             return Reached(source_ns, source_ns, source_ns, known)
         try:
             # Not `graph.convert`: these are ns already, and which value fails why matters.
             tubes = self._graph._tubes()
-            return tubes.convert(source_ns, clock, self._trace_clock, self._bars)[0]
+            return tubes.convert(
+                source_ns,
+                clock,
+                self._trace_clock,
+                self._bars,
+                lambda counter: counter.around(seen),
+            )[0]
         except ConversionError as error:
             nothing = np.zeros_like(source_ns)
             why = np.full(len(source_ns), REASONS.index(error.reason), dtype=np.uint8)
-            return Reached(nothing, nothing, nothing, why)
+            return Reached(nothing, nothing + 1, nothing, why)
 
     def _groups(
         self, columns: dict[str, npt.NDArray[Any]], rows: npt.NDArray[np.intp]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.errors import AS_IS, REASONS, RESOLVED
+from tracetime.errors import AS_IS, REASONS
 
 KINDS: Final = (
     "packet",
@@ -91,7 +91,11 @@ EVENTS_SCHEMA: Final = pa.schema(
 BOUNDED_SCHEMA: Final = EVENTS_SCHEMA.append(pa.field("earliest", pa.int64())).append(
     pa.field("latest", pa.int64())
 )
-"""The events table by the tube policy; without bounds where trace_time is not the tube's."""
+"""The events table by the tube policy: with bounds where the tube has a bar.
+
+That is where it resolved the row, and where two instants are possible (ambiguous_source): then they
+hold both.
+"""
 
 _KIND_NAMES: Final = pa.array(KINDS)
 _STATUS_NAMES: Final = pa.array(REASONS)
@@ -102,7 +106,8 @@ def record_batch(
 ) -> pa.RecordBatch:
     """Return the kernels' columns as a RecordBatch, sharing their memory.
 
-    schema: `EVENTS_SCHEMA`, or `BOUNDED_SCHEMA` where the columns have bounds.
+    schema: `EVENTS_SCHEMA`, or `BOUNDED_SCHEMA` where the columns have bounds: no bar where
+        earliest is after latest.
     """
     index, names = payloads()
     payload = index[columns["payload"]]
@@ -121,7 +126,7 @@ def record_batch(
         elif field.name == "trace_time":
             arrays.append(_array(column, unresolved))
         elif field.name in ("earliest", "latest"):
-            arrays.append(_array(column, columns["status"] != RESOLVED))
+            arrays.append(_array(column, columns["earliest"] > columns["latest"]))
         else:
             arrays.append(_array(column))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -27,6 +27,7 @@ FARTHEST: Final = 1 << 61
 WIDEST: Final = 1 << 60
 
 LEAST_ASSUMED_NS: Final = 1_000
+PULLED_APART_NS: Final = 1_000_000
 WINDOW: Final = 8
 LEAST_WINDOW: Final = 3
 MOST_WINDOWS: Final = 4_096
@@ -192,9 +193,11 @@ def _stretched(width: Values, limits: Limits) -> Values:
 def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
     """The half-width (ns) to assume for snapshots that say none.
 
-    Twice the 90th percentile, over windows of 8 snapshots of one segment (or of all, where there
-    are fewer, but 3), of the smallest half-width whose tube of width W is not empty; at least
-    1,000 ns and the clocks' ticks.
+    Twice the 90th percentile, over windows of 8 snapshots of one segment (of as many as the
+    longest one has, but 3), of the smallest half-width whose tube of width W is not empty; at least
+    1,000 ns and the clocks' ticks. Where no segment has 3 snapshots, what their neighbours
+    disagree by, if that is below 1 ms: so far may a busy machine pull readings apart, and that is
+    likelier than a step as small as that.
     """
     least = max(LEAST_ASSUMED_NS, ticks_ns)
     evidence = Evidence.of(a_ns, r_ns, least)
@@ -202,17 +205,23 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
     starts, _ = cut(evidence.a, evidence.low, evidence.high, slope_up(limits.drift), keep)
     kept = np.flatnonzero(keep)
     segment = np.searchsorted(np.asarray(starts), kept, side="right")
-    if len(kept) < LEAST_WINDOW:
-        return least
-    size = min(WINDOW, len(kept))
+    longest = int(np.bincount(segment).max())
+    if longest < LEAST_WINDOW:
+        return max(least, _disagreement(evidence, limits))
+    size = min(WINDOW, longest)
     first = np.flatnonzero(segment[size - 1 :] == segment[: len(kept) - size + 1])
-    if not len(first):
-        return least
     if len(first) > MOST_WINDOWS:
         first = first[np.linspace(0, len(first) - 1, MOST_WINDOWS).astype(np.int64)]
     windows = kept[first[:, None] + np.arange(size)]
     least_halves = _least_halves(evidence.a[windows], evidence.r[windows], limits)
     return max(least, int(np.ceil(2 * np.percentile(least_halves, 90))))
+
+
+def _disagreement(evidence: Evidence, limits: Limits) -> int:
+    """What neighbouring snapshots disagree by at most, ns, of those below 1 ms."""
+    span = np.diff(evidence.a.view(np.uint64)).astype(np.float64)
+    missed = np.abs(np.diff(evidence.r).astype(np.float64)) - limits.drift * span
+    return int(np.ceil(missed[missed < PULLED_APART_NS].max(initial=0.0)))
 
 
 def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
