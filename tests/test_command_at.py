@@ -139,3 +139,22 @@ def test_at_refuses_bars_without_the_tube(tracetime, write):
     code, _, err = tracetime("at", write(DRIFTING), 5, "--to", "MONOTONIC", "--bars", "estimated")
     assert code == 2
     assert "--policy tube" in err
+
+
+def test_near_says_which_wrap_of_a_short_counter(tracetime, write):
+    second = 10**9
+    path = write(
+        trace(
+            *(
+                snapshot({BOOTTIME: (1000 + k) * second, 0x8A01B2C3: (k * second + 5) % 2**31})
+                for k in range(20)
+            )
+        )
+    )
+    asked = ("at", path, (9 * second + 5) % 2**31, "--from", "0x8a01b2c3", "--policy", "tube",
+             "--valid-bits", "0x8a01b2c3=31")  # fmt: skip
+    code, _, err = tracetime(*asked)
+    assert code == 1
+    assert "say near which time" in err
+    code, text, _ = tracetime(*asked, "--near", 1009 * second + 20, "--json")
+    assert abs(json.loads(text)["result"] - 1009 * second) < 10

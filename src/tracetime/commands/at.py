@@ -42,6 +42,12 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
     type=click.IntRange(1, 2**32 - 1),
     help="The packet sequence of a clock from 64 to 127.",
 )
+@click.option(
+    "--near",
+    type=int,
+    metavar="NS",
+    help="About when that was, in trace time: which wrap of a short counter TIME belongs to.",
+)
 @policy_options
 @limit_options
 @json_option
@@ -53,6 +59,7 @@ def command(
     src: ClockId | None,
     dst: ClockId | None,
     sequence: int | None,
+    near: int | None,
     policy: str,
     bars: str | None,
     as_json: bool,
@@ -73,13 +80,15 @@ def command(
       tracetime at trace.pftrace 2026-08-22T14:48:40.123456789Z --to MONOTONIC
       tracetime at trace.pftrace 870001 --from 64 --sequence 7
       tracetime at trace.pftrace 1104 --from MONOTONIC --policy tube
+      tracetime at trace.pftrace 7021 --from com.example.gpu --policy tube --clock-rate
+        com.example.gpu=19.2MHz --valid-bits com.example.gpu=36 --near 868258201186
     """
     from tracetime.perfetto.reader import open_trace
 
     drawn = bars_of(policy, bars)
     domains = domains_of(limits)
     with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
-        told = _explain(opened, value, src, dst, sequence, policy, drawn)
+        told = _explain(opened, value, src, dst, sequence, near, policy, drawn)
     if as_json:
         print_json(_facts(trace, told))
         return
@@ -95,6 +104,7 @@ def _explain(
     src: ClockId | None,
     dst: ClockId | None,
     sequence: int | None,
+    near: int | None,
     policy: str,
     bars: Bars,
 ) -> Explanation | TubeExplanation:
@@ -119,6 +129,7 @@ def _explain(
         trace.trace_clock if dst is None else clock_in(graph, dst, sequence),
         policy=policy,
         bars=bars,
+        near=None if near is None else (near, trace.trace_clock),
     )
 
 

@@ -221,10 +221,12 @@ class TubePolicy:
         return self._pairs.counter(clock)
 
     def explain(
-        self, value: int, source_ns: int, source: ClockId, target: ClockId, bars: Bars
-    ) -> TubeExplanation:
+        self, value: int, source_ns: int, source: ClockId, target: ClockId, bars: Bars,
+        near: Near | None = None,
+    ) -> TubeExplanation:  # fmt: skip
         """One conversion, hop by hop; source_ns is the value in the source's ns or ticks."""
-        final, after = self.convert(np.array([source_ns], dtype=np.int64), source, target, bars)
+        given = np.array([source_ns], dtype=np.int64)
+        final, after = self.convert(given, source, target, bars, near)
         steps = []
         for (src, dst), reached in zip(pairwise(self.path(source, target)), after, strict=True):
             pair = self._pairs.pair(src, dst)

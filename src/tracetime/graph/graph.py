@@ -244,7 +244,7 @@ class ClockGraph:
                     + (
                         f"{source} was set back"
                         if self._tubes().counter(source) is None
-                        else f"{source} wrapped; say near which time it was (near=)"
+                        else f"{source} wrapped; say near which time it was (near)"
                     ),
                     REASONS[AMBIGUOUS_SOURCE],
                 )
@@ -406,14 +406,21 @@ class ClockGraph:
         return [source, *(hop.target for hop in hops)]
 
     def explain(
-        self, ts: int, src: Any, dst: Any, *, policy: str = "floor", bars: Bars = "estimated"
+        self,
+        ts: int,
+        src: Any,
+        dst: Any,
+        *,
+        policy: str = "floor",
+        bars: Bars = "estimated",
+        near: tuple[Any, Any] | None = None,
     ) -> Explanation | TubeExplanation:
         """One conversion, hop by hop; by the tube with its bar, and where that comes from.
 
         Raises:
             UsageError, ConversionError: as `convert`.
         """
-        result = self.convert(ts, src, dst, policy=policy, bars=bars)
+        result = self.convert(ts, src, dst, policy=policy, bars=bars, near=near)
         if not isinstance(result, int):
             raise UsageError("explain takes one timestamp, an int")
         source, target = clock_of_caller(src), clock_of_caller(dst)
@@ -422,7 +429,8 @@ class ClockGraph:
             if source == target:
                 return TubeExplanation(value, source, target, bars, [], result, result, result)
             source_ns = value * self._unit_ns(source)
-            return self._tubes().explain(value, source_ns, source, target, bars)
+            span = None if near is None else self._span(near, source, 1)
+            return self._tubes().explain(value, source_ns, source, target, bars, span)
         if source == target:
             return Explanation(value, 1, source, target, [], result)
         unit_ns, hops = self._route(source, target)
