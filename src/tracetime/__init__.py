@@ -11,6 +11,7 @@ from tracetime._version import __version__
 
 if TYPE_CHECKING:
     from tracetime.clocks import ClockId, clock_id
+    from tracetime.doctor import Finding, diagnose
     from tracetime.domain import ClockDomain
     from tracetime.errors import (
         ConversionError,
@@ -30,6 +31,7 @@ __all__ = [
     "ClockGraph",
     "ClockId",
     "ConversionError",
+    "Finding",
     "Reading",
     "Snapshot",
     "SourceError",
@@ -39,6 +41,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "clock_id",
+    "diagnose",
     "open_trace",
 ]
 
@@ -48,6 +51,7 @@ _HOMES: Final = {
     "ClockGraph": "tracetime.graph.graph",
     "ClockId": "tracetime.clocks",
     "ConversionError": "tracetime.errors",
+    "Finding": "tracetime.doctor",
     "Reading": "tracetime.snapshot",
     "Snapshot": "tracetime.snapshot",
     "SourceError": "tracetime.errors",
@@ -56,6 +60,7 @@ _HOMES: Final = {
     "TracetimeError": "tracetime.errors",
     "UsageError": "tracetime.errors",
     "clock_id": "tracetime.clocks",
+    "diagnose": "tracetime.doctor",
     "open_trace": "tracetime.perfetto.reader",
 }
 

@@ -107,6 +107,9 @@ cdef class Engine:
     cdef int32_t *backwards
     cdef int64_t n_backwards, backwards_capacity
     cdef uint32_t n_snapshots
+    cdef uint64_t packet                    # that the next snapshot comes in
+    cdef uint64_t *snapshot_packets         # by number of the snapshot
+    cdef int64_t packets_capacity
     cdef CachedConversion cache[CACHE_SIZE]
     cdef uint64_t random_state
     cdef int64_t fault_position

@@ -73,6 +73,7 @@ cdef class Engine:
         free(self.column_slots)
         free(self.series_slots)
         free(self.backwards)
+        free(self.snapshot_packets)
 
     # Hash tables with open addressing: a slot holds an index + 1, 0 is free.
 
@@ -243,6 +244,11 @@ cdef class Engine:
         cdef int64_t i, ns
         cdef int32_t made
         if not dry:
+            grow(
+                <void **>&self.snapshot_packets, &self.packets_capacity,
+                <int64_t>self.n_snapshots + 1, sizeof(uint64_t),
+            )
+            self.snapshot_packets[self.n_snapshots] = self.packet
             self.n_snapshots += 1
             self._forget_conversions()
         for i in range(n):

@@ -125,11 +125,13 @@ cdef class Importer:
     cdef int8_t file_codec
     cdef Packet packet
     cdef readonly list faults
+    cdef readonly object late_clock         # (packet, clock) of a trace clock said too late
     cdef readonly int64_t n_faults
 
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil
     cdef int64_t sequence(self, uint32_t machine, uint32_t id) except -1 nogil
+    cdef int note_late_clock(self, uint32_t machine, uint32_t clock) except -1 nogil
     cdef int set_trace_clock(self, uint32_t machine, uint32_t clock) except -1 nogil
     cdef int bridge(self, uint32_t machine) except -1 nogil
     cdef int reach(self, Key source, Key target) except -1

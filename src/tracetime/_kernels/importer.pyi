@@ -15,6 +15,7 @@ class Importer:
     codec: int
     faults: list[tuple[int, int, int, tuple[int, int, int, int]]]
     n_faults: int
+    late_clock: tuple[int, int] | None
     trace_clock: tuple[int, int]
     machine_ids: list[int]
 

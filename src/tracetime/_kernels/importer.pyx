@@ -252,6 +252,12 @@ cdef class Importer:
                 self.router = Router(self.engine, node)
         return 0
 
+    cdef int note_late_clock(self, uint32_t machine, uint32_t clock) except -1 nogil:
+        if machine == self.trace_key.machine and clock != self.trace_key.clock:
+            with gil:
+                self.late_clock = self.late_clock or (self.packets, clock)
+        return 0
+
     cdef int reach(self, Key source, Key target) except -1:
         """Whether one clock converts to another."""
         cdef int32_t source_node = self.engine.find_node(source)
@@ -407,6 +413,8 @@ cdef class Importer:
                 trace_file = trace_file or key.clock == TRACE_FILE
                 self.clock_nodes[n] = self.engine.node(key)
                 n += 1
+        if primary and self.machines[p.machine].converted:
+            self.note_late_clock(p.machine, primary)
         if primary == 0 and boottime and not trace_file:
             primary = BOOTTIME
         if primary:
@@ -869,6 +877,7 @@ cdef class Importer:
                 self.row.packet = self.packets
                 self.row.offset = self.stop_offset
                 self.row.snapshots = self.engine.n_snapshots
+                self.engine.packet = self.packets
                 if size:
                     stop = self.import_packet(packet)
                 if stop == STOP_COMPRESSED:

@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
 """The engine as Python sees it: keys as (clock, sequence, file, machine), columns as NumPy arrays."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 import numpy as np
@@ -63,6 +63,16 @@ def add_snapshots(
 def version(Engine engine not None):
     """Changes whenever the graph does."""
     return engine.n_snapshots
+
+
+def snapshot_packets(Engine engine not None):
+    """The packet that each snapshot came in, uint64, by number of the snapshot."""
+    cdef uint32_t i
+    made = np.zeros(engine.n_snapshots, dtype=np.uint64)
+    cdef uint64_t[::1] out = made
+    for i in range(engine.n_snapshots):
+        out[i] = engine.snapshot_packets[i]
+    return made
 
 
 def clocks(Engine engine not None):

@@ -18,7 +18,7 @@ import click
 from tracetime._version import __version__
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
 
-SUBCOMMANDS: Final = ("convert", "clocks", "at", "completion")
+SUBCOMMANDS: Final = ("convert", "clocks", "at", "doctor", "completion")
 
 # Exit codes, and those that shells give to signals.
 DONE: Final = 0
@@ -72,9 +72,10 @@ def cli() -> None:
       tracetime convert trace.pftrace -o events.parquet
       tracetime clocks trace.pftrace
       tracetime at trace.pftrace 868258201186 --to REALTIME
+      tracetime doctor trace.pftrace
 
-    Exit codes: 0 done, 1 the check asked for failed (--strict) or a value does not convert, 2
-    wrong usage, 3 bad trace, 4 no such clock source.
+    Exit codes: 0 done, 1 the check asked for failed (--strict, --fail-on) or a value does not
+    convert, 2 wrong usage, 3 bad trace, 4 no such clock source.
     """
 
 

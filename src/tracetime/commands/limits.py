@@ -84,6 +84,14 @@ def _width_ns(text: str) -> int:
     return -int(-_quantity(text, _NS) // 1)
 
 
+def time_ns(text: str) -> int:
+    """Whole ns, rounded up, of a duration such as 1us on a command line."""
+    try:
+        return _width_ns(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no time: write it as 100us or 1ms") from None
+
+
 def _quantity(text: str, units: Mapping[str, int]) -> Fraction:
     match = _QUANTITY.fullmatch(text)
     if match is None or match[2].lower() not in units:

@@ -40,6 +40,11 @@ def console() -> Console:
 
 def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") -> None:
     """Print `text` wrapped to the screen's width, its further lines indented by `hanging`."""
+    click.echo(wrapped(screen, text, indent, hanging))
+
+
+def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> str:
+    """What `print_text` prints."""
     wrap = textwrap.TextWrapper(
         screen.width,
         initial_indent=indent,
@@ -47,7 +52,7 @@ def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") 
         break_on_hyphens=False,
         break_long_words=False,
     )
-    click.echo(wrap.fill(text))
+    return wrap.fill(text)
 
 
 def print_table(

@@ -133,6 +133,11 @@ class ClockGraph:
         return self._domains.get(parsed) or ClockDomain.of_kind(parsed)
 
     @property
+    def declared(self) -> dict[ClockId, ClockDomain]:
+        """The domains that were declared, by clock."""
+        return dict(self._domains)
+
+    @property
     def trace_clock(self) -> ClockId | None:
         """The clock given as trace clock, if any."""
         return self._trace_clock

@@ -12,8 +12,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime._kernels import view
 from tracetime._kernels.importer import Importer
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
@@ -154,17 +157,29 @@ class Trace:
             bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
             self.floor_cost = bounding.cost
             make = bounding.batch
+        yield from map(make, self.columns(progress))
+
+    def columns(self, progress: Callable[[int], None] | None = None) -> Iterator[Columns]:
+        """Read the file from its start: what the kernels made of it, batch by batch.
+
+        The columns of `events`, as NumPy arrays with codes for names, and two more: `source_ns`,
+        the reading in ns as it was converted (sums of an incremental clock), and `snapshots`, how
+        many of them had been read before the packet.
+
+        Raises:
+            TraceError: as `events`.
+        """
+        self._file.check_open()
         importer = self._importer(silent=False)
         reading = Pass(self._file, importer, self._max_expansion, self._look_ahead, progress)
         try:
-            for columns in reading.run():
-                yield make(columns)
+            yield from reading.run()
         except TraceError as error:
             if not self._partial:
                 raise
             self.truncated = error.with_traceback(None)
             if len(importer.rows):
-                yield make(importer.rows.take())
+                yield importer.rows.take()
         self._read = importer.final or importer
 
     def read_all(self, policy: str = "floor", *, bars: Bars = "estimated") -> pa.Table:
@@ -198,21 +213,45 @@ class Trace:
         return ClockId(clock, machine=machine)
 
     @property
+    def late_trace_clock(self) -> tuple[int, ClockId] | None:
+        """The first packet that names another trace clock after conversions had begun, and it.
+
+        Perfetto stays with the clock it had (ClockTracker::SetGlobalClock).
+        """
+        known = self._known()
+        if known.late_clock is None:
+            return None
+        packet, clock = known.late_clock
+        return packet, ClockId(clock, machine=known.trace_clock[1])
+
+    @property
     def machines(self) -> list[int]:
         """`machine_id` of each machine, in order of appearance: ClockId.machine is the index."""
         return self._known().machine_ids
+
+    @property
+    def snapshot_packets(self) -> npt.NDArray[np.uint64]:
+        """The packet that each snapshot of `clocks` came in, by its number."""
+        return view.snapshot_packets(self._known().engine)
+
+    @property
+    def faults(self) -> list[tuple[int, int, int, ClockId]]:
+        """(fault, packet, offset, clock) of `warnings`; fault indexes `SNAPSHOT_FAULTS`."""
+        return [
+            (fault, packet, offset, self.clocks._clock(key))
+            for fault, packet, offset, key in self._known().faults
+        ]
 
     @property
     def warnings(self) -> list[TraceWarning]:
         """Snapshots that could not be taken whole, in file order; the first hundred."""
         return [
             TraceWarning(
-                "snapshot not taken whole: "
-                + SNAPSHOT_FAULTS[fault].format(clock=self.clocks._clock(key)),
+                "snapshot not taken whole: " + SNAPSHOT_FAULTS[fault].format(clock=clock),
                 offset,
                 packet,
             )
-            for fault, packet, offset, key in self._known().faults
+            for fault, packet, offset, clock in self.faults
         ]
 
     @property

@@ -214,7 +214,11 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
         first = first[np.linspace(0, len(first) - 1, MOST_WINDOWS).astype(np.int64)]
     windows = kept[first[:, None] + np.arange(size)]
     least_halves = _least_halves(evidence.a[windows], evidence.r[windows], limits)
-    return max(least, int(np.ceil(2 * np.percentile(least_halves, 90))))
+    # A change of rate is in as many windows as one has snapshots, less one: in a short series that
+    # would be a tenth of them.
+    n = len(least_halves)
+    clear = (n - WINDOW) / (n - 1) if n > 2 * WINDOW else 1.0
+    return max(least, int(np.ceil(2 * np.quantile(least_halves, min(0.9, clear)))))
 
 
 def _disagreement(evidence: Evidence, limits: Limits) -> int:

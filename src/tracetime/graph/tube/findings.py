@@ -90,6 +90,12 @@ def outliers(evidence: Evidence, which: Values, around: Around) -> list[Disconti
     return found
 
 
+def is_off(outlier: Discontinuity) -> bool:
+    """Whether it is certain that a snapshot contradicts what the others say there."""
+    assert outlier.size_ns is not None
+    return outlier.size_ns[0] > 0 or outlier.size_ns[1] < 0
+
+
 def rate_changes(
     segments: Segments, runs: Runs, evidence: Evidence, drift: int
 ) -> list[Discontinuity]:

@@ -148,7 +148,10 @@ class Tube:
                 [
                     *findings.breaks(segments, evidence, self._limits),
                     *findings.outliers(evidence, dropped, self._around(dropped, "guaranteed")),
-                    *findings.outliers(evidence, strays, self._around(strays, "estimated")),
+                    *filter(
+                        findings.is_off,
+                        findings.outliers(evidence, strays, self._around(strays, "estimated")),
+                    ),
                     *findings.rate_changes(segments, self._runs, evidence, self._drift),
                 ],
                 key=lambda found: (found.a_from, found.a_to, found.kind),

@@ -1,0 +1,148 @@
+"""`tracetime doctor`: what is wrong with the clocks of traces, and what mends it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tracetime.commands.limits import domains_of, limit_options, time_ns
+from tracetime.commands.options import DEFAULT_EXPANSION, Size, json_option
+from tracetime.commands.show import console, events, print_json, print_text, wrapped
+from tracetime.errors import TracetimeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tracetime.doctor import Finding
+
+_COLOURS: Final = {"error": "red", "warning": "yellow", "info": "blue"}
+_CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
+
+
+@click.command("doctor")
+@click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+@click.option(
+    "--tolerance",
+    metavar="TIME",
+    default="1ms",
+    show_default=True,
+    callback=lambda ctx, param, text: time_ns(text),
+    help="Events may be misplaced by so much without that being an error.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    help="Exit with 1 if there is a finding as bad as this, or worse.",
+)
+@click.option(
+    "--max-expansion",
+    type=Size(),
+    default=DEFAULT_EXPANSION,
+    show_default=True,
+    help="Stop at a trace that decompresses to more than this.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Explain notes as well.")
+@limit_options
+@json_option
+def command(
+    traces: tuple[str, ...],
+    tolerance: int,
+    fail_on: str | None,
+    max_expansion: int,
+    verbose: bool,
+    as_json: bool,
+    **limits: Any,
+) -> int:
+    """Say what is wrong with the clocks of each TRACE, how much it matters, and what mends it.
+
+    Findings come worst first. An error loses events, or misplaces them by more than the tolerance;
+    a warning could; a note is worth knowing and normal. What follows from a finding stands below
+    it.
+
+    \b
+    Examples:
+      tracetime doctor trace.pftrace
+      tracetime doctor *.pftrace --json | jq '.[].findings[].code'
+      tracetime doctor trace.pftrace --fail-on error --tolerance 100us
+    """
+    from tracetime.doctor import SEVERITIES, diagnose
+    from tracetime.perfetto.reader import open_trace
+
+    domains = domains_of(limits)
+    told = []
+    failed: TracetimeError | None = None
+    worst = len(SEVERITIES)
+    for path in traces:
+        try:
+            with open_trace(
+                path, partial=True, max_expansion=max_expansion, domains=domains
+            ) as trace:
+                findings = diagnose(trace, tolerance)
+        except TracetimeError as error:
+            if len(traces) == 1:
+                raise
+            # The others are still worth a look.
+            click.echo(f"tracetime: error: {path}: {error}", err=True)
+            failed = error
+            continue
+        worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
+        told.append({"trace": path, "findings": [finding.to_dict() for finding in findings]})
+        if not as_json:
+            _print(path, findings, verbose)
+    if as_json:
+        print_json(told[0] if len(traces) == 1 else told)
+    if failed is not None:
+        return 3
+    return int(fail_on is not None and worst <= SEVERITIES.index(fail_on))  # type: ignore[arg-type]
+
+
+def _print(path: str, findings: list[Finding], verbose: bool) -> None:
+    screen = console()
+    counts = Counter(finding.severity for finding in findings)
+    if not counts["error"] and not counts["warning"]:
+        click.echo(f"{path}: the clocks are in order.")
+    else:
+        told = [
+            f"{n} {_CALLED[severity]}{'' if n == 1 else 's'}"
+            for severity in _COLOURS
+            if (n := counts[severity])
+        ]
+        click.echo(f"{path}: {', '.join(told)}")
+    for before, finding in zip([None, *findings], findings, strict=False):
+        brief = finding.severity == "info" and not verbose
+        if not (brief and before is not None and before.severity == "info"):
+            click.echo()
+        _print_finding(screen, finding, "", verbose)
+
+
+def _print_finding(screen: Console, finding: Finding, indent: str, verbose: bool) -> None:
+    head = _CALLED[finding.severity]
+    lines = wrapped(screen, f"{head}: {finding.title} [{finding.code}]", indent, indent + "  ")
+    # Coloured after wrapping, which would count the codes.
+    click.echo(lines.replace(head, click.style(head, fg=_COLOURS[finding.severity], bold=True), 1))
+    if finding.severity == "info" and not verbose:
+        return
+    for line in _details(finding):
+        print_text(screen, line, indent + "  ", indent + "    ")
+    for consequence in finding.consequences:
+        print_text(screen, "which leads to", indent + "  ")
+        _print_finding(screen, consequence, indent + "    ", verbose)
+
+
+def _details(finding: Finding) -> Iterator[str]:
+    where = []
+    if finding.events:
+        where.append(f"{events(finding.events)} touched")
+    if finding.packets:
+        shown = ", ".join(map(str, finding.packets[:5]))
+        more = ", ..." if len(finding.packets) > 5 else ""
+        where.append(f"packet{'' if len(finding.packets) == 1 else 's'} {shown}{more}")
+    if where:
+        yield "; ".join(where)
+    yield f"why: {finding.why}"
+    yield f"fix: {finding.fix}"

@@ -1,0 +1,55 @@
+"""What is wrong with the clocks of a trace, how much it matters, and what mends it.
+
+`diagnose` reads a trace once (again where a finding has to count events) and gives findings, worst
+first. Each kind has a stable code and a page in docs/findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tracetime.doctor.drift import rate_changes, rates, sparse
+from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
+from tracetime.doctor.jumps import jumps
+from tracetime.doctor.nesting import nested
+from tracetime.doctor.placement import placement
+from tracetime.doctor.structure import structure
+from tracetime.doctor.survey import Survey
+from tracetime.doctor.unresolved import lost_events
+from tracetime.errors import UsageError
+from tracetime.perfetto.reader import Trace
+
+__all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
+
+TOLERANCE_NS: Final = 1_000_000
+
+
+def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
+    """Find what is wrong with the clocks of a trace.
+
+    Args:
+        trace: as `open_trace` gives it; with `partial`, a trace that is cut off is a finding.
+        tolerance_ns: events may be misplaced by so much without that being an error.
+
+    Returns:
+        Findings, worst first, consequences nested under their cause.
+
+    Raises:
+        UsageError: a negative tolerance.
+        TraceError: the trace cannot be read.
+    """
+    if tolerance_ns < 0:
+        raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
+    survey = Survey(trace, tolerance_ns)
+    return sorted(nested(list(_every(survey)), survey), key=rank)
+
+
+def _every(survey: Survey) -> Iterator[Finding]:
+    yield from lost_events(survey)
+    yield from structure(survey)
+    yield from jumps(survey)
+    yield from rates(survey)
+    yield from rate_changes(survey)
+    yield from sparse(survey)
+    yield from placement(survey)

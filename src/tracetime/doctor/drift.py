@@ -1,0 +1,197 @@
+"""Findings about rates: ticks taken for ns, drift, changes of rate, snapshots too sparse."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
+from tracetime.doctor.survey import Survey, Values
+from tracetime.errors import TracetimeError
+
+_TSC: Final = BUILTIN_IDS["TSC"]
+_CPU_TIME: Final = (7, 8)
+_OTHER_UNIT: Final = 0.01
+"""A rate this far from nominal is no drift: the clock counts something else."""
+
+_HEALTHY_PPM: Final = {True: 500.0, False: 100.0}
+"""How far a disciplined clock may be slewed, and a crystal be off."""
+
+_LEAST_SPAN_NS: Final = 1_000_000_000
+_LEAST_OFF_NS: Final = 100_000
+
+
+class _Rate(NamedTuple):
+    """How fast a clock runs beside its partner: ns gained per ns."""
+
+    partner: ClockId
+    rate: float
+    snapshots: Values
+
+
+def rates(survey: Survey) -> Iterator[Finding]:
+    """Clocks whose rate is not what they say, or that drift beyond what is healthy."""
+    for clock, info in survey.infos.items():
+        if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
+            continue
+        found = _rate(survey, clock)
+        if found is None:
+            continue
+        used = survey.used.get(clock, 0)
+        if abs(found.rate) >= _OTHER_UNIT:
+            yield _other_unit(survey, clock, found, used)
+        elif abs(found.rate) * 1e6 > _healthy_ppm(survey, clock, found.partner):
+            ppm = found.rate * 1e6
+            yield Finding(
+                "drift-beyond-healthy",
+                "warning" if used else "info",
+                f"{clock} gains {ppm:+.0f} ppm on {found.partner}: no healthy clock drifts so far",
+                (clock, found.partner), first_packets(survey.packets_of(found.snapshots[:3])), used,
+                None,
+                "A crystal is good to some 100 ppm, and NTP slews by 500 ppm at most. What is "
+                "beyond that has a wrong nominal rate, an unstable oscillator, or readings that "
+                "were not taken together.",
+                "Check the nominal rate the producer assumes (a GPU's timestampPeriod, a counter's "
+                "frequency); to go on, `--policy tube --max-drift-ppm "
+                f"{clock}={abs(ppm) * 2:.0f}`.",
+            )  # fmt: skip
+
+
+def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Finding:
+    packets = first_packets(survey.packets_of(found.snapshots[:3]))
+    if clock.clock == _TSC:
+        return Finding(
+            "tsc-without-rate",
+            "error" if used else "info",
+            f"the TSC counts {1 + found.rate:.3g} GHz ticks, and the trace does not say so",
+            (clock,), packets, used, None,
+            "ClockSnapshot has no field for a fractional rate, so the TSC's ticks are taken for "
+            "nanoseconds" + (
+                ", and its events are misplaced, further with every second since a snapshot."
+                if used else ". No event is timed by it: nothing goes wrong."
+            ),
+            "Convert with `--policy tube`, which learns the rate from the snapshots, or say it: "
+            f"`--clock-rate TSC={1 + found.rate:.6g}GHz`. In a recorder, write ns, not ticks.",
+        )  # fmt: skip
+    stopped = found.rate < -0.999
+    return Finding(
+        "clock-stands-still" if stopped else "rate-not-nominal",
+        "error" if used else "info",
+        f"{clock} stands still while {found.partner} runs"
+        if stopped
+        else f"{clock} counts {1 + found.rate:.6g} units a ns of {found.partner}, not 1",
+        (clock, found.partner), packets, used, None,
+        "Its readings are the same in every snapshot: the producer writes a value that it does not "
+        "read." if stopped else
+        "The snapshots show a rate that no drift explains: the clock counts ticks, or its "
+        "unit_multiplier_ns is wrong.",
+        "Read the clock anew for every snapshot." if stopped else
+        "Write nanoseconds, or the right unit_multiplier_ns; to go on, `--policy tube --clock-rate "
+        f"{clock}={(1 + found.rate):.6g}GHz`.",
+    )  # fmt: skip
+
+
+def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
+    """The rate that most gaps between snapshots agree on; None where they do not."""
+    partner = survey.partner(clock)
+    if partner is None or partner.clock in _CPU_TIME:
+        return None
+    snapshots, readings, others = survey.together(clock, partner)
+    span = others.astype(np.float64)
+    if len(span) < 3 or span[-1] - span[0] < _LEAST_SPAN_NS:
+        return None
+    gaps, gains = np.diff(span), np.diff(readings.astype(np.float64))
+    good = gaps > 0
+    if not good.any():
+        return None
+    rate = float(np.median(gains[good] / gaps[good] - 1))
+    off = np.abs(gains - gaps * (1 + rate))
+    agree = off <= np.maximum(0.1 * abs(rate) * np.abs(gaps), 2_000)
+    if np.mean(agree) < 0.8 or abs(rate) * (span[-1] - span[0]) < _LEAST_OFF_NS:
+        return None
+    return _Rate(partner, rate, snapshots)
+
+
+def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
+    total = 0.0
+    for clock in (one, other):
+        domain = survey.graph.domain(clock)
+        total += _HEALTHY_PPM[bool(domain.disciplined)]
+        if clock in survey.graph.declared:
+            total = max(total, domain.drift_ppm)
+    return total
+
+
+def rate_changes(survey: Survey) -> Iterator[Finding]:
+    """Rates that changed while snapshots were taken: NTP slewing, temperature."""
+    by_pair = defaultdict(list)
+    for d in survey.discontinuities:
+        if d.kind == "rate_change":
+            by_pair[d.src, d.dst].append(d)
+    for (src, dst), found in by_pair.items():
+        most = max(max(map(abs, d.rate_ppm)) for d in found if d.rate_ppm is not None)
+        yield Finding(
+            "rate-changed",
+            "info",
+            f"the rate of {dst} against {src} changed {count(len(found), 'time')}, by up to "
+            f"{most:.3g} ppm",
+            (src, dst), first_packets(survey.packets_of(d.snapshots[-1] for d in found)),
+            0, None,
+            "NTP slews the system clocks to keep them right, and oscillators follow the "
+            "temperature. This is normal.",
+            "Nothing. `--policy tube` follows the change; with floor, take snapshots more often.",
+        )  # fmt: skip
+
+
+def sparse(survey: Survey) -> Iterator[Finding]:
+    """What floor costs because clocks drift between snapshots, and how often one would do."""
+    broken = {d.snapshots for d in survey.discontinuities if d.kind != "rate_change"}
+    cut = {number for numbers in broken for number in numbers}
+    slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
+    for clock, events in survey.used.items():
+        if not events or clock == survey.trace_clock or clock.clock in (0, _TSC):
+            continue
+        try:
+            path = survey.graph.path(clock, survey.trace_clock)
+        except TracetimeError:
+            continue
+        for pair in pairwise(path):
+            slow[pair].append(clock)
+    for (here, there), clocks in slow.items():
+        snapshots, ours, theirs = survey.together(here, there)
+        rate = _rate(survey, here)
+        if rate is not None and abs(rate.rate) >= _OTHER_UNIT:
+            continue
+        gain = np.abs(np.diff(theirs.astype(np.float64) - ours.astype(np.float64)))
+        gap = np.diff(ours.astype(np.float64))
+        # A gap in which a clock jumped is told of elsewhere.
+        whole = np.array(
+            [not (int(a) in cut and int(b) in cut) for a, b in pairwise(snapshots.tolist())],
+            dtype=bool,
+        )
+        bad = np.flatnonzero(whole & (gain > survey.tolerance_ns) & (gap > 0))
+        if not len(bad):
+            continue
+        worst = int(gain[bad].max())
+        k = bad[int(np.argmax(gain[bad]))]
+        enough_ns = float(gap[k]) * survey.tolerance_ns / worst
+        spans = [(int(ours[i]), int(ours[i + 1])) for i in bad.tolist()]
+        events = survey.count_within({here: spans})[here] if here in clocks else 0
+        events = events or sum(survey.used[clock] for clock in clocks if clock != here)
+        severity: Severity = "error" if events else "info"
+        yield Finding(
+            "snapshots-too-sparse",
+            severity,
+            f"{here} drifts {duration(worst)} against {there} between two snapshots",
+            tuple(sorted({*clocks, here, there})),
+            first_packets(survey.packets_of(snapshots[bad + 1])), events, worst,
+            "Perfetto adds the offset of the latest snapshot and ignores drift since. Here that "
+            f"is {worst / gap[k] * 1e6:.0f} ppm over {duration(float(gap[k]))}.",
+            f"Take a snapshot every {duration(enough_ns)}, or convert with `--policy tube`, which "
+            "corrects drift.",
+        )  # fmt: skip

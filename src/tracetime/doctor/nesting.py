@@ -1,0 +1,92 @@
+"""Which findings are there because of others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tracetime.doctor.finding import Finding
+from tracetime.doctor.survey import Survey
+
+_WRONG_RATE: Final = (
+    "tsc-without-rate",
+    "rate-not-nominal",
+    "clock-stands-still",
+    "drift-beyond-healthy",
+)
+_JUMPED: Final = (
+    "counter-wraps",
+    "clock-id-collision",
+    "clock-reset",
+    "realtime-set-back",
+    "clock-ran-backwards",
+    "snapshot-outlier",
+    "suspend",
+    "clock-stepped",
+)
+_NOT_TAKEN: Final = (
+    "incremental-clock-not-of-a-sequence",
+    "clock-properties-changed",
+    "trace-clock-unit",
+    "clock-twice-in-snapshot",
+    "trace-clock-ran-backwards",
+    "reading-overflow",
+)
+_LOST: Final = ("clock-without-snapshot", "clock-not-tied", "trace-clock-without-snapshot")
+_MISPLACED: Final = (
+    "snapshots-too-sparse",
+    "used-before-first-snapshot",
+    "used-after-last-snapshot",
+    "negative-trace-time",
+    "paths-disagree",
+    "rate-changed",
+)
+
+_LEADS_TO: Final = (
+    (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow")),
+    (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED)),
+    (_NOT_TAKEN, _LOST),
+    (("no-snapshots",), _LOST),
+    (("trace-truncated",), ("lost-incremental-state",)),
+    (("clock-without-snapshot", "sequence-clock-of-another-sequence"), ("ad-hoc-clock-id",)),
+    (("ad-hoc-clock-id",), ("clock-id-collision",)),
+    (_JUMPED, _MISPLACED),
+    (("drift-beyond-healthy",), ("snapshots-too-sparse",)),
+    (("trace-clock-changed-late",), _LOST),
+)
+"""Causes and what they lead to, where they share a clock; the first that fits counts."""
+
+_ANYWHERE: Final = ("trace-truncated", "no-snapshots", "trace-clock-changed-late")
+"""Causes that need no clock in common; snapshots not taken whole need none for what is lost."""
+
+
+def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
+    """The findings that are no consequences, each with those that are its."""
+    parent: dict[int, int] = {}
+    for causes, effects in _LEADS_TO:
+        for i, cause in enumerate(findings):
+            if cause.code not in causes or i in parent:
+                continue
+            for j, effect in enumerate(findings):
+                if (
+                    j != i
+                    and j not in parent
+                    and effect.code in effects
+                    and _root(parent, i) != j
+                    and (
+                        cause.code in _ANYWHERE
+                        or effects is _LOST
+                        or set(cause.clocks) & set(effect.clocks)
+                    )
+                ):
+                    parent[j] = i
+    return [
+        finding.leading_to(*(findings[j] for j in sorted(parent) if _root(parent, j) == i))
+        for i, finding in enumerate(findings)
+        if i not in parent
+    ]
+
+
+def _root(parent: dict[int, int], i: int) -> int:
+    while i in parent:
+        i = parent[i]
+    return i

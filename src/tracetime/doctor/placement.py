@@ -1,0 +1,124 @@
+"""Findings about events outside of what snapshots cover, or where Perfetto drops them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.survey import Group, Survey
+from tracetime.errors import RESOLVED, TracetimeError
+
+_FAR_NS: Final = 1_000_000_000
+_ONE_RATE: Final = frozenset(
+    BUILTIN_IDS[name]
+    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
+)
+"""The kernel keeps these by one rate: they jump against each other, but do not drift."""
+
+
+def placement(survey: Survey) -> Iterator[Finding]:
+    """Events before the first and after the last snapshot of their clock, and below zero."""
+    yield from _negative(survey)
+    yield from _skipped(survey)
+    for group in survey.of("resolved"):
+        clock = group.clock
+        if _beyond_doubt(survey, clock):
+            continue
+        info = survey.infos.get(clock)
+        partner = survey.partner(clock)
+        if info is None or partner is None:
+            continue
+        _, readings, _ = survey.together(clock, partner)
+        if not len(readings):
+            continue
+        first, last = int(readings.min()), int(readings.max())
+        if first - group.low_ns > _FAR_NS:
+            yield from _outside(survey, group, first, before=True)
+        if group.high_ns - last > _FAR_NS:
+            yield from _outside(survey, group, last, before=False)
+
+
+def _beyond_doubt(survey: Survey, clock: ClockId) -> bool:
+    """Whether a clock does not drift against the trace clock, however far away snapshots are."""
+    target = survey.trace_clock
+    if clock == target or not clock.clock or clock.machine != target.machine:
+        return clock == target or not clock.clock
+    # A sequence's own clock is a way of writing a clock of the machine: an encoding, no device.
+    return clock.is_sequence_scoped or {clock.clock, target.clock} <= _ONE_RATE
+
+
+def _outside(survey: Survey, group: Group, end_ns: int, *, before: bool) -> Iterator[Finding]:
+    clock = group.clock
+    at = group.low_ns if before else group.high_ns
+    bar_ns = _half_bar(survey, clock, at)
+    if bar_ns is None or bar_ns <= survey.tolerance_ns:
+        return
+    span = (group.low_ns, end_ns - 1) if before else (end_ns + 1, group.high_ns)
+    events = survey.count_within({clock: [span]})[clock]
+    side, which = ("before", "first") if before else ("after", "last")
+    yield Finding(
+        f"used-{side}-{which}-snapshot",
+        "warning",
+        f"{clock}: {count(events, 'event')} up to {duration(abs(at - end_ns))} {side} its {which} "
+        "snapshot",
+        (clock,), first_packets([group.first_packet if before else group.last_packet]), events,
+        bar_ns,
+        f"{side.capitalize()} the {which} snapshot the offset of that one is used, however far the "
+        f"clock has drifted: here it can be off by {duration(bar_ns)}.",
+        "Take a snapshot " + ("before the first event." if before else
+        "at the end of the recording, and in between."),
+    )  # fmt: skip
+
+
+def _half_bar(survey: Survey, clock: ClockId, reading_ns: int) -> int | None:
+    """Half the width of the bar of a reading, ns; None where it has none."""
+    try:
+        tubes = survey.graph._tubes()
+        given = np.array([reading_ns], dtype=np.int64)
+        there, _ = tubes.convert(given, clock, survey.trace_clock, "estimated")
+    except TracetimeError:
+        return None
+    if there.status[0] != RESOLVED:
+        return None
+    return (int(there.latest[0]) - int(there.earliest[0])) // 2
+
+
+def _negative(survey: Survey) -> Iterator[Finding]:
+    groups = [group for group in survey.groups if group.negative]
+    if groups:
+        least = min(group.least_ns for group in groups)
+        events = sum(group.negative for group in groups)
+        yield Finding(
+            "negative-trace-time",
+            "error",
+            f"{count(events, 'event')} before the zero of {survey.trace_clock}, by up to "
+            f"{duration(-least)}",
+            tuple(sorted({group.clock for group in groups})),
+            first_packets(group.negative_packet for group in groups), events, -least,
+            "Trace time is not negative: Perfetto drops these events. They come of a clock that "
+            "was read before the trace clock began, or of an offset that is wrong.",
+            "Use a trace clock that had begun by then (BOOTTIME, REALTIME), and check the first "
+            "snapshot of the clock.",
+        )  # fmt: skip
+
+
+def _skipped(survey: Survey) -> Iterator[Finding]:
+    groups = survey.of("skipped_incremental_state")
+    if groups:
+        events = sum(group.events for group in groups)
+        yield Finding(
+            "lost-incremental-state",
+            "error",
+            f"{count(events, 'event')} skipped: they need state that was lost",
+            tuple(sorted({group.clock for group in groups})),
+            first_packets(group.first_packet for group in groups), events, None,
+            "These packets build on earlier ones of their sequence (interned names, defaults, the "
+            "last timestamp), and those were dropped, or never written since "
+            "SEQ_INCREMENTAL_STATE_CLEARED.",
+            "Use a larger buffer, flush more often, or clear incremental state more often. After a "
+            "gap a producer has to set the cleared flag and write its names and defaults again.",
+        )  # fmt: skip

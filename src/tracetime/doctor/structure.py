@@ -1,0 +1,225 @@
+"""Findings about what a trace's snapshots hold, and how they are written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
+from tracetime.doctor.finding import Finding, count, duration, first_packets, names
+from tracetime.doctor.survey import Survey
+from tracetime.errors import TracetimeError
+from tracetime.graph.bounds import Inconsistency
+
+_NAMED: Final = 0x8000_0000
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+_COARSE: Final = tuple(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
+_LONG_PATH: Final = 3
+
+_FAULTS: Final = {
+    1: (
+        "incremental-clock-not-of-a-sequence",
+        "{clock} is incremental, and belongs to no sequence",
+        "Deltas add up per packet sequence, so only clocks 64 to 127 can be incremental.",
+        "Use a clock from 64 to 127 for deltas.",
+    ),
+    2: (
+        "clock-properties-changed",
+        "{clock} changed its unit or its incremental flag between snapshots",
+        "A clock's unit_multiplier_ns and is_incremental are those of its first snapshot. A "
+        "snapshot that says otherwise is not taken whole.",
+        "Give a clock the same properties in every snapshot, and another clock another number.",
+    ),
+    3: (
+        "trace-clock-unit",
+        "{clock} is the trace clock, and does not count nanoseconds",
+        "Trace time is in nanoseconds; snapshots in which it has another unit are not taken whole.",
+        "Leave out unit_multiplier_ns for the trace clock, or name another primary_trace_clock.",
+    ),
+    4: (
+        "clock-twice-in-snapshot",
+        "{clock} stands twice in a snapshot",
+        "A snapshot says once what each clock read. What contradicts itself is not taken whole.",
+        "Write each clock once; on a sequence, the same number twice is the same clock.",
+    ),
+    5: (
+        "trace-clock-ran-backwards",
+        "{clock} is the trace clock, and went backwards",
+        "Trace time only goes forward: a snapshot in which it falls is not taken whole.",
+        "Use BOOTTIME or MONOTONIC as primary_trace_clock, and keep recordings apart.",
+    ),
+    6: (
+        "reading-overflow",
+        "a reading of {clock} does not fit in int64 nanoseconds",
+        "The reading times its unit leaves int64: it is corrupt, or the unit is wrong.",
+        "Check the reading and unit_multiplier_ns of the clock.",
+    ),
+}
+
+
+def structure(survey: Survey) -> Iterator[Finding]:
+    """Snapshots not taken whole, ids, paths, what is missing."""
+    yield from _faults(survey)
+    yield from _ad_hoc(survey)
+    yield from _late_trace_clock(survey)
+    yield from _disagreements(survey)
+    yield from _long_paths(survey)
+    yield from _missing(survey)
+    yield from _coarse(survey)
+    yield from _truncated(survey)
+
+
+def _faults(survey: Survey) -> Iterator[Finding]:
+    by_kind: dict[tuple[int, int, int], list[tuple[int, ClockId]]] = defaultdict(list)
+    for fault, packet, _, clock in survey.trace.faults:
+        by_kind[fault, clock.clock, clock.machine].append((packet, clock))
+    for (fault, *_), found in by_kind.items():
+        code, title, why, fix = _FAULTS[fault]
+        clocks = tuple(sorted({clock for _, clock in found}))
+        yield Finding(
+            code, "warning",
+            f"{title.format(clock=names(clocks, 1))}: {count(len(found), 'snapshot')} lost",
+            clocks, first_packets(packet for packet, _ in found),
+            sum(survey.lost.get(clock, 0) for clock in clocks), None, why, fix,
+        )  # fmt: skip
+
+
+def _ad_hoc(survey: Survey) -> Iterator[Finding]:
+    clocks = sorted(
+        clock
+        for clock in {*survey.infos, *survey.used}
+        if FIRST_GLOBAL_CLOCK <= clock.clock < _NAMED
+    )
+    if clocks:
+        packets = [g.first_packet for g in survey.groups if g.clock in clocks]
+        yield Finding(
+            "ad-hoc-clock-id",
+            "warning",
+            f"{names(clocks)}: a global clock by a number that anyone may choose",
+            tuple(clocks), first_packets(packets), sum(survey.used.get(c, 0) for c in clocks), None,
+            "Clocks of 128 and above are seen by every sequence of the trace. Two producers that "
+            "choose the same small number overwrite each other's clock, and nothing tells.",
+            "Use the hash of a name, which has the top bit set: tracetime.clock_id(NAME).",
+        )  # fmt: skip
+
+
+def _late_trace_clock(survey: Survey) -> Iterator[Finding]:
+    late = survey.trace.late_trace_clock
+    if late is not None:
+        packet, clock = late
+        yield Finding(
+            "trace-clock-changed-late",
+            "warning",
+            f"{clock} is named as primary_trace_clock too late: it stays {survey.trace_clock}",
+            (clock, survey.trace_clock), (packet,), 0, None,
+            "The trace clock is settled by the first conversion: events before that snapshot had "
+            "been brought to another one already, and Perfetto does not go back.",
+            "Write the snapshot with primary_trace_clock before the first event of the trace.",
+        )  # fmt: skip
+
+
+def _disagreements(survey: Survey) -> Iterator[Finding]:
+    loops: dict[frozenset[ClockId], Inconsistency] = {}
+    for found in survey.inconsistencies:
+        loop = frozenset((found.src, found.dst, found.via))
+        if loop not in loops or loops[loop].gap_ns < found.gap_ns:
+            loops[loop] = found
+    for found in loops.values():
+        worst = found.gap_ns > survey.tolerance_ns
+        events = survey.used.get(found.src, 0) + survey.used.get(found.dst, 0)
+        yield Finding(
+            "paths-disagree",
+            "warning" if worst and events else "info",
+            f"{found.src} to {found.dst}: directly and over {found.via} differ by "
+            f"{duration(found.gap_ns)} at least",
+            tuple(sorted((found.src, found.dst, found.via))), (), events, found.gap_ns,
+            "Different snapshots tie these clocks together, and contradict each other beyond what "
+            "drift within the limits and the width of the readings can explain.",
+            "Find the snapshot that is wrong (`tracetime report` draws them), or say that its "
+            "readings are less exact: `--assume-half-width`.",
+        )  # fmt: skip
+
+
+def _long_paths(survey: Survey) -> Iterator[Finding]:
+    for clock in sorted(survey.used):
+        if clock == survey.trace_clock or clock not in survey.infos:
+            continue
+        try:
+            path = survey.graph.path(clock, survey.trace_clock)
+        except TracetimeError:
+            continue
+        if len(path) - 1 >= _LONG_PATH:
+            yield Finding(
+                "long-path",
+                "info",
+                f"{clock} reaches {survey.trace_clock} in {len(path) - 1} hops: "
+                + " -> ".join(map(str, path)),
+                tuple(path), (), survey.used[clock], None,
+                "Each hop adds the error of a snapshot and of the drift since it; beyond 4 hops "
+                "Perfetto gives up.",
+                f"Take snapshots that hold {path[0]} and {path[-1]} together.",
+            )  # fmt: skip
+
+
+def _missing(survey: Survey) -> Iterator[Finding]:
+    if not survey.infos:
+        named = [clock for clock in survey.used if clock.clock]
+        events = sum(survey.used.values())
+        yield Finding(
+            "no-snapshots",
+            "info",
+            "no clock snapshots: timestamps are taken as they stand",
+            (), (), events, None,
+            "Nothing says what the clocks of this trace read together. Events "
+            + ("that name a clock cannot be placed." if named else "name no clock: one is enough."),
+            "To line the trace up with anything else, record ClockSnapshots.",
+        )  # fmt: skip
+    elif not any(clock.clock == _REALTIME for clock in survey.infos):
+        yield Finding(
+            "no-realtime",
+            "info",
+            "no snapshot has REALTIME: when this was, in days and hours, is unknown",
+            (), (), 0, None,
+            "The trace's events line up with each other, but not with logs or other traces by date "
+            "and time.",
+            "Put REALTIME into the snapshots.",
+        )  # fmt: skip
+
+
+def _coarse(survey: Survey) -> Iterator[Finding]:
+    clocks = sorted(c for c in survey.used if c.clock in _COARSE and survey.used[c])
+    if clocks:
+        tick_ns = int(max(survey.graph.domain(clock).tick_ns or 0 for clock in clocks))
+        yield Finding(
+            "coarse-clock",
+            "info",
+            f"{names(clocks)}: events are good to the kernel's tick only, {duration(tick_ns)}",
+            tuple(clocks), (), sum(survey.used[c] for c in clocks), tick_ns,
+            "The COARSE clocks say what time it was at the kernel's last tick.",
+            "Where order matters, time events with MONOTONIC or BOOTTIME: 20 ns more a reading.",
+        )  # fmt: skip
+
+
+def _truncated(survey: Survey) -> Iterator[Finding]:
+    error = survey.trace.truncated
+    if error is not None and "no trusted_packet_sequence_id" in error.message:
+        yield Finding(
+            "sequence-clock-without-sequence",
+            "error",
+            f"the trace cannot be imported: {error}",
+            (), () if error.packet is None else (error.packet,), 0, None,
+            "Clocks 64 to 127 belong to the packet sequence they are used on. This packet has no "
+            "trusted_packet_sequence_id, and Perfetto reads no further.",
+            "Write trusted_packet_sequence_id into the packets and into the snapshot of the clock, "
+            "or use a clock of 128 or above, which every sequence sees.",
+        )  # fmt: skip
+    elif error is not None:
+        yield Finding(
+            "trace-truncated",
+            "error",
+            f"the trace is cut off or corrupt: {error}",
+            (), () if error.packet is None else (error.packet,), 0, None,
+            "What follows that place cannot be read.",
+            "Let the recorder flush before it ends; copy the file again.",
+        )  # fmt: skip

@@ -1,0 +1,222 @@
+"""What the doctor looks at: one reading of a trace, counted by clock and status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import ClockId
+from tracetime.errors import AS_IS, REASONS, RESOLVED
+from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
+from tracetime.graph.graph import ClockGraph, ClockInfo
+from tracetime.perfetto.reader import Trace
+
+Values = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Group:
+    """Events of one clock with one status.
+
+    Attributes:
+        clock: 0 where they name none.
+        reason: of errors.REASONS.
+        events: how many.
+        first_packet, last_packet: in file order.
+        low_ns, high_ns: their least and greatest reading, as it was converted.
+        negative: how many have a trace time below 0.
+        negative_packet: the first of these.
+        least_ns: the least trace time.
+    """
+
+    clock: ClockId
+    reason: str
+    events: int
+    first_packet: int
+    last_packet: int
+    low_ns: int
+    high_ns: int
+    negative: int
+    negative_packet: int
+    least_ns: int
+
+    def add(self, other: Group) -> None:
+        """Count in a later group of the same kind."""
+        self.events += other.events
+        self.last_packet = other.last_packet
+        self.low_ns = min(self.low_ns, other.low_ns)
+        self.high_ns = max(self.high_ns, other.high_ns)
+        if not self.negative:
+            self.negative_packet = other.negative_packet
+        self.negative += other.negative
+        self.least_ns = min(self.least_ns, other.least_ns)
+
+
+class Survey:
+    """A trace read once, and its clock graph.
+
+    Args:
+        trace: read from its start by this.
+        tolerance_ns: what may be misplaced by so much and no more is no error.
+    """
+
+    def __init__(self, trace: Trace, tolerance_ns: int) -> None:
+        self.trace = trace
+        self.tolerance_ns = tolerance_ns
+        found: dict[tuple[int, int, int, int], Group] = {}
+        for columns in trace.columns():
+            for key, group in _groups(columns):
+                if key in found:
+                    found[key].add(group)
+                else:
+                    found[key] = group
+        self.graph: ClockGraph = trace.clocks
+        self.trace_clock: ClockId = trace.trace_clock
+        self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
+        machines = {machine_id: index for index, machine_id in enumerate(trace.machines)}
+        # The table knows no files: sequence-scoped clocks take theirs from the snapshots.
+        known = {(c.clock, c.sequence, c.machine): c for c in self.infos}
+        self.groups: list[Group] = []
+        for (clock, sequence, machine, _), group in found.items():
+            at = (clock, sequence, machines.get(machine, machine))
+            group.clock = known.get(at) or ClockId(*at)
+            self.groups.append(group)
+
+    def of(self, reason: str) -> list[Group]:
+        """The groups with one status."""
+        return [group for group in self.groups if group.reason == reason]
+
+    @cached_property
+    def used(self) -> dict[ClockId, int]:
+        """How many events each clock has, by clock."""
+        counts: dict[ClockId, int] = {}
+        for group in self.groups:
+            counts[group.clock] = counts.get(group.clock, 0) + group.events
+        return counts
+
+    @cached_property
+    def lost(self) -> dict[ClockId, int]:
+        """How many events of each clock have no trace time."""
+        counts: dict[ClockId, int] = {}
+        for group in self.groups:
+            if group.reason not in (REASONS[RESOLVED], REASONS[AS_IS]):
+                counts[group.clock] = counts.get(group.clock, 0) + group.events
+        return counts
+
+    @cached_property
+    def discontinuities(self) -> list[PairDiscontinuity]:
+        return self.graph.discontinuities()
+
+    @cached_property
+    def inconsistencies(self) -> list[Inconsistency]:
+        return self.graph.inconsistencies()
+
+    @cached_property
+    def snapshot_packets(self) -> npt.NDArray[np.uint64]:
+        return self.trace.snapshot_packets
+
+    def packets_of(self, snapshots: Iterable[int]) -> list[int]:
+        """The packets of some snapshots."""
+        return [int(self.snapshot_packets[number]) for number in snapshots]
+
+    def count_within(self, spans: dict[ClockId, list[tuple[int, int]]]) -> dict[ClockId, int]:
+        """How many events of each clock have a reading (ns) within one of some spans.
+
+        Ends count in. Reads the trace once more, and not at all where no clock is in use.
+        """
+        counts = dict.fromkeys(spans, 0)
+        wanted = {
+            (clock.clock, clock.sequence, clock.machine): clock
+            for clock in spans
+            if self.used.get(clock) and spans[clock]
+        }
+        if not wanted:
+            return counts
+        machines = dict(enumerate(self.trace.machines))
+        for columns in self.trace.columns():
+            for (number, sequence, machine), clock in wanted.items():
+                rows = (columns["clock"] == number) & (columns["sequence"] == sequence)
+                rows &= columns["machine"] == machines.get(machine, machine)
+                if not rows.any():
+                    continue
+                source = columns["source_ns"][rows]
+                inside = np.zeros(len(source), dtype=bool)
+                for low, high in spans[clock]:
+                    inside |= (source >= low) & (source <= high)
+                counts[clock] += int(inside.sum())
+        return counts
+
+    def readings_at(self, clock: ClockId, beside: ClockId, snapshots: Iterable[int]) -> list[int]:
+        """What a clock read in some of the snapshots that it shares with another, ns."""
+        numbers, readings, _ = self.together(clock, beside)
+        at = dict(zip(numbers.tolist(), readings.tolist(), strict=True))
+        return [at[number] for number in snapshots if number in at]
+
+    def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """(snapshots, one_ns, other_ns) of two clocks, in file order."""
+        return self.graph._shared(one, other)
+
+    def partner(self, clock: ClockId) -> ClockId | None:
+        """The clock it is best compared with: the trace clock, else the steadiest beside it."""
+        best: ClockId | None = None
+        for clocks, _ in self.graph.series():
+            if clock not in clocks:
+                continue
+            others = [other for other in clocks if other != clock]
+            if self.trace_clock in others:
+                return self.trace_clock
+            if others:
+                steady = min(others, key=lambda other: self.graph.domain(other).steadiness())
+                if best is None or self._steadier(steady, best):
+                    best = steady
+        return best
+
+    def _steadier(self, one: ClockId, other: ClockId) -> bool:
+        domain = self.graph.domain
+        return domain(one).steadiness() < domain(other).steadiness()
+
+
+def _groups(
+    columns: dict[str, npt.NDArray[Any]],
+) -> Iterable[tuple[tuple[int, int, int, int], Group]]:
+    """The rows of a batch by (clock, sequence, machine_id, status)."""
+    n = len(columns["packet"])
+    if not n:
+        return
+    scoped = columns["clock"].astype(np.uint64) << np.uint64(32) | columns["sequence"]
+    rest = columns["machine"].astype(np.uint64) << np.uint64(8) | columns["status"].astype(
+        np.uint64
+    )
+    keys, which = np.unique(scoped, return_inverse=True)
+    others, on = np.unique(rest, return_inverse=True)
+    which = which * len(others) + on
+    kind = np.uint16 if len(keys) * len(others) <= 1 << 16 else np.int64
+    # Few kinds of rows fit in 16 bits, where a stable sort is a radix sort.
+    order = np.argsort(which.astype(kind), kind="stable")
+    which = which[order]
+    starts = np.flatnonzero(np.append(True, which[1:] != which[:-1]))
+    ends = np.append(starts[1:], n)
+    source, packet = columns["source_ns"][order], columns["packet"][order]
+    time = columns["trace_time"][order]
+    resolved = columns["status"][order] == RESOLVED
+    below = (time < 0) & resolved
+    low, high = np.minimum.reduceat(source, starts), np.maximum.reduceat(source, starts)
+    negative = np.add.reduceat(below, starts, dtype=np.int64)
+    least = np.minimum.reduceat(time, starts)
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        key, other = divmod(int(which[start]), len(others))
+        clock, sequence = divmod(int(keys[key]), 1 << 32)
+        machine, status = divmod(int(others[other]), 1 << 8)
+        at = int(packet[start:end][below[start:end]][0]) if negative[i] else 0
+        yield (
+            (clock, sequence, machine, status),
+            Group(
+                ClockId(0), REASONS[status], end - start, int(packet[start]), int(packet[end - 1]),
+                int(low[i]), int(high[i]), int(negative[i]), at, int(least[i]),
+            ),
+        )  # fmt: skip
