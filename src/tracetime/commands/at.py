@@ -80,8 +80,8 @@ def command(
       tracetime at trace.pftrace 2026-08-22T14:48:40.123456789Z --to MONOTONIC
       tracetime at trace.pftrace 870001 --from 64 --sequence 7
       tracetime at trace.pftrace 1104 --from MONOTONIC --policy tube
-      tracetime at trace.pftrace 7021 --from com.example.gpu --policy tube --clock-rate
-        com.example.gpu=19.2MHz --valid-bits com.example.gpu=36 --near 868258201186
+      tracetime at trace.pftrace 7021 --from 0x8a01b2c3 --policy tube \\
+        --valid-bits 0x8a01b2c3=36 --near 868258201186
     """
     from tracetime.perfetto.reader import open_trace
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tracetime.doctor import Finding
 
-_COLOURS: Final = {"error": "red", "warning": "yellow", "info": "blue"}
+_COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
 _CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
 
 
@@ -58,7 +58,7 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Say what is wrong with the clocks of each TRACE, how much it matters, and what mends it.
+    """Say what is wrong with clocks, and what mends it.
 
     Findings come worst first. An error loses events, or misplaces them by more than the tolerance;
     a warning could; a note is worth knowing and normal. What follows from a finding stands below
@@ -74,7 +74,7 @@ def command(
     from tracetime.perfetto.reader import open_trace
 
     domains = domains_of(limits)
-    told = []
+    told: list[dict[str, Any]] = []
     failed: TracetimeError | None = None
     worst = len(SEVERITIES)
     for path in traces:
@@ -98,12 +98,12 @@ def command(
         print_json(told[0] if len(traces) == 1 else told)
     if failed is not None:
         return 3
-    return int(fail_on is not None and worst <= SEVERITIES.index(fail_on))  # type: ignore[arg-type]
+    return int(fail_on is not None and worst <= SEVERITIES.index(fail_on))
 
 
 def _print(path: str, findings: list[Finding], verbose: bool) -> None:
     screen = console()
-    counts = Counter(finding.severity for finding in findings)
+    counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
         click.echo(f"{path}: the clocks are in order.")
     else:
