@@ -37,11 +37,13 @@ def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
 
     Raises:
         UsageError: a negative tolerance.
-        TraceError: the trace cannot be read.
+        TraceError: nothing of the trace can be read.
     """
     if tolerance_ns < 0:
         raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
     survey = Survey(trace, tolerance_ns)
+    if trace.truncated is not None and not survey.groups and not survey.infos:
+        raise trace.truncated
     return sorted(nested(list(_every(survey)), survey), key=rank)
 
 
