@@ -17,7 +17,7 @@ import numpy as np
 from tracetime._kernels.bar cimport HULL, LIMITED, Bar, high_at, low_at
 from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW, saturating_add
 from tracetime._kernels.slant cimport (
-    NEAR_BITS, Slant, first_above, is_near, last_below, slant,
+    NEAR_BITS, Slant, first_above, first_slant, is_near, last_below, last_slant,
 )
 from tracetime._kernels.tube cimport (
     AMBIGUOUS_SOURCE, RESOLVED, Pieces, Rows, RowTable, bent, clamped, end_of, piece_of,
@@ -26,15 +26,17 @@ from tracetime._kernels.tube cimport (
 
 cdef enum:
     BLOCK = 256             # values converted, or checked against a piece, at a time
+    SHORT_RUN = 4           # below this a value's piece is looked up on its own
+    LOOKUPS = 64            # values looked up before a run is tried again
 
 cdef enum:                  # what the values of a piece are
     PLAIN = 0
-    NEAR_ONE_ROW = 1        # in one row of four lines, small enough for `invert_block`
+    NEAR_ONE_ROW = 1        # in one row of four lines, small enough for `invert`
     AMBIGUOUS = 2           # of two instants
 
 cdef int64_t NEAR = <int64_t>1 << 61  # sums of such values and offsets fit in int64
 
-# One row of four lines, near enough for `invert_block`; the lines count from their origin.
+# One row of four lines, small enough for `along`.
 cdef extern from *:
     """
     typedef struct {
@@ -77,36 +79,40 @@ cdef extern from *:
         return v - p->base - tt_rounded(p->c[0] + x * (p->c[1] + x * (p->c[2] + x * p->c[3])));
     }
 
-    /* Where the estimate does not come to rest in a few steps, or no instant's bar holds a value,
-       the estimate is made less than the earliest, and 1 is returned. */
+    /* Where the estimate does not come to rest in a few steps, or no instant's bar holds v, the
+       estimate is made less than the earliest, and 1 is returned. */
+    static inline int tt_invert(
+        const tt_piece *p, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
+    ) {
+        int64_t e = tt_along(&p->high[0], v - p->high[0].from);
+        int64_t l = tt_along(&p->low[0], v - p->low[0].from);
+        int64_t other = tt_along(&p->high[1], v - p->high[1].from);
+        int64_t t, next, lost;
+        e = (other > e ? other : e) + p->at + 1;
+        other = tt_along(&p->low[1], v - p->low[1].from);
+        l = (other < l ? other : l) + p->at;
+        e = tt_into(e, p->first, p->last);
+        l = tt_into(l, p->first, p->last);
+        t = tt_into(tt_step(p, v, e + ((l - e) >> 1)), e, l);
+        t = tt_into(tt_step(p, v, t), e, l);
+        next = tt_step(p, v, t);
+        lost = (t != next) | (e > l) ? -1 : 0;
+        *estimate = lost ? e - 1 : t;
+        *earliest = e;
+        *latest = l;
+        return (int)lost;
+    }
+
     TT_CLONES
     static int tt_invert_block(
         const tt_piece *piece, const int64_t *restrict values, int64_t n,
         int64_t *restrict estimate, int64_t *restrict earliest, int64_t *restrict latest
     ) {
         const tt_piece p = *piece;
-        int64_t missed = 0;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t v = values[i];
-            int64_t e = tt_along(&p.high[0], v - p.high[0].from);
-            int64_t l = tt_along(&p.low[0], v - p.low[0].from);
-            int64_t other = tt_along(&p.high[1], v - p.high[1].from);
-            int64_t t, next, lost;
-            e = (other > e ? other : e) + p.at + 1;
-            other = tt_along(&p.low[1], v - p.low[1].from);
-            l = (other < l ? other : l) + p.at;
-            e = tt_into(e, p.first, p.last);
-            l = tt_into(l, p.first, p.last);
-            t = tt_into(tt_step(&p, v, e + ((l - e) >> 1)), e, l);
-            t = tt_into(tt_step(&p, v, t), e, l);
-            next = tt_step(&p, v, t);
-            lost = (t != next) | (e > l) ? -1 : 0;
-            missed |= lost;
-            estimate[i] = lost ? e - 1 : t;
-            earliest[i] = e;
-            latest[i] = l;
-        }
-        return missed != 0;
+        int lost = 0;
+        for (int64_t i = 0; i < n; i++)
+            lost |= tt_invert(&p, values[i], &estimate[i], &earliest[i], &latest[i]);
+        return lost != 0;
     }
     """
     ctypedef struct OneRow "tt_piece":
@@ -121,29 +127,30 @@ cdef extern from *:
     bint within "tt_within"(
         const int64_t *values, int64_t n, int64_t low, uint64_t width
     ) nogil
+    bint invert "tt_invert"(
+        const OneRow *piece, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
+    ) nogil
     bint invert_block "tt_invert_block"(
         const OneRow *piece, const int64_t *values, int64_t n, int64_t *estimate,
         int64_t *earliest, int64_t *latest
     ) nogil
 
 
-cdef void one_row(
-    const Bar *bar, const double *c, int64_t first, int64_t last, OneRow *out
+cdef inline OneRow one_row(
+    const Bar *bar, const double *c, int64_t first, int64_t last
 ) noexcept nogil:
-    cdef int side
-    for side in range(2):
-        out.high[side] = slant(&bar.high[side], bar.high[side].part)
-        out.high[side].origin = bar.at + bar.high[side].ns + 1
-        out.low[side] = slant(&bar.low[side], bar.low[side].part + 1)
-        out.low[side].origin = bar.at + bar.low[side].ns - 1
-        out.c[2 * side], out.c[2 * side + 1] = c[2 * side], c[2 * side + 1]
+    cdef OneRow out
+    out.high[0], out.high[1] = first_slant(&bar.high[0], bar.at), first_slant(&bar.high[1], bar.at)
+    out.low[0], out.low[1] = last_slant(&bar.low[0], bar.at), last_slant(&bar.low[1], bar.at)
+    out.c[0], out.c[1], out.c[2], out.c[3] = c[0], c[1], c[2], c[3]
     out.at, out.first, out.last, out.base = bar.at, first, last, bar.base
+    return out
 
 
 cdef bint is_small(
     const Bar *bar, const double *c, int64_t first, int64_t last, int64_t low, int64_t high
 ) noexcept nogil:
-    """Whether `invert_block` takes the values low..high of a row first..last."""
+    """Whether `invert` takes the values low..high of a row first..last."""
     cdef OneRow row
     cdef double x
     cdef int side
@@ -151,7 +158,7 @@ cdef bint is_small(
         return False
     if not (is_near(first - bar.at) and is_near(last - bar.at)):
         return False
-    one_row(bar, c, first, last, &row)
+    row = one_row(bar, c, first, last)
     for side in range(2):
         if not (
             is_near(low - row.low[side].origin) and is_near(high - row.low[side].origin)
@@ -249,11 +256,11 @@ cdef struct Inverse:
     const uint8_t *kinds
 
 
-cdef void invert_one(
-    const Inverse *inverse, int64_t i, int64_t v, int64_t low, int64_t high, bint ambiguous,
+cdef void invert_within(
+    const Inverse *inverse, int64_t i, int64_t v, int64_t low, int64_t high, int64_t piece,
     int64_t low_piece, int64_t high_piece, const Out *out
 ) noexcept nogil:
-    """Any value, known to lie in [low, high]."""
+    """A value known to lie in [low, high]."""
     cdef const Rows *rows = inverse.rows
     cdef int64_t k = inverse.cells[2 * low_piece], m = inverse.cells[2 * high_piece + 1]
     cdef int64_t earliest = earliest_in(
@@ -265,11 +272,17 @@ cdef void invert_one(
     if earliest > latest:
         earliest, latest = latest, earliest
     out.earliest[i], out.latest[i] = earliest, latest
-    if ambiguous:
+    if inverse.kinds[piece] == AMBIGUOUS:
         out.estimate[i], out.status[i] = 0, AMBIGUOUS_SOURCE
     else:
         out.estimate[i] = estimate_back(rows, v, earliest, latest, k)
         out.status[i] = RESOLVED
+
+
+cdef inline void invert_one(
+    const Inverse *inverse, int64_t i, int64_t v, int64_t piece, const Out *out
+) noexcept nogil:
+    invert_within(inverse, i, v, v, v, piece, piece, piece, out)
 
 
 cdef int64_t leading(
@@ -288,29 +301,53 @@ cdef int64_t leading(
     return i
 
 
+cdef inline OneRow row_of(const Inverse *inverse, int64_t p) noexcept nogil:
+    """The row of a piece that is NEAR_ONE_ROW."""
+    cdef const Rows *rows = inverse.rows
+    cdef int64_t k = inverse.cells[2 * p]
+    return one_row(
+        &rows.bars[k], rows.curves + 4 * k, rows.pieces.starts[k], end_of(&rows.pieces, k)
+    )
+
+
+cdef void look_up_each(
+    const Inverse *inverse, const int64_t *values, int64_t first, int64_t end, const Out *out
+) noexcept nogil:
+    """Values first..end, each of a piece of its own."""
+    cdef int64_t i, p
+    cdef OneRow row
+    for i in range(first, end):
+        p = piece_of(&inverse.pieces, values[i])
+        if inverse.kinds[p] == NEAR_ONE_ROW:
+            row = row_of(inverse, p)
+            if not invert(
+                &row, values[i], &out.estimate[i], &out.earliest[i], &out.latest[i]
+            ):
+                out.status[i] = RESOLVED
+                continue
+        invert_one(inverse, i, values[i], p, out)
+
+
 cdef void invert_array(
     const Inverse *inverse, const int64_t *values, int64_t n, const Out *out
 ) noexcept nogil:
-    cdef int64_t i = 0, j, p, k, first, last, many
-    cdef const Rows *rows = inverse.rows
+    cdef int64_t i = 0, j, p, first, last, many
     cdef OneRow row
     while i < n:
         p = piece_of(&inverse.pieces, values[i])
         first, last = inverse.pieces.starts[p], end_of(&inverse.pieces, p)
         many = leading(values + i, n - i, first, last)
+        if many < SHORT_RUN:
+            j = min(n, i + LOOKUPS)
+            look_up_each(inverse, values, i, j, out)
+            i = j
+            continue
         if inverse.kinds[p] != NEAR_ONE_ROW:
             for j in range(i, i + many):
-                invert_one(
-                    inverse, j, values[j], values[j], values[j], inverse.kinds[p] == AMBIGUOUS,
-                    p, p, out,
-                )
+                invert_one(inverse, j, values[j], p, out)
             i += many
             continue
-        k = inverse.cells[2 * p]
-        one_row(
-            &rows.bars[k], rows.curves + 4 * k, rows.pieces.starts[k], end_of(&rows.pieces, k),
-            &row,
-        )
+        row = row_of(inverse, p)
         while many:
             memset(out.status + i, RESOLVED, many)
             if invert_block(
@@ -318,7 +355,7 @@ cdef void invert_array(
             ):
                 for j in range(i, i + many):
                     if out.estimate[j] < out.earliest[j]:
-                        invert_one(inverse, j, values[j], values[j], values[j], False, p, p, out)
+                        invert_one(inverse, j, values[j], p, out)
             i += many
             many = leading(values + i, n - i, first, last)
 
@@ -330,9 +367,8 @@ cdef void invert_intervals(
     cdef const Pieces *pieces = &inverse.pieces
     cdef int64_t i
     for i in range(n):
-        invert_one(
-            inverse, i, values[i], lows[i], highs[i],
-            inverse.kinds[piece_of(pieces, values[i])] == AMBIGUOUS,
+        invert_within(
+            inverse, i, values[i], lows[i], highs[i], piece_of(pieces, values[i]),
             piece_of(pieces, lows[i]), piece_of(pieces, highs[i]), out,
         )
 

@@ -71,14 +71,24 @@ cdef inline bint is_near(int128 w) noexcept nogil:
     return -(<int128>1 << NEAR_BITS) < w < <int128>1 << NEAR_BITS
 
 
-cdef inline Slant slant(const Line *line, int64_t below) noexcept nogil:
+cdef inline Slant slant(const Line *line, int64_t origin, int64_t below) noexcept nogil:
     cdef Slant out
-    out.origin = 0
+    out.origin = origin
     out.below = below
     out.divisor = (<int64_t>1 << BITS) + line.slope
     out.rate = <double>(<int64_t>1 << BITS) / <double>out.divisor
     out.lead = <double>below * out.rate / <double>(<int64_t>1 << BITS)
     return out
+
+
+cdef inline Slant first_slant(const Line *line, int64_t at) noexcept nogil:
+    """The line of a high side: from its `along` the first x is the next."""
+    return slant(line, at + line.ns + 1, line.part)
+
+
+cdef inline Slant last_slant(const Line *line, int64_t at) noexcept nogil:
+    """The line of a low side: its `along` is the last x."""
+    return slant(line, at + line.ns - 1, line.part + 1)
 
 
 cdef inline int64_t distance(const Line *line, int128 w, int64_t below) noexcept nogil:
@@ -87,7 +97,7 @@ cdef inline int64_t distance(const Line *line, int128 w, int64_t below) noexcept
     cdef int128 numerator
     cdef Slant near
     if is_near(w):
-        near = slant(line, below)
+        near = slant(line, 0, below)
         return along(&near, <int64_t>w)
     numerator = w * (<int128>1 << BITS) - below
     if numerator >= divisor * INT64_HIGH:

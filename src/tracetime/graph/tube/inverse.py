@@ -51,13 +51,13 @@ def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseT
     is_twice = np.searchsorted(twice.lows, starts, side="right") > np.searchsorted(
         twice.highs, starts
     )
+    # The last of the near rows goes on beyond the snapshots.
     first = int(np.searchsorted(starts, coming[near]))
-    last = int(np.searchsorted(starts, reached[near + n_near - 1], side="right"))
-    last = max(last, first + 1)
+    last = int(np.searchsorted(starts, reached[max(near, near + n_near - 2)], side="right"))
+    if n_near == 1 or last <= first:
+        last = first + 1
     grid = make_grid(starts[first:last])
-    return InverseTable(
-        rows, starts, cells, is_twice.astype(np.uint8), first, last - first, grid
-    )
+    return InverseTable(rows, starts, cells, is_twice.astype(np.uint8), first, last - first, grid)
 
 
 def ambiguous(segments: Segments, limits: Limits) -> Twice:
