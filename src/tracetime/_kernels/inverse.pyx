@@ -8,16 +8,16 @@ same. In nearly all pieces that is one row of four lines, and many values of suc
 converted at a time.
 """
 
-from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
 
 from tracetime._kernels.bar cimport HULL, LIMITED, Bar, high_at, low_at
+from tracetime._kernels.lanes cimport NEAR, is_small, leading
 from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW, saturating_add
 from tracetime._kernels.slant cimport (
-    NEAR_BITS, Slant, first_above, first_slant, is_near, last_below, last_slant,
+    Slant, first_above, first_slant, is_near, last_below, last_slant,
 )
 from tracetime._kernels.tube cimport (
     AMBIGUOUS_SOURCE, RESOLVED, Pieces, Rows, RowTable, bent, clamped, end_of, piece_of,
@@ -25,16 +25,13 @@ from tracetime._kernels.tube cimport (
 )
 
 cdef enum:
-    BLOCK = 256             # values converted, or checked against a piece, at a time
     SHORT_RUN = 4           # below this a value's piece is looked up on its own
     LOOKUPS = 64            # values looked up before a run is tried again
 
 cdef enum:                  # what the values of a piece are
     PLAIN = 0
-    NEAR_ONE_ROW = 1        # in one row of four lines, small enough for `invert`
+    ONE_SMALL_ROW = 1       # in one row of four lines, small enough for `invert`
     AMBIGUOUS = 2           # of two instants
-
-cdef int64_t NEAR = <int64_t>1 << 61  # sums of such values and offsets fit in int64
 
 # One row of four lines, small enough for `along`.
 cdef extern from *:
@@ -49,34 +46,9 @@ cdef extern from *:
         double c[4];
     } tt_piece;
 
-    #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) \\
-        && !defined(__SANITIZE_ADDRESS__)
-    #if __GNUC__ >= 12
-    #define TT_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-    #else
-    #define TT_CLONES __attribute__((target_clones("avx2", "default")))
-    #endif
-    #else
-    #define TT_CLONES
-    #endif
-
-    /* Whether all values lie in [low, low + width]. */
-    TT_CLONES
-    static int tt_within(const int64_t *values, int64_t n, int64_t low, uint64_t width) {
-        int64_t outside = 0;
-        for (int64_t i = 0; i < n; i++)
-            outside |= ((uint64_t)values[i] - (uint64_t)low > width) ? -1 : 0;
-        return outside == 0;
-    }
-
-    static inline int64_t tt_into(int64_t t, int64_t first, int64_t last) {
-        return t < first ? first : t > last ? last : t;
-    }
-
     /* From about where the estimate is v to nearer there. */
     static inline int64_t tt_step(const tt_piece *p, int64_t v, int64_t t) {
-        const double x = tt_float(t - p->at);
-        return v - p->base - tt_rounded(p->c[0] + x * (p->c[1] + x * (p->c[2] + x * p->c[3])));
+        return v - p->base - tt_bent(p->c, t - p->at);
     }
 
     /* Where the estimate does not come to rest in a few steps, or no instant's bar holds v, the
@@ -124,9 +96,6 @@ cdef extern from *:
         int64_t base
         double c[4]
 
-    bint within "tt_within"(
-        const int64_t *values, int64_t n, int64_t low, uint64_t width
-    ) nogil
     bint invert "tt_invert"(
         const OneRow *piece, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
     ) nogil
@@ -147,29 +116,18 @@ cdef inline OneRow one_row(
     return out
 
 
-cdef bint is_small(
-    const Bar *bar, const double *c, int64_t first, int64_t last, int64_t low, int64_t high
-) noexcept nogil:
-    """Whether `invert` takes the values low..high of a row first..last."""
-    cdef OneRow row
-    cdef double x
+cdef bint takes(const OneRow *row, int64_t low, int64_t high) noexcept nogil:
+    """Whether `invert` takes the values low..high of a small row."""
     cdef int side
-    if bar.mode or not (-NEAR < first and last < NEAR and -NEAR < low and high < NEAR):
+    if not (-NEAR < low and high < NEAR):
         return False
-    if not (is_near(first - bar.at) and is_near(last - bar.at)):
-        return False
-    row = one_row(bar, c, first, last)
     for side in range(2):
         if not (
             is_near(low - row.low[side].origin) and is_near(high - row.low[side].origin)
             and is_near(low - row.high[side].origin) and is_near(high - row.high[side].origin)
         ):
             return False
-    x = max(fabs(<double>(first - bar.at)), fabs(<double>(last - bar.at)))
-    return (
-        fabs(c[0]) + x * (fabs(c[1]) + x * (fabs(c[2]) + x * fabs(c[3])))
-        < <double>(<int64_t>1 << NEAR_BITS)
-    )
+    return True
 
 
 cdef int64_t earliest_in(
@@ -285,24 +243,8 @@ cdef inline void invert_one(
     invert_within(inverse, i, v, v, v, piece, piece, piece, out)
 
 
-cdef int64_t leading(
-    const int64_t *values, int64_t n, int64_t first, int64_t last
-) noexcept nogil:
-    """How many of the first BLOCK values lie in [first, last] before one that does not."""
-    cdef int64_t i = 0
-    if n >= BLOCK:
-        n = BLOCK
-        if first <= values[n - 1] <= last and within(
-            values, n, first, <uint64_t>last - <uint64_t>first
-        ):
-            return n
-    while i < n and first <= values[i] <= last:
-        i += 1
-    return i
-
-
 cdef inline OneRow row_of(const Inverse *inverse, int64_t p) noexcept nogil:
-    """The row of a piece that is NEAR_ONE_ROW."""
+    """The row of a piece that is ONE_SMALL_ROW."""
     cdef const Rows *rows = inverse.rows
     cdef int64_t k = inverse.cells[2 * p]
     return one_row(
@@ -318,7 +260,7 @@ cdef void look_up_each(
     cdef OneRow row
     for i in range(first, end):
         p = piece_of(&inverse.pieces, values[i])
-        if inverse.kinds[p] == NEAR_ONE_ROW:
+        if inverse.kinds[p] == ONE_SMALL_ROW:
             row = row_of(inverse, p)
             if not invert(
                 &row, values[i], &out.estimate[i], &out.earliest[i], &out.latest[i]
@@ -342,7 +284,7 @@ cdef void invert_array(
             look_up_each(inverse, values, i, j, out)
             i = j
             continue
-        if inverse.kinds[p] != NEAR_ONE_ROW:
+        if inverse.kinds[p] != ONE_SMALL_ROW:
             for j in range(i, i + many):
                 invert_one(inverse, j, values[j], p, out)
             i += many
@@ -396,7 +338,10 @@ cdef class InverseTable:
             raise ValueError("two rows a piece")
         kinds = np.zeros(n, dtype=np.uint8)
         cdef uint8_t[::1] view = kinds
+        cdef OneRow row
         kept = take_pieces(&self.inverse.pieces, starts, near, n_near, grid)
+        self.table, self.inverse.rows = table, rows
+        self.inverse.cells, self.inverse.kinds = &cells[0, 0], &view[0]
         for p in range(n):
             k = cells[p, 0]
             if not (0 <= k < n_rows and 0 <= cells[p, 1] < n_rows):
@@ -404,12 +349,11 @@ cdef class InverseTable:
             if ambiguous[p]:
                 view[p] = AMBIGUOUS
             elif k == cells[p, 1] and is_small(
-                &rows.bars[k], rows.curves + 4 * k, rows.pieces.starts[k],
-                end_of(&rows.pieces, k), starts[p], end_of(&self.inverse.pieces, p),
+                &rows.bars[k], rows.curves + 4 * k, rows.pieces.starts[k], end_of(&rows.pieces, k)
             ):
-                view[p] = NEAR_ONE_ROW
-        self.table, self.inverse.rows = table, rows
-        self.inverse.cells, self.inverse.kinds = &cells[0, 0], &view[0]
+                row = row_of(&self.inverse, p)
+                if takes(&row, starts[p], end_of(&self.inverse.pieces, p)):
+                    view[p] = ONE_SMALL_ROW
         self.kept = [starts, cells, kinds, kept]
 
     def invert(

@@ -9,13 +9,11 @@ from libc.stdint cimport int64_t
 
 from tracetime._kernels.bar cimport Line
 from tracetime._kernels.fixed cimport BITS, int128, quotient
+from tracetime._kernels.lanes cimport SMALL
 from tracetime._kernels.memory cimport INT64_HIGH
 
 cdef extern from *:
     """
-    #include <stdint.h>
-    #include <string.h>
-
     typedef struct {
         int64_t from;       /* w counts from here */
         int64_t below;      /* 0 to 2^52 */
@@ -23,25 +21,6 @@ cdef extern from *:
         double rate;        /* 2^52 / D */
         double lead;        /* below / D */
     } tt_slant;
-
-    /* Whole numbers below 2^51 in size to floats and, rounded to even, back: adding 1.5 * 2^52
-       leaves them in the low bits. Compilers make vectors of this, and of a cast or llrint not. */
-    #define TT_SHIFTER 6755399441055744.0
-    #define TT_SHIFTER_BITS INT64_C(0x4338000000000000)
-
-    static inline double tt_float(int64_t x) {
-        double d;
-        x += TT_SHIFTER_BITS;
-        memcpy(&d, &x, sizeof d);
-        return d - TT_SHIFTER;
-    }
-
-    static inline int64_t tt_rounded(double d) {
-        int64_t x;
-        d += TT_SHIFTER;
-        memcpy(&x, &d, sizeof x);
-        return x - TT_SHIFTER_BITS;
-    }
 
     /* q(w, below) for w below 2^49 in size: a float's guess, and what the guess leaves over.
        Its errors are at most 1/2 where it is made whole, and 2^49 x 4/3 x (3 + 1/2) x 2^-53 or so
@@ -63,12 +42,9 @@ cdef extern from *:
 
     int64_t along "tt_along"(const Slant *slant, int64_t w) nogil
 
-cdef enum:
-    NEAR_BITS = 49          # what `along` takes
-
-
 cdef inline bint is_near(int128 w) noexcept nogil:
-    return -(<int128>1 << NEAR_BITS) < w < <int128>1 << NEAR_BITS
+    """Whether `along` takes a distance."""
+    return -<int128>SMALL < w < <int128>SMALL
 
 
 cdef inline Slant slant(const Line *line, int64_t origin, int64_t below) noexcept nogil:

@@ -6,20 +6,18 @@ into the bar. Sorted values are taken row by row; others find their row through 
 direction: inverse.pyx.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from tracetime._kernels.bar cimport (
-    Bar, Line, ceil_at, ceil_line, floor_at, floor_line, high_at, low_at,
-)
-from tracetime._kernels.fixed cimport int128, join, quotient
-from tracetime._kernels.memory cimport INT64_HIGH, add_overflows, saturating_add
+from tracetime._kernels.bar cimport Bar, Line, ceil_at, floor_at, high_at, low_at
+from tracetime._kernels.fixed cimport BITS
+from tracetime._kernels.lanes cimport is_small, leading
+from tracetime._kernels.memory cimport add_overflows, saturating_add
 
 cdef enum:
-    LONG = 64               # values of one row that are worth splitting it at its crossings
-
-cdef int64_t NEAR = <int64_t>1 << 61  # sums of such values and offsets fit in int64
+    LONG = 16               # values of one row that are worth preparing it for `small_run`
 
 
 cdef inline uint8_t store(
@@ -57,68 +55,108 @@ cdef int64_t plain_run(
     return n
 
 
-cdef int64_t straight_run(
-    Line low, Line high, int64_t at, int64_t base, const double *c, const int64_t *values,
-    int64_t n, int64_t first, int64_t last, int64_t *estimate, int64_t *earliest,
-    int64_t *latest, uint8_t *status
-) noexcept nogil:
-    """The leading values within [first, last], for one line a side and no sum that overflows."""
-    cdef int64_t i, t, x, down, up, offset
-    cdef uint64_t width
-    cdef double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3], d
-    if first > last:
-        return 0
-    width = <uint64_t>last - <uint64_t>first
-    for i in range(n):
-        t = values[i]
-        if <uint64_t>t - <uint64_t>first > width:
-            return i
-        x = t - at
-        down = floor_line(low.ns, low.part, low.slope, x)
-        up = ceil_line(high.ns, high.part, high.slope, x)
-        d = <double>x
-        offset = base + llrint(c0 + d * (c1 + d * (c2 + d * c3)))
-        offset = down if offset < down else offset
-        offset = up if offset > up else offset
-        estimate[i], earliest[i], latest[i], status[i] = t + offset, t + down, t + up, RESOLVED
-    return n
+# A small row, for many values at a time.
+cdef extern from *:
+    """
+    typedef struct {
+        int64_t ns;
+        int64_t part;
+        int64_t slope;
+        double rise;        /* slope and part as floats, in ns */
+        double lead;
+    } tt_line;
+
+    typedef struct {
+        tt_line low[2];
+        tt_line high[2];
+        int64_t at;
+        int64_t base;
+        double c[4];
+    } tt_row;
+
+    /* (slope x + part) / 2^52, rounded down or up: a float's guess, less than 1 off, whose error
+       the low 64 bits of what it leaves over give the sign of. */
+    static inline int64_t tt_left(const tt_line *line, int64_t x, int64_t guess) {
+        return (int64_t)((uint64_t)line->slope * (uint64_t)x + (uint64_t)line->part
+            - ((uint64_t)guess << 52));
+    }
+
+    static inline int64_t tt_down(const tt_line *line, int64_t x) {
+        const int64_t guess = tt_rounded(tt_float(x) * line->rise + line->lead);
+        return line->ns + guess - (tt_left(line, x, guess) < 0);
+    }
+
+    static inline int64_t tt_up(const tt_line *line, int64_t x) {
+        const int64_t guess = tt_rounded(tt_float(x) * line->rise + line->lead);
+        return line->ns + guess + (tt_left(line, x, guess) > 0);
+    }
+
+    TT_CLONES
+    static void tt_convert_block(
+        const tt_row *row, const int64_t *restrict values, int64_t n,
+        int64_t *restrict estimate, int64_t *restrict earliest, int64_t *restrict latest
+    ) {
+        const tt_row p = *row;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t t = values[i], x = t - p.at;
+            const int64_t low0 = tt_down(&p.low[0], x), low1 = tt_down(&p.low[1], x);
+            const int64_t high0 = tt_up(&p.high[0], x), high1 = tt_up(&p.high[1], x);
+            const int64_t low = low1 > low0 ? low1 : low0;
+            const int64_t high = high1 < high0 ? high1 : high0;
+            estimate[i] = t + tt_into(p.base + tt_bent(p.c, x), low, high);
+            earliest[i] = t + low;
+            latest[i] = t + high;
+        }
+    }
+    """
+    ctypedef struct FloatLine "tt_line":
+        int64_t ns
+        int64_t part
+        int64_t slope
+        double rise
+        double lead
+
+    ctypedef struct SmallRow "tt_row":
+        FloatLine low[2]
+        FloatLine high[2]
+        int64_t at
+        int64_t base
+        double c[4]
+
+    void convert_block "tt_convert_block"(
+        const SmallRow *row, const int64_t *values, int64_t n, int64_t *estimate,
+        int64_t *earliest, int64_t *latest
+    ) nogil
 
 
-cdef int64_t crossing(const Line *one, const Line *two, int64_t at, int64_t last) noexcept nogil:
-    """The last t up to which the flatter line `one` is not below `two`; before `at` if none is."""
-    cdef int128 ahead = join(one.ns, one.part) - join(two.ns, two.part)
-    cdef int128 gain = <int128>two.slope - <int128>one.slope
-    if ahead < 0:
-        return at - 1
-    if gain <= 0 or ahead >= gain * <int128>(<uint64_t>last - <uint64_t>at):
-        return last
-    return at + quotient(ahead, gain)
+cdef inline FloatLine with_floats(const Line *line) noexcept nogil:
+    cdef FloatLine out
+    cdef double one = <double>(<int64_t>1 << BITS)
+    out.ns, out.part, out.slope = line.ns, line.part, line.slope
+    out.rise, out.lead = <double>line.slope / one, <double>line.part / one
+    return out
 
 
-cdef int64_t long_run(
+cdef int64_t small_run(
     const Bar *bar, const double *c, const int64_t *values, int64_t n, int64_t first,
     int64_t last, int64_t *estimate, int64_t *earliest, int64_t *latest, uint8_t *status
 ) noexcept nogil:
-    """As `plain_run`, for many values of a row that begins at its anchor: line by line."""
-    cdef int64_t low_to = crossing(&bar.low[0], &bar.low[1], bar.at, last), high_to
-    cdef int64_t done = 0, piece, start, stop
-    cdef Line low, high
-    # The high sides in the other order: there `one` is the one not above before they cross.
-    cdef Line flat = bar.high[0], steep = bar.high[1]
-    flat.ns, flat.part, flat.slope = -flat.ns, -flat.part, -flat.slope
-    steep.ns, steep.part, steep.slope = -steep.ns, -steep.part, -steep.slope
-    high_to = crossing(&flat, &steep, bar.at, last)
-    start = first
-    for piece in range(3):
-        stop = min(low_to, high_to) if piece == 0 else max(low_to, high_to) if piece == 1 else last
-        low = bar.low[0] if start <= low_to else bar.low[1]
-        high = bar.high[0] if start <= high_to else bar.high[1]
-        done += straight_run(
-            low, high, bar.at, bar.base, c, values + done, n - done, start, stop,
-            estimate + done, earliest + done, latest + done, status + done,
+    """As `plain_run`, for many values of a row that is small."""
+    cdef int64_t done = 0, many
+    cdef SmallRow row
+    row.at, row.base = bar.at, bar.base
+    row.low[0], row.low[1] = with_floats(&bar.low[0]), with_floats(&bar.low[1])
+    row.high[0], row.high[1] = with_floats(&bar.high[0]), with_floats(&bar.high[1])
+    memcpy(row.c, c, sizeof(row.c))
+    while True:
+        many = leading(values + done, n - done, first, last)
+        if many == 0:
+            return done
+        convert_block(
+            &row, values + done, many, estimate + done, earliest + done, latest + done
         )
-        start = max(start, stop + 1)
-    return done
+        memset(status + done, RESOLVED, many)
+        done += many
 
 
 cdef void convert_array(
@@ -132,16 +170,14 @@ cdef void convert_array(
         bar = &rows.bars[k]
         first, last = rows.pieces.starts[k], end_of(&rows.pieces, k)
         if (
-            bar.mode == 0 and first == bar.at and i + LONG <= n and -NEAR < first
-            and last < NEAR and first <= values[i + LONG - 1] <= last
+            i + LONG <= n and first <= values[i + LONG - 1] <= last
+            and is_small(bar, rows.curves + 4 * k, first, last)
         ):
-            run = long_run(
+            i += small_run(
                 bar, rows.curves + 4 * k, values + i, n - i, first, last, estimate + i,
                 earliest + i, latest + i, status + i,
             )
-            i += run
-            if run:
-                continue
+            continue
         if bar.mode == 0:
             i += plain_run(
                 bar, rows.curves + 4 * k, values + i, n - i, first, last, estimate + i,

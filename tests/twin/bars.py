@@ -1,4 +1,4 @@
-"""The inverse of a tube's bars, plain and slow: whole numbers of Python, one row after another.
+"""The bars of a tube and their inverse, plain and slow: whole numbers of Python, row after row.
 
 A row is (starts, at, lines...) as `_kernels/bar.pxd` has it, and its sides are worked out here
 again, so that what a kernel takes for granted about int64 is put to the test.

@@ -1,4 +1,4 @@
-"""The inverse of a tube against a slow exact search: the same bars, to the last ns."""
+"""Conversions both ways against slow exact ones, the inverse a search: the same, to the last ns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tube_properties import BARS, INT64, any_a, any_limits, any_snapshots, tube_of
-from twin.inverse import TwinRows
+from twin.bars import TwinRows
 
 from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED
 from tracetime.graph.tube import Evidence, Limits, Tube
@@ -112,6 +112,27 @@ def test_long_sorted_runs_of_values(
     start = a + r + data.draw(st.integers(-MANY * step, 10))
     values = [start + k * step for k in range(MANY)]
     check(tube, values, data.draw(st.lists(st.integers(0, MANY - 1), min_size=1, max_size=12)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(walks(), any_limits, st.data())
+def test_long_sorted_runs_the_other_way(
+    snapshots: list[tuple[int, int, int]], limits: Limits, data: st.DataObject
+) -> None:
+    tube = tube_of(snapshots, limits)
+    a = data.draw(st.sampled_from(snapshots))[0]
+    step = data.draw(st.sampled_from([1, 3, (snapshots[-1][0] - snapshots[0][0]) // MANY + 1]))
+    start = a + data.draw(st.integers(-MANY * step, 10))
+    at = start + np.arange(MANY, dtype=np.int64) * step
+    for bars in BARS:
+        got = tube.convert(at, bars=bars)  # type: ignore[arg-type]
+        twin = twin_of(tube, bars)
+        for i in data.draw(st.lists(st.integers(0, MANY - 1), min_size=1, max_size=12)):
+            k = int(np.searchsorted(twin.starts, at[i], side="right")) - 1
+            t = int(at[i])
+            assert (got.earliest[i], got.latest[i]) == (twin.low(k, t), twin.high(k, t))
+            alone = tube.convert(at[i : i + 1], bars=bars)  # type: ignore[arg-type]
+            assert [int(c[i]) for c in got] == [int(c[0]) for c in alone]
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.0999, -0.0999])
