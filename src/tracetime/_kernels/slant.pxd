@@ -1,3 +1,4 @@
+# cython: cdivision=True
 # A line of a bar the other way round: how far along it a value of the other clock is reached.
 #
 # With x = t - at and D = 2^52 + slope, t + line(t) <= y says D x <= 2^52 (y - at - ns) - part.
@@ -67,7 +68,7 @@ cdef inline Slant last_slant(const Line *line, int64_t at) noexcept nogil:
     return slant(line, at + line.ns - 1, line.part + 1)
 
 
-cdef inline int64_t distance(const Line *line, int128 w, int64_t below) noexcept nogil:
+cdef inline int64_t reach(const Line *line, int128 w, int64_t below) noexcept nogil:
     """q(w, below) where it is a distance; else far beyond."""
     cdef int128 divisor = (<int128>1 << BITS) + line.slope
     cdef int128 numerator
@@ -92,7 +93,7 @@ cdef inline int64_t first_above(
 ) noexcept nogil:
     """The first t in a row with t + ceil(line) >= v, or its last."""
     cdef int128 w = <int128>v - at - line.ns - 1
-    return into(<int128>at + distance(line, w, line.part) + 1, first, last)
+    return into(<int128>at + reach(line, w, line.part) + 1, first, last)
 
 
 cdef inline int64_t last_below(
@@ -100,4 +101,4 @@ cdef inline int64_t last_below(
 ) noexcept nogil:
     """The last t in a row with t + floor(line) <= v, or its first."""
     cdef int128 w = <int128>v - at - line.ns + 1
-    return into(<int128>at + distance(line, w, line.part + 1), first, last)
+    return into(<int128>at + reach(line, w, line.part + 1), first, last)
