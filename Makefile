@@ -44,7 +44,7 @@ lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff and mypy
 	@$(BIN)/mypy
 
 bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
-	@$(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 fuzz: $(VENV)/.installed-test ## hostile bytes at the reader for FUZZ_SECONDS
 	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
