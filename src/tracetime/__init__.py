@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Final
 from tracetime._version import __version__
 
 if TYPE_CHECKING:
+    from tracetime.capture.calibrate import Calibration, calibrate
+    from tracetime.capture.sample import Sample
+    from tracetime.capture.sampling import Sampler
     from tracetime.clocks import ClockId, clock_id
     from tracetime.domain import ClockDomain
     from tracetime.errors import (
@@ -26,11 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bounds",
+    "Calibration",
     "ClockDomain",
     "ClockGraph",
     "ClockId",
     "ConversionError",
     "Reading",
+    "Sample",
+    "Sampler",
     "Snapshot",
     "SourceError",
     "Trace",
@@ -38,23 +44,28 @@ __all__ = [
     "TracetimeError",
     "UsageError",
     "__version__",
+    "calibrate",
     "clock_id",
     "open_trace",
 ]
 
 _HOMES: Final = {
     "Bounds": "tracetime.graph.bounds",
+    "Calibration": "tracetime.capture.calibrate",
     "ClockDomain": "tracetime.domain",
     "ClockGraph": "tracetime.graph.graph",
     "ClockId": "tracetime.clocks",
     "ConversionError": "tracetime.errors",
     "Reading": "tracetime.snapshot",
+    "Sample": "tracetime.capture.sample",
+    "Sampler": "tracetime.capture.sampling",
     "Snapshot": "tracetime.snapshot",
     "SourceError": "tracetime.errors",
     "Trace": "tracetime.perfetto.reader",
     "TraceError": "tracetime.errors",
     "TracetimeError": "tracetime.errors",
     "UsageError": "tracetime.errors",
+    "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks",
     "open_trace": "tracetime.perfetto.reader",
 }

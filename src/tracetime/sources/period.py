@@ -35,7 +35,9 @@ def exact_period(period_ns: float) -> Fraction:
         else exact
         for other in (bits - 1, bits + 1)
     )
-    return simplest_between(below, above)
+    denominator = simplest_between(below, above).denominator
+    # Of several with that denominator (above 2^24 ns there are), the one nearest to the float.
+    return Fraction(round(exact * denominator), denominator)
 
 
 def simplest_between(low: Fraction, high: Fraction) -> Fraction:
