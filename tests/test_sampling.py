@@ -7,7 +7,7 @@ import threading
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracetime import ClockGraph, Sampler, SourceError, UsageError
@@ -41,11 +41,16 @@ def off_by_ns(sample, fake, reference, shown_ns=None):
     """How far a reading is from what the clock showed when the reference read its centre."""
     snapshot = sample.snapshot
     at = snapshot.readings[reference.clock].value + int(snapshot.centre_ns[fake.clock][0])
-    true_ns = (at - reference.offset_ns) / (1 + Fraction(reference.rate_ppb, 10**9))
     value = snapshot.readings[fake.clock].value if shown_ns is None else shown_ns
-    return abs(value - fake.truth(true_ns))
+    return abs(value - fake.truth(true_ns(at, reference)))
 
 
+def true_ns(at_ns, fake):
+    """When a clock showed what it did."""
+    return (at_ns - fake.offset_ns) / (1 + Fraction(fake.rate_ppb, 10**9))
+
+
+@settings(deadline=None)
 @given(delays, rates, rates, rates, steps, steps, st.integers(1, 4), st.integers(0, 10**15))
 def test_half_widths_hold_the_truth_under_any_delays(
     delays_ns, raw_ppb, mono_ppb, wall_ppb, raw_step, mono_step, tries, start_ns
@@ -63,6 +68,7 @@ def test_half_widths_hold_the_truth_under_any_delays(
             assert off_by_ns(sample, fake, raw) <= half_ns
 
 
+@settings(deadline=None)
 @given(
     delays, rates, rates, rates, st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]),
     st.sampled_from([24, 36, 64]), st.integers(1, 4), st.sampled_from(["MONOTONIC", "MONOTONIC_RAW"]),
@@ -80,14 +86,16 @@ def test_half_widths_of_a_device_hold_the_truth(
     reference = raw if reference_name == "MONOTONIC_RAW" else mono
     wrap = None
     for _ in range(5):
-        before_ns = time.now_ns
         sample = sampler.sample()
         assert not sample.failed and not sample.findings
         count = sample.counts[gpu.clock]
         assert count.raw == count.ticks % 2**bits
         if wrap is None:
             # It may have wrapped before the first reading: from there on it is undone.
-            wrap = round((gpu.truth(before_ns) / ns_per_tick - count.ticks) / 2**bits) * 2**bits
+            snapshot = sample.snapshot
+            at = snapshot.readings[reference.clock].value + int(snapshot.centre_ns[gpu.clock][0])
+            missing = gpu.truth(true_ns(at, reference)) / ns_per_tick - count.ticks
+            wrap = round(missing / 2**bits) * 2**bits
         shown_ns = (count.ticks + wrap) * ns_per_tick
         off_ns = off_by_ns(sample, gpu, reference, shown_ns)
         # Readings are whole ns, rounded down.
@@ -226,6 +234,7 @@ def test_a_reference_reads_ns_by_itself():
         Sampler(["com.example.other"], sources=sources)
 
 
+@settings(deadline=None)
 @given(
     rates, rates, st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]),
     st.integers(-10**10, 10**10), st.sampled_from(["MONOTONIC_RAW", "MONOTONIC", "REALTIME"]),
@@ -263,6 +272,40 @@ def test_the_bar_of_a_prediction_grows_until_the_next_calibration():
     assert width(sampler.sample(), time.now_ns) < widths[1]
 
 
+@settings(deadline=None)
+@given(st.integers(-(2**22), 2**22), st.integers(0, 10**9))
+def test_raw_ticks_near_a_sample_become_its_ns(ahead, offset_ns):
+    gpu = FakeClock(GPU, offset_ns, 0, Fraction(625, 12), valid_bits=24)
+    sampler = Sampler(tries=1, sources=machine(FakeTime(), gpu=gpu))
+    sample = sampler.sample()
+    count = sample.counts[gpu.clock]
+    ns = sample.nominal_ns(gpu.clock, (count.raw + ahead) % 2**24)
+    assert ns == (count.ticks + ahead) * Fraction(625, 12) // 1
+
+
+def test_counters_convert_in_a_graph():
+    """Snapshots hold ns: a graph must not scale them again."""
+    time = FakeTime(10**9)
+    gpu = FakeClock(GPU, 0, 50_000, Fraction(625, 12), valid_bits=24)
+    sampler = Sampler([GPU], sources=machine(time, gpu=gpu))
+    graph = ClockGraph(domains=sampler.snapshot_domains)
+    for _ in range(6):
+        sample = sampler.sample()
+        graph.add_snapshot(sample.snapshot)
+        time.pass_ns(10**9)
+    at_ns = time.now_ns - 3 * 10**9
+    stamp = sample.nominal_ns(gpu.clock, gpu.shows(at_ns)) - 2 * 2**24 * 625 // 12
+    for wraps in range(5):
+        told = graph.convert(
+            stamp + wraps * 2**24 * 625 // 12, gpu.clock, RAW, policy="tube", bounds=True
+        )
+        if told.earliest <= at_ns <= told.latest:
+            break
+    else:
+        raise AssertionError("not within any wrap")
+    assert told.latest - told.earliest < 10_000
+
+
 def test_a_prediction_needs_a_counter_that_was_read():
     sample = Sampler(sources=machine(FakeTime())).sample()
     with pytest.raises(UsageError, match="counts no ticks"):
@@ -286,7 +329,7 @@ def test_clocks_of_python_alone_are_sampled_too():
 @LINUX
 def test_real_clocks_make_a_graph():
     with Sampler(["MONOTONIC", "BOOTTIME", "REALTIME"]) as sampler:
-        graph = ClockGraph(domains=sampler.domains.values())
+        graph = ClockGraph(domains=sampler.snapshot_domains)
         samples = [sampler.sample() for _ in range(20)]
     for sample in samples:
         assert not sample.failed

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from twin import sampling as twin
 
@@ -35,6 +35,7 @@ def tapes(draw, group=False):
     return m, tries, tape, drift, extra
 
 
+@settings(deadline=None)
 @given(tapes())
 def test_brackets_are_those_of_the_twin(given_tape):
     m, tries, tape, drift, extra = given_tape
@@ -47,6 +48,7 @@ def test_brackets_are_those_of_the_twin(given_tape):
     )
 
 
+@settings(deadline=None)
 @given(tapes(group=True))
 def test_the_group_is_that_of_the_twin(given_tape):
     m, tries, tape, drift, extra = given_tape

@@ -10,10 +10,7 @@ def snapshot(tape, m, tries, drift, extra):
     size = 2 * m - 2
     sweeps = [tape[k * size : (k + 1) * size + 1] for k in range(tries)]
     forward = [sweep for sweep in sweeps if sweep[-1] >= sweep[0]]
-    if forward:
-        reference = min(forward, key=lambda sweep: sweep[-1] - sweep[0])[0]
-    else:
-        reference = sweeps[0][0]
+    reference = min(forward or sweeps[:1], key=lambda sweep: sweep[-1] - sweep[0])[0]
     readings, centres, halves = [reference], [0], [0]
     for i in range(1, m):
         brackets = [sweep[2 * i - 2 : 2 * i + 1] for sweep in sweeps]

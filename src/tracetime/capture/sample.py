@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 from tracetime.clocks import ClockId
@@ -61,6 +62,22 @@ class Sample:
     failed: Mapping[ClockId, str]
     findings: tuple[Finding, ...]
 
+    def nominal_ns(self, clock: ClockId, raw_ticks: int) -> int:
+        """A raw count of a clock in ns as the snapshots have it, rounded down.
+
+        Its wraps are undone so that it lies within half a wrap of this sample's own count.
+
+        Raises:
+            UsageError: the clock counts no ticks.
+            SourceError: it was not read in this sample.
+        """
+        count, domain, rate = self._counter(clock)
+        period = 1 << domain.valid_bits
+        ahead = (raw_ticks - count.raw) % period
+        if ahead >= period // 2:
+            ahead -= period
+        return math.floor((count.ticks + ahead) * rate)
+
     def predict(self, device: ClockId, host_time_ns: int, host: ClockId | None = None) -> Bounds:
         """The count that a device's clock will show when a host's clock reads `host_time_ns`.
 
@@ -84,19 +101,13 @@ class Sample:
         reference = self.snapshot.reference
         assert reference is not None
         host = reference if host is None else host
-        for clock in (device, host):
-            if clock not in self.snapshot.readings:
-                reason = self.failed.get(clock, "it was not asked for")
-                raise SourceError(f"{clock} is not in this sample: {reason}")
-        rate = self.domains[device].ns_per_tick
-        if device not in self.counts or rate is None:
-            raise UsageError(f"{device} counts no ticks: convert to it instead")
+        count, other, rate = self._counter(device)
+        self._check(host)
         read_ns, centre_ns, half_ns = self._read(host)
         _, device_centre_ns, device_half_ns = self._read(device)
         passed_ns = host_time_ns - read_ns
         apart_ns = centre_ns - device_centre_ns
-        one, other = self.domains[host], self.domains[device]
-        drift = Limits.of(one.drift_ppm, other.drift_ppm).drift
+        drift = Limits.of(self.domains[host].drift_ppm, other.drift_ppm).drift
         bar_ns = (
             half_ns
             + device_half_ns
@@ -104,13 +115,25 @@ class Sample:
             + math.ceil(abs(passed_ns) * drift)
             + 1
         )
-        ticks = self.counts[device].ticks
+        ticks = count.ticks
         since = passed_ns + apart_ns
         return Bounds(
             ticks + round(since / rate),
             ticks + math.floor((since - bar_ns) / rate),
             ticks + math.ceil((since + bar_ns) / rate),
         )
+
+    def _check(self, clock: ClockId) -> None:
+        if clock not in self.snapshot.readings:
+            reason = self.failed.get(clock, "it was not asked for")
+            raise SourceError(f"{clock} is not in this sample: {reason}")
+
+    def _counter(self, clock: ClockId) -> tuple[Count, ClockDomain, Fraction]:
+        self._check(clock)
+        domain = self.domains[clock]
+        if clock not in self.counts or domain.ns_per_tick is None:
+            raise UsageError(f"{clock} counts no ticks: what it reads is ns")
+        return self.counts[clock], domain, domain.ns_per_tick
 
     def _read(self, clock: ClockId) -> tuple[int, int, int]:
         """Reading, centre and half-width of one clock, ns."""

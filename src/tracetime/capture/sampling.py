@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from threading import Lock
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -106,8 +108,22 @@ class Sampler:
 
     @property
     def domains(self) -> Mapping[ClockId, ClockDomain]:
-        """The clocks that are sampled, in the order of the snapshots, and what each is like."""
+        """The clocks that are sampled, in the order of the snapshots, and what each is like.
+
+        Of a counter that is its raw form, in ticks that wrap; a graph takes `snapshot_domains`.
+        """
         return self._domains
+
+    @property
+    def snapshot_domains(self) -> tuple[ClockDomain, ...]:
+        """The same as the snapshots have them, for a ClockGraph: ns that do not wrap.
+
+        Their ticks are 1 ns: the half-widths hold the real ones, which a graph would add again.
+        """
+        return tuple(
+            replace(domain, tick_ns=1, ns_per_tick=Fraction(1), valid_bits=64)
+            for domain in self._domains.values()
+        )
 
     @property
     def names(self) -> Mapping[ClockId, str]:
