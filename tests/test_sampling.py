@@ -105,20 +105,21 @@ def test_half_widths_of_a_device_hold_the_truth(
 
 
 def test_the_narrowest_bracket_of_some_is_kept():
-    # A, B, A: 20 ns; then A, B, A, B, A: 610 ns, and 40.
-    time = FakeTime(0, [10, 10, 10, 5, 600, 10, 20, 20])
+    # A, B, A: 20 ns; then two of them: 610 ns, and 40.
+    time = FakeTime(0, [10, 10, 10, 5, 600, 10, 7, 20, 20])
     sources = [FakeSource(time, [FakeClock("MONOTONIC_RAW"), FakeClock("MONOTONIC")])]
     sample = Sampler(tries=1, sources=sources).sample()
     assert sample.snapshot.half_width_ns[MONOTONIC][0] == 10 + 1 + 2 + 1
     sample = Sampler(tries=2, sources=sources).sample()
     assert sample.snapshot.half_width_ns[MONOTONIC][0] == 20 + 1 + 2 + 1
     assert sample.snapshot.centre_ns[MONOTONIC][0] == 20
+    assert sample.snapshot.readings[RAW].value == 30 + 5 + 600 + 10 + 7
 
 
 def test_tries_are_bounded():
     sources = machine(FakeTime())
     Sampler(tries=4, sources=sources).sample()
-    assert sources[0].fakes[RAW].reads == 1 + 4 * 2
+    assert sources[0].fakes[RAW].reads == 4 * 3
     for tries in (0, 1001):
         with pytest.raises(UsageError, match="tries"):
             Sampler(tries=tries, sources=sources)

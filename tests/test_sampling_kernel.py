@@ -25,7 +25,7 @@ def arrays(rows, m):
 def tapes(draw, group=False):
     m = draw(st.integers(1, 5))
     tries = draw(st.integers(1, 5))
-    size = tries * (m + 1) if group else 1 + tries * 2 * (m - 1)
+    size = tries * (m + 1) if group else tries * (2 * m - 1)
     start = draw(st.sampled_from([0, 10**18, -(10**18)]))
     # Mostly ahead, at times back: the reference may be a clock that is set.
     gaps = draw(st.lists(st.integers(-50, 400), min_size=size, max_size=size))

@@ -6,9 +6,9 @@ import math
 
 
 def snapshot(tape, m, tries, drift, extra):
-    """(readings, centres, half-widths) of m clocks out of `tries` sweeps A, B1, A, B2, A, ..., chained"""
-    size = 2 * m - 2
-    sweeps = [tape[k * size : (k + 1) * size + 1] for k in range(tries)]
+    """(readings, centres, half-widths) of m clocks out of `tries` sweeps A, B1, A, B2, A, ..."""
+    size = 2 * m - 1
+    sweeps = [tape[k * size : (k + 1) * size] for k in range(tries)]
     forward = [sweep for sweep in sweeps if sweep[-1] >= sweep[0]]
     reference = min(forward or sweeps[:1], key=lambda sweep: sweep[-1] - sweep[0])[0]
     readings, centres, halves = [reference], [0], [0]

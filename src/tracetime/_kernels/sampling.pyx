@@ -2,8 +2,8 @@
 """Reading clocks between readings of a reference, without the GIL and without an object.
 
 A sweep reads the reference A and every other clock in turn: A, B1, A, B2, A, ...; each A closes one
-bracket and opens the next, also that of the next sweep. Of some sweeps every clock keeps its
-narrowest bracket. The clocks are
+bracket and opens the next. (A sweep begins with an A of its own: the last one is older by the time
+it took to judge the brackets.) Of some sweeps every clock keeps its narrowest. The clocks are
 those that the system's `clock_gettime` knows and the time stamp counter of x86-64; readings of any
 other come on a tape, in the order of the sweeps, and are judged by the same rules.
 """
@@ -156,7 +156,7 @@ cdef class Brackets:
     @property
     def reads(self):
         """How many readings a snapshot takes."""
-        return 1 + 2 * self.tries * (self.m - 1)
+        return self.tries * (2 * self.m - 1)
 
     def fill(self, int64_t[:, ::1] readings, int64_t[:, ::1] centre_ns, int64_t[:, ::1] half_ns):
         """Take a snapshot for each row; columns are the clocks.
@@ -238,15 +238,10 @@ cdef class Brackets:
         cdef int64_t best[MOST]               # the width of each clock's narrowest bracket
         for i in range(m):
             best[i] = -1
-        if tape != NULL:
-            a[2 * m - 2] = tape[0]
-        elif not read_clock(self.codes[0], a + 2 * m - 2):
-            return 0
         for trial in range(self.tries):
-            a[0] = a[2 * m - 2]
             if tape != NULL:
-                for i in range(1, 2 * m - 1):
-                    a[i] = tape[trial * (2 * m - 2) + i]
+                for i in range(2 * m - 1):
+                    a[i] = tape[trial * (2 * m - 1) + i]
             else:
                 failed = self.read_sweep(a)
                 if failed != OK:
@@ -278,8 +273,10 @@ cdef class Brackets:
         return OK
 
     cdef int64_t read_sweep(self, int64_t *a) noexcept nogil:
-        """One sweep of real clocks, after its first reading."""
+        """One sweep of real clocks."""
         cdef Py_ssize_t i
+        if not read_clock(self.codes[0], a):
+            return 0
         for i in range(1, self.m):
             if not read_clock(self.codes[i], a + 2 * i - 1):
                 return i

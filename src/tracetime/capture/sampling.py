@@ -235,8 +235,9 @@ class Sampler:
         while True:
             tape: list[int] = []
             try:
-                tape.append(first.source.read(first.clock))
                 for _ in range(self._tries):
+                    failing = first
+                    tape.append(first.source.read(first.clock))
                     for one in group[1:]:
                         failing = one
                         tape.append(one.source.read(one.clock))
