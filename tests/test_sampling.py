@@ -116,6 +116,29 @@ def test_the_narrowest_bracket_of_some_is_kept():
     assert sample.snapshot.readings[RAW].value == 30 + 5 + 600 + 10 + 7
 
 
+@settings(deadline=None)
+@given(delays, rates, rates, rates, steps, st.integers(1, 4))
+def test_one_deviation_holds_for_the_whole_group(
+    delays_ns, raw_ppb, mono_ppb, tsc_ppb, step, tries
+):
+    time = FakeTime(10**9, delays_ns)
+    raw = FakeClock("MONOTONIC_RAW", 77, raw_ppb, step_ticks=step)
+    mono = FakeClock("MONOTONIC", 5_000, mono_ppb)
+    counter = FakeClock("dev.tracetime.tsc", 0, tsc_ppb, Fraction(5, 13), step_ticks=26)
+    sampler = Sampler(tries=tries, sources=[FakeSource(time, [raw, mono, counter])])
+    snapshot, deviation_ns = sampler.sample_group()
+    assert set(snapshot.clocks) == {RAW, MONOTONIC, counter.clock}
+    start_ns = snapshot.readings[RAW].value
+    for fake in (mono, counter):
+        at = start_ns + int(snapshot.centre_ns[fake.clock][0])
+        off_ns = abs(snapshot.readings[fake.clock].value - fake.truth(true_ns(at, raw)))
+        assert off_ns <= int(snapshot.half_width_ns[fake.clock][0])
+        assert (
+            int(snapshot.half_width_ns[fake.clock][0])
+            <= deviation_ns // 2 + 2 * step + 40 + deviation_ns // 1000
+        )
+
+
 def test_tries_are_bounded():
     sources = machine(FakeTime())
     Sampler(tries=4, sources=sources).sample()
@@ -362,6 +385,22 @@ def test_the_counter_is_sampled_in_ns_with_its_raw_ticks():
         assert sample.snapshot.readings[clock].value == count.ticks * rate // 1
     assert other.counts[clock].raw > one.counts[clock].raw
     assert sampler.domains[clock].oscillator in (HOST_OSCILLATOR, "dev.tracetime.tsc")
+
+
+@LINUX
+def test_the_group_of_real_clocks():
+    with Sampler(["MONOTONIC", "REALTIME", "BOOTTIME"]) as sampler:
+        snapshot, deviation_ns = sampler.sample_group()
+        sample = sampler.sample()
+    assert deviation_ns > 0
+    for clock in (MONOTONIC, REALTIME):
+        offsets, bars = [], 0
+        for one in (snapshot, sample.snapshot):
+            centre_ns = int(one.centre_ns[clock][0])
+            offsets.append(one.readings[clock].value - one.readings[RAW].value - centre_ns)
+            bars += int(one.half_width_ns[clock][0])
+        # 10 ms at 1000 ppm besides, should the machine have put the thread aside.
+        assert abs(offsets[1] - offsets[0]) <= bars + 10_000
 
 
 @LINUX
