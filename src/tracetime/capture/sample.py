@@ -39,6 +39,11 @@ class Count(NamedTuple):
     raw: int
     ticks: int
 
+    def ns(self, domain: ClockDomain) -> int:
+        """Nominal ns, by the exact fraction of its domain, rounded down."""
+        assert domain.ns_per_tick is not None
+        return math.floor(self.ticks * domain.ns_per_tick)
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from tracetime._kernels.sampling import Brackets
 from tracetime.capture.choice import ROUNDING_NS, Chosen, choose
+from tracetime.capture.counters import Counters
 from tracetime.capture.sample import Count, Finding, Sample
-from tracetime.capture.unwrap import Unwrapper
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError, UsageError
@@ -97,11 +97,7 @@ class Sampler:
         self._counters = [one for one in others if one.partner is None and one.counts]
         self._fast = fast
         self._kernels: dict[tuple[ClockId, ...], Brackets] = {}
-        self._unwrap = {
-            one.clock: Unwrapper(one.domain.valid_bits, one.domain.ns_per_tick)
-            for one in choice.clocks
-            if one.counts and one.domain.ns_per_tick is not None
-        }
+        self._counts = Counters(one for one in choice.clocks if one.counts)
 
     @property
     def reference(self) -> ClockId:
@@ -177,7 +173,7 @@ class Sampler:
                 if one.clock in reads:
                     read = reads[one.clock]
                     host_ns = reference_ns + read.centre_ns
-                    counts[one.clock] = self._follow(one, read.value, host_ns, findings)
+                    counts[one.clock] = self._counts.follow(one, read.value, host_ns, findings)
             for one in self._devices:
                 self._read_device(one, reads, counts, failed, findings)
             state = read_adjtimex()
@@ -186,7 +182,7 @@ class Sampler:
             if clock in reads:
                 value = reads[clock].value
                 if clock in counts:
-                    value = _nominal_ns(one, counts[clock])
+                    value = counts[clock].ns(one.domain)
                 if INT64_MIN <= value <= INT64_MAX:
                     readings[clock] = value
                 else:
@@ -232,8 +228,8 @@ class Sampler:
                 raise SourceError(f"{self._first.name} went back in all tries: try again")
             shown = dict(zip((one.clock for one in group), readings[0].tolist(), strict=True))
             for one in self._counters:
-                count = self._follow(one, shown[one.clock], shown[self.reference], [])
-                shown[one.clock] = _nominal_ns(one, count)
+                count = self._counts.follow(one, shown[one.clock], shown[self.reference], [])
+                shown[one.clock] = count.ns(one.domain)
         others = [one for one in group if one is not self._first]
         return Snapshot(
             shown,
@@ -365,8 +361,8 @@ class Sampler:
                     return
                 centre_ns = host.centre_ns + shown - host.value
                 # Every try is followed: a clock may go back between any two.
-                raw = self._checked(one, raw, findings)
-                count = self._follow(one, raw, reference_ns + centre_ns, findings)
+                raw = self._counts.cut_off(one, raw, findings)
+                count = self._counts.follow(one, raw, reference_ns + centre_ns, findings)
                 if best is None or deviation_ns < best[0]:
                     best = deviation_ns, centre_ns, count
                 if time.perf_counter_ns() - start_ns > _DEVICE_NS:
@@ -387,25 +383,3 @@ class Sampler:
             failed[one.clock] = f"{one.name} claims a deviation of {deviation_ns} ns"
             return
         reads[one.clock] = Read(counts[one.clock].raw, centre_ns, half_ns)
-
-    def _checked(self, one: Chosen, ticks: int, findings: list[Finding]) -> int:
-        bits = one.domain.valid_bits
-        if ticks >> bits:
-            message = f"{one.name} set bits above its {bits} valid ones ({ticks:#x}); cut off"
-            findings.append(Finding("bits_above", one.name, message))
-        return ticks & ((1 << bits) - 1)
-
-    def _follow(self, one: Chosen, raw: int, host_ns: int, findings: list[Finding]) -> Count:
-        ticks, back = self._unwrap[one.clock].follow(raw, host_ns)
-        if back:
-            message = (
-                f"{one.name} went back by {back} ticks to {raw}, which is no wrap of its "
-                f"{one.domain.valid_bits} bits: was the device reset?"
-            )
-            findings.append(Finding("went_back", one.name, message))
-        return Count(raw, ticks)
-
-
-def _nominal_ns(one: Chosen, count: Count) -> int:
-    assert one.domain.ns_per_tick is not None
-    return math.floor(count.ticks * one.domain.ns_per_tick)
