@@ -36,6 +36,7 @@ demo: $(VENV)/.installed ## put the demo trace on one timeline, and show what ca
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
 test: $(VENV)/.installed-test ## every test (PYTEST_ARGS goes to pytest)
+	@tools/system-packages
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff and mypy

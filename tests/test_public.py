@@ -14,11 +14,14 @@ HEAVY = ("numpy", "pyarrow", "rich", "google.protobuf", "perfetto", "importlib.m
 def test_exported_names_are_exactly_those_of_the_interface():
     assert sorted(tracetime.__all__) == [
         "Bounds",
+        "Calibration",
         "ClockDomain",
         "ClockGraph",
         "ClockId",
         "ConversionError",
         "Reading",
+        "Sample",
+        "Sampler",
         "Snapshot",
         "SourceError",
         "Trace",
@@ -26,6 +29,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "TracetimeError",
         "UsageError",
         "__version__",
+        "calibrate",
         "clock_id",
         "open_trace",
     ]

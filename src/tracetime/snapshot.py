@@ -78,7 +78,8 @@ class Snapshot:
         reference: the clock that the others were bracketed by, one of them; None where they were
             only read one after the other.
         half_width_ns: how far from its centre each clock may really have been read, ns of the
-            reference, 0 or more: ``{clock: int or 1-d array}``. The reference's is 0 if not said.
+            reference, 0 or more, the steps of both clocks included: ``{clock: int or 1-d array}``.
+            The reference's is 0 if not said.
         centre_ns: when each clock was read, ns of the reference after its own reading (0 where not
             said): ``{clock: int or 1-d array}``.
 

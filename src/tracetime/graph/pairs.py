@@ -233,7 +233,7 @@ class Pairs:
             a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,
             np.maximum(other.half, 0), limits,
         )  # fmt: skip
-        h_k = h_k + ticks
+        # A half-width that was measured holds the ticks already.
         if known.all():
             return Evidence.of(a_k, r_k, h_k)
         declared = [self._domain(clock).assumed_half_width_ns for clock in (a, b)]
