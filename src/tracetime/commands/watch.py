@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 600
 _BARS: Final = "▁▂▃▄▅▆▇█"
-_SPARKS: Final = 12
+_SPARKS: Final = 10
 
 
 @dataclass(slots=True)
@@ -197,7 +197,7 @@ def _table(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> Tab
             Text(name),
             duration(line.offset_ns[-1]),
             duration(line.offset_ns[-1] - line.offset_ns[0]),
-            "-" if drift is None else f"{drift:+.4f}",
+            "-" if drift is None else f"{drift:+.3f}",
             duration(line.half_ns),
             Text(f"{_sparkline(left)} {duration(max(left) - min(left))}"),
         )
