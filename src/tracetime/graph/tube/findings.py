@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from tracetime._kernels.bars import steps_in
 from tracetime.graph.tube.evidence import Evidence, Values
 from tracetime.graph.tube.limits import ONE, Limits
-from tracetime.graph.tube.runs import Runs
+from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Segments
 
 Kind = Literal["suspend", "step", "reset", "outlier", "rate_change", "possible_step"]
+
+NEAR_ZERO: Final = 100
+"""A clock that falls to less than this part of what it read was reset, not set back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
             kind = "step"
             # Reset within the zone, a counter can have come as far as the zone is long.
             most = a_to - a_from + limits.spread(a_to - a_from) + 1
+            # A host that was restarted or swapped has run for a while: its clock is not at zero.
+            most = max(most, (a_from + int(here.low[j])) // NEAR_ZERO)
             if a_to + int(here.high[k]) >= 0 and a_to + int(here.low[k]) <= most:
                 kind = "reset"
         snapshots = evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k]))
@@ -99,7 +104,11 @@ def is_off(outlier: Discontinuity) -> bool:
 def rate_changes(
     segments: Segments, runs: Runs, evidence: Evidence, drift: int
 ) -> list[Discontinuity]:
-    """Changes of rate between runs that prove one, and steps too small to break the limits."""
+    """Changes of rate between runs that prove one, and steps too small to break the limits.
+
+    Over a jump of the offset nothing ties the two rates together but the slopes that either side
+    leaves open: where these have none in common, the rate changed as well.
+    """
     found = []
     a = runs.evidence.a
     stepped = steps_in(a, runs.knots, runs.table())
@@ -121,7 +130,13 @@ def rate_changes(
     proven = np.flatnonzero((runs.width < drift) | (runs.slope != 0))
     skipped = set(stepped)
     for m, n in zip(proven[:-1].tolist(), proven[1:].tolist(), strict=True):
-        if runs.segment[m] != runs.segment[n] or (n == m + 1 and m in skipped):
+        if n == m + 1 and m in skipped:
+            continue
+        if runs.segment[m] != runs.segment[n] and not (
+            runs.size[m] > FEW
+            and runs.size[n] > FEW
+            and (runs.slope_low[n] > runs.slope_high[m] or runs.slope_low[m] > runs.slope_high[n])
+        ):
             continue
         j, k = int(runs.last[m]), int(runs.first[n])
         rate = (

@@ -21,6 +21,9 @@ from tracetime.graph.tube.segments import Segments, segment_cones
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""
 
+FEW: Final = 2
+"""So many snapshots beside another run prove no rate."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Runs:
@@ -30,6 +33,7 @@ class Runs:
         evidence: the snapshots of the segments; strays say nothing.
         strays: uint8, marks snapshots that contradict the rate their neighbours share.
         segment, first, last: int64, one a run: its segment and the snapshots of its core.
+        size: int64, how many of these are no strays.
         slope_low, slope_high: the slopes the core leaves open, int64 in 2^-52.
         slope, width: of its tube, int64 in 2^-52.
         lone: int64, 1 for a single snapshot between two runs, which may be an outlier.
@@ -43,6 +47,7 @@ class Runs:
     segment: Values
     first: Values
     last: Values
+    size: Values
     slope_low: Values
     slope_high: Values
     slope: Values
@@ -103,10 +108,12 @@ def find_runs(segments: Segments, limits: Limits) -> Runs:
         blank[stray] = 1
         evidence = segments.evidence.without(blank)
         cones_at = segment_cones(evidence, segments.first, segments.last, drift)
-    slope, width, lone = _tubes(found, wander, drift, blank)
+    said = np.concatenate(([0], np.cumsum(blank == 0)))
+    size = said[found.last + 1] - said[found.first]
+    slope, width, lone = _tubes(found, wander, drift, size)
     knots = cones(evidence.a, evidence.low, evidence.high, found.first, found.last, slope, width)
     return Runs(
-        evidence, blank, found.segment, found.first, found.last, found.low, found.high,
+        evidence, blank, found.segment, found.first, found.last, size, found.low, found.high,
         slope, width, lone, wander, knots, cones_at,
     )  # fmt: skip
 
@@ -138,17 +145,14 @@ def _fitting_wander(segments: Segments, limits: Limits, least: Values) -> Values
 
 
 def _tubes(
-    found: _Cores, wander: Values, drift: int, blank: Marks
+    found: _Cores, wander: Values, drift: int, size: Values
 ) -> tuple[Values, Values, Values]:
     """Slope and width of each core's tube, and which are lone."""
     slope = (found.low + found.high) // 2
     width = wander[found.segment] + (found.high - found.low + 1) // 2 + 1
-    said = np.concatenate(([0], np.cumsum(blank == 0)))
-    size = said[found.last + 1] - said[found.first]
     same = found.segment[1:] == found.segment[:-1]
     before, after = np.append(False, same), np.append(same, False)
-    # One or two snapshots beside another run prove no rate.
-    few = (size <= 2) & (before | after)
+    few = (size <= FEW) & (before | after)
     slope, width = np.where(few, 0, slope), np.where(few, drift, width)
     lone = ((found.first == found.last) & before & after).astype(np.int64)
     return slope.astype(np.int64), width.astype(np.int64), lone
