@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -95,6 +96,7 @@ class Pairs:
         self._neighbours = neighbours
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters: dict[ClockId, Counter | None] = {}
+        self._set_back: dict[ClockId, bool] = {}
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -107,6 +109,20 @@ class Pairs:
         if made is None:
             made = self._made[a, b] = self._make(a, b)
         return made
+
+    def was_set_back(self, clock: ClockId) -> bool:
+        """Whether a clock fell by all the steadier ones it shares snapshots with.
+
+        One of its readings can then be two instants: no tube can run along it.
+        """
+        if clock not in self._set_back:
+            own, told = self._domain(clock).steadiness(), []
+            for other in self._neighbours[clock]:
+                if self._domain(other).steadiness() < own:
+                    with suppress(ConversionError):
+                        told.append(self.pair(other, clock).tube.has_set_back)
+            self._set_back[clock] = bool(told) and all(told)
+        return self._set_back[clock]
 
     def counter(self, clock: ClockId) -> Counter | None:
         """A clock that wraps, unfolded; None for one that does not.

@@ -64,7 +64,9 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
             most = a_to - a_from + limits.spread(a_to - a_from) + 1
             # A host that was restarted or swapped has run for a while: its clock is not at zero.
             most = max(most, (a_from + int(here.low[j])) // NEAR_ZERO)
-            if a_to + int(here.high[k]) >= 0 and a_to + int(here.low[k]) <= most:
+            before, after = a_from + int(here.high[j]), a_to + int(here.low[k])
+            # The offset falls as well where the clock stood still: its reading must have fallen.
+            if after <= min(most, before) and a_to + int(here.high[k]) >= 0:
                 kind = "reset"
         snapshots = evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k]))
         found.append(Discontinuity(kind, a_from, a_to, (low, high), None, snapshots))

@@ -95,6 +95,11 @@ class Tube:
         """W of each segment, float64 ns per ns; above the limits' where that was undeclared."""
         return self._runs.wander / ONE
 
+    @property
+    def has_set_back(self) -> bool:
+        """Whether clock b fell, so that two instants may have had one reading of it."""
+        return len(self._ambiguous()[0]) > 0
+
     def convert(
         self,
         values: Values,
