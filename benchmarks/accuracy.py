@@ -37,6 +37,7 @@ from benchmarks.rivals import (
     queries,
     rms,
 )
+from benchmarks.steering import recorded_changes
 from benchmarks.table import Table
 from tracetime.graph.tube import Bars, Evidence, Limits, Tube
 
@@ -101,13 +102,14 @@ def pinged(table: Table, n_seeds: int) -> None:
     table.row("the same", "truth inside 100 %", f"{out} outside", not out)
 
 
-def faults(table: Table, n_seeds: int, noise: str) -> None:
+def faults(table: Table, n_seeds: int, noise: str, records: bool = False) -> None:
     """Slewing, suspends, steps, resets and outliers of one machine, through its clock graph."""
     tally = Tally()
     for seed in range(n_seeds):
         rng = np.random.default_rng(200 + seed)
-        tally.add(Machine(rng, noise), queries(rng, 0, 3580, 2_000))
+        tally.add(Machine(rng, noise, records), queries(rng, 0, 3580, 2_000))
     read = "local brackets" if noise == "local" else "the counter by pings"
+    read += ", frequency recorded" if records else ""
     table.row(f"hour of faults, {read}, {n_seeds} seeds",
               "each found by its kind, in its zone, with its size; none invented",
               str(tally), not tally.lost and not tally.invented)  # fmt: skip
@@ -213,8 +215,10 @@ def main() -> int:
     pinged(table, 4 if quick else 20)
     faults(table, 4 if quick else 20, "local")
     faults(table, 4 if quick else 20, "pings")
+    faults(table, 4 if quick else 20, "local", records=True)
     few(table, 30 if quick else 300)
     bent(table, 30 if quick else 300)
+    recorded_changes(table, 60 if quick else 400)
     widths(table)
     recorded.rows(table, SHARED)
     return 1 if table.missed else 0

@@ -57,12 +57,12 @@ class Fault:
 class Machine:
     """An hour of five clocks, with faults at least 40 s apart."""
 
-    def __init__(self, rng: np.random.Generator, noise: str) -> None:
+    def __init__(self, rng: np.random.Generator, noise: str, records: bool = False) -> None:
         self._rng = rng
         self._counter = oscillator(rng, margin=100.0)
         self.faults = list(_faults(rng))
         self.raw_ns = nanoseconds(np.arange(N_SNAPSHOTS) * SPACING_S)
-        self.snapshot = self._read_all(noise)
+        self.snapshot = self._read_all(noise, records)
 
     def read(self, clock: ClockId, raw_ns: Values) -> Values:
         """What a clock reads (ns; the counter ticks) when MONOTONIC_RAW reads raw_ns."""
@@ -133,8 +133,19 @@ class Machine:
                 total += int(fault.size) * (raw_ns >= fault.at_ns)
         return total
 
-    def _read_all(self, noise: str) -> Snapshot:
-        """All clocks, bracketed by MONOTONIC_RAW; the counter by pings where noise says so."""
+    def frequency_scaled_ppm(self, raw_ns: Values) -> Values:
+        """What adjtimex says of how NTP slews when MONOTONIC_RAW reads raw_ns."""
+        scaled_ppm = np.zeros(len(raw_ns), dtype=np.int64)
+        for fault in self.faults:
+            if fault.kind == "slew":
+                scaled_ppm[raw_ns >= fault.at_ns] = round(fault.size * 65_536)
+        return scaled_ppm
+
+    def _read_all(self, noise: str, records: bool) -> Snapshot:
+        """All clocks, bracketed by MONOTONIC_RAW; the counter by pings where noise says so.
+
+        records: whether adjtimex is read with them.
+        """
         readings, halves = {RAW: self.raw_ns}, {}
         for clock in CLOCKS[1:]:
             make = pings if noise == "pings" and clock == COUNTER else brackets
@@ -145,7 +156,13 @@ class Machine:
                 if fault.clock == clock:
                     off = Fraction(int(fault.size)) / (NS_PER_TICK if clock == COUNTER else 1)
                     readings[clock][self.raw_ns == fault.at_ns] += int(off)
-        return Snapshot(readings, reference=RAW, half_width_ns=halves)
+        scaled_ppm = self.frequency_scaled_ppm(self.raw_ns)
+        return Snapshot(
+            readings,
+            reference=RAW,
+            half_width_ns=halves,
+            frequency_scaled_ppm=dict.fromkeys(_SLEWED, scaled_ppm) if records else None,
+        )
 
 
 def _faults(rng: np.random.Generator) -> Iterator[Fault]:

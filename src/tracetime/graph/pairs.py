@@ -20,8 +20,14 @@ from tracetime.domain import ClockDomain
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.measured import Measured
 from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.evidence import FARTHEST, assumed_half_width, from_two_brackets
+from tracetime.graph.tube.evidence import (
+    FARTHEST,
+    NOT_RECORDED,
+    assumed_half_width,
+    from_two_brackets,
+)
 from tracetime.graph.tube.limits import Rise
+from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
 from tracetime.graph.wraps import Counter, modulus_of, unfold_readings
 
@@ -250,14 +256,23 @@ class Pairs:
             np.maximum(other.half, 0), limits,
         )  # fmt: skip
         h_k = h_k + ticks
+        frequencies = [self._frequency(clock, snapshots) for clock in (a, b)]
+        correction = correction_of(*frequencies)
         if known.all():
-            return Evidence.of(a_k, r_k, h_k)
+            return Evidence.of(a_k, r_k, h_k, correction=correction)
         declared = [self._domain(clock).assumed_half_width_ns for clock in (a, b)]
         if any(width is not None for width in declared):
             width = sum(width or 0 for width in declared)
         else:
             width = assumed_half_width(a_k, r_k, limits, ticks)
-        return Evidence.of(a_k, r_k, np.where(known, h_k, width), assumed=True)
+        h_k = np.where(known, h_k, width)
+        return Evidence.of(a_k, r_k, h_k, assumed=True, correction=correction)
+
+    def _frequency(self, clock: ClockId, snapshots: Values) -> Values:
+        """What steered a clock in each snapshot; a clock that nothing steers was steered by 0."""
+        recorded = self._measured.frequency(clock, snapshots)
+        steered = self._domain(clock).disciplined
+        return recorded if steered else np.where(recorded == NOT_RECORDED, 0, recorded)
 
 
 def _drift_ppm(domain: ClockDomain) -> float:

@@ -8,10 +8,11 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from tracetime._kernels.bars import steps_in
-from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.tube.told import recorded_change
 
 Kind = Literal["suspend", "step", "reset", "outlier", "rate_change", "possible_step"]
 
@@ -141,14 +142,24 @@ def rate_changes(
         ):
             continue
         j, k = int(runs.last[m]), int(runs.first[n])
-        rate = (
-            float(runs.slope_low[n] - runs.slope_high[m]) / ONE * 1e6,
-            float(runs.slope_high[n] - runs.slope_low[m]) / ONE * 1e6,
-        )
+        least, most = _rate_change(runs, m, n, drift)
+        rate_ppm = (least / ONE * 1e6, most / ONE * 1e6)
         found.append(
             Discontinuity(
-                "rate_change", int(a[j]), int(a[k]), None, rate,
+                "rate_change", int(a[j]), int(a[k]), None, rate_ppm,
                 evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k])),
             )
         )  # fmt: skip
     return found
+
+
+def _rate_change(runs: Runs, m: int, n: int, drift: int) -> tuple[int, int]:
+    """By how much the rate changed from run m to run n, at least and at most, in 2^-52."""
+    least = int(runs.slope_low[n]) - int(runs.slope_high[m])
+    most = int(runs.slope_high[n]) - int(runs.slope_low[m])
+    before, after = int(runs.correction[m]), int(runs.correction[n])
+    if before != after and NOT_RECORDED not in (before, after):
+        low, high = recorded_change(before, after, drift)
+        if max(least, low) <= min(most, high):
+            return max(least, low), min(most, high)
+    return least, most
