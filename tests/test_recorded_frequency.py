@@ -39,11 +39,13 @@ def frequencies(raw, changes):
     return sum((np.where(seconds >= when, scaled(ppm), 0) for when, ppm in changes), 0 * raw)
 
 
-def graph_of(changes, half, *, error=None, record=True, n=120, seed=1):
+def graph_of(changes, half, *, error=None, record=True, unrecorded=(), n=120, seed=1):
     """Snapshots every 10 s, off by up to `error` (as much as `half` unless said)."""
     raw = START + np.arange(n, dtype=np.int64) * 10 * S
     most = half if error is None else error
-    boottime = slewed(raw, changes) + np.random.default_rng(seed).integers(-most, most + 1, n)
+    boottime = slewed(raw, [*changes, *unrecorded]) + np.random.default_rng(seed).integers(
+        -most, most + 1, n
+    )
     graph = ClockGraph()
     frequency = {"BOOTTIME": frequencies(raw, changes)} if record else None
     graph.add_snapshot(
@@ -118,6 +120,13 @@ def test_the_rate_of_a_short_slew_is_that_beside_it_and_the_recorded_change():
     assert (narrow.latest - narrow.earliest < wide.latest - wide.earliest).all()
     told = changes_of(graph_of(slew, 100))
     assert [round(sum(d.rate_ppm) / 2) for d in told] == [400, -400]
+
+
+def test_changes_that_went_unrecorded_tell_nothing_of_the_rate_between_them():
+    """Two snapshots of one height, and a rise and fall between them that nobody recorded."""
+    recorded, not_so = [(300.0, 5.0)], [(75.0, 300.0), (85.0, -600.0), (95.0, 300.0)]
+    graph = graph_of(recorded, 100, unrecorded=not_so)
+    assert outside(graph, [*recorded, *not_so]) == 0
 
 
 @pytest.mark.parametrize("ppm", [0.001, 1.0])
