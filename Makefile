@@ -17,7 +17,7 @@ KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*.,pyx pxd pxi))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help install demo test lint bench fuzz asan wheel clean
+.PHONY: help install demo test lint bench accuracy fuzz asan wheel clean
 
 help: ## this list
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
@@ -46,6 +46,9 @@ lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff and mypy
 
 bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+accuracy: $(VENV)/.installed-test ## the error bars beside what they must show (BENCH_ARGS=--quick)
+	@$(BIN)/python -m benchmarks.accuracy $(BENCH_ARGS)
 
 fuzz: $(VENV)/.installed-test ## hostile bytes at the reader for FUZZ_SECONDS
 	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)

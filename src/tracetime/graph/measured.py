@@ -1,4 +1,4 @@
-"""Half-widths and centres that snapshots came with, found again by the snapshot's number."""
+"""Half-widths, centres and frequencies of snapshots, found again by the snapshot's number."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
+from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.snapshot import Snapshot
 
 Values = npt.NDArray[np.int64]
@@ -38,7 +39,7 @@ class Measured:
 
     def add(self, first: int, snapshot: Snapshot) -> None:
         """Keep a snapshot (or a column of them) whose first has this number in the graph."""
-        if snapshot.reference is not None:
+        if snapshot.reference is not None or snapshot.frequency_scaled_ppm:
             self._blocks.append(_Block(first, snapshot))
 
     def reads(self, clock: ClockId, snapshots: Values) -> Read:
@@ -59,3 +60,13 @@ class Measured:
             elif clock == snapshot.reference:
                 half[start:stop] = 0
         return Read(centre, half)
+
+    def frequency(self, clock: ClockId, snapshots: Values) -> Values:
+        """What steered `clock` in the snapshots of these numbers: 2^-16 ppm, or NOT_RECORDED."""
+        scaled_ppm = np.full(len(snapshots), NOT_RECORDED, dtype=np.int64)
+        for first, snapshot in self._blocks:
+            if clock in snapshot.frequency_scaled_ppm:
+                start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))
+                rows = snapshots[start:stop] - first
+                scaled_ppm[start:stop] = snapshot.frequency_scaled_ppm[clock][rows]
+        return scaled_ppm

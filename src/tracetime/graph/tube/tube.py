@@ -93,6 +93,11 @@ class Tube:
         """W of each segment, float64 ns per ns; above the limits' where that was undeclared."""
         return self._runs.wander / ONE
 
+    @property
+    def has_set_back(self) -> bool:
+        """Whether clock b fell, so that two instants may have had one reading of it."""
+        return len(self._ambiguous().lows) > 0
+
     def convert(
         self,
         values: Values,
@@ -124,9 +129,7 @@ class Tube:
             if not n == len(lows) == len(highs) or np.any(lows > highs):
                 raise UsageError("within: one earliest, not after one latest, for each value")
         if inverse:
-            if self._twice is None:
-                self._twice = ambiguous(self._segments, self._limits)
-            table.inverse(self._twice).invert(values, lows, highs, *out)
+            table.inverse(self._ambiguous()).invert(values, lows, highs, *out)
             return out
         table.rows.convert(values, *out)
         if lows is not None and highs is not None:
@@ -154,6 +157,11 @@ class Tube:
                 key=lambda found: (found.a_from, found.a_to, found.kind),
             )
         return self._found
+
+    def _ambiguous(self) -> Twice:
+        if self._twice is None:
+            self._twice = ambiguous(self._segments, self._limits)
+        return self._twice
 
     def _around(self, which: Values, bars: Bars) -> Around:
         a = self._evidence.a[which]
