@@ -6,7 +6,7 @@ a value is converted over a hop is a policy's to say (`floor.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from typing import Any, Final, NamedTuple
 
@@ -71,6 +71,23 @@ class SeriesInfo(NamedTuple):
 
     clocks: tuple[ClockId, ...]
     snapshots: int
+
+
+class Readings(NamedTuple):
+    """What one clock said in some snapshots, in their order: int64 arrays of one length.
+
+    Attributes:
+        snapshots: numbers of the snapshots, counted over the graph from 0.
+        values_ns: the readings, in ns whatever the clock's unit.
+        centre_ns: when they were taken, ns of the reference after its own reading.
+        half_width_ns: how far from there that may have been; -1 where the snapshot does not say.
+    """
+
+    clock: ClockId
+    snapshots: npt.NDArray[np.int64]
+    values_ns: npt.NDArray[np.int64]
+    centre_ns: npt.NDArray[np.int64]
+    half_width_ns: npt.NDArray[np.int64]
 
 
 class ClockGraph:
@@ -468,6 +485,14 @@ class ClockGraph:
             SeriesInfo(tuple(self._clock(key) for key in keys), snapshots)
             for keys, snapshots in view.series(self._engine)
         ]
+
+    def readings(self) -> Iterator[Readings]:
+        """Every reading of every snapshot; a clock comes once for each list of clocks it is in."""
+        for index in range(view.n_columns(self._engine)):
+            key, snapshots, values_ns = view.column_of(self._engine, index)
+            clock = self._clock(key)
+            read = self._measured.reads(clock, snapshots)
+            yield Readings(clock, snapshots, values_ns, read.centre, read.half)
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
         """(source, target, snapshots) for all that converts in one hop.
