@@ -18,7 +18,9 @@ import click
 from tracetime._version import __version__
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
 
-SUBCOMMANDS: Final = ("convert", "clocks", "at", "doctor", "calibrate", "watch", "completion")
+SUBCOMMANDS: Final = (
+    "convert", "clocks", "at", "doctor", "sql", "open", "calibrate", "watch", "completion",
+)
 
 # Exit codes, and those that shells give to signals.
 DONE: Final = 0

@@ -1,0 +1,59 @@
+"""`tracetime open`: a trace in the Perfetto UI."""
+
+from __future__ import annotations
+
+import click
+
+from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.options import json_option
+from tracetime.commands.show import print_json
+from tracetime.serve import PORT, UI, serving
+
+
+@click.command("open")
+@click.argument("trace", type=click.Path())
+@click.option("--no-browser", is_flag=True, help="Only print the link.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Exit with 1 if the file has not been fetched by then.",
+)
+@click.option(
+    "--ui",
+    default=UI,
+    show_default=True,
+    metavar="URL",
+    help="The UI to open; it alone may read the file.",
+)
+@json_option
+def command(trace: str, no_browser: bool, timeout: float | None, ui: str, as_json: bool) -> int:
+    """Open TRACE in the Perfetto UI.
+
+    The trace is served on 127.0.0.1, port 9001 (the UI fetches from no other), until the UI has
+    fetched it: nothing is uploaded. No other file can be had there. Stop it with Ctrl-C.
+
+    \b
+    Examples:
+      tracetime open trace.pftrace
+      tracetime open trace.pftrace --no-browser --timeout 60
+    """
+    with serving(trace, ui=ui, port=PORT) as served:
+        if as_json:
+            print_json({"trace": trace, "url": served.url, "link": served.link})
+        else:
+            click.echo(served.link)
+        if not (no_browser or _browse(served.link)):
+            click.echo("no browser could be started: open the link above", err=True)
+        if not served.wait(timeout):
+            click.echo(f"the trace was not fetched within {timeout:g} s", err=True)
+            return CHECK_FAILED
+        if not as_json:
+            click.echo("fetched")
+    return DONE
+
+
+def _browse(link: str) -> bool:
+    import webbrowser
+
+    return webbrowser.open_new_tab(link)
