@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.clocks import ClockId
@@ -53,19 +54,12 @@ class Convert:
         self, ts: pa.Array, src: pa.Array, dst: pa.Array, trace: pa.Array
     ) -> pa.Int64Array:
         values = np.asarray(ts.fill_null(0)).astype(np.int64, copy=False)
-        out, missing = np.zeros_like(values), np.ones(len(values), dtype=bool)
-        texts = [column.dictionary_encode("encode") for column in (src, dst, trace)]
-        codes = np.stack([np.asarray(text.indices) for text in texts])
-        kinds, group = np.unique(codes, axis=1, return_inverse=True)
         known = np.asarray(ts.is_valid())
-        for number, (s, d, t) in enumerate(kinds.T):
-            start, end, path = (
-                text.dictionary[int(code)].as_py()
-                for text, code in zip(texts, (s, d, t), strict=True)
-            )
+        out, missing = np.zeros_like(values), np.ones(len(values), dtype=bool)
+        for (start, end, path), rows in _alike(src, dst, trace):
             if start is None or end is None:
                 continue
-            rows = np.flatnonzero(known & (group.ravel() == number))
+            rows = rows[known[rows]]
             got = self._graph_convert(values[rows], self._clock(start), self._clock(end), path)
             out[rows] = np.asarray(got.fill_null(0))
             missing[rows] = np.asarray(got.is_null())
@@ -99,3 +93,18 @@ class Convert:
 
 def _whole(column: _Column) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _alike(*columns: pa.Array) -> Iterator[tuple[list[Any], npt.NDArray[np.intp]]]:
+    """Each combination of strings that rows have, and these rows."""
+    texts = [column.dictionary_encode("encode") for column in columns]
+    if all(len(text.dictionary) == 1 for text in texts):
+        # As nearly always: literals.
+        yield [text.dictionary[0].as_py() for text in texts], np.arange(len(texts[0]))
+        return
+    codes = np.zeros(len(texts[0]), dtype=np.int64)
+    for text in texts:
+        codes = codes * len(text.dictionary) + np.asarray(text.indices)
+    _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+    for number, first in enumerate(firsts):
+        yield [text[int(first)].as_py() for text in texts], np.flatnonzero(groups == number)

@@ -35,7 +35,10 @@ _ASK_AGAIN_S: Final = 0.05
 
 
 class Result(NamedTuple):
-    """What a statement gave: batches of `schema`, made as they are asked for, to be read once."""
+    """What a statement gave: batches of `schema`, made as they are asked for, to be read once.
+
+    The next statement of the session ends it.
+    """
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
@@ -67,6 +70,7 @@ class Session:
         if not traces or len(by_path) < len(traces):
             raise UsageError("give one trace or more, each once")
         self._faults = Faults()
+        self._reader: pa.RecordBatchReader | None = None
         self._tables = tables(traces, view, self._faults)
         self._directory = tempfile.mkdtemp(prefix="tracetime-")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tracetime sql")
@@ -121,9 +125,11 @@ class Session:
     def close(self) -> None:
         """Stop what runs, and leave nothing behind."""
         self._con.interrupt()
-        self._thread.shutdown()
-        self._con.close()
-        self._release()
+        try:
+            self._end()
+            self._con.close()
+        finally:
+            self._release()
 
     def _release(self) -> None:
         self._thread.shutdown()
@@ -152,16 +158,23 @@ class Session:
             KeyboardInterrupt: as it comes, after the statement has stopped. All of these may also
                 come while batches are read.
         """
-        self._faults.take()
+        self._end()
 
         def start() -> pa.RecordBatchReader | None:
             relation = self._con.sql(statement)
             return None if relation is None else relation.to_arrow_reader(_BATCH_ROWS)
 
-        reader = self._do(start)
+        reader = self._reader = self._do(start)
         if reader is None:
             return Result(pa.schema([]), iter(()))
         return Result(_named_apart(reader.schema), self._batches(reader))
+
+    def _end(self) -> None:
+        """End the result before: a query that was not read to its end holds on to its tables."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            self._do(reader.close)
+        self._faults.take()
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         schema = _named_apart(reader.schema)
@@ -170,12 +183,13 @@ class Session:
             return next(iter(reader), None)
 
         try:
-            while (batch := self._do(following)) is not None:
+            # Another statement may have ended this one.
+            while self._reader is reader and (batch := self._do(following)) is not None:
                 if batch.num_rows:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         finally:
-            # A query that was not read to its end goes on holding its tables.
-            self._do(reader.close)
+            if self._reader is reader:
+                self._end()
 
     def _do(self, call: Callable[[], T]) -> T:
         """Call in the thread of statements; whatever interrupts the waiting interrupts it too."""
