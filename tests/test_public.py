@@ -8,7 +8,16 @@ import pytest
 
 import tracetime
 
-HEAVY = ("numpy", "pyarrow", "rich", "google.protobuf", "perfetto", "importlib.metadata")
+HEAVY = (
+    "numpy",
+    "pyarrow",
+    "rich",
+    "google.protobuf",
+    "perfetto",
+    "importlib.metadata",
+    "duckdb",
+    "http.server",
+)
 
 
 def test_exported_names_are_exactly_those_of_the_interface():
@@ -57,7 +66,9 @@ def test_the_version_is_the_installed_one():
     assert metadata.version("tracetime") == tracetime.__version__
 
 
-@pytest.mark.parametrize("args", [["--version"], ["--help"], ["convert", "--help"]])
+@pytest.mark.parametrize(
+    "args", [["--version"], ["--help"], ["convert", "--help"], ["sql", "--help"]]
+)
 def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     # Only what tracetime itself brings in counts: site packages may start with more.
     program = (

@@ -50,20 +50,25 @@ class Serving:
 
 
 @contextmanager
-def serving(path: str | os.PathLike[str], *, ui: str = UI, port: int = PORT) -> Iterator[Serving]:
+def serving(
+    path: str | os.PathLike[str], *, ui: str = UI, port: int | None = None
+) -> Iterator[Serving]:
     """Serve one file, and nothing else, on 127.0.0.1 for as long as the block lasts.
 
     Args:
         path: of the file, whatever it is: the UI opens more than we read.
         ui: address of the UI; only its origin is told that it may read the answers.
-        port: 0 for any free one, which a UI with the usual policy cannot fetch from.
+        port: another than `PORT`, 0 for any free one; a UI with the usual policy cannot fetch
+            from it.
 
     Raises:
         UsageError: no such file, an empty one or none that can be served; no address of a UI; the
             port is in use.
     """
+    port = PORT if port is None else port
     parts = urlsplit(ui)
-    if parts.scheme not in ("http", "https") or not parts.netloc or not ui.isascii():
+    written = ui.isascii() and ui.isprintable() and " " not in ui
+    if parts.scheme not in ("http", "https") or not parts.netloc or not written:
         raise UsageError(f"{ui!r} is no address of a UI: write it as {UI}")
     with _opened(path) as file:
         try:

@@ -7,7 +7,6 @@ import click
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import json_option
 from tracetime.commands.show import print_json
-from tracetime.serve import PORT, UI, serving
 
 
 @click.command("open")
@@ -21,13 +20,13 @@ from tracetime.serve import PORT, UI, serving
 )
 @click.option(
     "--ui",
-    default=UI,
-    show_default=True,
     metavar="URL",
-    help="The UI to open; it alone may read the file.",
+    help="Another UI than https://ui.perfetto.dev; it alone may read the file.",
 )
 @json_option
-def command(trace: str, no_browser: bool, timeout: float | None, ui: str, as_json: bool) -> int:
+def command(
+    trace: str, no_browser: bool, timeout: float | None, ui: str | None, as_json: bool
+) -> int:
     """Open TRACE in the Perfetto UI.
 
     The trace is served on 127.0.0.1, port 9001 (the UI fetches from no other), until the UI has
@@ -38,7 +37,9 @@ def command(trace: str, no_browser: bool, timeout: float | None, ui: str, as_jso
       tracetime open trace.pftrace
       tracetime open trace.pftrace --no-browser --timeout 60
     """
-    with serving(trace, ui=ui, port=PORT) as served:
+    from tracetime.serve import UI, serving
+
+    with serving(trace, ui=ui or UI) as served:
         if as_json:
             print_json({"trace": trace, "url": served.url, "link": served.link})
         else:

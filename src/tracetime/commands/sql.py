@@ -79,7 +79,9 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Ask traces in SQL; without QUERY at a prompt, or by what standard input says.
+    """Ask traces in SQL.
+
+    Without QUERY there is a prompt, or statements come from standard input.
 
     The tables are events (as `tracetime convert` writes them), clocks, snapshots (a row a reading),
     discontinuities and findings; of several traces, the column trace says of which. The SQL is
