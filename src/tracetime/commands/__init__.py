@@ -19,7 +19,15 @@ from tracetime._version import __version__
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
 
 SUBCOMMANDS: Final = (
-    "convert", "clocks", "at", "doctor", "sql", "open", "calibrate", "watch", "completion",
+    "convert",
+    "clocks",
+    "at",
+    "doctor",
+    "sql",
+    "open",
+    "calibrate",
+    "watch",
+    "completion",
 )
 
 # Exit codes, and those that shells give to signals.
