@@ -8,6 +8,7 @@ from building import event, snapshot, trace
 from samples import BOOTTIME, CLOCK_SYNC, EMPTY, MANY, MONOTONIC, UNRESOLVED, WALL
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, TraceError, UsageError, open_trace
+from tracetime.perfetto.reader import Trace
 from tracetime.sql import tables
 from tracetime.sql.session import Session
 from tracetime.sql.streams import Faults, Stream
@@ -82,6 +83,26 @@ def test_filters_on_every_kind_of_column(ask, where, n):
 def test_a_table_is_scanned_as_often_as_a_query_says(ask):
     sql = "select count(*) from events a join events b using (packet) join clocks c on true"
     assert ask(CLOCK_SYNC, sql) == [(2 * 4,)]
+
+
+def test_events_have_names_where_the_reader_knows_them(ask, monkeypatch):
+    with pytest.raises(UsageError, match="--with-names"):
+        monkeypatch.setattr(Trace, "events", lambda self, policy, *, bars: iter(()))
+        ask(CLOCK_SYNC, "from events", names=True)
+    monkeypatch.undo()
+    plain = Trace.events
+
+    def events(self, policy="floor", progress=None, *, bars="estimated", names=False):
+        assert names
+        for batch in plain(self, policy, progress, bars=bars):
+            said = pa.array(["'); drop view events; --"] * batch.num_rows)
+            yield batch.append_column("name", said)
+
+    monkeypatch.setattr(Trace, "events", events)
+    rows = ask(
+        CLOCK_SYNC, EMPTY, "select packet, name from events where name like '%drop%'", names=True
+    )
+    assert rows == [(7, "'); drop view events; --"), (8, "'); drop view events; --")]
 
 
 def test_clocks(ask):
@@ -202,6 +223,8 @@ def test_several_traces_are_told_apart(ask, tmp_path):
         (str(tmp_path / "t0.pftrace"), 2),
         (str(tmp_path / "t1.pftrace"), 4),
     ]
+    sql = f"select count(*) from events where trace = '{tmp_path}/t1.pftrace' and kind = 'packet'"
+    assert ask(CLOCK_SYNC, UNRESOLVED, sql) == [(4,)]
     sql = "select count(distinct trace), count(*) from snapshots"
     assert ask(CLOCK_SYNC, MANY, EMPTY, sql) == [(3, 20 + 78 + 2)]
 
@@ -313,15 +336,21 @@ def test_labels_are_names_in_tables_and_functions(ask):
         "reset enable_external_access",
         "set temp_directory = '{here}'",
         "set allowed_directories = ['{here}']",
+        "set profiling_output = '{here}/new'",
+        "call enable_logging(storage = 'file', storage_config = {{'path': '{here}/new'}})",
+        "create persistent secret s (type http)",
+        "from sniff_csv('{here}/t.csv')",
+        "from parquet_metadata('{here}/t.csv')",
+        "from read_blob('{here}/t.csv')",
         "from session",
         "from np",
     ],
 )
 def test_files_settings_and_variables_are_out_of_reach(ask, tmp_path, sql):
-    (tmp_path / "t.csv").write_text("a\nsecret\n")
+    (tmp_path / "t.csv").write_text("a\ntreasure\n")
     with pytest.raises(UsageError) as raised:
         ask(CLOCK_SYNC, sql.format(here=tmp_path))
-    assert "secret" not in str(raised.value)
+    assert "treasure" not in str(raised.value)
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t0.pftrace"}
 
 

@@ -113,9 +113,10 @@ def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Str
 
     Raises:
         UsageError: names are asked for, and this version has none.
+        TraceError: names are asked for, and the first trace is none.
     """
     makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
-        "events": (_events_schema(view), _events),
+        "events": (_events_schema(traces[0], view), _events),
         "clocks": (CLOCKS, _clocks),
         "snapshots": (SNAPSHOTS, _snapshots),
         "discontinuities": (DISCONTINUITIES, _discontinuities),
@@ -150,13 +151,16 @@ def _together(
     return labelled, chained
 
 
-def _events_schema(view: View) -> pa.Schema:
-    if not view.names:
-        return BOUNDED_SCHEMA if view.policy == "tube" else EVENTS_SCHEMA
-    reader = import_module("tracetime.perfetto.reader")
-    if "names" not in inspect.signature(reader.Trace.events).parameters:
-        raise UsageError("events have no names in this version of tracetime: leave out names")
-    schema: pa.Schema = reader._schema(view.policy, names=True)
+def _events_schema(trace: Trace, view: View) -> pa.Schema:
+    schema = BOUNDED_SCHEMA if view.policy == "tube" else EVENTS_SCHEMA
+    if view.names:
+        if "names" not in inspect.signature(trace.events).parameters:
+            raise UsageError(
+                "this version of tracetime knows no names of events: leave --with-names out"
+            )
+        # Which columns names are is for the reader to say: the first batch has them.
+        first = next(_events(trace, view), None)
+        schema = schema if first is None else first.schema
     return schema
 
 
