@@ -19,6 +19,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "ClockId",
         "ConversionError",
         "Reading",
+        "Recorder",
         "Snapshot",
         "SourceError",
         "Trace",
@@ -28,6 +29,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "__version__",
         "clock_id",
         "open_trace",
+        "record",
     ]
     assert set(tracetime.__all__) == {*tracetime._HOMES, "__version__"}
     assert set(tracetime.__all__) <= set(dir(tracetime))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tracetime._version import __version__
 
 if TYPE_CHECKING:
+    from tracetime.capture.recorder import Recorder, record
     from tracetime.clocks import ClockId, clock_id
     from tracetime.domain import ClockDomain
     from tracetime.errors import (
@@ -31,6 +32,7 @@ __all__ = [
     "ClockId",
     "ConversionError",
     "Reading",
+    "Recorder",
     "Snapshot",
     "SourceError",
     "Trace",
@@ -40,6 +42,7 @@ __all__ = [
     "__version__",
     "clock_id",
     "open_trace",
+    "record",
 ]
 
 _HOMES: Final = {
@@ -49,6 +52,7 @@ _HOMES: Final = {
     "ClockId": "tracetime.clocks",
     "ConversionError": "tracetime.errors",
     "Reading": "tracetime.snapshot",
+    "Recorder": "tracetime.capture.recorder",
     "Snapshot": "tracetime.snapshot",
     "SourceError": "tracetime.errors",
     "Trace": "tracetime.perfetto.reader",
@@ -57,6 +61,7 @@ _HOMES: Final = {
     "UsageError": "tracetime.errors",
     "clock_id": "tracetime.clocks",
     "open_trace": "tracetime.perfetto.reader",
+    "record": "tracetime.capture.recorder",
 }
 
 

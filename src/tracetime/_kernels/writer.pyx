@@ -62,6 +62,9 @@ cdef enum:
     NO_POSIX_CLOCK = -1
 
 
+CLOSED = "the recording is closed: nothing can be added to it"
+
+
 class TimestampError(ValueError):
     """What is wrong with what a caller gave; the facade makes a UsageError of it."""
 
@@ -80,7 +83,7 @@ cdef class PacketBuffer:
     cdef readonly int64_t total         # bytes ever put in
     cdef readonly int64_t dropped       # events
     cdef readonly int64_t in_flight     # bytes taken, and not yet said to be written
-    cdef bint woken
+    cdef bint woken, closed
 
     def __cinit__(self, int64_t event_limit, int64_t size_limit, int64_t wake_at):
         self.event_limit = event_limit
@@ -116,12 +119,14 @@ cdef class PacketBuffer:
     def put(self, bytes packet not None):
         """Add a packet that is never dropped; whether it is time to empty the buffer."""
         cdef int64_t size = len(packet)
+        if self.closed:
+            raise TimestampError(CLOSED)
         memcpy(self.reserve(size), <const char *>packet, <size_t>size)
         return self.added(size)
 
-    def lose(self):
-        """Count an event that could not even be tried."""
-        self.dropped += 1
+    def close(self):
+        """Take no more."""
+        self.closed = True
 
     def take(self):
         """All that waits, as bytes; it counts as in flight until `written`."""
@@ -217,8 +222,7 @@ cdef class EventClock:
     cdef readonly bint scaled
     cdef int64_t numerator, denominator
     cdef readonly int bits
-    cdef uint64_t last_raw
-    cdef readonly int64_t last_ticks    # last_raw, unwrapped
+    cdef readonly int64_t last_ticks    # of the last snapshot, unwrapped
     cdef bint seen
 
     def __init__(
@@ -271,9 +275,15 @@ cdef class EventClock:
             ticks = self.near(value, self.last_ticks + passed)
         cdef int64_t ns = self.ns_of(ticks)
         self.last_ticks = ticks
-        self.last_raw = value
         self.seen = True
         return ns
+
+    def follow(self, raw, int64_t ticks):
+        """Take a snapshot's reading that somebody else has unwrapped."""
+        cdef uint64_t value = raw
+        self.check(value)
+        self.last_ticks = ticks
+        self.seen = True
 
     cpdef int64_t convert(self, raw) except? -1:
         """An event's reading, in ticks, as what is written: nearest to the last snapshot's."""
@@ -373,6 +383,8 @@ cdef class EventWriter:
                 raise TimestampError(
                     f"an event's name has {LONGEST_NAME} bytes at most, not {text_size}"
                 )
+        if self.buffer.closed:
+            raise TimestampError(CLOSED)
         if self.buffer.refuses(ROOM + text_size):
             sequence.lose()
             return False

@@ -59,6 +59,10 @@ class Measured:
         if snapshot.reference is not None:
             self._blocks.append(_Block(first, snapshot))
 
+    def knows(self, clock: ClockId) -> bool:
+        """Whether a file said of any of its snapshots how it was read."""
+        return clock in self._columns
+
     def reads(self, clock: ClockId, snapshots: Values) -> Read:
         """How `clock` was read in the snapshots of these numbers (ascending)."""
         centre = np.zeros(len(snapshots), dtype=np.int64)

@@ -141,9 +141,13 @@ def decode_domain(data: bytes, clock: ClockId) -> ClockDomain | None:
     return None
 
 
-def as_written(domain: ClockDomain) -> ClockDomain:
-    """The domain of what stands in ClockSnapshots and events: ns, unwrapped, whatever a tick is."""
-    return replace(domain, ns_per_tick=Fraction(1), valid_bits=64)
+def as_written(domain: ClockDomain, *, measured: bool) -> ClockDomain:
+    """The domain of what stands in ClockSnapshots and events: ns, unwrapped, whatever a tick is.
+
+    Where half-widths are measured they hold the clock's ticks already.
+    """
+    tick_ns = 1 if measured else domain.tick_ns
+    return replace(domain, ns_per_tick=Fraction(1), valid_bits=64, tick_ns=tick_ns)
 
 
 def _short(text: str | None) -> str | None:

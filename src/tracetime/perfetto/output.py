@@ -77,7 +77,7 @@ class TraceOutput:
             self._waiting[0] = block[whole:]
             self._written(whole)
             raise self._refusal(
-                error, f"its first {self.size} bytes are a whole trace; make room for the rest"
+                error, f"make room; the {self.size} bytes that are there are a whole trace"
             ) from error
         self.size += done
         self._waiting.popleft()

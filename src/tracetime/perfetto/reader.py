@@ -189,8 +189,8 @@ class Trace:
         Of these, those of all sequences go first, and then those of one.
         """
         clocks = [info.clock for info in graph.clocks()]
-        for recorded in self.recorded_domains.values():
-            graph.declare(as_written(recorded))
+        for clock, recorded in self.recorded_domains.items():
+            graph.declare(as_written(recorded, measured=graph._measured.knows(clock)))
         for domain in sorted(self.domains, key=lambda domain: domain.id.sequence):
             if domain.id.is_sequence_scoped and not domain.id.sequence:
                 for clock in clocks:

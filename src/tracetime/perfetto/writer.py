@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple
 
 from tracetime._kernels import packets
 from tracetime._kernels.writer import (
@@ -57,9 +57,6 @@ _POSIX: Final = {
 }
 # What trace time is, if recorded: the first of these never goes back, and counts sleep.
 _TRACE_CLOCKS: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class _Clock(NamedTuple):
@@ -124,6 +121,7 @@ class TraceWriter:
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
         self._sequences[0].begin()
 
     # Clocks
@@ -219,7 +217,12 @@ class TraceWriter:
     def to_ns(self, raw: int, clock: Any) -> int:
         """What a reading of a clock would be written as now: its ticks unwrapped, in ns."""
         events = self._event_clock(clock)
-        return _checked(events.convert, raw) if events.scaled else raw
+        if not events.scaled:
+            return raw
+        try:
+            return events.convert(raw)
+        except (TimestampError, TypeError, OverflowError) as error:
+            raise UsageError(str(error)) from error
 
     # Snapshots
 
@@ -227,6 +230,7 @@ class TraceWriter:
         self,
         snapshot: Snapshot,
         *,
+        counts: Mapping[ClockId, tuple[int, int]] | None = None,
         kernel_clock: KernelClock | None = None,
         main: bool = False,
         names: Mapping[ClockId, str] | None = None,
@@ -236,6 +240,8 @@ class TraceWriter:
         Args:
             snapshot: single readings, in each clock's ticks. A clock that nobody has declared is
                 taken for what its kind is.
+            counts: clocks whose reading is in ns already, with the ticks that they said and the
+                same unwrapped.
             kernel_clock: how the kernel steered its clocks then.
             main: whether it is one of the regular ones, by which everything is converted.
             names: what the caller called clocks by.
@@ -249,11 +255,15 @@ class TraceWriter:
         if any(reading.incremental for reading in snapshot.readings.values()):
             raise UsageError("incremental clocks are not recorded: give absolute readings")
         with self._lock:
-            return self._snapshot(snapshot, kernel_clock, main, names or {})
+            try:
+                return self._snapshot(snapshot, counts or {}, kernel_clock, main, names or {})
+            except (TimestampError, TypeError, OverflowError) as error:
+                raise UsageError(str(error)) from error
 
     def _snapshot(
         self,
         snapshot: Snapshot,
+        counts: Mapping[ClockId, tuple[int, int]],
         kernel_clock: KernelClock | None,
         main: bool,
         names: Mapping[ClockId, str],
@@ -265,7 +275,7 @@ class TraceWriter:
                 ClockDomain(scoped, name=names.get(clock))
             )
             clocks[clock] = known
-        readings, raws = self._readings(snapshot, clocks)
+        readings, raws = self._readings(snapshot, clocks, counts)
         order = self._orders.next({written: ns for written, (ns, _) in readings.items()}, main=main)
         if order.filler is not None and order.filler not in readings:
             readings[order.filler] = self._fill(order.filler, snapshot, clocks, readings), 1
@@ -283,7 +293,10 @@ class TraceWriter:
         return self._buffer.put(packet)
 
     def _readings(
-        self, snapshot: Snapshot, clocks: Mapping[ClockId, _Clock]
+        self,
+        snapshot: Snapshot,
+        clocks: Mapping[ClockId, _Clock],
+        counts: Mapping[ClockId, tuple[int, int]],
     ) -> tuple[dict[ClockId, tuple[int, int]], dict[ClockId, int]]:
         """By written clock, (what is written, unit), and what to add to it for the ticks read."""
         readings, raws = {}, {}
@@ -293,14 +306,15 @@ class TraceWriter:
             elapsed_ns = reference_ns - self._last_reference_ns
             self._last_reference_ns = reference_ns
         for clock, known in clocks.items():
-            raw = _single(snapshot, clock)
-            unit_ns = snapshot.readings[clock].unit_ns
-            value = raw
-            if known.events.scaled:
-                value = _checked(known.events.read, raw, elapsed_ns)
-            elif raw < 0:
-                raise UsageError(f"the reading of {clock} is below 0: {raw}")
-            readings[known.written] = value, unit_ns
+            raw = value = _single(snapshot, clock)
+            if clock in counts:
+                raw, ticks = counts[clock]
+                known.events.follow(raw, ticks)
+            elif known.events.scaled:
+                value = known.events.read(raw, elapsed_ns)
+            if value < 0:
+                raise UsageError(f"the reading of {clock} is below 0: {value}")
+            readings[known.written] = value, snapshot.readings[clock].unit_ns
             raws[known.written] = _signed(raw - value)
         return readings, raws
 
@@ -402,18 +416,20 @@ class TraceWriter:
             if parent is not None and parent.writer is not self._own:
                 raise UsageError(f"{parent!r} is another recording's: make it with this one")
             made = Track(self._own, len(self._tracks) + 1, name, kind == packets.COUNTER)
-            self._buffer.put(
-                packets.track_packet(
-                    SNAPSHOT_SEQUENCE,
-                    made.uuid,
-                    0 if parent is None else parent.uuid,
-                    kind,
-                    name,
-                    pid,
-                    tid,
-                    unit,
-                )
+            packet = packets.track_packet(
+                SNAPSHOT_SEQUENCE,
+                made.uuid,
+                0 if parent is None else parent.uuid,
+                kind,
+                name,
+                pid,
+                tid,
+                unit,
             )
+            try:
+                self._buffer.put(packet)
+            except TimestampError as error:
+                raise UsageError(str(error)) from error
             self._tracks[key] = made
             return made
 
@@ -479,7 +495,8 @@ class TraceWriter:
                 waits, and is tried again at the next flush.
         """
         with self._flushing:
-            if not self._closed:
+            # A forked child has a copy of what waits, and the parent's place in the file.
+            if not self._closed and os.getpid() == self._process:
                 self._output.write(self._buffer.take())
 
     def close(self) -> None:
@@ -492,8 +509,14 @@ class TraceWriter:
             if self._closed:
                 return
             self._closed = True
+            self._buffer.close()
             try:
-                self._output.write(self._buffer.take())
+                if os.getpid() == self._process:
+                    self._output.write(self._buffer.take())
+            except UsageError as error:
+                raise UsageError(
+                    f"{error}; {self._buffer.in_flight} bytes of the recording are lost"
+                ) from error
             finally:
                 self._output.close()
 
@@ -567,10 +590,3 @@ def _usage(error: Exception, timestamp: object) -> UsageError:
         f"an event takes a timestamp that is a whole number within int64, and its track ({error}; "
         f"the timestamp is {timestamp!r})"
     )
-
-
-def _checked(convert: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
-    try:
-        return convert(*args, **more)
-    except (TimestampError, TypeError, OverflowError) as error:
-        raise UsageError(str(error)) from error
