@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import Any
 
-from tracetime import ClockDomain, ClockId, Snapshot, SourceError
+from tracetime import ClockDomain, ClockId, Snapshot, SourceError, record
 
 START_NS = 5_000_000_000_000
 
@@ -134,3 +136,19 @@ def usual_clocks() -> list[Clock]:
             -21_000,
         ),
     ]
+
+
+def recorded_trace(seed: int) -> bytes:
+    """A small recording, with a step back and a clock of the user's own."""
+    machine = Machine(usual_clocks(), seed)
+    machine.clocks[ClockId(1)].steps.append((machine.now_ns + 3 * 10**9, -(10**10)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out.pftrace"
+        with record(path, interval=None, sampler=machine) as rec:
+            for n in range(6):
+                rec.instant(f"event {n % 2}", timestamp=machine.now_ns, clock=5, track="t")
+                rec.snapshot({64: n, "MONOTONIC": machine.now_ns})
+                rec.counter("c", n, timestamp=n, clock=64)
+                machine.now_ns += 10**9
+                rec.snapshot()
+        return path.read_bytes()

@@ -156,6 +156,7 @@ class Recorder:
         self._closing = threading.Lock()
         self._closed = False
         self._local = threading.local()
+        self._counters: dict[str | Track, Track] = {}
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._last_taken_s = 0.0
@@ -257,7 +258,10 @@ class Recorder:
             name: of the counter, or what `counter_track` made.
             timestamp, clock: as in `instant`.
         """
-        track = name if isinstance(name, Track) else self._writer.counter_track(name)
+        track = self._counters.get(name)
+        if track is None:
+            track = name if isinstance(name, Track) else self._writer.counter_track(name)
+            self._counters[name] = track
         if self._writer.counter(value, timestamp, clock, track):
             self._asked_to_flush()
 
@@ -430,6 +434,10 @@ class Recorder:
         finally:
             try:
                 self._writer.close()
+                self._error = None
+            except UsageError as error:
+                self._error = error
+                raise
             finally:
                 if self._owned:
                     self._sampler.close()
