@@ -183,6 +183,11 @@ def test_clocks_of_ones_own(path):
         rec.instant("b", timestamp=70, clock="com.example.frames")
         rec.instant("c", timestamp=4, clock=ticking)
         rec.instant("d", timestamp=10, clock="com.example.late")
+        tsc = machine.clocks[ClockId.parse(TSC)]
+        for name in ("TSC", TSC):
+            rec.instant("f", timestamp=tsc.raw(machine.now_ns), clock=name)
+        tai = machine.clocks[ClockId.parse("dev.tracetime.tai")]
+        rec.instant("f", timestamp=tai.ns(machine.now_ns), clock="TAI")
         with pytest.raises(UsageError, match="alone ties nothing"):
             rec.snapshot({"com.example.frames": 60})
         with pytest.raises(UsageError, match="dict of clock"):
@@ -190,9 +195,10 @@ def test_clocks_of_ones_own(path):
         with pytest.raises(UsageError, match="incremental"):
             rec.snapshot({64: tt.Reading(1, 1, True), 6: now})
     with open_trace(path) as trace:
-        a, b, c, d = trace.read_all()["trace_time"].to_pylist()
+        a, b, c, d, *short = trace.read_all()["trace_time"].to_pylist()
         assert (a - now, b - now, c - now) == (500, 20, 1_000)
         assert abs(d - now) < 500
+        assert all(abs(one - now) < 500 for one in short)
         names = {str(clock): domain.name for clock, domain in trace.recorded_domains.items()}
         assert names[str(ClockId.parse("com.example.frames"))] == "com.example.frames"
         assert names[str(ticking)] is None or names[str(ticking)] == "com.example.ticks"
@@ -464,3 +470,21 @@ def test_an_error_in_the_block_stays_the_error(path):
         raise ValueError("mine")
     assert names_of(path.read_bytes()) == {"e": 1}
     assert split(path.read_bytes())
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_a_file_never_exceeds_its_max_size(path):
+    machine = Machine(usual_clocks())
+    with tt.record(path, interval=None, sampler=machine, max_size=40_000) as rec:
+        for n in range(500):
+            rec.snapshot()
+            rec.snapshot({64: n, "BOOTTIME": 5})
+            rec.instant("e", timestamp=machine.now_ns, clock=5)
+            machine.now_ns += S
+        assert rec.events_dropped > 100
+    assert 35_000 < path.stat().st_size <= 40_000
+    assert [p.what for p in rec.problems] == ["the file"]
+    with open_trace(path) as trace:
+        # The last one is there.
+        last = max(info.last_ns for info in trace.clocks.clocks() if info.clock == ClockId(5))
+        assert machine.now_ns - last < 10_000

@@ -23,7 +23,6 @@ from tracetime.capture.steps import StepWatch
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError, UsageError
-from tracetime.perfetto.extension import KernelClock
 from tracetime.perfetto.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
 from tracetime.snapshot import Snapshot
 
@@ -34,6 +33,7 @@ STEP_CHECK_S: Final = 0.1
 
 _S: Final = 1_000_000_000
 _MOST_PROBLEMS: Final = 100
+_FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
 
 
 class Problem(NamedTuple):
@@ -304,7 +304,7 @@ class Recorder:
     def clocks(self) -> dict[str, ClockId]:
         """The clocks that are sampled, by name, with the ids that are written."""
         return {
-            self._sampler.names.get(clock, str(clock)): self._writer.clock(clock)
+            self._sampler.names.get(clock, str(clock)): self._writer.written(clock)
             for clock in self._sampler.domains
         }
 
@@ -327,7 +327,7 @@ class Recorder:
                 Clocks 64 to 127 need no sequence. None to sample.
 
         Returns:
-            what was written.
+            what was written; only read, once the file has reached `max_size`.
 
         Raises:
             UsageError: what `Snapshot` refuses, or one clock alone; without threads, also that the
@@ -342,7 +342,9 @@ class Recorder:
                 raise UsageError(
                     "one clock alone ties nothing: add what a recorded clock read at that moment"
                 )
-            if self._writer.snapshot(snapshot, names=names):
+            if self._writer.full:
+                self._note("the file", _FULL)
+            elif self._writer.snapshot(snapshot, names=names):
                 self._asked_to_flush()
         if not self._threads:
             self.flush()
@@ -455,14 +457,16 @@ class Recorder:
                 self._note(finding.clock, finding.message)
             if self._schedule is not None:
                 self._schedule.observe(sample.snapshot)
-            adjtimex = sample.adjtimex
-            full = self._writer.snapshot(
+            if self._writer.full and not self._closed:
+                self._note("the file", _FULL)
+                return sample
+            waiting = self._writer.snapshot(
                 sample.snapshot,
                 counts={clock: (count[0], count[1]) for clock, count in sample.counts.items()},
-                kernel_clock=None if adjtimex is None else KernelClock(*adjtimex),
+                kernel_clock=sample.adjtimex,
                 main=True,
             )
-        if full:
+        if waiting:
             self._asked_to_flush()
         return sample
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -37,23 +38,18 @@ FLUSH_BYTES: Final = 1 << 20
 DOMAINS_EVERY: Final = 60
 """How many snapshots have the clocks' properties once."""
 
-TSC_NAME: Final = "dev.tracetime.tsc"
+OWN_PREFIX: Final = "dev.tracetime."
+"""Of the names of clocks that Perfetto has no number for."""
+
+TSC_NAME: Final = OWN_PREFIX + "tsc"
 """What the time stamp counter is written as: Perfetto's TSC (9) has no rate."""
 
 # What the last snapshot and what is lost at the end may take beyond max_size's events.
 _KEPT_FOR_END: Final = 4096
 _NO_POSIX_CLOCK: Final = -1
-# clock_gettime's numbers on Linux.
 _POSIX: Final = {
-    BUILTIN_IDS[name]: number
-    for name, number in {
-        "REALTIME": 0,
-        "MONOTONIC": 1,
-        "MONOTONIC_RAW": 4,
-        "REALTIME_COARSE": 5,
-        "MONOTONIC_COARSE": 6,
-        "BOOTTIME": 7,
-    }.items()
+    BUILTIN_IDS[name]: getattr(time, f"CLOCK_{name}", _NO_POSIX_CLOCK)
+    for name in ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", "BOOTTIME")
 }
 # What trace time is, if recorded: the first of these never goes back, and counts sleep.
 _TRACE_CLOCKS: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
@@ -194,10 +190,23 @@ class TraceWriter:
         return self._sequences[number]
 
     def clock(self, clock: Any) -> ClockId:
-        """The clock that a caller named: a name that was declared, or all that ClockId takes."""
-        if isinstance(clock, str) and clock in self._names:
-            return self._names[clock]
+        """The clock that a caller named: a name that was declared, or all that ClockId takes.
+
+        `TSC` and `TAI` are those that tracetime has names for.
+        """
+        if isinstance(clock, str):
+            for name in (clock, OWN_PREFIX + clock.lower()):
+                if name in self._names:
+                    return self._names[name]
         return _scoped(ClockId.parse(clock))
+
+    def written(self, clock: Any) -> ClockId:
+        """The id under which a clock stands in the trace.
+
+        Raises:
+            UsageError: it is not recorded.
+        """
+        return _scoped(ClockId(self._event_clock(clock).clock))
 
     def _event_clock(self, clock: Any) -> EventClock:
         """The clock of an event as the caller named it; None is trace time's."""
@@ -231,7 +240,7 @@ class TraceWriter:
         snapshot: Snapshot,
         *,
         counts: Mapping[ClockId, tuple[int, int]] | None = None,
-        kernel_clock: KernelClock | None = None,
+        kernel_clock: tuple[int, ...] | None = None,
         main: bool = False,
         names: Mapping[ClockId, str] | None = None,
     ) -> bool:
@@ -242,7 +251,7 @@ class TraceWriter:
                 taken for what its kind is.
             counts: clocks whose reading is in ns already, with the ticks that they said and the
                 same unwrapped.
-            kernel_clock: how the kernel steered its clocks then.
+            kernel_clock: how the kernel steered its clocks then, in the order of `KernelClock`.
             main: whether it is one of the regular ones, by which everything is converted.
             names: what the caller called clocks by.
 
@@ -255,8 +264,9 @@ class TraceWriter:
         if any(reading.incremental for reading in snapshot.readings.values()):
             raise UsageError("incremental clocks are not recorded: give absolute readings")
         with self._lock:
+            kernel = None if kernel_clock is None else KernelClock(*kernel_clock)
             try:
-                return self._snapshot(snapshot, counts or {}, kernel_clock, main, names or {})
+                return self._snapshot(snapshot, counts or {}, kernel, main, names or {})
             except (TimestampError, TypeError, OverflowError) as error:
                 raise UsageError(str(error)) from error
 
