@@ -13,7 +13,8 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from recorded import names_of, packets_of, split
 
 from tracetime import ClockDomain, ClockId, Snapshot, UsageError, clock_id, open_trace
-from tracetime.perfetto.writer import SNAPSHOT_SEQUENCE, TraceWriter
+from tracetime.perfetto.recorded import SNAPSHOT_SEQUENCE
+from tracetime.perfetto.writer import TraceWriter
 
 RAW, BOOT, REAL = 10**15, 2 * 10**15, 17 * 10**17
 START = {"MONOTONIC_RAW": RAW, "BOOTTIME": BOOT, "REALTIME": REAL}
@@ -158,6 +159,25 @@ def test_unwrapping_follows_a_clock_of_any_width_and_rate(bits, rate, steps):
         if bits > 2 and event >= 0:
             expected = event * rate.numerator // rate.denominator
             assert clock.convert(event % wrap) == expected
+
+
+def test_wraps_are_counted_by_the_clocks_beside(writer, path):
+    """A clock of one's own that wraps every 6.5 ms, tied in now and then, in between others."""
+    ticking = "com.example.ticks"
+    writer.declare(ClockDomain(ticking, ticking, ns_per_tick=100, valid_bits=16))
+    for second in range(5):
+        ticks = 1_000 + second * 10**7
+        writer.snapshot(Snapshot({"BOOTTIME": BOOT + second * 10**9, ticking: ticks % 65_536}))
+        later = {clock: ns + second * 10**9 for clock, ns in START.items()}
+        writer.snapshot(Snapshot(later, reference="MONOTONIC_RAW"), main=True)
+    writer.close()
+    found = [
+        clock.timestamp
+        for packet in packets_of(path.read_bytes())
+        for clock in packet.clock_snapshot.clocks
+        if clock.clock_id == clock_id(ticking)
+    ]
+    assert found == [100_000 + second * 10**9 for second in range(5)]
 
 
 def test_scoped_clocks_are_those_of_the_snapshots_sequence(writer, path):

@@ -8,59 +8,29 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tracetime._kernels import packets
 from tracetime._kernels.writer import (
-    EventClock,
     EventWriter,
     PacketBuffer,
-    Sequence,
     TimestampError,
     Track,
 )
-from tracetime.clocks import BUILTIN_IDS, ClockId, clock_id
+from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
-from tracetime.perfetto.extension import Extension, KernelClock, encode, encode_domain
-from tracetime.perfetto.ordering import Order, Orders
+from tracetime.perfetto.extension import KernelClock
 from tracetime.perfetto.output import TraceOutput
+from tracetime.perfetto.recorded import SNAPSHOT_SEQUENCE, RecordedClocks
+from tracetime.perfetto.snapshots import SnapshotPackets
 from tracetime.snapshot import Snapshot
-
-SNAPSHOT_SEQUENCE: Final = 1
-"""The packet sequence of snapshots and tracks; clocks 64 to 127 are scoped to it."""
 
 BUFFER_BYTES: Final = 64 << 20
 FLUSH_BYTES: Final = 1 << 20
-DOMAINS_EVERY: Final = 60
-"""How many snapshots have the clocks' properties once."""
-
-OWN_PREFIX: Final = "dev.tracetime."
-"""Of the names of clocks that Perfetto has no number for."""
-
-TSC_NAME: Final = OWN_PREFIX + "tsc"
-"""What the time stamp counter is written as: Perfetto's TSC (9) has no rate."""
-
 # What the last snapshot and what is lost at the end may take beyond max_size's events.
 _KEPT_FOR_END: Final = 4096
-_NO_POSIX_CLOCK: Final = -1
-_POSIX: Final = {
-    BUILTIN_IDS[name]: getattr(time, f"CLOCK_{name}", _NO_POSIX_CLOCK)
-    for name in ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", "BOOTTIME")
-}
-# What trace time is, if recorded: the first of these never goes back, and counts sleep.
-_TRACE_CLOCKS: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
-
-
-class _Clock(NamedTuple):
-    """A clock of the recording: what it is, what it is written as, and its events' side."""
-
-    domain: ClockDomain
-    written: ClockId
-    events: EventClock
 
 
 class TraceWriter:
@@ -72,7 +42,6 @@ class TraceWriter:
 
     Attributes:
         path: of the file.
-        trace_clock: what trace time is; None before the first snapshot.
 
     Args:
         path: of the file; one that is there is replaced.
@@ -101,137 +70,39 @@ class TraceWriter:
         )
         self._output = TraceOutput(path, self._buffer.written)
         self.path = self._output.path
-        self.trace_clock: ClockId | None = None
+        self._clocks = RecordedClocks(self._buffer)
+        self._snapshots = SnapshotPackets(self._clocks)
         self._own = object()
-        self._events = EventWriter(self._buffer, self._event_clock, self._own)
-        self._sequences = {
-            0: Sequence(self._buffer, SNAPSHOT_SEQUENCE, 0),
-        }
-        self._clocks: dict[ClockId, _Clock] = {}
-        self._names: dict[str, ClockId] = {}
-        self._undeclared: set[ClockId] = set()
+        self._events = EventWriter(self._buffer, self._clocks.event_clock, self._own)
         self._tracks: dict[tuple[Any, ...], Track] = {}
-        self._orders = Orders()
-        self._last_reference_ns = 0
-        self._snapshots = 0
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
         self._closed = False
         self._process = os.getpid()
-        self._sequences[0].begin()
+        self._clocks.snapshot_sequence.begin()
 
     # Clocks
 
     def declare(self, domain: ClockDomain) -> ClockId:
         """Make a clock known, before its first reading; returns what it is written as.
 
-        A clock that ticks otherwise than in ns of 64 bits is written in ns, unwrapped; its
-        readings and timestamps are given in its own ticks all the same.
-
-        Raises:
-            UsageError: clock 64 to 127 of another sequence than this writer's, a clock of another
-                machine, one with no rate, one that has been declared otherwise.
+        As `RecordedClocks.declare`, which says what it raises.
         """
         with self._lock:
-            return self._declare(domain).written
-
-    def _declare(self, domain: ClockDomain) -> _Clock:
-        clock = _scoped(domain.id)
-        known = self._clocks.get(clock)
-        if known is not None:
-            if _nature(known.domain) != _nature(domain):
-                raise UsageError(
-                    f"{clock} is already recorded with {known.domain.ns_per_tick} ns a tick and "
-                    f"{known.domain.valid_bits} bits: declare it before the first snapshot"
-                )
-            self._clocks[clock] = known._replace(domain=_as(domain, known.written))
-            self._undeclared.add(clock)
-            return self._clocks[clock]
-        if domain.ns_per_tick is None:
-            raise UsageError(f"{clock} has no ns_per_tick: measure it, and declare it so")
-        if clock.machine or clock.file:
-            raise UsageError(f"{clock} is not of this machine: only its own clocks are recorded")
-        if max(domain.ns_per_tick.as_integer_ratio()) >= 1 << 63:
-            raise UsageError(
-                f"{clock} has {domain.ns_per_tick} ns a tick: use a fraction of smaller numbers "
-                "(Fraction.limit_denominator)"
-            )
-        written = clock
-        if clock.clock == BUILTIN_IDS["TSC"]:
-            written = ClockId(clock_id(TSC_NAME))
-        name = domain.name or (TSC_NAME if written != clock else None)
-        made = _Clock(
-            _as(domain, written),
-            written,
-            EventClock(
-                self._sequence_of(written),
-                written.clock,
-                name or str(clock),
-                written.is_sequence_scoped,
-                _POSIX.get(written.clock, _NO_POSIX_CLOCK),
-                (domain.ns_per_tick.numerator, domain.ns_per_tick.denominator),
-                domain.valid_bits,
-            ),
-        )
-        self._clocks[clock] = self._clocks[written] = made
-        for alias in (name, TSC_NAME if written != clock else None):
-            if alias:
-                self._names[alias] = clock
-        self._undeclared.add(clock)
-        return made
-
-    def _sequence_of(self, clock: ClockId) -> Sequence:
-        """Each clock has a packet sequence with it as default, which leaves it out of packets."""
-        number = 0 if clock.is_sequence_scoped else clock.clock
-        if number not in self._sequences:
-            self._sequences[number] = Sequence(
-                self._buffer, SNAPSHOT_SEQUENCE + len(self._sequences), number
-            )
-        return self._sequences[number]
+            return self._clocks.declare(domain).written
 
     def clock(self, clock: Any) -> ClockId:
-        """The clock that a caller named: a name that was declared, or all that ClockId takes.
-
-        `TSC` and `TAI` are those that tracetime has names for.
-        """
-        if isinstance(clock, str):
-            for name in (clock, OWN_PREFIX + clock.lower()):
-                if name in self._names:
-                    return self._names[name]
-        return _scoped(ClockId.parse(clock))
+        """The clock that a caller named; see `RecordedClocks.clock`."""
+        return self._clocks.clock(clock)
 
     def written(self, clock: Any) -> ClockId:
-        """The id under which a clock stands in the trace.
+        """The id under which a clock stands in the trace; see `RecordedClocks.written`."""
+        return self._clocks.written(clock)
 
-        Raises:
-            UsageError: it is not recorded.
-        """
-        return _scoped(ClockId(self._event_clock(clock).clock))
-
-    def _event_clock(self, clock: Any) -> EventClock:
-        """The clock of an event as the caller named it; None is trace time's."""
-        if clock is None:
-            if self.trace_clock is None:
-                raise UsageError("no clock has been read yet: say which the event is in")
-            return self._clocks[self.trace_clock].events
-        known = self._clocks.get(self.clock(clock))
-        if known is None:
-            names = ", ".join(sorted({known.events.name for known in self._clocks.values()}))
-            raise UsageError(
-                f"no snapshot has {clock}: record it, or tie it in with a snapshot; there are "
-                f"{names or 'none yet'}"
-            )
-        return known.events
-
-    def to_ns(self, raw: int, clock: Any) -> int:
-        """What a reading of a clock would be written as now: its ticks unwrapped, in ns."""
-        events = self._event_clock(clock)
-        if not events.scaled:
-            return raw
-        try:
-            return events.convert(raw)
-        except (TimestampError, TypeError, OverflowError) as error:
-            raise UsageError(str(error)) from error
+    @property
+    def trace_clock(self) -> ClockId | None:
+        """What trace time is; None before the first snapshot."""
+        return self._clocks.trace_clock
 
     # Snapshots
 
@@ -266,116 +137,12 @@ class TraceWriter:
         with self._lock:
             kernel = None if kernel_clock is None else KernelClock(*kernel_clock)
             try:
-                return self._snapshot(snapshot, counts or {}, kernel, main, names or {})
+                packet = self._snapshots.packet(
+                    snapshot, counts or {}, kernel, main, names or {}, self._buffer.dropped
+                )
+                return self._buffer.put(packet)
             except (TimestampError, TypeError, OverflowError) as error:
                 raise UsageError(str(error)) from error
-
-    def _snapshot(
-        self,
-        snapshot: Snapshot,
-        counts: Mapping[ClockId, tuple[int, int]],
-        kernel_clock: KernelClock | None,
-        main: bool,
-        names: Mapping[ClockId, str],
-    ) -> bool:
-        clocks = {}
-        for clock in snapshot.clocks:
-            scoped = _scoped(clock)
-            known = self._clocks.get(scoped) or self._declare(
-                ClockDomain(scoped, name=names.get(clock))
-            )
-            clocks[clock] = known
-        readings, raws = self._readings(snapshot, clocks, counts)
-        order = self._orders.next({written: ns for written, (ns, _) in readings.items()}, main=main)
-        if order.filler is not None and order.filler not in readings:
-            readings[order.filler] = self._fill(order.filler, snapshot, clocks, readings), 1
-        if self.trace_clock is None:
-            self.trace_clock = _trace_clock({known.written for known in clocks.values()})
-        primary = self.trace_clock.clock if self.trace_clock.scope == "builtin" else 0
-        extension = self._extension(snapshot, clocks, order, raws, kernel_clock)
-        packet = packets.snapshot_packet(
-            SNAPSHOT_SEQUENCE,
-            primary,
-            [(clock.clock, *readings[clock]) for clock in order.clocks],
-            encode(extension),
-        )
-        self._snapshots += 1
-        return self._buffer.put(packet)
-
-    def _readings(
-        self,
-        snapshot: Snapshot,
-        clocks: Mapping[ClockId, _Clock],
-        counts: Mapping[ClockId, tuple[int, int]],
-    ) -> tuple[dict[ClockId, tuple[int, int]], dict[ClockId, int]]:
-        """By written clock, (what is written, unit), and what to add to it for the ticks read."""
-        readings, raws = {}, {}
-        elapsed_ns = 0
-        if snapshot.reference is not None:
-            reference_ns = _single(snapshot, snapshot.reference)
-            elapsed_ns = reference_ns - self._last_reference_ns
-            self._last_reference_ns = reference_ns
-        for clock, known in clocks.items():
-            raw = value = _single(snapshot, clock)
-            if clock in counts:
-                raw, ticks = counts[clock]
-                known.events.follow(raw, ticks)
-            elif known.events.scaled:
-                value = known.events.read(raw, elapsed_ns)
-            if value < 0:
-                raise UsageError(f"the reading of {clock} is below 0: {value}")
-            readings[known.written] = value, snapshot.readings[clock].unit_ns
-            raws[known.written] = _signed(raw - value)
-        return readings, raws
-
-    def _fill(
-        self,
-        filler: ClockId,
-        snapshot: Snapshot,
-        clocks: Mapping[ClockId, _Clock],
-        readings: Mapping[ClockId, tuple[int, int]],
-    ) -> int:
-        reference = snapshot.reference or snapshot.clocks[0]
-        if filler not in self._clocks:
-            self._declare(ClockDomain(filler, name="(only orders a snapshot's clocks)"))
-        return readings[clocks[reference].written][0]
-
-    def _extension(
-        self,
-        snapshot: Snapshot,
-        clocks: Mapping[ClockId, _Clock],
-        order: Order,
-        raws: Mapping[ClockId, int],
-        kernel_clock: KernelClock | None,
-    ) -> Extension:
-        given = {known.written: clock for clock, known in clocks.items()}
-        told = self._undeclared & {*clocks, *order.clocks}
-        if self._snapshots % DOMAINS_EVERY == 0:
-            told = {known.written for known in clocks.values()}
-        self._undeclared -= {*clocks, *order.clocks}
-        # In the order they were declared in; a clock that goes by two ids is told of once.
-        domains = {
-            known.written: encode_domain(known.domain)
-            for clock, known in self._clocks.items()
-            if clock in told
-        }
-        reference, centres, halves = None, [], []
-        if snapshot.reference is not None:
-            reference = order.clocks.index(clocks[snapshot.reference].written)
-            for written in order.clocks:
-                clock = given.get(written, snapshot.reference)
-                centres.append(_of(snapshot.centre_ns, clock, 0))
-                known = 0 if clock == snapshot.reference else -1
-                halves.append(_of(snapshot.half_width_ns, clock, known))
-        return Extension(
-            reference,
-            centres,
-            halves,
-            [raws.get(written, 0) for written in order.clocks],
-            kernel_clock,
-            list(domains.values()),
-            self._buffer.dropped,
-        )
 
     # Tracks
 
@@ -479,7 +246,7 @@ class TraceWriter:
     @property
     def snapshots(self) -> int:
         """Snapshots written so far."""
-        return self._snapshots
+        return self._snapshots.count
 
     @property
     def size(self) -> int:
@@ -529,62 +296,6 @@ class TraceWriter:
                 ) from error
             finally:
                 self._output.close()
-
-
-def _scoped(clock: ClockId) -> ClockId:
-    """A clock 64 to 127 belongs to this writer's one sequence that has such clocks."""
-    if not clock.is_sequence_scoped:
-        return clock
-    if clock.sequence not in (0, SNAPSHOT_SEQUENCE):
-        raise UsageError(
-            f"{clock} is of another packet sequence: a recording's clocks 64 to 127 are those of "
-            f"sequence {SNAPSHOT_SEQUENCE}; leave @seq{clock.sequence} out"
-        )
-    return ClockId(clock.clock, SNAPSHOT_SEQUENCE, clock.machine, clock.file)
-
-
-def _nature(domain: ClockDomain) -> tuple[Fraction | None, int]:
-    return domain.ns_per_tick, domain.valid_bits
-
-
-def _as(domain: ClockDomain, written: ClockId) -> ClockDomain:
-    """The domain under the id that is written, with a name wherever the id has none."""
-    name = domain.name
-    if name is None and written != domain.id and written.scope == "global":
-        name = TSC_NAME
-    return ClockDomain(
-        written,
-        name=name,
-        tick_ns=domain.tick_ns,
-        ns_per_tick=domain.ns_per_tick,
-        valid_bits=domain.valid_bits,
-        max_drift_ppm=domain.max_drift_ppm,
-        wander_ppm=domain.wander_ppm,
-        oscillator=domain.oscillator,
-        disciplined=domain.disciplined,
-    )
-
-
-def _trace_clock(written: set[ClockId]) -> ClockId:
-    for name in _TRACE_CLOCKS:
-        if ClockId(BUILTIN_IDS[name]) in written:
-            return ClockId(BUILTIN_IDS[name])
-    return min(written)
-
-
-def _single(snapshot: Snapshot, clock: ClockId) -> int:
-    value = snapshot.readings[clock].value
-    assert isinstance(value, int)
-    return value
-
-
-def _of(columns: Mapping[ClockId, Any], clock: ClockId, otherwise: int) -> int:
-    return int(columns[clock][0]) if clock in columns else otherwise
-
-
-def _signed(value: int) -> int:
-    """The int64 that is the same modulo 2^64."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _number(value: int, what: str) -> int:
