@@ -28,7 +28,9 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "ClockGraph",
         "ClockId",
         "ConversionError",
+        "Finding",
         "Reading",
+        "Recorder",
         "Sample",
         "Sampler",
         "Snapshot",
@@ -40,7 +42,9 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "__version__",
         "calibrate",
         "clock_id",
+        "diagnose",
         "open_trace",
+        "record",
     ]
     assert set(tracetime.__all__) == {*tracetime._HOMES, "__version__"}
     assert set(tracetime.__all__) <= set(dir(tracetime))

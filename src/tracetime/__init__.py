@@ -11,6 +11,7 @@ from tracetime._version import __version__
 
 if TYPE_CHECKING:
     from tracetime.capture.calibrate import Calibration, calibrate
+    from tracetime.capture.recorder import Recorder, record
     from tracetime.capture.sample import Sample
     from tracetime.capture.sampling import Sampler
     from tracetime.clocks import ClockId, clock_id
@@ -37,6 +38,7 @@ __all__ = [
     "ConversionError",
     "Finding",
     "Reading",
+    "Recorder",
     "Sample",
     "Sampler",
     "Snapshot",
@@ -50,6 +52,7 @@ __all__ = [
     "clock_id",
     "diagnose",
     "open_trace",
+    "record",
 ]
 
 _HOMES: Final = {
@@ -63,6 +66,7 @@ _HOMES: Final = {
     "Reading": "tracetime.snapshot",
     "Sample": "tracetime.capture.sample",
     "Sampler": "tracetime.capture.sampling",
+    "Recorder": "tracetime.capture.recorder",
     "Snapshot": "tracetime.snapshot",
     "SourceError": "tracetime.errors",
     "Trace": "tracetime.perfetto.reader",
@@ -73,6 +77,7 @@ _HOMES: Final = {
     "clock_id": "tracetime.clocks",
     "diagnose": "tracetime.doctor",
     "open_trace": "tracetime.perfetto.reader",
+    "record": "tracetime.capture.recorder",
 }
 
 

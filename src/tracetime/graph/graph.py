@@ -32,7 +32,7 @@ from tracetime.graph.bounds import (
 )
 from tracetime.graph.explain import Explanation, Hop
 from tracetime.graph.floor import FloorHop
-from tracetime.graph.measured import Measured
+from tracetime.graph.measured import Column, Measured, Read, Values
 from tracetime.graph.pairs import Pairs
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
@@ -116,15 +116,29 @@ class ClockGraph:
         self._forget()
 
     @classmethod
-    def _of(cls, engine: Engine, trace_clock: ClockId, file: int) -> ClockGraph:
+    def _of(
+        cls,
+        engine: Engine,
+        trace_clock: ClockId,
+        file: int,
+        measured: Mapping[tuple[int, int, int, int], tuple[Values, Values, Values]],
+    ) -> ClockGraph:
         """Wrap the engine of an import, whose trace clock may be any number a trace gave.
 
         file: the number that the engine gives the one file there is; callers know it as 0.
+        measured: by the engine's key of a clock, the snapshots that say how it was read, its
+            centres and half-widths in them.
         """
         graph = cls()
         graph._engine = engine
         graph._trace_clock = trace_clock
         graph._file = file
+        graph._measured = Measured(
+            {
+                graph._clock(key): Column(snapshots, Read(centre, half))
+                for key, (snapshots, centre, half) in measured.items()
+            }
+        )
         return graph
 
     def _forget(self) -> None:

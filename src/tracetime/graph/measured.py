@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +32,27 @@ class _Block(NamedTuple):
     snapshot: Snapshot
 
 
-class Measured:
-    """What was measured of the snapshots of a graph."""
+class Column(NamedTuple):
+    """How one clock was read in the snapshots of a file that say so.
 
-    def __init__(self) -> None:
+    Attributes:
+        snapshots: their numbers in the graph, int64, ascending.
+        read: centres and half-widths, as long.
+    """
+
+    snapshots: Values
+    read: Read
+
+
+class Measured:
+    """What was measured of the snapshots of a graph.
+
+    Args:
+        columns: what a file said of its snapshots, by clock.
+    """
+
+    def __init__(self, columns: Mapping[ClockId, Column] | None = None) -> None:
+        self._columns = dict(columns or {})
         self._blocks: list[_Block] = []
 
     def add(self, first: int, snapshot: Snapshot) -> None:
@@ -42,10 +60,21 @@ class Measured:
         if snapshot.reference is not None or snapshot.frequency_scaled_ppm:
             self._blocks.append(_Block(first, snapshot))
 
+    def knows(self, clock: ClockId) -> bool:
+        """Whether a file said of any of its snapshots how it was read."""
+        return clock in self._columns
+
     def reads(self, clock: ClockId, snapshots: Values) -> Read:
         """How `clock` was read in the snapshots of these numbers (ascending)."""
         centre = np.zeros(len(snapshots), dtype=np.int64)
         half = np.full(len(snapshots), -1, dtype=np.int64)
+        column = self._columns.get(clock)
+        if column is not None:
+            at = np.searchsorted(column.snapshots, snapshots)
+            at[at == len(column.snapshots)] = 0
+            known = column.snapshots[at] == snapshots
+            centre[known] = column.read.centre[at[known]]
+            half[known] = column.read.half[at[known]]
         for first, snapshot in self._blocks:
             if clock not in snapshot.readings:
                 continue
