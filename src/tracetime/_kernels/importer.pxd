@@ -57,6 +57,13 @@ cdef struct MeasuredRead:
     int64_t centre_ns
     int64_t half_ns                 # -1: not known
 
+# How the kernel steered its clocks at one snapshot.
+cdef struct KernelRead:
+    uint32_t snapshot
+    uint32_t machine                # its index
+    int64_t frequency_scaled        # 2^-16 ppm
+    int64_t status
+
 # The fields of a TracePacket that matter here.
 cdef struct Packet:
     Span whole
@@ -124,6 +131,8 @@ cdef class Importer:
     # what recorded snapshots say of how each clock was read
     cdef MeasuredRead *reads
     cdef int64_t n_reads, reads_capacity
+    cdef KernelRead *kernel_reads
+    cdef int64_t n_kernel_reads, kernel_reads_capacity
     cdef readonly dict declared
     # what Perfetto's sorter would do
     cdef bint full_sort, extracted
@@ -170,6 +179,7 @@ cdef class Importer:
     cdef int import_packet(self, Span s) except -1 nogil
     cdef int import_snapshot(self, Packet *p) except -1 nogil
     cdef int import_extension(self, Packet *p, int64_t n, bint whole) except -1 nogil
+    cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil
     cdef int declare(self, Packet *p, Span domain) except -1 nogil
     cdef int import_service_event(self, Packet *p) except -1 nogil
     cdef int place_packet(self, Packet *p) except -1 nogil

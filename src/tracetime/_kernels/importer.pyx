@@ -47,6 +47,7 @@ cdef enum:
     FLAG_INCREMENTAL_STATE_CLEARED = 1
     FLAG_NEEDS_INCREMENTAL_STATE = 2
     LONGEST_DOMAIN = 4096
+    MOST_FREQUENCY = 1 << 40        # beyond any that a kernel has
     MOST_DOMAINS = 1 << 14
 
 
@@ -124,6 +125,7 @@ cdef class Importer:
         free(self.clock_units)
         free(self.clock_incremental)
         free(self.reads)
+        free(self.kernel_reads)
 
     def finish(self):
         """The end of the file: what could not be converted before is decided from now on."""
@@ -451,6 +453,8 @@ cdef class Importer:
             at = read_field(at, p.extension.end, &f)
             if f.number == EXT_DOMAINS and f.wire == BYTES:
                 self.declare(p, span_of(&f))
+        if whole and is_set(e.kernel_clock):
+            self.add_kernel_read(p, e.kernel_clock)
         if not (whole and is_measured(&e, n)):
             return 0
         grow(
@@ -467,6 +471,25 @@ cdef class Importer:
             half = read_varint(half, e.halves.end, &value)
             read.half_ns = <int64_t>value
         self.n_reads += n
+        return 0
+
+    cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil:
+        cdef bint found
+        cdef KernelRead *read
+        cdef int64_t frequency = unzigzag(
+            load_number(kernel_clock, EXT_KERNEL_FREQUENCY_SCALED, &found)
+        )
+        if frequency > MOST_FREQUENCY or frequency < -MOST_FREQUENCY:
+            return 0
+        grow(
+            <void **>&self.kernel_reads, &self.kernel_reads_capacity, self.n_kernel_reads + 1,
+            sizeof(KernelRead),
+        )
+        read = &self.kernel_reads[self.n_kernel_reads]
+        read.snapshot, read.machine = self.engine.n_snapshots - 1, p.machine
+        read.frequency_scaled = frequency
+        read.status = unzigzag(load_number(kernel_clock, EXT_KERNEL_STATUS, &found))
+        self.n_kernel_reads += 1
         return 0
 
     cdef int declare(self, Packet *p, Span domain) except -1 nogil:
@@ -487,6 +510,20 @@ cdef class Importer:
                     :domain.end - domain.data
                 ]
         return 0
+
+    def kernel_clock(self):
+        """How the kernel steered its clocks, int64[4, n]: snapshot, machine index, frequency
+        (2^-16 ppm), status (STA_ bits); in file order.
+        """
+        cdef int64_t i
+        table = np.empty((4, self.n_kernel_reads), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_kernel_reads):
+            out[0, i] = self.kernel_reads[i].snapshot
+            out[1, i] = self.kernel_reads[i].machine
+            out[2, i] = self.kernel_reads[i].frequency_scaled
+            out[3, i] = self.kernel_reads[i].status
+        return table
 
     def measured(self):
         """{key: (snapshots, centre_ns, half_ns)}: how recorded snapshots read each clock.

@@ -122,12 +122,14 @@ class ClockGraph:
         trace_clock: ClockId,
         file: int,
         measured: Mapping[tuple[int, int, int, int], tuple[Values, Values, Values]],
+        steered: tuple[Values, Values, Values],
     ) -> ClockGraph:
         """Wrap the engine of an import, whose trace clock may be any number a trace gave.
 
         file: the number that the engine gives the one file there is; callers know it as 0.
         measured: by the engine's key of a clock, the snapshots that say how it was read, its
             centres and half-widths in them.
+        steered: (snapshots, machines, 2^-16 ppm) by which kernels steered their clocks.
         """
         graph = cls()
         graph._engine = engine
@@ -137,7 +139,8 @@ class ClockGraph:
             {
                 graph._clock(key): Column(snapshots, Read(centre, half))
                 for key, (snapshots, centre, half) in measured.items()
-            }
+            },
+            steered,
         )
         return graph
 

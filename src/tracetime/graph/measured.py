@@ -15,6 +15,9 @@ from tracetime.snapshot import Snapshot
 Values = npt.NDArray[np.int64]
 
 
+_NONE = np.empty(0, dtype=np.int64)
+
+
 class Read(NamedTuple):
     """How one clock was read in some snapshots: int64 ns arrays of one length.
 
@@ -49,10 +52,16 @@ class Measured:
 
     Args:
         columns: what a file said of its snapshots, by clock.
+        steered: (snapshots, machines, 2^-16 ppm) by which it says that kernels steered clocks.
     """
 
-    def __init__(self, columns: Mapping[ClockId, Column] | None = None) -> None:
+    def __init__(
+        self,
+        columns: Mapping[ClockId, Column] | None = None,
+        steered: tuple[Values, Values, Values] = (_NONE, _NONE, _NONE),
+    ) -> None:
         self._columns = dict(columns or {})
+        self._steered = steered
         self._blocks: list[_Block] = []
 
     def add(self, first: int, snapshot: Snapshot) -> None:
@@ -93,6 +102,12 @@ class Measured:
     def frequency(self, clock: ClockId, snapshots: Values) -> Values:
         """What steered `clock` in the snapshots of these numbers: 2^-16 ppm, or NOT_RECORDED."""
         scaled_ppm = np.full(len(snapshots), NOT_RECORDED, dtype=np.int64)
+        numbers, machines, recorded = self._steered
+        ours = machines == clock.machine
+        if ours.any():
+            numbers, recorded = numbers[ours], recorded[ours]
+            at = np.minimum(np.searchsorted(numbers, snapshots), len(numbers) - 1)
+            scaled_ppm = np.where(numbers[at] == snapshots, recorded[at], scaled_ppm)
         for first, snapshot in self._blocks:
             if clock in snapshot.frequency_scaled_ppm:
                 start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))

@@ -31,6 +31,7 @@ from tracetime.perfetto.source import TraceFile
 from tracetime.perfetto.wire import Columns, Pass
 
 MAX_EXPANSION: Final = 4 << 30
+_STA_UNSYNC: Final = 0x40
 BATCH_ROWS: Final = 1 << 16
 
 
@@ -193,8 +194,9 @@ class Trace:
         if self._graph is None:
             importer = self._known()
             self._graph = ClockGraph._of(
-                importer.engine, self.trace_clock, self._number, importer.measured()
-            )
+                importer.engine, self.trace_clock, self._number, importer.measured(),
+                tuple(importer.kernel_clock()[:3]),
+            )  # fmt: skip
             self._declare(self._graph)
         return self._graph
 
@@ -246,6 +248,14 @@ class Trace:
             return None
         packet, clock = known.late_clock
         return packet, ClockId(clock, machine=known.trace_clock[1])
+
+    @property
+    def is_unsynchronised(self) -> bool:
+        """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
+
+        adjtimex(2), STA_UNSYNC. False where the trace does not say.
+        """
+        return bool((self._known().kernel_clock()[3] & _STA_UNSYNC).any())
 
     @property
     def machines(self) -> list[int]:
