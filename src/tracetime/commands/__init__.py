@@ -25,6 +25,7 @@ SUBCOMMANDS: Final = (
     "doctor",
     "sql",
     "open",
+    "record",
     "calibrate",
     "watch",
     "completion",
