@@ -14,7 +14,10 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from tracetime._kernels.directory import Directory
 from tracetime._kernels.importer import Importer
+from tracetime._kernels.listen import Listener
+from tracetime._kernels.names import Names
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import TraceError, UsageError
@@ -22,12 +25,22 @@ from tracetime.graph.bounds import check_bars
 from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.perfetto.bounded import Bounding, FloorCost
-from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, record_batch
+from tracetime.perfetto.schema import (
+    BOUNDED_SCHEMA,
+    EVENTS_SCHEMA,
+    ftrace_names,
+    process_types,
+    record_batch,
+    with_names,
+)
 from tracetime.perfetto.source import TraceFile
 from tracetime.perfetto.wire import Columns, Pass
 
 MAX_EXPANSION: Final = 4 << 30
 BATCH_ROWS: Final = 1 << 16
+NAMES_LIMIT: Final = 64 << 20
+"""Bytes that names may take while a trace is read: those of tracks, threads and processes, and once
+more those that sequences refer to."""
 
 
 class TraceWarning(NamedTuple):
@@ -77,6 +90,8 @@ class Trace:
         domains: as given to `open_trace`.
         floor_cost: how far the floor policy is from the tube; None before events have been read
             by the tube.
+        names_left_out: how many names the last reading with names had no room for (64 MiB each for
+            what descriptors name, and for interned data), or gave up for others.
     """
 
     def __init__(
@@ -93,11 +108,13 @@ class Trace:
         self._read: Importer | None = None
         self._unused: Importer | None = None
         self._graph: ClockGraph | None = None
+        self._directory: Directory | None = None
         self.path = file.path
         self.size = file.size
         self.truncated: TraceError | None = None
         self.domains = domains
         self.floor_cost: FloorCost | None = None
+        self.names_left_out = 0
 
     def __enter__(self) -> Trace:
         return self
@@ -120,6 +137,7 @@ class Trace:
         progress: Callable[[int], None] | None = None,
         *,
         bars: Bars = "estimated",
+        names: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Read the file from its start: every clocked item as a row, in file order.
 
@@ -132,10 +150,14 @@ class Trace:
                 The file is read twice for it.
             progress: called with the byte position reached in the file.
             bars: of the tube, "estimated" or "guaranteed"; see `ClockGraph.convert`.
+            names: say what each event is, too, in the columns of `NAMES_SCHEMA` after the others.
+                The file is read twice for it: descriptors name what came before them.
 
         Yields:
             RecordBatches of `EVENTS_SCHEMA`, about 65,536 rows each; with the tube, of
-            `BOUNDED_SCHEMA`, where earliest and latest are null unless status is resolved.
+            `BOUNDED_SCHEMA`, where earliest and latest are null unless status is resolved. With
+            names, each column of text has a dictionary of its own in every batch, and a batch has
+            fewer rows where they hold much text.
 
         Raises:
             UsageError: no such policy or bars.
@@ -144,17 +166,21 @@ class Trace:
         schema = _schema(policy)
         check_bars(bars)
         self._file.check_open()
-        return self._events(progress, None if schema is EVENTS_SCHEMA else bars)
+        return self._events(progress, None if schema is EVENTS_SCHEMA else bars, names)
 
     def _events(
-        self, progress: Callable[[int], None] | None, bars: Bars | None
+        self, progress: Callable[[int], None] | None, bars: Bars | None, named: bool
     ) -> Iterator[pa.RecordBatch]:
+        names = self._names() if named else None
         make: Callable[[Columns], pa.RecordBatch] = record_batch
         if bars is not None:
             bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
             self.floor_cost = bounding.cost
             make = bounding.batch
         importer = self._importer(silent=False)
+        if names is not None:
+            importer.listen(names)
+            importer.rows.names = names
         reading = Pass(self._file, importer, self._max_expansion, self._look_ahead, progress)
         try:
             for columns in reading.run():
@@ -166,10 +192,26 @@ class Trace:
             if len(importer.rows):
                 yield make(importer.rows.take())
         self._read = importer.final or importer
+        if names is not None and self._directory is not None:
+            self.names_left_out = names.left_out + self._directory.left_out
 
-    def read_all(self, policy: str = "floor", *, bars: Bars = "estimated") -> pa.Table:
+    def read_all(
+        self, policy: str = "floor", *, bars: Bars = "estimated", names: bool = False
+    ) -> pa.Table:
         """All events as one table; see `events`."""
-        return pa.Table.from_batches(self.events(policy, bars=bars), schema=_schema(policy))
+        schema = with_names(_schema(policy)) if names else _schema(policy)
+        batches = self.events(policy, bars=bars, names=names)
+        return pa.Table.from_batches(batches, schema=schema).unify_dictionaries()
+
+    def _names(self) -> Names:
+        """What says what events are, from one reading of the file for its descriptors."""
+        if self._directory is None:
+            directory = Directory(process_types(), NAMES_LIMIT)
+            # An importer at the end of the file: whoever needs that has it for nothing.
+            self._read = self._unused = self._learn(directory)
+            directory.settle()
+            self._directory = directory
+        return Names(self._directory, ftrace_names(), NAMES_LIMIT)
 
     @property
     def clocks(self) -> ClockGraph:
@@ -231,10 +273,12 @@ class Trace:
         unused, self._unused = self._unused, None
         return unused or self._learn()
 
-    def _learn(self) -> Importer:
+    def _learn(self, listener: Listener | None = None) -> Importer:
         """Read the file for what its end knows, without making rows."""
         self._file.check_open()
         importer = self._importer(silent=True)
+        if listener is not None:
+            importer.listen(listener)
         try:
             for _ in Pass(self._file, importer, self._max_expansion).run():
                 pass
