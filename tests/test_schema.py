@@ -25,6 +25,9 @@ MESSAGES = {
     "BUNDLE_": pb.FtraceEventBundle,
     "SCHED_": pb.FtraceEventBundle.CompactSched,
     "FTRACE_EVENT_": pb.FtraceEvent,
+    "SCHED_SWITCH_EVENT_": pb.SchedSwitchFtraceEvent,
+    "TASK_NEWTASK_": pb.TaskNewtaskFtraceEvent,
+    "TASK_RENAME_": pb.TaskRenameFtraceEvent,
     "GENERIC_": pb.GenericFtraceEvent,
     "GPU_WORK_PERIOD_": pb.GpuWorkPeriodFtraceEvent,
     "THERMAL_EXYNOS_ACPM_BULK_": pb.ThermalExynosAcpmBulkFtraceEvent,
@@ -106,12 +109,31 @@ def test_a_wrong_number_would_be_noticed():
 
 def test_no_field_number_stands_in_the_code():
     """House rule 6: one place per fact."""
-    for file in ("importer.pyx", "items.pxi"):
+    files = ("importer.pyx", "items.pxi", "directory.pyx", "names.pyx", "what.pxi", "args.pxi")
+    for file in files:
         assert re.findall(r"\.number == \d+", (KERNELS / file).read_text()) == [], file
 
 
 def test_kinds():
     assert enum_in("rows.pxd", "KIND_") == list(schema.KINDS)
+
+
+def test_texts_and_types():
+    numbers = numbers_in("names.pxd")
+    assert [numbers[f"TEXT_{name.upper()}"] for name in schema.TEXTS] == list(range(5))
+    types = {name: n for name, n in numbers.items() if name.startswith("TYPE_")}
+    assert [types.pop(f"TYPE_{name.upper()}") for name in schema.TYPES] == list(range(24))
+    assert types == {}
+    # The first ones are TrackEvent.Type's.
+    first = [f"TYPE_{name.upper()}" for name in schema.TYPES[:5]]
+    assert [pb.TrackEvent.Type.Value(name) for name in first] == [1, 2, 3, 4, 5]
+
+
+def test_what_a_row_has():
+    numbers = numbers_in("names.pxd")
+    has = {name: n for name, n in numbers.items() if name.startswith("HAS_")}
+    assert len(has) == 6
+    assert has == {name: getattr(schema, name) for name in has}
 
 
 def test_statuses():

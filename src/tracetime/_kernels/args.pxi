@@ -55,7 +55,7 @@ cdef int put_annotations(
             continue
         put_byte(out, c":")
         if put_value(self, t, annotation, depth + 1) == ENOUGH or out.n > self.args_limit:
-            # Whole members stay, and what encloses them is closed by who opened it.
+            # The members before it stay, where this is the outermost object.
             out.n = began
             return ENOUGH
         any = True
@@ -175,7 +175,7 @@ cdef int put_nested(Names self, Span nested, int depth) except -1 nogil:
     cdef Field f
     cdef Field value
     cdef Bytes *out = &self.args
-    cdef bint first = True
+    cdef bint first = True, paired
     cdef uint64_t type = 0
     cdef double number
     cdef int enough = 0
@@ -208,17 +208,14 @@ cdef int put_nested(Names self, Span nested, int depth) except -1 nogil:
             first = False
             enough = put_string(self, f.data, <int64_t>f.value)
             put_byte(out, c":")
-            f.number = 0
-            while values < nested.end:
+            paired = False
+            while values < nested.end and not paired:
                 values = read_field(values, nested.end, &f)
                 if values == NULL:
                     values = nested.end
-                    f.number = 0
-                    break
-                if f.number == NESTED_DICT_VALUES and f.wire == BYTES:
-                    break
-                f.number = 0
-            if f.number == 0:
+                else:
+                    paired = f.number == NESTED_DICT_VALUES and f.wire == BYTES
+            if not paired:
                 put_bytes(out, b"null", 4)
             elif not enough:
                 enough = put_nested(self, span_of(&f), depth + 1)

@@ -41,6 +41,8 @@ cdef class Directory(Listener):
     cdef int64_t n_slots
     cdef Arena arena
     cdef Bytes scratch
+    cdef Span *table                    # the names of one compact_sched
+    cdef int64_t n_table, table_capacity
     cdef int64_t limit
     cdef readonly int64_t left_out
     cdef Bytes process_types            # one after the other, ended by NUL
@@ -56,6 +58,13 @@ cdef class Directory(Listener):
     ) except -1 nogil
     cdef int learn_tree(self, uint32_t machine, Span tree) except -1 nogil
     cdef int learn_tree_process(self, uint32_t machine, Span process) except -1 nogil
+    cdef int learn_bundle(self, uint32_t machine, Span bundle) except -1 nogil
+    cdef int learn_comm(
+        self, uint32_t machine, Span event, uint32_t pid, uint32_t comm
+    ) except -1 nogil
+    cdef int learn_sched(
+        self, uint32_t machine, Span sched, uint32_t pids, uint32_t comms
+    ) except -1 nogil
     cdef int learn_process(self, uint32_t machine, Span process, Span chrome) except -1 nogil
     cdef int32_t learn_thread(self, uint32_t machine, Span thread) except -2 nogil
     cdef int learn_track(self, uint32_t machine, Span track) except -1 nogil

@@ -17,7 +17,9 @@ from tracetime._kernels.listen cimport Heard, Listener
 from tracetime._kernels.memory cimport grow, mix, put_slot, resize_slots
 from tracetime._kernels.rows cimport Rows
 from tracetime._kernels.text cimport keep_bytes, let_go, put_bytes, put_text
-from tracetime._kernels.wire cimport BYTES, Field, Span, is_number, load_number, read_field, span_of
+from tracetime._kernels.wire cimport (
+    BYTES, Field, Span, is_number, load_number, read_field, read_varint, span_of,
+)
 
 cdef enum:
     # ThreadNamePriority and ProcessNamePriority, both in their order.
@@ -25,8 +27,10 @@ cdef enum:
     BY_DESCRIPTOR = 2
     BY_RENDERER_TYPE = 3
     BY_SYSTEM = 4
-    THREAD_BY_SYSTEM = 1
-    THREAD_BY_DESCRIPTOR = 2
+    THREAD_BY_FTRACE = 1
+    THREAD_BY_SYSTEM = 2
+    THREAD_BY_DESCRIPTOR = 3
+    THREAD_BY_US = 4
     RENDERER = 2            # ProcessDescriptor.PROCESS_RENDERER
     ON_THE_WAY = 1
     SETTLED = 2
@@ -71,6 +75,7 @@ cdef class Directory(Listener):
         free(self.known)
         free(self.slots)
         free(self.scratch.data)
+        free(self.table)
         free(self.process_types.data)
         let_go(&self.arena)
 
@@ -91,6 +96,8 @@ cdef class Directory(Listener):
                 self.learn_track(p.machine, span_of(&f))
             elif f.number == PACKET_PROCESS_TREE:
                 self.learn_tree(p.machine, span_of(&f))
+            elif f.number == PACKET_FTRACE_EVENTS:
+                self.learn_bundle(p.machine, span_of(&f))
             elif f.number == PACKET_THREAD_DESCRIPTOR:
                 self.learn_thread(p.machine, span_of(&f))
             elif f.number == PACKET_PROCESS_DESCRIPTOR:
@@ -200,6 +207,11 @@ cdef class Directory(Listener):
     ) except -1 nogil:
         """A thread by its tid alone, as ftrace knows it."""
         cdef int32_t index = self.enter(machine, THREAD, 0, <uint64_t>tid)
+        if tid == 0:
+            # Each CPU's idle thread.
+            name.data = <const uint8_t *>b"swapper"
+            name.end = name.data + 7
+            priority = THREAD_BY_US
         if index >= 0 and has_pid:
             self.known[index].pid = pid
             self.known[index].has_pid = True
@@ -260,6 +272,84 @@ cdef class Directory(Listener):
         return self.call(
             self.enter(machine, PROCESS, 0, <uint64_t><uint32_t>pid), name, BY_SYSTEM
         )
+
+    cdef int learn_bundle(self, uint32_t machine, Span bundle) except -1 nogil:
+        """What the scheduler calls threads (ftrace/ftrace_parser.cc, ftrace_sched_event_tracker.cc)."""
+        cdef const uint8_t *at = bundle.data
+        cdef const uint8_t *within
+        cdef Field f, g
+        cdef Span event
+        while at < bundle.end:
+            at = read_field(at, bundle.end, &f)
+            if at == NULL:
+                break
+            if f.wire != BYTES:
+                continue
+            event = span_of(&f)
+            if f.number == BUNDLE_COMPACT_SCHED:
+                self.learn_sched(
+                    machine, event, SCHED_SWITCH_NEXT_PID, SCHED_SWITCH_NEXT_COMM_INDEX
+                )
+                self.learn_sched(machine, event, SCHED_WAKING_PID, SCHED_WAKING_COMM_INDEX)
+            elif f.number == BUNDLE_EVENT:
+                within = event.data
+                while within < event.end:
+                    within = read_field(within, event.end, &g)
+                    if within == NULL:
+                        break
+                    if g.wire != BYTES:
+                        continue
+                    if g.number == FTRACE_EVENT_SCHED_SWITCH:
+                        self.learn_comm(
+                            machine, span_of(&g), SCHED_SWITCH_EVENT_NEXT_PID,
+                            SCHED_SWITCH_EVENT_NEXT_COMM,
+                        )
+                    elif g.number == FTRACE_EVENT_TASK_NEWTASK:
+                        self.learn_comm(machine, span_of(&g), TASK_NEWTASK_PID, TASK_NEWTASK_COMM)
+                    elif g.number == FTRACE_EVENT_TASK_RENAME:
+                        self.learn_comm(machine, span_of(&g), TASK_RENAME_PID, TASK_RENAME_NEWCOMM)
+                    break
+        return 0
+
+    cdef int learn_comm(
+        self, uint32_t machine, Span event, uint32_t pid, uint32_t comm
+    ) except -1 nogil:
+        """An event that says what a thread is called."""
+        cdef bint found
+        cdef int32_t tid = <int32_t>load_number(event, pid, &found)
+        if not found:
+            return 0
+        return self.call_thread(
+            machine, False, 0, tid, load_bytes(event, comm), THREAD_BY_FTRACE
+        )
+
+    cdef int learn_sched(
+        self, uint32_t machine, Span sched, uint32_t pids, uint32_t comms
+    ) except -1 nogil:
+        """compact_sched: columns of threads, and of where in its table their names are."""
+        cdef const uint8_t *at = sched.data
+        cdef Span threads = load_bytes(sched, pids)
+        cdef Span names = load_bytes(sched, comms)
+        cdef Field f
+        cdef uint64_t tid, name
+        self.n_table = 0
+        while at < sched.end:
+            at = read_field(at, sched.end, &f)
+            if at == NULL:
+                break
+            if f.number == SCHED_INTERN_TABLE and f.wire == BYTES:
+                grow(<void **>&self.table, &self.table_capacity, self.n_table + 1, sizeof(Span))
+                self.table[self.n_table] = span_of(&f)
+                self.n_table += 1
+        while threads.data < threads.end and names.data < names.end:
+            threads.data = read_varint(threads.data, threads.end, &tid)
+            names.data = read_varint(names.data, names.end, &name)
+            if threads.data == NULL or names.data == NULL or name >= <uint64_t>self.n_table:
+                break
+            self.call_thread(
+                machine, False, 0, <int32_t>tid, self.table[name], THREAD_BY_FTRACE
+            )
+        return 0
 
     cdef int learn_process(
         self, uint32_t machine, Span process, Span chrome

@@ -142,8 +142,6 @@ cdef class Names(Listener):
     cdef int64_t args_capacity, cpus_capacity, pids_capacity, tids_capacity, tracks_capacity
     cdef int64_t values_capacity, types_capacity, has_capacity
     cdef Bytes scratch
-    cdef Span *comms
-    cdef int64_t n_comms, comms_capacity
     cdef int64_t args_limit             # of the text of all args, while one is written
 
     cdef Place *place(self, uint32_t sequence) except NULL nogil
@@ -159,29 +157,3 @@ cdef class Names(Listener):
     cdef int32_t code_foreign(self, int column, Span s) except -2 nogil
     cdef int fill(self, int64_t n) except -1 nogil
     cdef int put(self, What *w) except -1 nogil
-
-    cdef int name_track_event(
-        self, const Heard *p, Place *place, Span event, What *w
-    ) except -1 nogil
-    cdef int set_category(
-        self, Interning *t, Span event, int64_t n, What *w
-    ) except -1 nogil
-    cdef int set_thread(
-        self, uint32_t machine, bint has_tid, int32_t pid, int64_t tid, What *w
-    ) except -1 nogil
-    cdef int set_tid(self, uint32_t machine, int64_t tid, What *w) except -1 nogil
-    cdef int set_known(self, int column, int32_t index, What *w) except -1 nogil
-    cdef int name_bundle(
-        self, const Heard *p, Span bundle, Rows rows, int64_t first, What *packet
-    ) except -1 nogil
-    cdef int load_comms(self, Span sched) except -1 nogil
-    cdef int name_sched(
-        self, const Heard *p, Span *threads, Span *comms, uint32_t event, What *w
-    ) except -1 nogil
-    cdef int set_event(self, uint32_t number, What *w) except -1 nogil
-    cdef int name_ftrace_event(self, const Heard *p, Span event, What *w) except -1 nogil
-    cdef int name_items(
-        self, const Heard *p, Span message, Rows rows, int64_t first, What *packet, int kind,
-        uint32_t number
-    ) except -1 nogil
-    cdef int name_item(self, const Heard *p, Span item, int kind, What *w) except -1 nogil
