@@ -95,7 +95,7 @@ def convert(
     with _Output(target) as output:
         # Asking for the trace clock reads the trace: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
-        for batch in trace.events(policy, progress, bars=bars, names=names):
+        for batch in trace.events(policy=policy, bars=bars, names=names, progress=progress):
             if to_clock is not None:
                 to_time = trace.clocks.convert(
                     batch["trace_time"],

@@ -167,7 +167,8 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         click.echo()
         print_text(screen, _cost_told(summary.floor_cost, summary.policy, called))
     if summary.names_left_out:
-        click.echo(f"\n{number(summary.names_left_out)} names left out: there are too many")
+        what = "name" if summary.names_left_out == 1 else "names"
+        click.echo(f"\n{number(summary.names_left_out)} {what} left out: there are too many")
     if summary.to is not None and summary.to_unresolved:
         click.echo(f"\n{events(summary.to_unresolved)} without a time on {summary.to}")
     if summary.reasons:
