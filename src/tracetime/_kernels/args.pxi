@@ -311,7 +311,6 @@ cdef int put_string(Names self, const uint8_t *data, int64_t n) except -1 nogil:
     cdef Bytes *out = &self.args
     cdef const uint8_t *end = data + n
     cdef const uint8_t *run = data
-    cdef char[8] escape
     cdef int length, skip
     if n > self.args_limit - out.n:
         return ENOUGH
@@ -340,7 +339,9 @@ cdef int put_string(Names self, const uint8_t *data, int64_t n) except -1 nogil:
         elif data[0] == c"\t":
             put_bytes(out, b"\\t", 2)
         else:
-            put_bytes(out, escape, snprintf(escape, 8, b"\\u%04x", <int>data[0]))
+            put_bytes(out, b"\\u00", 4)
+            put_byte(out, c"1" if data[0] & 0x10 else c"0")
+            put_byte(out, (<const uint8_t *>b"0123456789abcdef")[data[0] & 0xF])
         data += 1
         run = data
     put_bytes(out, run, data - run)
