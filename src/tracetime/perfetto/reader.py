@@ -199,9 +199,11 @@ class Trace:
         self, policy: str = "floor", *, bars: Bars = "estimated", names: bool = False
     ) -> pa.Table:
         """All events as one table; see `events`."""
-        schema = with_names(_schema(policy)) if names else _schema(policy)
         batches = self.events(policy, bars=bars, names=names)
-        return pa.Table.from_batches(batches, schema=schema).unify_dictionaries()
+        if not names:
+            return pa.Table.from_batches(batches, schema=_schema(policy))
+        table = pa.Table.from_batches(batches, schema=with_names(_schema(policy)))
+        return table.unify_dictionaries()
 
     def _names(self) -> Names:
         """What says what events are, from one reading of the file for its descriptors."""
