@@ -733,6 +733,7 @@ def raw(number, content):
     return b"\x40\xb4\x10\x50\x01\x5a" + varint(len(body)) + body
 
 
+@settings(deadline=None)
 @given(content=st.binary(max_size=40))
 def test_bytes_that_are_no_utf8(content):
     """As Python's own decoder replaces them."""
@@ -744,6 +745,7 @@ def test_bytes_that_are_no_utf8(content):
     assert found[2]["category"] == (content + b"\xff").decode(errors="replace")
 
 
+@settings(deadline=None)
 @given(content=st.binary(max_size=40))
 def test_bytes_that_are_no_utf8_in_args(content):
     inner = b"\x52\x01k\x32" + varint(len(content)) + content
@@ -759,6 +761,7 @@ def test_names_too_long_are_cut():
     assert found == ["é" * 4096 + "…"] * 2 + ["x"]
 
 
+@settings(deadline=None)
 @given(value=st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_read_back_the_same(value):
     content = b"\x52\x01k\x29" + struct.pack("<d", value)
@@ -919,13 +922,13 @@ def assert_as_the_twin(packets):
         assert repr(found) == repr(expected[row["packet"]])
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(PACKETS, max_size=12))
 def test_by_chance_events_are_what_the_twin_reads(packets):
     assert_as_the_twin([CLOCKS, *packets])
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(PACKETS, min_size=1, max_size=4), st.data())
 def test_broken_bytes_give_sound_batches(packets, data):
     """Whatever the bytes are: rows with valid text and JSON, or an error that says what is wrong."""
@@ -944,6 +947,7 @@ def test_broken_bytes_give_sound_batches(packets, data):
         assert named.select(EVENTS_SCHEMA.names).equals(plain.combine_chunks())
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60), st.sampled_from((1, 2, 11, 12, 39, 43, 44, 59, 60, 66, 95)))
 def test_broken_messages(content, number):
     body = varint(number << 3 | 2) + varint(len(content)) + content

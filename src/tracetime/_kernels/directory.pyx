@@ -274,7 +274,7 @@ cdef class Directory(Listener):
         )
 
     cdef int learn_bundle(self, uint32_t machine, Span bundle) except -1 nogil:
-        """What the scheduler calls threads (ftrace/ftrace_parser.cc, ftrace_sched_event_tracker.cc)."""
+        """What the scheduler calls threads (ftrace/ftrace_parser.cc, UpdateThreadName)."""
         cdef const uint8_t *at = bundle.data
         cdef const uint8_t *within
         cdef Field f, g

@@ -89,7 +89,7 @@ cdef inline bint is_utf8(const uint8_t *p, const uint8_t *end) noexcept nogil:
 cdef inline int put_text(
     Bytes *out, const uint8_t *data, int64_t n, int64_t limit
 ) except -1 nogil:
-    """Append text as valid UTF-8: what is none becomes U+FFFD; longer than `limit` bytes, it is cut.
+    """Append text as valid UTF-8: what is none becomes U+FFFD, what is beyond `limit` bytes is cut.
 
     An ellipsis stands for what was cut off.
     """
