@@ -13,7 +13,7 @@ import click
 
 from tracetime.clocks import ClockId
 from tracetime.commands import CHECK_FAILED, DONE
-from tracetime.commands.limits import domains_of, labels, limit_options
+from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import (
     Clock,
     bars_of,
@@ -115,10 +115,11 @@ def command(
                 names=with_names,
                 progress=progress,
             )
+        called = opened.clocks.names
     if as_json:
         print_json(summary.to_dict())
     else:
-        _print_summary(summary, time.perf_counter() - started, labels(domains))
+        _print_summary(summary, time.perf_counter() - started, called)
     failed = strict and (summary.unresolved or summary.truncated is not None)
     return CHECK_FAILED if failed else DONE
 

@@ -158,6 +158,14 @@ def fold(
     return names
 
 
+def named(text: str, names: Mapping[ClockId, str]) -> str:
+    """A text in which clocks that are numbered by a hash are called by their names."""
+    for clock, name in names.items():
+        if clock.scope == "global":
+            text = text.replace(str(clock), name)
+    return text
+
+
 def print_warnings(
     screen: Console, warnings: Sequence[TraceWarning], total: int, truncated: TraceError | None
 ) -> None:
