@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracetime.graph.bounds import Bounds
     from tracetime.graph.graph import ClockGraph
     from tracetime.perfetto.reader import Trace, open_trace
+    from tracetime.report import report
     from tracetime.snapshot import Reading, Snapshot
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "clock_id",
     "diagnose",
     "open_trace",
+    "report",
 ]
 
 _HOMES: Final = {
@@ -62,6 +64,7 @@ _HOMES: Final = {
     "clock_id": "tracetime.clocks",
     "diagnose": "tracetime.doctor",
     "open_trace": "tracetime.perfetto.reader",
+    "report": "tracetime.report",
 }
 
 

@@ -18,7 +18,7 @@ import click
 from tracetime._version import __version__
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
 
-SUBCOMMANDS: Final = ("convert", "clocks", "at", "doctor", "completion")
+SUBCOMMANDS: Final = ("convert", "clocks", "at", "doctor", "report", "completion")
 
 # Exit codes, and those that shells give to signals.
 DONE: Final = 0
@@ -73,6 +73,7 @@ def cli() -> None:
       tracetime clocks trace.pftrace
       tracetime at trace.pftrace 868258201186 --to REALTIME
       tracetime doctor trace.pftrace
+      tracetime report trace.pftrace -o report.html
 
     Exit codes: 0 done, 1 the check asked for failed (--strict, --fail-on) or a value does not
     convert, 2 wrong usage, 3 bad trace, 4 no such clock source.
