@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tracetime.errors import UsageError
 from tracetime.graph.curves import Curves
+from tracetime.telling import duration
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,6 +32,7 @@ BORDER: Final = 74
 _TIMES: Final = (("h", 3.6e12, 4 * 3.6e12), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("us", 1e3, 0.0))
 _SIZES: Final = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
 _MARKED: Final = 40
+_LEAST_DRIFT_PPM: Final = 0.05
 
 
 class Bokeh:
@@ -73,6 +75,25 @@ class Bokeh:
             axis.minor_tick_line_color = None
         return figure
 
+    def draw(self, figure: Any, kind: str, data: Any, *, view: Any = None, **look: Any) -> Any:
+        """Add a glyph. Not by figure.line and its kin, which make three of it for selections."""
+        models = self.models
+        source = (
+            data if isinstance(data, models.ColumnDataSource) else models.ColumnDataSource(data)
+        )
+        more = {} if view is None else {"view": view}
+        return figure.add_glyph(source, getattr(models, kind)(**look), **more)
+
+    def time_ticks(self, axis: Any, values: Floats) -> None:
+        """Ticks of a logarithmic axis of ns, at 1, 2 and 5 where few decades are seen."""
+        finite = values[np.isfinite(values)]
+        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (1.0, 1.0)
+        digits = (1, 2, 5) if high < 300 * low else (1,)
+        ticks = [digit * 10**power for power in range(16) for digit in digits]
+        axis.ticker = self.models.FixedTicker(ticks=ticks)
+        axis.major_label_overrides = {tick: duration(tick) for tick in ticks}
+        axis.major_label_policy = self.models.NoOverlap(min_distance=4)
+
     def legend(self, figure: Any, items: list[tuple[str, list[Any]]]) -> None:
         """What is what, above the frame, where it hides nothing."""
         models = self.models
@@ -110,13 +131,13 @@ def time_range(bokeh: Bokeh, start: float, end: float) -> Any:
     return bokeh.models.Range1d(low, high, bounds=(low, high), min_interval=(high - low) * 1e-7)
 
 
-def pair_figure(drawn: Curves, hub: str, clock: str, *, toolbar: bool = True) -> Any:
+def pair_figure(drawn: Curves, hub: str, clock: str, *, alone: bool = True) -> Any:
     """Three panels over one time: offset with the tube, drift, and the width of bars.
 
     Args:
         drawn: what to show.
         hub, clock: what the two are called.
-        toolbar: with Bokeh's own tools; the report has buttons in their place.
+        alone: with Bokeh's own tools, a title and a legend; the report has its own.
 
     Raises:
         UsageError: Bokeh is not installed.
@@ -125,93 +146,95 @@ def pair_figure(drawn: Curves, hub: str, clock: str, *, toolbar: bool = True) ->
     start = min(0.0, float(np.nanmin(drawn.sampled.time)))
     name, ns = time_unit(drawn.end - start)
     across = time_range(bokeh, start / ns, drawn.end / ns)
-    location = "above" if toolbar else None
     panels = [
-        _offset_panel(bokeh, drawn, ns, across, location, f"{clock} − {hub}"),
-        _drift_panel(bokeh, drawn, ns, across),
-        _width_panel(bokeh, drawn, ns, across),
+        _offset_panel(bokeh, drawn, ns, across, alone),
+        _drift_panel(bokeh, drawn, ns, across, alone),
+        _width_panel(bokeh, drawn, ns, across, alone),
     ]
     for panel in panels:
         _mark(bokeh, panel, drawn, ns, numbered=panel is panels[0])
-    last = panels[-1].xaxis[0]
-    last.axis_label = bokeh.plain(f"{hub} after {drawn.origin_ns:,} ns ({name})")
-    for panel in panels[:-1]:
-        panel.xaxis.visible = False
+    axis = panels[-1].xaxis[0]
+    axis.axis_label = bokeh.plain(f"{hub} after {drawn.origin_ns:,} ns ({name})")
+    if alone:
+        panels[0].title = bokeh.models.Title(text=bokeh.plain(f"{clock} − {hub}"))
     return bokeh.layouts.column(*panels, sizing_mode="stretch_width", spacing=0)
 
 
-def tools(bokeh: Bokeh) -> list[Any]:
+def tools(bokeh: Bokeh, alone: bool = False) -> list[Any]:
     """Zoom and pan along time; the wheel zooms with Ctrl alone, so that a page still scrolls."""
     models = bokeh.models
-    return [
-        models.BoxZoomTool(dimensions="width"),
-        models.PanTool(dimensions="width"),
-        models.WheelZoomTool(dimensions="width", modifiers={"ctrl": True}),
-        models.ResetTool(),
-    ]
+    wheel = models.WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
+    more = [models.PanTool(dimensions="width"), models.ResetTool()] if alone else []
+    return [models.BoxZoomTool(dimensions="width"), wheel, *more]
 
 
 def _panel(
-    bokeh: Bokeh, height: int, across: Any, label: str, location: str | None, **more: Any
+    bokeh: Bokeh, height: int, across: Any, label: str, alone: bool, top: bool = False, **more: Any
 ) -> Any:
-    figure = bokeh.figure(
-        height, x_range=across, tools=tools(bokeh), toolbar_location=location, **more
-    )
-    wheel = next(t for t in figure.tools if isinstance(t, bokeh.models.WheelZoomTool))
-    figure.toolbar.active_scroll = wheel
+    made = tools(bokeh, alone)
+    location = "above" if alone and top else None
+    figure = bokeh.figure(height, x_range=across, tools=made, toolbar_location=location, **more)
+    figure.toolbar.active_scroll = made[1]
     figure.yaxis.axis_label = bokeh.plain(label)
     return figure
 
 
-def _offset_panel(
-    bokeh: Bokeh, drawn: Curves, ns: float, across: Any, location: str | None, what: str
-) -> Any:
+def _offset_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bool) -> Any:
     models, seen, tube = bokeh.models, drawn.seen, drawn.sampled
     plain = ~seen.odd
     unit, size = unit_of(
         np.concatenate([seen.offset[plain], seen.half[plain], tube.high, tube.low])
     )
-    panel = _panel(bokeh, 270, across, f"offset, less its trend ({unit})", location)
+    panel = _panel(
+        bokeh, 260, across, f"offset, less its trend ({unit})", alone, True, x_axis_location=None
+    )
+    xs, ys = _pieces(tube.time / ns, tube.low / size, tube.high / size)
+    band = bokeh.draw(
+        panel, "Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", fill_color=TUBE, fill_alpha=0.18,
+        line_color=None,
+    )  # fmt: skip
     source = models.ColumnDataSource(
         {
             "time": tube.time / ns, "estimate": tube.estimate / size,
             "low": tube.low / size, "high": tube.high / size,
         }
     )  # fmt: skip
-    band = panel.patches(
-        *_pieces(tube.time / ns, tube.low / size, tube.high / size),
-        fill_color=TUBE, fill_alpha=0.18, line_color=None,
-    )  # fmt: skip
     edges = [
-        panel.line("time", side, source=source, line_color=TUBE, line_width=1, line_alpha=0.7)
+        bokeh.draw(panel, "Line", source, x="time", y=side, line_color=TUBE, line_alpha=0.7)
         for side in ("low", "high")
     ]
-    line = panel.line("time", "estimate", source=source, line_color=TUBE, line_width=2)
-    snapshots = models.ColumnDataSource(
-        {
-            "time": seen.time / ns, "offset": seen.offset / size,
-            "low": (seen.offset - seen.half) / size, "high": (seen.offset + seen.half) / size,
-            "number": seen.number, "half": seen.half,
-        }
-    )  # fmt: skip
-    view = [
-        models.CDSView(filter=models.BooleanFilter(chosen.tolist())) for chosen in (plain, ~plain)
-    ]
-    dots = panel.scatter(
-        "time", "offset", source=snapshots, view=view[0], marker="circle", size=5,
-        fill_color=INK, line_color=None,
-    )  # fmt: skip
-    whiskers = panel.segment(
-        "time", "low", "time", "high", source=snapshots, view=view[0], line_color=INK,
+    line = bokeh.draw(panel, "Line", source, x="time", y="estimate", line_color=TUBE, line_width=2)
+
+    def snapshots(which: npt.NDArray[np.bool_]) -> Any:
+        offset, half = seen.offset[which] / size, seen.half[which] / size
+        return models.ColumnDataSource(
+            {
+                "time": seen.time[which] / ns, "offset": offset, "low": offset - half,
+                "high": offset + half, "number": seen.number[which], "half": seen.half[which],
+            }
+        )  # fmt: skip
+
+    read = snapshots(plain)
+    whiskers = bokeh.draw(
+        panel, "Segment", read, x0="time", y0="low", x1="time", y1="high", line_color=INK,
         line_alpha=0.5,
     )  # fmt: skip
-    strays = panel.scatter(
-        "time", "offset", source=snapshots, view=view[1], marker="x", size=10,
-        line_color=BROKEN, line_width=2,
-    )  # fmt: skip
+    dots = [
+        bokeh.draw(
+            panel, "Scatter", read, x="time", y="offset", marker="circle", size=5, fill_color=INK,
+            line_color=None,
+        )
+    ]  # fmt: skip
+    if seen.odd.any():
+        dots.append(
+            bokeh.draw(
+                panel, "Scatter", snapshots(seen.odd), x="time", y="offset", marker="x", size=10,
+                line_color=BROKEN, line_width=2,
+            )
+        )  # fmt: skip
     panel.add_tools(
         models.HoverTool(
-            renderers=[dots, strays],
+            renderers=dots,
             tooltips=[
                 ("snapshot", "@number"),
                 ("time", f"@time {time_name(ns)}"),
@@ -221,20 +244,16 @@ def _offset_panel(
         )
     )
     # What an outlier or the bars over a jump would do to the scale hides everything else.
-    panel.y_range.renderers = [line, *edges, dots]
+    panel.y_range.renderers = [line, *edges, dots[0]]
     panel.y_range.range_padding = 0.15
     panel.y_range.min_interval = 2.0 / size
-    bokeh.legend(
-        panel,
-        [
-            ("snapshot", [dots, whiskers]),
-            ("outlier", [strays] if bool(seen.odd.any()) else []),
-            ("estimate", [line]),
-            ("error bar", [band, edges[0]]),
-        ],
-    )
-    panel.name = "offset"
-    panel.tags = [what]
+    if alone:
+        outlier = [("outlier", dots[1:])]
+        bokeh.legend(
+            panel,
+            [("snapshot", [dots[0], whiskers]), *outlier, ("estimate", [line]),
+             ("error bar", [band, edges[0]])],
+        )  # fmt: skip
     return panel
 
 
@@ -243,52 +262,55 @@ def time_name(ns: float) -> str:
     return next(name for name, size, _ in _TIMES if size == ns)
 
 
-def _drift_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any) -> Any:
-    models, rate = bokeh.models, drawn.rate
-    panel = _panel(bokeh, 150, across, "drift (ppm)", None)
+def _drift_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bool) -> Any:
+    rate = drawn.rate
+    panel = _panel(bokeh, 130, across, "drift (ppm)", alone, x_axis_location=None)
     known = rate.end > rate.start
     middle = rate.ppm[known]
     low, high = _robust(np.concatenate([drawn.gap_ppm, middle]))
-    spread = max(high - low, 1e-3)
-    runs = models.ColumnDataSource(
+    spread = high - low
+    most = (low - 20 * spread, high + 20 * spread)
+    runs = bokeh.models.ColumnDataSource(
         {
             "start": rate.start[known] / ns, "end": rate.end[known] / ns, "ppm": middle,
-            "low": np.clip(rate.low[known], low - 20 * spread, high + 20 * spread),
-            "high": np.clip(rate.high[known], low - 20 * spread, high + 20 * spread),
+            "low": np.clip(rate.low[known], *most), "high": np.clip(rate.high[known], *most),
         }
     )  # fmt: skip
-    box = panel.quad(
-        left="start", right="end", bottom="low", top="high", source=runs, fill_color=TUBE,
+    box = bokeh.draw(
+        panel, "Quad", runs, left="start", right="end", bottom="low", top="high", fill_color=TUBE,
         fill_alpha=0.18, line_color=None,
     )  # fmt: skip
-    line = panel.segment("start", "ppm", "end", "ppm", source=runs, line_color=TUBE, line_width=2)
-    gaps = models.ColumnDataSource({"time": drawn.gap_time / ns, "ppm": drawn.gap_ppm})
-    dots = panel.scatter(
-        "time", "ppm", source=gaps, marker="diamond", size=5, fill_color=FAINT, line_color=None
-    )
-    panel.y_range = models.DataRange1d(
-        start=low - 0.15 * spread, end=high + 0.15 * spread, min_interval=1e-6
-    )
-    bokeh.legend(
-        panel,
-        [("between snapshots", [dots]), ("rate that held", [line] if known.any() else []),
-         ("what it can be", [box] if known.any() else [])],
+    line = bokeh.draw(
+        panel, "Segment", runs, x0="start", y0="ppm", x1="end", y1="ppm", line_color=TUBE,
+        line_width=2,
     )  # fmt: skip
+    dots = bokeh.draw(
+        panel, "Scatter", {"time": drawn.gap_time / ns, "ppm": drawn.gap_ppm}, x="time", y="ppm",
+        marker="diamond", size=7, fill_color=INK, line_color=None,
+    )  # fmt: skip
+    panel.y_range = bokeh.models.Range1d(low - 0.15 * spread, high + 0.15 * spread)
+    panel.yaxis.ticker.desired_num_ticks = 4
+    panel.yaxis.formatter.use_scientific = False
+    if alone:
+        held = [("rate that held", [line]), ("what it can be", [box])] if known.any() else []
+        bokeh.legend(panel, [("between snapshots", [dots]), *held])
     return panel
 
 
-def _width_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any) -> Any:
+def _width_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bool) -> Any:
     tube = drawn.sampled
-    panel = _panel(bokeh, 190, across, "error (ns)", None, y_axis_type="log")
+    panel = _panel(bokeh, 190, across, "error", alone, y_axis_type="log")
     # Nothing is known better than to 1 ns, and a logarithm has no zero.
     half, floor = np.maximum(tube.half, 1.0), np.maximum(tube.floor, 1.0)
     source = bokeh.models.ColumnDataSource({"time": tube.time / ns, "half": half, "floor": floor})
-    bar = panel.line("time", "half", source=source, line_color=TUBE, line_width=2)
-    off = panel.line(
-        "time", "floor", source=source, line_color=FLOOR, line_width=1.5, line_dash=[5, 3]
-    )
-    panel.yaxis.ticker.desired_num_ticks = 4
-    bokeh.legend(panel, [("half-width of the bar", [bar]), ("floor's distance", [off])])
+    bar = bokeh.draw(panel, "Line", source, x="time", y="half", line_color=TUBE, line_width=2)
+    off = bokeh.draw(
+        panel, "Line", source, x="time", y="floor", line_color=FLOOR, line_width=1.5,
+        line_dash=[5, 3],
+    )  # fmt: skip
+    bokeh.time_ticks(panel.yaxis[0], np.concatenate([half, floor]))
+    if alone:
+        bokeh.legend(panel, [("half-width of the bar", [bar]), ("floor's distance", [off])])
     return panel
 
 
@@ -298,30 +320,27 @@ def _mark(bokeh: Bokeh, panel: Any, drawn: Curves, ns: float, *, numbered: bool)
         return
     models = bokeh.models
     shown = drawn.breaks[:_MARKED]
-    panel.extra_y_ranges = {"frame": models.Range1d(0, 1)}
     source = models.ColumnDataSource(
         {
             "start": np.array([b.start for b in shown]) / ns,
             "end": np.array([b.end for b in shown]) / ns,
             "middle": np.array([(b.start + b.end) / 2 for b in shown]) / ns,
-            "zero": np.zeros(len(shown)),
-            "one": np.ones(len(shown)),
             "text": [str(k) for k in range(1, len(shown) + 1)],
         }
     )
-    band = panel.quad(
-        left="start", right="end", bottom="zero", top="one", source=source, y_range_name="frame",
-        fill_color=BROKEN, fill_alpha=0.12, line_color=BROKEN, line_dash=[2, 3], line_alpha=0.9,
+    panel.extra_y_ranges = {"frame": models.Range1d(0, 1)}
+    band = bokeh.draw(
+        panel, "Quad", source, left="start", right="end", bottom=0, top=1, fill_color=BROKEN,
+        fill_alpha=0.12, line_color=BROKEN, line_dash=[2, 3],
     )  # fmt: skip
-    band.level = "underlay"
+    band.y_range_name, band.level = "frame", "underlay"
     if numbered:
-        # In a box, so that they are read over whatever they stand on.
-        label = panel.text(
-            "middle", "one", text="text", source=source, y_range_name="frame",
-            text_color=BROKEN, text_font_size="12px", text_font_style="bold",
-            text_align="center", text_baseline="top", y_offset=2,
+        label = bokeh.draw(
+            panel, "Text", source, x="middle", y=1, text="text", text_color=BROKEN,
+            text_font_size="12px", text_font_style="bold", text_align="center",
+            text_baseline="top", y_offset=2,
         )  # fmt: skip
-        label.level = "overlay"
+        label.y_range_name, label.level = "frame", "overlay"
 
 
 def _pieces(time: Floats, low: Floats, high: Floats) -> tuple[list[Any], list[Any]]:
@@ -342,6 +361,5 @@ def _robust(values: Floats) -> tuple[float, float]:
     if not len(values):
         return -1.0, 1.0
     low, high = (float(v) for v in np.quantile(values, [0.03, 0.97]))
-    if high - low < 1e-3:
-        return low - 1e-3, high + 1e-3
-    return low, high
+    middle, half = (low + high) / 2, max((high - low) / 2, _LEAST_DRIFT_PPM)
+    return middle - half, middle + half

@@ -12,14 +12,15 @@ from typing import Final
 from tracetime.clocks import ClockId
 from tracetime.report.gather import Facts
 from tracetime.report.markup import Html, join, tag
+from tracetime.telling import count
 
-_WIDE: Final = 224
+_WIDE: Final = 206
 _HIGH: Final = 58
-_BETWEEN: Final = 64
+_BETWEEN: Final = 52
 _GAP: Final = 14
 _MOST: Final = 14
-_NAME: Final = 26
-_LINE: Final = 32
+_NAME: Final = 22
+_LINE: Final = 31
 
 
 @dataclass(slots=True)
@@ -148,12 +149,12 @@ def _box(
     events = _events(facts, node)
     lost = sum(survey.lost.get(clock, 0) for clock in node.clocks)
     snapshots = sum(info.snapshots for info in infos)
-    notes = f"{snapshots:,} snapshots" if infos else "no snapshot"
+    notes = count(snapshots, "snapshot") if infos else "no snapshot"
     if survey.trace_clock in node.clocks:
         notes = f"trace time · {notes}"
     elif any(not info.monotonic for info in infos):
         notes += " · ran backwards"
-    second = f"{events:,} events" + (f", {lost:,} lost" if lost else "")
+    second = count(events, "event") + (f", {lost:,} lost" if lost else "")
     classes = ["box"]
     if survey.trace_clock in node.clocks:
         classes.append("home")

@@ -60,8 +60,8 @@ def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
             dict(zip(("left", "right", "bottom", "top", "events"), columns, strict=True))
         )
         lost = kind == "unresolved"
-        drawn[kind] = figure.quad(
-            "left", "right", "top", "bottom", source=source,
+        drawn[kind] = bokeh.draw(
+            figure, "Quad", source, left="left", right="right", top="top", bottom="bottom",
             fill_color=BROKEN if lost else TUBE, fill_alpha=0.35 if lost else 0.75,
             line_color=BROKEN if lost else None, line_width=0.5,
             hatch_pattern="/" if lost else None, hatch_color=BROKEN, hatch_scale=6,
@@ -72,7 +72,7 @@ def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
                 tooltips=[("from", f"@left {name}"), (f"{kind} events", "@events{0,0}")],
             )
         )
-    _names(bokeh, figure, [label for label, _ in shown])
+    _names(bokeh, figure, [label for label, _ in shown], 0.35)
     figure.xaxis.axis_label = bokeh.plain(
         f"{facts.survey.graph.name(facts.survey.trace_clock)} after {start:,} ns ({name})"
     )
@@ -105,18 +105,21 @@ def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
             "floor": _at_least_1([c.most_floor_ns for c in curves]),
         }
     )
-    span = figure.segment(
-        "median", "level", "most", "level", source=source, line_color=TUBE, line_width=3,
-        line_alpha=0.6,
+    span = bokeh.draw(
+        figure, "Segment", source, x0="median", y0="level", x1="most", y1="level",
+        line_color=TUBE, line_width=4, line_alpha=0.6,
     )  # fmt: skip
-    median = figure.scatter(
-        "median", "level", source=source, marker="circle", size=9, fill_color=TUBE, line_color=None
-    )
-    floor = figure.scatter(
-        "floor", "level", source=source, marker="x", size=10, line_color=FLOOR, line_width=2.5
-    )
+    median = bokeh.draw(
+        figure, "Scatter", source, x="median", y="level", marker="circle", size=9,
+        fill_color=TUBE, line_color=None,
+    )  # fmt: skip
+    floor = bokeh.draw(
+        figure, "Scatter", source, x="floor", y="level", marker="x", size=10, line_color=FLOOR,
+        line_width=2.5,
+    )  # fmt: skip
+    every = np.concatenate([source.data[name] for name in ("median", "most", "floor")])
+    bokeh.time_ticks(figure.xaxis[0], every)
     _names(bokeh, figure, [label for label, _ in pairs])
-    figure.xaxis.axis_label = bokeh.plain("ns")
     bokeh.legend(
         figure,
         [("median bar", [median]), ("to the widest", [span]), ("floor is off by at most", [floor])],
@@ -140,10 +143,10 @@ def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
             (
                 str(number),
                 [
-                    figure.line("x", "y", source=source, line_color=colour, line_dash=dash,
-                                line_width=1.5),
-                    figure.scatter("x", "y", source=source, marker=marker, size=7,
-                                   line_color=colour, fill_color=colour),
+                    bokeh.draw(figure, "Line", source, x="x", y="y", line_color=colour,
+                               line_dash=dash, line_width=1.5),
+                    bokeh.draw(figure, "Scatter", source, x="x", y="y", marker=marker, size=7,
+                               line_color=colour, fill_color=colour),
                 ],
             )
         )  # fmt: skip
@@ -154,11 +157,11 @@ def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
     return figure
 
 
-def _names(bokeh: Bokeh, figure: Any, names: list[str]) -> None:
-    """Name the rows of a figure, the first at the top."""
-    figure.yaxis.ticker = list(range(len(names)))
+def _names(bokeh: Bokeh, figure: Any, names: list[str], up: float = 0.0) -> None:
+    """Name the rows of a figure, the first at the top; up: where in a row its name stands."""
+    figure.yaxis.ticker = [level + up for level in range(len(names))]
     figure.yaxis.major_label_overrides = {
-        level: bokeh.plain(_short(name)) for level, name in enumerate(reversed(names))
+        level + up: bokeh.plain(_short(name)) for level, name in enumerate(reversed(names))
     }
     figure.yaxis.major_label_text_color = INK
     figure.yaxis.major_tick_line_color = None

@@ -22,7 +22,10 @@ from tracetime.perfetto.reader import Trace
 from tracetime.report.timeline import Row, Timeline, Values
 
 MOST_PAIRS: Final = 10
-"""Pairs that get a picture, at most."""
+"""Pairs that get a picture, at most: those that have findings or events, or that broke."""
+
+LEAST_PAIRS: Final = 5
+"""Pairs about which there is nothing to tell only get one until there are so many."""
 
 MOST_ALIKE: Final = 2
 """Of one clock on many sequences."""
@@ -183,7 +186,8 @@ def _draw(facts: Facts) -> None:
     for pair in facts.pairs:
         same = alike[pair.hub, pair.name]
         most = MOST_ALIKE if pair.name != graph.name(pair.clock) else MOST_PAIRS
-        if drawn >= MOST_PAIRS or len(same) >= most:
+        dull = not (pair.findings or pair.events or pair.breaks)
+        if drawn >= (LEAST_PAIRS if dull else MOST_PAIRS) or len(same) >= most:
             folded[pair.name] += 1
             continue
         same.append(pair)

@@ -123,19 +123,44 @@
   addEventListener("hashchange", open);
   open();
 
-  // First what is in sight; a pause after each keeps the page alive meanwhile.
+  // What is in sight is drawn at once, the rest while nobody waits.
+  const waiting = new Map();
+  for (const block of document.querySelectorAll("script.figure")) waiting.set(block.dataset.figure, block);
+  let last = Promise.resolve();
+
+  function drawn(name) {
+    const block = waiting.get(name);
+    if (block === undefined) return last;
+    waiting.delete(name);
+    last = last.then(() => draw(block)).catch((error) => {
+      document.getElementById(name).querySelector(".frame")
+        .append("This picture could not be drawn; its tables say the same.");
+      console.error(error);
+    });
+    return last;
+  }
+
+  const sight = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) if (entry.isIntersecting) drawn(entry.target.id);
+    },
+    { rootMargin: "200px" },
+  );
+  for (const name of waiting.keys()) sight.observe(document.getElementById(name));
+
+  const idle = () =>
+    new Promise((done) => {
+      if (window.requestIdleCallback) requestIdleCallback(done, { timeout: 500 });
+      else setTimeout(done, 50);
+    });
   (async () => {
-    Bokeh.set_log_level("warn");
-    for (const block of document.querySelectorAll("script.figure")) {
-      try {
-        await draw(block);
-      } catch (error) {
-        const frame = document.getElementById(block.dataset.figure).querySelector(".frame");
-        frame.append("This picture could not be drawn; its tables say the same.");
-        console.error(error);
-      }
-      await new Promise((done) => setTimeout(done, 0));
+    await idle();
+    performance.mark("shown");
+    while (waiting.size > 0) {
+      await idle();
+      await drawn(waiting.keys().next().value);
     }
+    await last;
     document.documentElement.dataset.drawn = "all";
     performance.mark("drawn");
   })();

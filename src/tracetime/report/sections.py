@@ -14,6 +14,7 @@ from tracetime.graph.shown import coverage
 from tracetime.report.allan import allan_deviation
 from tracetime.report.figures import MOST_LINES, allan_figure, bars_figure, events_figure
 from tracetime.report.gather import Facts, PairFacts
+from tracetime.report.key import pair_key
 from tracetime.report.markup import Cell, Html, join, table, tag
 from tracetime.telling import count, duration
 
@@ -72,7 +73,7 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
                 _number(lost),
                 _number(sum(info.snapshots for info in infos)),
                 Cell(coverage(infos), max((_span(info) for info in infos), default=0.0)),
-                _range(drifts, lambda v: f"{v:+.3g}"),
+                _range(drifts, _ppm),
                 _range(bars, lambda v: f"± {duration(v)}"),
                 ", ".join(notes),
             )
@@ -87,6 +88,10 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
         ),
         tag("p", f"{count(more, 'more clock')} not shown.") if more > 0 else None,
     )  # fmt: skip
+
+
+def _ppm(ppm: float) -> str:
+    return "0" if abs(ppm) < 5e-4 else f"{ppm:+.3g}"
 
 
 def _span(info: Any) -> float:
@@ -212,7 +217,10 @@ def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
         tag("h3", f"{clock} − {hub}"),
         _beside(facts, pair, drawn, place),
         figures.place(
-            place, pair_figure(drawn, hub, clock, toolbar=False), in_words(pair, hub, clock)
+            place,
+            pair_figure(drawn, hub, clock, alone=False),
+            in_words(pair, hub, clock),
+            key=pair_key(outliers=bool(drawn.seen.odd.any()), breaks=bool(drawn.breaks)),
         ),
         _breaks(drawn, place) if drawn.breaks else None,
         tag(
@@ -236,15 +244,17 @@ def in_words(pair: PairFacts, hub: str, clock: str) -> str:
     if pair.drift_ppm is not None and drawn.n_snapshots > 2:
         told.append(
             f"{clock} gains {pair.drift_ppm:+.4g} ppm, which the picture leaves out"
-            if abs(drawn.trend_ppm) > 1e-6
-            else f"no drift ({pair.drift_ppm:+.2g} ppm)"
+            if abs(drawn.trend_ppm) >= 1e-3
+            else "no drift to speak of"
         )
     bar = f"bars of ± {duration(drawn.median_bar_ns)}"
     if np.isfinite(drawn.most_bar_ns):
         bar += f", at most ± {duration(drawn.most_bar_ns)}"
     told.append(bar + (", on half-widths that were assumed" if drawn.assumed else ""))
-    if np.isfinite(drawn.most_floor_ns):
+    if drawn.most_floor_ns >= 1:
         told.append(f"floor is up to {duration(drawn.most_floor_ns)} from the estimate")
+    elif np.isfinite(drawn.most_floor_ns):
+        told.append("floor agrees with the estimate")
     told.append(
         f"{drawn.n_breaks} discontinuities, numbered"
         if drawn.n_breaks > 1
