@@ -84,7 +84,7 @@ class Curves:
         offset_ns: clock - hub at the first snapshot.
         trend_ppm: the drift that was taken out of the offsets.
         seen, sampled, rate: see their classes; thinned, gaps and extremes kept.
-        gap_time, gap_ppm: drift from each snapshot to the next.
+        gap_time, gap_ppm, gap_span: drift from each snapshot to the next, and how long that is.
         breaks: discontinuities, by time; the first `MOST_BREAKS`.
         n_snapshots, n_breaks: how many there are in all.
         median_bar_ns, most_bar_ns, most_floor_ns: half-widths within the coverage, and how far
@@ -104,6 +104,7 @@ class Curves:
     rate: Rate
     gap_time: Floats
     gap_ppm: Floats
+    gap_span: Floats
     breaks: list[Break]
     n_snapshots: int
     n_breaks: int
@@ -221,7 +222,7 @@ def curves(
         )
         for d in found[:MOST_BREAKS]
     ]  # fmt: skip
-    gap_time, gap_ppm = _gaps(seen_time, a, r, stretch, odd, forward)
+    gaps = _gaps(seen_time, a, r, stretch, odd, forward)
     rate = Rate(
         seen_time_of(here.evidence.a[here.first], a, seen_time),
         seen_time_of(here.evidence.a[here.last], a, seen_time),
@@ -243,8 +244,9 @@ def curves(
         seen=seen,
         sampled=sampled,
         rate=rate,
-        gap_time=gap_time,
-        gap_ppm=gap_ppm,
+        gap_time=gaps[0],
+        gap_ppm=gaps[1],
+        gap_span=gaps[2],
         breaks=breaks,
         n_snapshots=len(pair.snapshots),
         n_breaks=len(found),
@@ -324,19 +326,19 @@ def ppm_of(slope: int, forward: bool) -> float:
 
 def _gaps(
     time: Floats, a: Values, r: Values, stretch: Values, odd: npt.NDArray[np.bool_], forward: bool
-) -> tuple[Floats, Floats]:
-    """Drift from each snapshot to the next of its stretch, ppm, at the middle of the gap."""
+) -> tuple[Floats, Floats, Floats]:
+    """Drift from each snapshot to the next of its stretch: middle of the gap, ppm, its length."""
     kept = np.flatnonzero(~odd)
     one, two = kept[:-1], kept[1:]
     same = stretch[one] == stretch[two]
     one, two = one[same], two[same]
     if not len(one):
-        return np.zeros(0), np.zeros(0)
+        return np.zeros(0), np.zeros(0), np.zeros(0)
     span = (a[two].view(np.uint64) - a[one].view(np.uint64)).astype(np.float64)
     ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), forward)
     middle = (time[one] + time[two]) / 2
     few = thin(MOST_SNAPSHOTS, [ppm])
-    return middle[few], ppm[few]
+    return middle[few], ppm[few], span[few]
 
 
 def _most(values: Floats) -> float:

@@ -32,6 +32,7 @@ BORDER: Final = 74
 _TIMES: Final = (("h", 3.6e12, 4 * 3.6e12), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("us", 1e3, 0.0))
 _SIZES: Final = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
 _MARKED: Final = 40
+_CROWDED: Final = 40
 _LEAST_DRIFT_PPM: Final = 0.05
 
 
@@ -69,7 +70,7 @@ class Bokeh:
         figure.grid.grid_line_color = GRID
         for axis in figure.axis:
             axis.axis_label_text_font_style = "normal"
-            axis.axis_label_text_font_size = axis.major_label_text_font_size = "12px"
+            axis.axis_label_text_font_size = axis.major_label_text_font_size = "13px"
             axis.axis_label_text_color = axis.major_label_text_color = INK
             axis.axis_line_color = axis.major_tick_line_color = FAINT
             axis.minor_tick_line_color = None
@@ -105,7 +106,7 @@ class Bokeh:
                     if renderers
                 ],
                 orientation="horizontal", ncols="auto", border_line_color=None,
-                background_fill_color=None, label_text_font_size="12px", label_text_color=INK,
+                background_fill_color=None, label_text_font_size="13px", label_text_color=INK,
                 padding=0, margin=2, spacing=10, glyph_width=16, click_policy="none",
             ),
             "above",
@@ -217,7 +218,7 @@ def _offset_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bo
     read = snapshots(plain)
     whiskers = bokeh.draw(
         panel, "Segment", read, x0="time", y0="low", x1="time", y1="high", line_color=INK,
-        line_alpha=0.5,
+        line_alpha=0.5 if len(seen.time) < _CROWDED else 0.2,
     )  # fmt: skip
     dots = [
         bokeh.draw(
@@ -267,7 +268,10 @@ def _drift_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: boo
     panel = _panel(bokeh, 130, across, "drift (ppm)", alone, x_axis_location=None)
     known = rate.end > rate.start
     middle = rate.ppm[known]
-    low, high = _robust(np.concatenate([drawn.gap_ppm, middle]))
+    low, high = _robust(
+        np.concatenate([drawn.gap_ppm, middle]),
+        np.concatenate([drawn.gap_span, (rate.end - rate.start)[known]]),
+    )
     spread = high - low
     most = (low - 20 * spread, high + 20 * spread)
     runs = bokeh.models.ColumnDataSource(
@@ -329,6 +333,7 @@ def _mark(bokeh: Bokeh, panel: Any, drawn: Curves, ns: float, *, numbered: bool)
         }
     )
     panel.extra_y_ranges = {"frame": models.Range1d(0, 1)}
+    panel.extra_y_scales = {"frame": models.LinearScale()}
     band = bokeh.draw(
         panel, "Quad", source, left="start", right="end", bottom=0, top=1, fill_color=BROKEN,
         fill_alpha=0.12, line_color=BROKEN, line_dash=[2, 3],
@@ -337,7 +342,7 @@ def _mark(bokeh: Bokeh, panel: Any, drawn: Curves, ns: float, *, numbered: bool)
     if numbered:
         label = bokeh.draw(
             panel, "Text", source, x="middle", y=1, text="text", text_color=BROKEN,
-            text_font_size="12px", text_font_style="bold", text_align="center",
+            text_font_size="13px", text_font_style="bold", text_align="center",
             text_baseline="top", y_offset=2,
         )  # fmt: skip
         label.y_range_name, label.level = "frame", "overlay"
@@ -355,11 +360,15 @@ def _pieces(time: Floats, low: Floats, high: Floats) -> tuple[list[Any], list[An
     return xs, ys
 
 
-def _robust(values: Floats) -> tuple[float, float]:
-    """Between which values all but a few strays lie."""
-    values = values[np.isfinite(values)]
-    if not len(values):
+def _robust(values: Floats, weights: Floats) -> tuple[float, float]:
+    """Between which values all but a few of little weight lie: those of short gaps are noise."""
+    some = np.isfinite(values) & (weights > 0)
+    if not some.any():
         return -1.0, 1.0
-    low, high = (float(v) for v in np.quantile(values, [0.03, 0.97]))
+    order = np.argsort(values[some])
+    values, weights = values[some][order], weights[some][order]
+    share = np.cumsum(weights) / weights.sum()
+    low = float(values[np.searchsorted(share, 0.02)])
+    high = float(values[min(int(np.searchsorted(share, 0.98)), len(values) - 1)])
     middle, half = (low + high) / 2, max((high - low) / 2, _LEAST_DRIFT_PPM)
     return middle - half, middle + half

@@ -45,12 +45,18 @@ def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
     kinds: dict[str, list[list[Floats]]] = {"resolved": [], "unresolved": []}
     for level, (_, row) in enumerate(reversed(shown)):
         most = max(1, int((row.resolved + row.unresolved).max()))
-        below = np.full(len(row.resolved), float(level))
+        below: Floats = np.full(len(row.resolved), float(level))
         for kind, counts in (("resolved", row.resolved), ("unresolved", row.unresolved)):
             some = counts > 0
-            top = below + 0.8 * counts / most
+            top: Floats = below + counts * (0.8 / most)
             kinds[kind].append(
-                [edges[:-1][some], edges[1:][some], below[some], top[some], counts[some] * 1.0]
+                [
+                    edges[:-1][some],
+                    edges[1:][some],
+                    below[some],
+                    top[some],
+                    counts[some].astype(np.float64),
+                ]
             )
             below = top
     drawn = {}

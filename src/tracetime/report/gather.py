@@ -30,7 +30,7 @@ LEAST_PAIRS: Final = 5
 MOST_ALIKE: Final = 2
 """Of one clock on many sequences."""
 
-MOST_BINS: Final = 160
+MOST_BINS: Final = 400
 
 
 @dataclass(slots=True)

@@ -14,12 +14,9 @@ class Html(str):
     """Text that is HTML already; made by `tag`, or written in this package."""
 
 
-Part = str | None | Sequence["Part"]
-
-
 def join(*parts: Any) -> Html:
     """Put parts together: Html as it is, all other text escaped, None left out."""
-    out = []
+    out: list[str] = []
     for part in parts:
         if part is None:
             continue
@@ -44,6 +41,13 @@ def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
         given.append(f" {told}" if value is True else f' {told}="{escape(str(value))}"')
     opened = f"<{name}{''.join(given)}>"
     return Html(opened if name in _VOID else f"{opened}{join(*parts)}</{name}>")
+
+
+def prose(text: str) -> Html:
+    """A sentence in which `...` is code."""
+    return join(
+        tag("code", part) if number % 2 else part for number, part in enumerate(text.split("`"))
+    )
 
 
 class Cell(NamedTuple):

@@ -14,7 +14,7 @@ from tracetime.doctor import Finding
 from tracetime.graph.plot import Bokeh
 from tracetime.report.clockgraph import clock_graph
 from tracetime.report.gather import Facts
-from tracetime.report.markup import Html, data, join, tag
+from tracetime.report.markup import Html, data, join, prose, tag
 from tracetime.report.sections import (
     allan_section,
     bars_section,
@@ -172,7 +172,7 @@ def _findings(facts: Facts, links: dict[Any, str]) -> Html:
 
 
 def _finding(finding: Finding, links: dict[Any, str], number: int | None = None) -> Html:
-    told = [("what to do", finding.fix), ("why", finding.why)]
+    told = [("what to do", prose(finding.fix)), ("why", prose(finding.why))]
     where = []
     if finding.events:
         where.append(f"{count(finding.events, 'event')} touched")

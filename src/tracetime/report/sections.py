@@ -26,6 +26,8 @@ _MOST_CLOCKS: Final = 60
 _MOST_BREAKS: Final = 40
 _MOST_SNAPSHOTS: Final = 1200
 _SAMPLES: Final = 16
+_LONG_ZONE: Final = 30
+_LEAST_PHASE_NS: Final = 0.5
 _CALLED: Final = {
     "suspend": "suspend", "step": "step", "reset": "reset", "outlier": "outlier",
     "rate_change": "change of rate", "possible_step": "step, or two changes of rate",
@@ -130,7 +132,7 @@ def events_section(facts: Facts, figures: Figures) -> Html:
                 _number(int(row.resolved.sum())),
                 _number(int(row.unresolved.sum())),
                 _number(row.outside),
-                Cell(f"{duration(begins)}, {int(both[busiest]):,} events", begins),
+                Cell(f"{duration(begins)}, {count(int(both[busiest]), 'event')}", begins),
             )
         )
     lost = sum(int(row.unresolved.sum()) for _, row in shown)
@@ -279,9 +281,7 @@ def _beside(facts: Facts, pair: PairFacts, drawn: Curves, place: str) -> Html | 
                 " ",
                 tag("a", finding.title, href=f"#finding-{number}"),
                 " ",
-                tag("button", "show", type="button", class_="show", data_act="show",
-                    data_figure=place, data_start=spot[0], data_end=spot[1],
-                    aria_label=f"Show finding {number} in the picture") if spot else None,
+                _show(place, "show", f"finding {number}", spot) if spot else None,
             )
         )  # fmt: skip
     return tag("ul", lines, class_="beside") if lines else None
@@ -303,25 +303,51 @@ def _spot(facts: Facts, drawn: Curves, finding: Finding) -> tuple[float, float] 
 
 def _window(drawn: Curves, start: float, end: float) -> tuple[float, float]:
     """What to zoom to, to see a stretch and what is about it."""
-    typical = drawn.end / max(drawn.n_snapshots, 1)
-    margin = max((end - start) * 0.75, 3 * typical)
+    margin = max((end - start) * 0.75, 3 * _gap(drawn))
     _, ns = time_unit(drawn.end - min(0.0, float(np.nanmin(drawn.sampled.time))))
     return (start - margin) / ns, (end + margin) / ns
+
+
+def _gap(drawn: Curves) -> float:
+    """How far apart the snapshots of a pair usually are, ns."""
+    if len(drawn.gap_span):
+        return float(np.median(drawn.gap_span))
+    return drawn.end / max(drawn.n_snapshots, 1)
+
+
+def _show(place: str, says: str, what: str, window: tuple[float, float]) -> Html:
+    return tag(
+        "button", says, type="button", class_="show", data_act="show", data_figure=place,
+        data_start=window[0], data_end=window[1], aria_label=f"Show {what} in the picture",
+    )  # fmt: skip
+
+
+def _views(drawn: Curves, place: str, number: int, b: Break) -> list[Html]:
+    """Buttons that show a discontinuity; of a long sleep, its two ends."""
+    gap = _gap(drawn)
+    if b.end - b.start < _LONG_ZONE * gap:
+        return [_show(place, "show", f"discontinuity {number}", _window(drawn, b.start, b.end))]
+    return [
+        _show(
+            place,
+            says,
+            f"{says} discontinuity {number}",
+            _window(drawn, at - 5 * gap, at + 5 * gap),
+        )
+        for says, at in (("before", b.start), ("after", b.end))
+    ]
 
 
 def _breaks(drawn: Curves, place: str) -> Html:
     rows = []
     for number, b in enumerate(drawn.breaks[:_MOST_BREAKS], 1):
-        start, end = _window(drawn, b.start, b.end)
         rows.append(
             (
                 Cell(str(number), number),
                 _CALLED[b.kind],
                 Cell(_between(b), b.start),
                 Cell(_size(b), max(map(abs, b.size_ns or b.rate_ppm or (0,)))),
-                tag("button", "show", type="button", class_="show", data_act="show",
-                    data_figure=place, data_start=start, data_end=end,
-                    aria_label=f"Show discontinuity {number}"),
+                join(_views(drawn, place, number, b)),
             )
         )  # fmt: skip
     more = drawn.n_breaks - len(rows)
@@ -425,7 +451,8 @@ def allan_section(facts: Facts, figures: Figures) -> Html | None:
         if pair.curves is not None and pair.curves.steady is not None:
             spacing, offsets = pair.curves.steady
             times, deviations = allan_deviation(offsets, spacing)
-            if len(times) and bool(np.any(deviations > 0)):
+            # What is below the readings' own ns is rounding.
+            if len(times) and bool(np.any(deviations * times > _LEAST_PHASE_NS)):
                 lines.append((pair, times, deviations))
     lines = lines[:MOST_LINES]
     if not lines:

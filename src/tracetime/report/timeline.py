@@ -154,7 +154,7 @@ def _central(bins: Values, events: Values) -> tuple[int, int]:
     order = np.argsort(bins, kind="stable")
     sorted_bins, share = bins[order], np.cumsum(events[order]) / events.sum()
     first = int(sorted_bins[np.searchsorted(share, _TAIL)])
-    last = int(sorted_bins[min(np.searchsorted(share, 1 - _TAIL), len(bins) - 1)])
+    last = int(sorted_bins[min(int(np.searchsorted(share, 1 - _TAIL)), len(bins) - 1)])
     least, most = int(sorted_bins[0]), int(sorted_bins[-1])
     if most - least <= _LONE * (last - first + 1):
         return least, most
