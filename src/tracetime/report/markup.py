@@ -79,7 +79,7 @@ def table(
         heads.append(
             tag(
                 "th",
-                tag("button", name, type="button") if sortable and len(body) > 1 else name,
+                tag("button", name, type="button") if sortable and name and len(body) > 1 else name,
                 scope="col",
                 class_="n" if column.startswith(">") else None,
             )
