@@ -17,7 +17,7 @@ KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*.,pyx pxd pxi))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help install demo test lint bench fuzz asan wheel clean
+.PHONY: help install demo test lint bench accuracy fuzz asan wheel clean
 
 help: ## this list
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
@@ -25,17 +25,19 @@ help: ## this list
 
 install: $(VENV)/.installed ## tracetime, editable, in .venv
 
-demo: $(VENV)/.installed ## put the demo trace on one timeline, and show what came of it
+demo: $(VENV)/.installed-report ## put the demo trace on one timeline, and show what came of it
 	@mkdir -p out
 	$(call show,tracetime convert demo/demo.pftrace -o out/demo.parquet)
 	$(call show,tracetime clocks demo/demo.pftrace)
 	$(call show,tracetime at demo/demo.pftrace 40376950728 --from com.example.gpu --to BOOTTIME)
 	$(call show,tracetime at demo/demo.pftrace 18723683250240 --from BOOTTIME --to REALTIME)
+	$(call show,tracetime report demo/demo.pftrace -o out/demo.html)
 
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
 test: $(VENV)/.installed-test ## every test (PYTEST_ARGS goes to pytest)
+	@tools/system-packages
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff and mypy
@@ -44,7 +46,10 @@ lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff and mypy
 	@$(BIN)/mypy
 
 bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
-	@$(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+accuracy: $(VENV)/.installed-test ## the error bars beside what they must show (BENCH_ARGS=--quick)
+	@$(BIN)/python -m benchmarks.accuracy $(BENCH_ARGS)
 
 fuzz: $(VENV)/.installed-test ## hostile bytes at the reader for FUZZ_SECONDS
 	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)

@@ -12,6 +12,9 @@ if os.environ.get("TRACETIME_SANITIZE"):
     link = ["-fsanitize=address"]
 else:
     flags, link = ["-O3", "-g0"], []
+# Else machines that can fuse a multiplication and an addition round otherwise than those that
+# cannot, and a value in a long array otherwise than one alone.
+flags.append("-ffp-contract=off")
 
 extensions = [
     Extension(

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,8 +27,10 @@ from rich.console import Console
 from rich.table import Table
 
 import tracetime
+from benchmarks.clocks import START_NS, brackets
 from benchmarks.large import make, parse_size
 from tracetime.convert import convert
+from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.perfetto.schema import payloads
 
 DATA = Path(os.environ.get("TRACETIME_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -53,6 +56,14 @@ def best(work: Callable[[], object], times: int = 5) -> float:
         work()
         took.append(time.perf_counter() - began)
     return min(took)
+
+
+def beside(
+    work: Callable[[], object], alternative: Callable[[], object], times: int = 5
+) -> tuple[float, float]:
+    """Seconds of the fastest runs of two, taken in turn: a machine that is busy slows both."""
+    took = [(best(work, 1), best(alternative, 1)) for _ in range(times)]
+    return min(one for one, _ in took), min(two for _, two in took)
 
 
 def floor() -> list[Row]:
@@ -103,6 +114,74 @@ def floor() -> list[Row]:
             random_numpy >= 4 * random_ours,
         ),
     ]
+
+
+def drifting(n: int) -> Evidence:
+    """Snapshots of two clocks every 10 s, whose rates wander, read within 50 to 250 ns."""
+    random = np.random.default_rng(n)
+    rate = 20e-6 + np.cumsum(random.normal(0, 1e-11, n)) + random.normal(0, 1e-10, n)
+    half, error = brackets(random, n)
+    a = START_NS + np.arange(n, dtype=np.int64) * 10**10
+    r = np.rint(np.cumsum(rate * 10) * 1e9 + error).astype(np.int64)
+    return Evidence.of(a, r, np.ceil(half).astype(np.int64) + 1)
+
+
+def tube() -> list[Row]:
+    """The tube with bounds, both ways, against a copy and the least that NumPy can do: a lookup."""
+    limits = Limits(200e-6, 1e-6)
+    evidence = drifting(SNAPSHOTS)
+    made = Tube.build(evidence, limits)
+    random = np.random.default_rng(1)
+    values = np.sort(random.integers(evidence.a[0], evidence.a[-1], TIMESTAMPS))
+    order = random.permutation(TIMESTAMPS)
+    each = 1e9 / TIMESTAMPS
+    rows = []
+    for what, inverse, given in (
+        ("a -> b", False, values),
+        ("b -> a", True, made.convert(values).estimate),
+    ):
+        shuffled = given[order]
+        edges = np.sort(evidence.a + evidence.r) if inverse else evidence.a
+
+        def ours(v: np.ndarray, inverse: bool = inverse) -> object:
+            return made.convert(v, inverse=inverse)
+
+        def numpy(v: np.ndarray, edges: np.ndarray = edges) -> object:
+            return v + evidence.r[np.searchsorted(edges, v, side="right") - 1]
+
+        ascending, copy = beside(partial(ours, given), given.copy)
+        scattered, lookup = beside(partial(ours, shuffled), partial(numpy, shuffled), 3)
+        rows += [
+            Row(
+                f"tube with bounds, {what}, 10^7 sorted",
+                f"{ascending * each:.2f} ns",
+                f"copy {copy * each:.2f} ns",
+                f"{ascending / copy:.1f}x",
+                "<= 15x",
+                ascending <= 15 * copy,
+            ),
+            Row(
+                f"tube with bounds, {what}, in random order",
+                f"{scattered * each:.1f} ns",
+                f"NumPy's lookup {lookup * each:.1f} ns",
+                f"{scattered / lookup:.2f}x",
+                "<= 1.5x",
+                scattered <= 1.5 * lookup,
+            ),
+        ]
+    many = drifting(10**6)
+    built, ordered = beside(lambda: Tube.build(many, limits), lambda: np.sort(many.r))
+    rows.append(
+        Row(
+            "tube of 10^6 snapshots",
+            f"{built:.2f} s",
+            f"NumPy's sort {ordered:.2f} s",
+            f"{built / ordered:.1f}x",
+            "<= 0.5 s",
+            built <= 0.5,
+        )
+    )
+    return rows
 
 
 def reading() -> list[Row]:
@@ -221,7 +300,7 @@ def main() -> None:
     parser.add_argument("--large", type=parse_size, metavar="SIZE")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    rows = floor() + start_up()
+    rows = floor() + tube() + start_up()
     if TRACE.exists():
         rows += reading()
         if arguments.large:

@@ -30,9 +30,11 @@ EXPANSION = 64 << 20
 def seeds(given: list[Path], random: Random) -> list[bytes]:
     sys.path.insert(0, str(ROOT / "tests"))
     from building import nasty_trace
+    from simulated import recorded_trace
 
     demo = ROOT / "demo" / "demo.pftrace"
     built = [nasty_trace(Random(random.randrange(1 << 30))) for _ in range(60)]
+    built += [recorded_trace(seed) for seed in range(10)]
     return [demo.read_bytes(), *(path.read_bytes() for path in given), *built]
 
 
@@ -53,6 +55,7 @@ def read(path: Path, partial: bool) -> None:
             for batch in trace.events():
                 batch.validate(full=True)
             assert len(trace.clocks.clocks()) >= 0
+            assert len(trace.recorded_domains) >= 0
             assert trace.n_warnings >= len(trace.warnings)
     except tracetime.TraceError:
         pass

@@ -9,7 +9,7 @@ from random import Random
 _HUGE = (0x7FFF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000, 0xFFFF_FFFF_FFFF_FFFF, 1 << 32, 1 << 28)
 # Field numbers that mean something to the reader, inside packets and inside what they hold.
 _NUMBERS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 37, 39, 40, 41, 42, 44, 50, 51, 54, 58, 59, 60, 69,
-            84, 95, 98, 107, 133)  # fmt: skip
+            84, 95, 98, 107, 133, 9876)  # fmt: skip
 
 
 def varint(value: int) -> bytes:

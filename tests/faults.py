@@ -313,7 +313,7 @@ def overflow(m: Model, r: Random) -> Expected:
 def before_first(m: Model, r: Random) -> Expected:
     early = m.reads[NIC](START - r.randint(60 * S, 3600 * S))
     m.extra[1] = [event(early, NIC, SEQUENCE)]
-    m.without = set(range(2, m.n))
+    m.without = set(range(1, m.n))
     m.event_clocks = [BOOTTIME]
     return Expected("used-before-first-snapshot")
 

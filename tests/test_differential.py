@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from reading import DATA, NO_DATA, read_partial
+from simulated import recorded_trace
 from twin import Row, TwinError
 from twin.container import Tokenizer, open_container
 from twin.reader import Importer
@@ -110,6 +111,12 @@ WIRES = {
     FieldDescriptor.TYPE_BYTES: BYTES,
     FieldDescriptor.TYPE_MESSAGE: BYTES,
 }
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_recordings(seed):
+    """The floor policy on what tracetime records; the twin does not know of its extension."""
+    check(recorded_trace(seed))
 
 
 def is_well_typed(message: Message, descriptor: Descriptor) -> bool:

@@ -7,9 +7,9 @@ import pytest
 from faults import FAULTS, Model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import opened
+from reading import DATA, NO_DATA, opened
 
-from tracetime import diagnose
+from tracetime import Finding, TraceError, UsageError, diagnose, open_trace
 
 PAGES = Path(__file__).parents[1] / "docs" / "findings"
 
@@ -44,3 +44,101 @@ def test_each_fault_is_the_one_primary_finding(name):
             assert set(found[0].packets) & set(expected.packets), (found[0], expected)
 
     check()
+
+
+def codes_of_source():
+    import tracetime.doctor
+
+    package = Path(tracetime.doctor.__file__).parent
+    texts = "\n".join(path.read_text() for path in package.glob("*.py"))
+    pages = {path.stem for path in PAGES.glob("*.md")} - {"README"}
+    return pages, texts
+
+
+def test_every_code_has_a_page_and_every_page_a_code():
+    pages, texts = codes_of_source()
+    assert {code for code in pages if f'"{code}"' not in texts} == set()
+    seen = set()
+    for name, fault in FAULTS.items():
+        model = Model()
+        seen.add(fault(model, Random(1)).code)
+        for finding in every(findings(model.build())):
+            assert finding.code in pages, name
+            assert finding.title
+            assert finding.why.endswith(".")
+            assert finding.fix.endswith(".")
+    # A trace clock that changes its unit has changed its properties: that is said first.
+    # What only a recorded trace can say has a test of its own.
+    assert pages - seen == {"trace-clock-unit", "realtime-unsynchronised"}
+    index = (PAGES / "README.md").read_text()
+    assert all(f"[{code}]({code}.md)" in index for code in pages)
+
+
+def test_a_trace_clock_that_never_counted_nanoseconds():
+    model = Model()
+    for k in range(model.n):
+        model.edit(k, lambda readings: readings.update({6: (readings[6] // 1000, 1000)}))
+    (found,) = findings(model.build())
+    assert (found.code, found.severity) == ("trace-clock-unit", "error")
+
+
+def test_what_follows_from_a_finding_stands_below_it():
+    model = Model()
+    FAULTS["incremental_global"](model, Random(1))
+    (found,) = findings(model.build())
+    assert {c.code for c in found.consequences} == {"clock-not-tied", "clock-without-snapshot"} & {
+        c.code for c in found.consequences
+    }
+    assert found.consequences
+    assert found.severity == "error"
+
+
+def test_the_tolerance_decides_what_is_an_error():
+    model = Model()
+    model.reads[0x9B02C3D4] = lambda t: t + (t - 5000 * 10**9) // 20_000
+    (found,) = findings(model.build(), tolerance_ns=20_000)
+    assert (found.code, found.severity) == ("snapshots-too-sparse", "error")
+    assert "every" in found.fix
+    assert findings(model.build()) == []
+    with pytest.raises(UsageError, match="tolerance_ns"):
+        findings(model.build(), tolerance_ns=-1)
+
+
+def test_findings_in_json_have_the_fields_of_the_interface():
+    model = Model()
+    FAULTS["set_back"](model, Random(3))
+    (found,) = findings(model.build())
+    assert isinstance(found, Finding)
+    told = found.to_dict()
+    assert list(told)[:9] == [
+        "code", "severity", "title", "clocks", "packets", "events", "worst_ns", "why", "fix",
+    ]  # fmt: skip
+    assert told["clocks"] == ["REALTIME"]
+    # Those before the clock was set back have a trace time.
+    assert 0 < told["events"] < 60
+
+
+def test_what_is_no_trace_at_all_is_an_error():
+    with pytest.raises(TraceError):
+        findings(b"PK\x03\x04 an archive, say")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["chromium_small.pftrace", "mcprs_page_loads.pftrace", "api32_startup_warm.perfetto-trace",
+     "nowinandroid_trace.perfetto-trace", "mspt_chrome.pftrace", "chromium_medium.pftrace"],
+)  # fmt: skip
+def test_healthy_traces_have_nothing_above_a_note(name):
+    if not DATA.is_dir():
+        pytest.skip(NO_DATA)
+    with open_trace(DATA / "traces" / name) as trace:
+        assert [f for f in diagnose(trace) if f.severity != "info"] == []
+
+
+def test_every_trace_can_be_examined():
+    if not DATA.is_dir():
+        pytest.skip(NO_DATA)
+    for path in sorted((DATA / "traces").glob("*trace")):
+        with open_trace(path, partial=True) as trace:
+            for finding in diagnose(trace):
+                assert finding.code

@@ -8,17 +8,31 @@ import pytest
 
 import tracetime
 
-HEAVY = ("numpy", "pyarrow", "rich", "google.protobuf", "perfetto", "importlib.metadata")
+HEAVY = (
+    "numpy",
+    "pyarrow",
+    "rich",
+    "google.protobuf",
+    "perfetto",
+    "importlib.metadata",
+    "duckdb",
+    "http.server",
+)
 
 
 def test_exported_names_are_exactly_those_of_the_interface():
     assert sorted(tracetime.__all__) == [
         "Bounds",
+        "Calibration",
         "ClockDomain",
         "ClockGraph",
         "ClockId",
         "ConversionError",
+        "Finding",
         "Reading",
+        "Recorder",
+        "Sample",
+        "Sampler",
         "Snapshot",
         "SourceError",
         "Trace",
@@ -26,8 +40,11 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "TracetimeError",
         "UsageError",
         "__version__",
+        "calibrate",
         "clock_id",
+        "diagnose",
         "open_trace",
+        "record",
     ]
     assert set(tracetime.__all__) == {*tracetime._HOMES, "__version__"}
     assert set(tracetime.__all__) <= set(dir(tracetime))
@@ -53,7 +70,9 @@ def test_the_version_is_the_installed_one():
     assert metadata.version("tracetime") == tracetime.__version__
 
 
-@pytest.mark.parametrize("args", [["--version"], ["--help"], ["convert", "--help"]])
+@pytest.mark.parametrize(
+    "args", [["--version"], ["--help"], ["convert", "--help"], ["sql", "--help"]]
+)
 def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     # Only what tracetime itself brings in counts: site packages may start with more.
     program = (

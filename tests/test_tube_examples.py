@@ -84,6 +84,13 @@ def test_a_counter_that_falls_to_near_zero_is_a_reset() -> None:
     assert only(tube(a, [y - x for x, y in zip(a, b, strict=True)])).kind == "reset"
 
 
+def test_a_host_that_was_restarted_was_reset_and_one_set_back_was_not() -> None:
+    a = [(1_000 + k * 10) * S for k in range(8)]
+    for after, kind in ((100, "reset"), (200_000, "step")):
+        b = [650_000 * S + t for t in a[:4]] + [(after + k * 10) * S for k in range(4)]
+        assert only(tube(a, [y - x for x, y in zip(a, b, strict=True)])).kind == kind
+
+
 def test_an_outlier_is_dropped_and_reported() -> None:
     a = [k * 10 * S for k in range(8)]
     made = tube(a, [0, 0, 0, 50_000_000, 0, 0, 0, 0])
@@ -120,6 +127,20 @@ def test_a_knee_is_found_where_the_two_lines_meet() -> None:
     assert low <= 0 <= high
     assert abs(estimate) <= 20
     assert abs(bar(made, 57 * S)[0] - 40_000) <= 20
+
+
+def test_a_rate_that_changed_by_the_jump_after_it_is_found_across_the_jump() -> None:
+    """The two snapshots between change and jump prove no rate of their own."""
+    a = [k * 10 * S for k in range(12)]
+    rising = [max(0, t - 45 * S) // 50_000 for t in a]
+    jumped = [r + 60_000_000 * (t > 65 * S) for t, r in zip(a, rising, strict=True)]
+    for r, zone in (
+        (jumped, (40 * S, 70 * S)),
+        ([r - x for r, x in zip(jumped, rising, strict=True)], None),
+    ):
+        changes = [d for d in tube(a, r).discontinuities if d.kind == "rate_change"]
+        assert [(d.a_from, d.a_to) for d in changes] == ([zone] if zone else [])
+        assert all(d.rate_ppm is not None and d.rate_ppm[0] <= 20 <= d.rate_ppm[1] for d in changes)
 
 
 def test_two_lines_that_never_meet_are_a_possible_step() -> None:

@@ -123,6 +123,38 @@ def test_the_path_is_the_one_of_least_error():
     assert graph.path(GPU, "BOOTTIME", policy="tube") == [ClockId(GPU), ClockId(5), ClockId(6)]
 
 
+def test_no_path_runs_along_a_counter_that_was_reset_where_another_leads():
+    boottime = np.arange(60, dtype=np.int64) * 10 * S + 9000 * S
+    realtime = boottime + 10**18
+    counter = np.where(np.arange(60) < 20, boottime, boottime - boottime[20] + 4 * S)
+    counter = np.where(np.arange(60) < 40, counter, boottime - boottime[40] + 4 * S)
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": boottime, "REALTIME": realtime, GPU: counter})
+    assert graph.path(GPU, "REALTIME", policy="tube") == [ClockId(GPU), ClockId(6), ClockId(1)]
+    # Seconds 4 to 204 of the counter come twice: the bar holds both instants.
+    at = np.concatenate([boottime[1:19], boottime[22:38], boottime[42:]]) + 3 * S
+    ran = np.concatenate([counter[1:19], counter[22:38], counter[42:]]) + 3 * S
+    for bars in ("estimated", "guaranteed"):
+        got = graph.convert(
+            ran, GPU, "REALTIME", policy="tube", bars=bars, bounds=True, errors="mask"
+        )
+        assert (got.earliest.to_numpy() <= at + 10**18).all()
+        assert (at + 10**18 <= got.latest.to_numpy()).all()
+    direct = ClockGraph()
+    direct.add_snapshot({"REALTIME": realtime[:20], GPU: counter[:20]})
+    assert direct.path(GPU, "REALTIME", policy="tube") == [ClockId(GPU), ClockId(1)]
+
+
+def test_a_counter_that_stands_still_while_the_machine_sleeps_was_not_reset():
+    monotonic = np.arange(40, dtype=np.int64) * 10 * S + 500 * S
+    slept = np.where(np.arange(40) >= 20, 7200 * S, 0)
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": monotonic + slept, "MONOTONIC": monotonic, GPU: monotonic})
+    assert {(d.src.clock, d.dst.clock): d.kind for d in graph.discontinuities()} == {
+        (3, 6): "suspend", (6, GPU): "step",
+    }  # fmt: skip
+
+
 def test_loops_that_contradict_are_told():
     boottime = np.arange(30, dtype=np.int64) * 10 * S
     graph = ClockGraph("BOOTTIME")
@@ -226,7 +258,7 @@ def test_unknown_clocks_are_told(graph):
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(-80, 80),
-    st.integers(0, 300),
+    st.just(0) | st.integers(0, 300),
     st.integers(2, 25),
     st.integers(0, 10**6),
     st.permutations(range(25)),
@@ -258,6 +290,13 @@ def test_the_truth_lies_in_the_bars_there_and_back(ppm, noise, n, seed, order):
     back = graph.convert(there.estimate, 5, 6, policy="tube", bounds=True, bars="guaranteed")
     assert (back.earliest <= at).all()
     assert (at <= back.latest).all()
+    if noise == 0:
+        # One hop at a snapshot is its floor, to within what each clock steps by.
+        floor = ordered.convert(boottime, 6, 5)
+        tube = graph.convert(boottime, 6, 5, policy="tube", bounds=True)
+        assert np.abs(tube.estimate - floor).max() <= 2
+        assert (tube.earliest <= floor).all()
+        assert (floor <= tube.latest).all()
     each = [graph.convert(int(t), 6, 5, policy="tube") for t in at[:5]]
     assert each == graph.convert(at[:5], 6, 5, policy="tube").tolist()
 

@@ -93,7 +93,7 @@ def test_readings_that_count_on_leave_only_timestamps_short():
 def test_a_reset_is_no_wrap():
     boottime = 1000 * S + np.arange(40, dtype=np.int64) * 10 * S
     counted = ticks(boottime, start=0)
-    counted[25:] = boottime[25:] - boottime[25] + 3 * S
+    counted[25:] = ticks(boottime[25:] - boottime[25] + 3 * S)
     graph = ClockGraph("BOOTTIME", domains=[domain(38)])
     graph.add_snapshot({"BOOTTIME": boottime, GPU: counted % (1 << 38)})
     (found,) = graph.discontinuities()

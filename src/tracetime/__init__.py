@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Final
 from tracetime._version import __version__
 
 if TYPE_CHECKING:
+    from tracetime.capture.calibrate import Calibration, calibrate
+    from tracetime.capture.recorder import Recorder, record
+    from tracetime.capture.sample import Sample
+    from tracetime.capture.sampling import Sampler
     from tracetime.clocks import ClockId, clock_id
     from tracetime.doctor import Finding, diagnose
     from tracetime.domain import ClockDomain
@@ -28,12 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bounds",
+    "Calibration",
     "ClockDomain",
     "ClockGraph",
     "ClockId",
     "ConversionError",
     "Finding",
     "Reading",
+    "Recorder",
+    "Sample",
+    "Sampler",
     "Snapshot",
     "SourceError",
     "Trace",
@@ -41,29 +49,37 @@ __all__ = [
     "TracetimeError",
     "UsageError",
     "__version__",
+    "calibrate",
     "clock_id",
     "diagnose",
     "open_trace",
+    "record",
     "report",
 ]
 
 _HOMES: Final = {
     "Bounds": "tracetime.graph.bounds",
+    "Calibration": "tracetime.capture.calibrate",
     "ClockDomain": "tracetime.domain",
     "ClockGraph": "tracetime.graph.graph",
     "ClockId": "tracetime.clocks",
     "ConversionError": "tracetime.errors",
     "Finding": "tracetime.doctor",
     "Reading": "tracetime.snapshot",
+    "Sample": "tracetime.capture.sample",
+    "Sampler": "tracetime.capture.sampling",
+    "Recorder": "tracetime.capture.recorder",
     "Snapshot": "tracetime.snapshot",
     "SourceError": "tracetime.errors",
     "Trace": "tracetime.perfetto.reader",
     "TraceError": "tracetime.errors",
     "TracetimeError": "tracetime.errors",
     "UsageError": "tracetime.errors",
+    "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks",
     "diagnose": "tracetime.doctor",
     "open_trace": "tracetime.perfetto.reader",
+    "record": "tracetime.capture.recorder",
     "report": "tracetime.report",
 }
 

@@ -69,7 +69,7 @@ def convert(
         ConversionError: the trace clock does not convert to `to` at all.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
-    target = _target(out, trace.path)
+    target = output_path(out, trace.path)
     writer_class = table_writer(target)
     schema = BOUNDED_SCHEMA if policy == "tube" else EVENTS_SCHEMA
     to_clock = None
@@ -117,21 +117,26 @@ def _limits(domain: ClockDomain) -> dict[str, Any]:
     }
 
 
-def _target(out: str | os.PathLike[str], trace_path: str) -> Path:
-    """The file to write, links followed, so that a link stays one; or say why it cannot be."""
+def output_path(out: str | os.PathLike[str], trace_path: str) -> Path:
+    """Return the file to write as `out`, links followed, so that a link stays one.
+
+    Raises:
+        UsageError: it is no file, or the trace itself.
+    """
     target = Path(os.path.realpath(out))
     try:
         if target.exists() and not target.is_file():
             raise UsageError(f"cannot write {str(out)!r}: it is not a file")
     except OSError as error:
-        raise _not_written(target, error) from error
+        raise not_written(target, error) from error
     with contextlib.suppress(OSError):
         if target.samefile(trace_path):
             raise UsageError(f"cannot write {str(out)!r}: that is the trace itself")
     return target
 
 
-def _not_written(target: Path, error: OSError) -> UsageError:
+def not_written(target: Path, error: OSError) -> UsageError:
+    """The error to raise where writing `target` failed, after what was written is removed."""
     # Arrow puts the system's error into its message, where errno is not set.
     why = os.strerror(error.errno) if error.errno else str(error)
     return UsageError(
@@ -164,7 +169,7 @@ class _Output:
                 shutil.copymode(self._target, self._part)
             self._writer = writer_class(self._part, schema, metadata)
         except OSError as error:
-            raise _not_written(self._target, error) from error
+            raise not_written(self._target, error) from error
         self._thread.start()
 
     def _write_all(self) -> None:
@@ -192,7 +197,7 @@ class _Output:
             self._writer.finish(metadata)
             self._part.replace(self._target)
         except OSError as error:
-            raise _not_written(self._target, error) from error
+            raise not_written(self._target, error) from error
 
     def __enter__(self) -> _Output:
         return self
@@ -215,6 +220,6 @@ class _Output:
 
     def _check(self) -> None:
         if isinstance(self._error, OSError):
-            raise _not_written(self._target, self._error) from self._error
+            raise not_written(self._target, self._error) from self._error
         if self._error is not None:
             raise self._error

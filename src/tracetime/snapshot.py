@@ -20,6 +20,8 @@ from tracetime.errors import UsageError
 
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
+MOST_SCALED_PPM: Final = 100_000 << 16
+"""The largest correction of a rate that a tube can hold, in 2^-16 ppm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,17 +80,31 @@ class Snapshot:
         reference: the clock that the others were bracketed by, one of them; None where they were
             only read one after the other.
         half_width_ns: how far from its centre each clock may really have been read, ns of the
-            reference, 0 or more: ``{clock: int or 1-d array}``. The reference's is 0 if not said.
+            reference, 0 or more, the steps of both clocks included: ``{clock: int or 1-d array}``.
+            The reference's is 0 if not said.
         centre_ns: when each clock was read, ns of the reference after its own reading (0 where not
             said): ``{clock: int or 1-d array}``.
+        frequency_scaled_ppm: by how much each clock was being run faster than its oscillator, in
+            2^-16 ppm, as `adjtimex` gives it (`freq`; all it steers, MONOTONIC, BOOTTIME and
+            REALTIME, by the same): ``{clock: int or 1-d array}``. The tube takes a change of it
+            between two snapshots for a change of the clock's rate between them; MONOTONIC_RAW,
+            the TSC and devices need none.
 
     Raises:
         UsageError: no clock at all, the same clock twice, a sequence-scoped clock without its
-            sequence, arrays of different lengths, a width or centre of a clock that is not read
-            or without a reference, or what `Reading` and `ClockId.parse` refuse.
+            sequence, arrays of different lengths, a width, centre or frequency of a clock that is
+            not read, a width or centre without a reference, a frequency of more than 10 %, or
+            what `Reading` and `ClockId.parse` refuse.
     """
 
-    __slots__ = ("_centre_ns", "_half_width_ns", "_length", "_readings", "_reference")
+    __slots__ = (
+        "_centre_ns",
+        "_frequency_scaled_ppm",
+        "_half_width_ns",
+        "_length",
+        "_readings",
+        "_reference",
+    )
 
     def __init__(
         self,
@@ -97,6 +113,7 @@ class Snapshot:
         reference: Any = None,
         half_width_ns: Mapping[Any, Any] | None = None,
         centre_ns: Mapping[Any, Any] | None = None,
+        frequency_scaled_ppm: Mapping[Any, Any] | None = None,
     ) -> None:
         if not isinstance(readings, Mapping):
             raise UsageError(
@@ -119,20 +136,28 @@ class Snapshot:
         self._reference = None if reference is None else ClockId.parse(reference)
         if self._reference is not None and self._reference not in parsed:
             raise UsageError(f"the reference, {self._reference}, is not read in the snapshot")
+        for what, given in (("half_width_ns", half_width_ns), ("centre_ns", centre_ns)):
+            if given is not None and self._reference is None:
+                raise UsageError(f"{what} is told against a reference: say which clock that is")
         self._half_width_ns = self._columns("half_width_ns", half_width_ns)
         self._centre_ns = self._columns("centre_ns", centre_ns)
+        self._frequency_scaled_ppm = self._columns("frequency_scaled_ppm", frequency_scaled_ppm)
         for clock, widths in self._half_width_ns.items():
             if int(widths.min(initial=0)) < 0:
                 raise UsageError(f"the half-width of {clock} is negative")
+        for clock, scaled in self._frequency_scaled_ppm.items():
+            if max(int(scaled.max(initial=0)), -int(scaled.min(initial=0))) > MOST_SCALED_PPM:
+                raise UsageError(
+                    f"the frequency of {clock} is off by more than 10 %: it is in 2^-16 ppm, the "
+                    "freq of adjtimex"
+                )
 
     def _columns(
         self, what: str, given: Mapping[Any, Any] | None
     ) -> Mapping[ClockId, npt.NDArray[np.int64]]:
-        """Widths or centres by clock, each an array as long as there are snapshots."""
+        """Widths or the like by clock, each an array as long as there are snapshots."""
         if given is None:
             return MappingProxyType({})
-        if self._reference is None:
-            raise UsageError(f"{what} is told against a reference: say which clock that is")
         columns = {}
         for key, value in given.items():
             clock = ClockId.parse(key)
@@ -160,6 +185,11 @@ class Snapshot:
         return self._centre_ns
 
     @property
+    def frequency_scaled_ppm(self) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Corrections of their rate by clock, int64 in 2^-16 ppm; only of clocks that have one."""
+        return self._frequency_scaled_ppm
+
+    @property
     def readings(self) -> Mapping[ClockId, Reading]:
         """What each clock said, in the order given; read-only."""
         return self._readings
@@ -182,6 +212,7 @@ class Snapshot:
             and self._reference == other._reference
             and _same(self._half_width_ns, other._half_width_ns)
             and _same(self._centre_ns, other._centre_ns)
+            and _same(self._frequency_scaled_ppm, other._frequency_scaled_ppm)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -196,6 +227,7 @@ class Snapshot:
             self._reference,
             dict(self._half_width_ns),
             dict(self._centre_ns),
+            dict(self._frequency_scaled_ppm),
         )
 
 
@@ -204,12 +236,14 @@ def _restored(
     reference: ClockId | None,
     half_width_ns: dict[ClockId, npt.NDArray[np.int64]],
     centre_ns: dict[ClockId, npt.NDArray[np.int64]],
+    frequency_scaled_ppm: dict[ClockId, npt.NDArray[np.int64]],
 ) -> Snapshot:
     return Snapshot(
         readings,
         reference=reference,
         half_width_ns=half_width_ns or None,
         centre_ns=centre_ns or None,
+        frequency_scaled_ppm=frequency_scaled_ppm or None,
     )
 
 

@@ -1,3 +1,8 @@
+from collections.abc import Iterable, Sequence
+
+def series_hash(keys: Iterable[Sequence[int]]) -> int:
+    """Perfetto's hash of a snapshot's clocks, (clock, sequence, file, machine) each, in order."""
+
 class TangledError(Exception):
     """The clocks are tied together in too many ways to follow."""
 

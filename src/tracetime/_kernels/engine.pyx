@@ -20,6 +20,8 @@ from tracetime._kernels.memory cimport (
 cdef enum:
     FAR = 255               # a distance: no path
 
+cdef uint64_t SERIES_SEED = 0xe17a1465
+
 
 cdef inline uint64_t combine(uint64_t h, uint32_t x) noexcept nogil:
     """One step of base/murmur_hash.h's combiner."""
@@ -42,6 +44,15 @@ cdef inline bint before(const Key *a, const Key *b) noexcept nogil:
     if a.file != b.file:
         return a.file < b.file
     return a.machine < b.machine
+
+
+def series_hash(keys):
+    """Perfetto's hash of a snapshot's clocks, (clock, sequence, file, machine) each, in order."""
+    cdef uint64_t h = SERIES_SEED
+    for key in keys:
+        for part in key:
+            h = combine(h, part)
+    return <uint32_t>h
 
 
 class TangledError(Exception):
@@ -236,7 +247,7 @@ cdef class Engine:
         added; `fault_position` says which clock it was. `dry` only looks for the fault.
         """
         cdef uint32_t snapshot = self.n_snapshots
-        cdef uint64_t h = 0xe17a1465
+        cdef uint64_t h = SERIES_SEED
         cdef uint32_t hash
         cdef Node *node
         cdef Key *key

@@ -21,6 +21,11 @@ cdef enum:
     BITS = 52
 
 
+cdef inline uint64_t apart(int64_t a, int64_t b) noexcept nogil:
+    """b - a for a <= b."""
+    return <uint64_t>b - <uint64_t>a
+
+
 cdef inline int128 fixed(int64_t ns) noexcept nogil:
     """Whole ns in units of 2^-52."""
     return (<int128>ns) * (<int128>1 << BITS)

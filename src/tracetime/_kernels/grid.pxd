@@ -37,10 +37,10 @@ cdef inline int64_t look_up(
     if bucket >= <uint64_t>grid.n_buckets:
         return n - 1
     index = grid.start[bucket]
-    if grid.steps > MOST_STEPS:
+    if grid.steps > MOST_STEPS and grid.start[bucket + 1] - index > MOST_STEPS:
         return index + search(
             readings + index, min(n, grid.start[bucket + 1] + 1) - index, v
         )
-    for step in range(grid.steps):
+    for step in range(min(grid.steps, <int>MOST_STEPS)):
         index += index + 1 < n and readings[min(index + 1, n - 1)] <= v
     return index

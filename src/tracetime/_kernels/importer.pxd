@@ -50,6 +50,20 @@ cdef struct Sequence:
     bint has_reference              # legacy track event timestamps
     int64_t reference_ns
 
+# How one clock was read in one snapshot, against the snapshot's reference.
+cdef struct MeasuredRead:
+    int32_t node
+    uint32_t snapshot
+    int64_t centre_ns
+    int64_t half_ns                 # -1: not known
+
+# How the kernel steered its clocks at one snapshot.
+cdef struct KernelRead:
+    uint32_t snapshot
+    uint32_t machine                # its index
+    int64_t frequency_scaled        # 2^-16 ppm
+    int64_t status
+
 # The fields of a TracePacket that matter here.
 cdef struct Packet:
     Span whole
@@ -61,6 +75,7 @@ cdef struct Packet:
     Span compressed
     Span thread_descriptor
     Span track_descriptor
+    Span extension                  # what tracetime recorded of a snapshot
     Span after_sorting              # ProfilePacket or ProcessTree
     int64_t timestamp
     int64_t trace_time
@@ -113,6 +128,12 @@ cdef class Importer:
     cdef int64_t *clock_units
     cdef uint8_t *clock_incremental
     cdef int64_t nodes_capacity, values_capacity, units_capacity, incremental_capacity
+    # what recorded snapshots say of how each clock was read
+    cdef MeasuredRead *reads
+    cdef int64_t n_reads, reads_capacity
+    cdef KernelRead *kernel_reads
+    cdef int64_t n_kernel_reads, kernel_reads_capacity
+    cdef readonly dict declared
     # what Perfetto's sorter would do
     cdef bint full_sort, extracted
     cdef int64_t flushes, events, marked_events, earliest_event, earliest_ns, latest_ns
@@ -157,6 +178,9 @@ cdef class Importer:
     cdef int read_packet(self, Span s, Packet *p) noexcept nogil
     cdef int import_packet(self, Span s) except -1 nogil
     cdef int import_snapshot(self, Packet *p) except -1 nogil
+    cdef int import_extension(self, Packet *p, int64_t n, bint whole) except -1 nogil
+    cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil
+    cdef int declare(self, Packet *p, Span domain) except -1 nogil
     cdef int import_service_event(self, Packet *p) except -1 nogil
     cdef int place_packet(self, Packet *p) except -1 nogil
     cdef int give_up(self, Packet *p, int status) except -1 nogil

@@ -1,5 +1,8 @@
 from collections.abc import Iterable
 
+import numpy as np
+import numpy.typing as npt
+
 from tracetime._kernels.engine import Engine
 from tracetime._kernels.rows import Rows
 
@@ -18,10 +21,18 @@ class Importer:
     late_clock: tuple[int, int] | None
     trace_clock: tuple[int, int]
     machine_ids: list[int]
+    declared: dict[tuple[int, int, int, int], bytes]
 
     def __init__(self, file: int, batch_rows: int, silent: bool = False) -> None: ...
     def finish(self) -> None: ...
     def decide_with(self, final: Importer) -> None: ...
+    def kernel_clock(self) -> npt.NDArray[np.int64]: ...
+    def measured(
+        self,
+    ) -> dict[
+        tuple[int, int, int, int],
+        tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    ]: ...
     def add_remote_round(self, clocks: Iterable[tuple[int, int]]) -> None: ...
     def add_remote_offset(self, clock: int, host_value: int, client_value: int) -> None: ...
     def feed(

@@ -10,10 +10,14 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+import numpy as np
+
 from tracetime._kernels.engine cimport (
     AS_IS, NO_PATH, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
     Engine, Key, Router,
 )
+from tracetime._kernels.encode cimport unzigzag
+from tracetime._kernels.extension cimport Extension, is_measured, read_extension
 from tracetime._kernels.fields cimport *
 from tracetime._kernels.memory cimport (
     grow, mix, mul_overflows, put_slot, resize_slots, saturating_add, saturating_mul,
@@ -42,6 +46,9 @@ cdef enum:
     LONGEST_HEADER = 20
     FLAG_INCREMENTAL_STATE_CLEARED = 1
     FLAG_NEEDS_INCREMENTAL_STATE = 2
+    LONGEST_DOMAIN = 4096
+    MOST_FREQUENCY = 1 << 40        # beyond any that a kernel has
+    MOST_DOMAINS = 1 << 14
 
 
 cdef inline bint is_sequence_scoped(uint32_t clock) noexcept nogil:
@@ -98,6 +105,7 @@ cdef class Importer:
         self.batch_rows = batch_rows
         self.silent = silent
         self.faults = []
+        self.declared = {}
         self.trace_node = -1
         self.last_sequence = -1
         self.machine(0)
@@ -116,6 +124,8 @@ cdef class Importer:
         free(self.clock_values)
         free(self.clock_units)
         free(self.clock_incremental)
+        free(self.reads)
+        free(self.kernel_reads)
 
     def finish(self):
         """The end of the file: what could not be converted before is decided from now on."""
@@ -420,8 +430,126 @@ cdef class Importer:
         if primary:
             self.machines[p.machine].default_clock = primary
             self.set_trace_clock(p.machine, primary)
-        self.add_clocks(n)
+        cdef int fault = self.add_clocks(n)
+        if is_set(p.extension):
+            self.import_extension(p, n, fault == 0)
         return 0
+
+    cdef int import_extension(self, Packet *p, int64_t n, bint whole) except -1 nogil:
+        """What tracetime recorded of a snapshot of n clocks; nothing, where it makes no sense.
+
+        Only it is affected: the snapshot is taken as Perfetto takes it, whatever is in here.
+        """
+        cdef Extension e
+        cdef const uint8_t *at = p.extension.data
+        cdef const uint8_t *half
+        cdef Field f
+        cdef MeasuredRead *read
+        cdef uint64_t value
+        cdef int64_t i
+        if not read_extension(p.extension, &e):
+            return 0
+        while at < p.extension.end:
+            at = read_field(at, p.extension.end, &f)
+            if f.number == EXT_DOMAINS and f.wire == BYTES:
+                self.declare(p, span_of(&f))
+        if whole and is_set(e.kernel_clock):
+            self.add_kernel_read(p, e.kernel_clock)
+        if not (whole and is_measured(&e, n)):
+            return 0
+        grow(
+            <void **>&self.reads, &self.reads_capacity, self.n_reads + n, sizeof(MeasuredRead)
+        )
+        at = e.centres.data
+        half = e.halves.data
+        for i in range(n):
+            read = &self.reads[self.n_reads + i]
+            read.node = self.clock_nodes[i]
+            read.snapshot = self.engine.n_snapshots - 1
+            at = read_varint(at, e.centres.end, &value)
+            read.centre_ns = unzigzag(value)
+            half = read_varint(half, e.halves.end, &value)
+            read.half_ns = <int64_t>value
+        self.n_reads += n
+        return 0
+
+    cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil:
+        cdef bint found
+        cdef KernelRead *read
+        cdef int64_t frequency = unzigzag(
+            load_number(kernel_clock, EXT_KERNEL_FREQUENCY_SCALED, &found)
+        )
+        if frequency > MOST_FREQUENCY or frequency < -MOST_FREQUENCY:
+            return 0
+        grow(
+            <void **>&self.kernel_reads, &self.kernel_reads_capacity, self.n_kernel_reads + 1,
+            sizeof(KernelRead),
+        )
+        read = &self.kernel_reads[self.n_kernel_reads]
+        read.snapshot, read.machine = self.engine.n_snapshots - 1, p.machine
+        read.frequency_scaled = frequency
+        read.status = unzigzag(load_number(kernel_clock, EXT_KERNEL_STATUS, &found))
+        self.n_kernel_reads += 1
+        return 0
+
+    cdef int declare(self, Packet *p, Span domain) except -1 nogil:
+        """Keep what is said of a clock, by its key: what is said last counts."""
+        cdef bint found
+        cdef Key key = machine_key(
+            <uint32_t>load_number(domain, EXT_DOMAIN_CLOCK_ID, &found), p.machine
+        )
+        if not found or domain.end - domain.data > LONGEST_DOMAIN:
+            return 0
+        if is_sequence_scoped(key.clock):
+            key.sequence = p.sequence_id
+            key.file = self.file
+        with gil:
+            parts = key.clock, key.sequence, key.file, key.machine
+            if parts in self.declared or len(self.declared) < MOST_DOMAINS:
+                self.declared[parts] = <bytes>(<const char *>domain.data)[
+                    :domain.end - domain.data
+                ]
+        return 0
+
+    def kernel_clock(self):
+        """How the kernel steered its clocks, int64[4, n]: snapshot, machine index, frequency
+        (2^-16 ppm), status (STA_ bits); in file order.
+        """
+        cdef int64_t i
+        table = np.empty((4, self.n_kernel_reads), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_kernel_reads):
+            out[0, i] = self.kernel_reads[i].snapshot
+            out[1, i] = self.kernel_reads[i].machine
+            out[2, i] = self.kernel_reads[i].frequency_scaled
+            out[3, i] = self.kernel_reads[i].status
+        return table
+
+    def measured(self):
+        """{key: (snapshots, centre_ns, half_ns)}: how recorded snapshots read each clock.
+
+        int64 arrays, ascending by the snapshot's number; half -1 where it is not known.
+        """
+        cdef int64_t[:, ::1] out
+        cdef int64_t i
+        table = np.empty((4, self.n_reads), dtype=np.int64)
+        out = table
+        for i in range(self.n_reads):
+            out[0, i] = self.reads[i].node
+            out[1, i] = self.reads[i].snapshot
+            out[2, i] = self.reads[i].centre_ns
+            out[3, i] = self.reads[i].half_ns
+        # In file order the snapshots of each clock ascend.
+        table = table[:, np.argsort(table[0], kind="stable")]
+        nodes, starts = np.unique(table[0], return_index=True)
+        parts = np.split(table[1:], starts[1:], axis=1)
+        found = {}
+        for node, part in zip(nodes.tolist(), parts if len(nodes) else []):
+            key = self.engine.nodes[<int64_t>node].key
+            found[key.clock, key.sequence, key.file, key.machine] = tuple(
+                np.ascontiguousarray(row) for row in part
+            )
+        return found
 
     def add_remote_round(self, clocks):
         """The client's readings in one round of a RemoteClockSync: [(clock, value)]."""
@@ -538,6 +666,9 @@ cdef class Importer:
                 or f.number == PACKET_TRUSTED_PID or f.number == PACKET_FIRST_PACKET_ON_SEQUENCE
             ):
                 pass
+            elif f.number == PACKET_TRACETIME_SNAPSHOT:
+                if f.wire == BYTES:
+                    p.extension = span_of(&f)
             elif f.number:
                 p.payloads += 1
                 if payload == 0:

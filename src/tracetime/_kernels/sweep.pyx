@@ -11,18 +11,13 @@ from libc.stdlib cimport free, malloc
 import numpy as np
 
 from tracetime._kernels.fixed cimport (
-    fixed, int128, join, part, quotient, rise, whole,
+    apart, fixed, int128, join, part, quotient, rise, whole,
 )
 
 
 cdef struct Reach:
     int128 low
     int128 high
-
-
-cdef inline uint64_t apart(int64_t a, int64_t b) noexcept nogil:
-    """b - a for a <= b."""
-    return <uint64_t>b - <uint64_t>a
 
 
 cdef inline bint meet(

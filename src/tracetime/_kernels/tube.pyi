@@ -21,9 +21,6 @@ class RowTable:
         grid: Grid,
     ) -> None: ...
     def borders(self) -> Values: ...
-    def index(
-        self, reached: Values, reached_grid: Grid, coming: Values, coming_grid: Grid
-    ) -> None: ...
     def convert(
         self,
         values: Values,
@@ -33,16 +30,3 @@ class RowTable:
         status: Marks,
     ) -> None: ...
     def hop(self, lows: Values, highs: Values, earliest: Values, latest: Values) -> None: ...
-    def invert(
-        self,
-        values: Values,
-        lows: Values,
-        highs: Values,
-        twice_lows: Values,
-        twice_highs: Values,
-        twice_grid: Grid | None,
-        estimate: Values,
-        earliest: Values,
-        latest: Values,
-        status: Marks,
-    ) -> None: ...

@@ -120,6 +120,26 @@ def series(Engine engine not None):
     return found
 
 
+def n_columns(Engine engine not None):
+    """How many columns there are for `column_of`."""
+    return engine.n_columns
+
+
+def column_of(Engine engine not None, int64_t index):
+    """(key, snapshots, readings_ns) of a clock in the snapshots of one list of clocks: int64."""
+    cdef int64_t i
+    cdef Column *column
+    if not 0 <= index < engine.n_columns:
+        raise IndexError("no such column")
+    column = &engine.columns[index]
+    made = np.empty((2, column.n), dtype=np.int64)
+    cdef int64_t[:, ::1] out = made
+    for i in range(column.n):
+        out[0, i] = column.snapshots[i]
+        out[1, i] = column.values_ns[i]
+    return parts_of(engine.nodes[column.node].key), made[0], made[1]
+
+
 def make_router(Engine engine not None, tuple target):
     """Shortest paths to a clock, for `route`; None for a clock that no snapshot names."""
     cdef int32_t node = engine.find_node(key_of(target))

@@ -18,7 +18,18 @@ import click
 from tracetime._version import __version__
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
 
-SUBCOMMANDS: Final = ("convert", "clocks", "at", "doctor", "report", "completion")
+SUBCOMMANDS: Final = (
+    "convert",
+    "clocks",
+    "at",
+    "doctor",
+    "report",
+    "sql",
+    "open",
+    "calibrate",
+    "watch",
+    "completion",
+)
 
 # Exit codes, and those that shells give to signals.
 DONE: Final = 0

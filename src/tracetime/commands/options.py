@@ -60,8 +60,8 @@ class Clock(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(name) for name in known]
 
 
-def trace_options(function: F) -> F:
-    """Add what every subcommand that reads a trace takes: TRACE, --partial, --max-expansion."""
+def reading_options(function: F) -> F:
+    """Add how traces are read: --partial, --max-expansion."""
     for decorate in (
         click.option(
             "--max-expansion",
@@ -75,10 +75,14 @@ def trace_options(function: F) -> F:
             is_flag=True,
             help="Keep what comes before the place where the trace is cut off or corrupt.",
         ),
-        click.argument("trace", type=click.Path(allow_dash=True)),
     ):
         function = decorate(function)
     return function
+
+
+def trace_options(function: F) -> F:
+    """Add what every subcommand that reads one trace takes: TRACE, and `reading_options`."""
+    return click.argument("trace", type=click.Path(allow_dash=True))(reading_options(function))
 
 
 def policy_options(function: F) -> F:

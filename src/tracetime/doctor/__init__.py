@@ -36,13 +36,20 @@ def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
 
     Raises:
         UsageError: a negative tolerance.
-        TraceError: the trace cannot be read.
+        TraceError: nothing of the trace can be read.
     """
     return findings_of(Survey(trace, tolerance_ns))
 
 
 def findings_of(survey: Survey) -> list[Finding]:
-    """What `diagnose` finds, for those who have surveyed the trace themselves."""
+    """What `diagnose` finds, for those who have surveyed the trace themselves.
+
+    Raises:
+        TraceError: nothing of the trace could be read.
+    """
+    truncated = survey.trace.truncated
+    if truncated is not None and not survey.groups and not survey.infos:
+        raise truncated
     return sorted(nested(list(_every(survey)), survey), key=rank)
 
 

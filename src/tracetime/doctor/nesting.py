@@ -32,6 +32,7 @@ _NOT_TAKEN: Final = (
     "reading-overflow",
 )
 _LOST: Final = ("clock-without-snapshot", "clock-not-tied", "trace-clock-without-snapshot")
+_NOT_THERE: Final = (*_LOST, "no-realtime")
 _MISPLACED: Final = (
     "snapshots-too-sparse",
     "used-before-first-snapshot",
@@ -44,7 +45,7 @@ _MISPLACED: Final = (
 _LEADS_TO: Final = (
     (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow")),
     (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED)),
-    (_NOT_TAKEN, _LOST),
+    (_NOT_TAKEN, _NOT_THERE),
     (("no-snapshots",), _LOST),
     (("trace-truncated",), ("lost-incremental-state",)),
     (("clock-without-snapshot", "sequence-clock-of-another-sequence"), ("ad-hoc-clock-id",)),
@@ -74,7 +75,7 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
                     and _root(parent, i) != j
                     and (
                         cause.code in _ANYWHERE
-                        or effects is _LOST
+                        or effects is _NOT_THERE
                         or set(cause.clocks) & set(effect.clocks)
                     )
                 ):

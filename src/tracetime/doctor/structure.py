@@ -66,6 +66,7 @@ def structure(survey: Survey) -> Iterator[Finding]:
     yield from _disagreements(survey)
     yield from _long_paths(survey)
     yield from _missing(survey)
+    yield from _unsynchronised(survey)
     yield from _coarse(survey)
     yield from _truncated(survey)
 
@@ -184,6 +185,19 @@ def _missing(survey: Survey) -> Iterator[Finding]:
             "The trace's events line up with each other, but not with logs or other traces by date "
             "and time.",
             "Put REALTIME into the snapshots.",
+        )  # fmt: skip
+
+
+def _unsynchronised(survey: Survey) -> Iterator[Finding]:
+    if survey.trace.is_unsynchronised:
+        yield Finding(
+            "realtime-unsynchronised",
+            "info",
+            "REALTIME was not synchronised when this was recorded",
+            (ClockId(_REALTIME),), (), survey.used.get(ClockId(_REALTIME), 0), None,
+            "The kernel said that nothing (NTP, PTP) keeps its time right. Events line up with each"
+            " other all the same, but not with other machines by date and time.",
+            "Start chrony, ntpd or systemd-timesyncd before recording.",
         )  # fmt: skip
 
 

@@ -175,22 +175,23 @@ class Survey:
 
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
-        best: ClockId | None = None
-        for clocks, _ in self.graph.series():
-            if clock not in clocks:
-                continue
-            others = [other for other in clocks if other != clock]
-            if self.trace_clock in others:
-                return self.trace_clock
-            if others:
-                steady = min(others, key=lambda other: self.graph.domain(other).steadiness())
-                if best is None or self._steadier(steady, best):
-                    best = steady
-        return best
+        return self._partners.get(clock)
 
-    def _steadier(self, one: ClockId, other: ClockId) -> bool:
-        domain = self.graph.domain
-        return domain(one).steadiness() < domain(other).steadiness()
+    @cached_property
+    def _partners(self) -> dict[ClockId, ClockId]:
+        def rank(other: ClockId) -> tuple[Any, ...]:
+            return (other != self.trace_clock, *self.graph.domain(other).steadiness())
+
+        best: dict[ClockId, ClockId] = {}
+        for clocks, _ in self.graph.series():
+            if len(clocks) < 2:
+                continue
+            first, second = sorted(clocks, key=rank)[:2]
+            for clock in clocks:
+                partner = second if clock == first else first
+                if clock not in best or rank(partner) < rank(best[clock]):
+                    best[clock] = partner
+        return best
 
 
 def _groups(

@@ -36,6 +36,8 @@ Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
 
 _CHECKED_LOOPS: Final = 4096
+# Above every bar: for a tube along a clock that was set back, where no other path leads.
+_LAST_RESORT: Final = 2.0**63
 _INT64: Final = np.iinfo(np.int64)
 
 
@@ -179,7 +181,8 @@ class TubePolicy:
 
             def bar_ns(one: ClockId, other: ClockId) -> float:
                 try:
-                    return self._pairs.pair(one, other).bar_ns
+                    pair = self._pairs.pair(one, other)
+                    return _LAST_RESORT if self._pairs.was_set_back(pair.a) else pair.bar_ns
                 except ConversionError as fault:
                     faults.append(fault)
                     return float("inf")

@@ -6,7 +6,7 @@ a value is converted over a hop is a policy's to say (`floor.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -32,7 +32,7 @@ from tracetime.graph.bounds import (
 )
 from tracetime.graph.explain import Explanation, Hop
 from tracetime.graph.floor import FloorHop
-from tracetime.graph.measured import Measured
+from tracetime.graph.measured import Column, Measured, Read, Values
 from tracetime.graph.pairs import Pairs
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
@@ -76,6 +76,23 @@ class SeriesInfo(NamedTuple):
     snapshots: int
 
 
+class Readings(NamedTuple):
+    """What one clock said in some snapshots, in their order: int64 arrays of one length.
+
+    Attributes:
+        snapshots: numbers of the snapshots, counted over the graph from 0.
+        values_ns: the readings, in ns whatever the clock's unit.
+        centre_ns: when they were taken, ns of the reference after its own reading.
+        half_width_ns: how far from there that may have been; -1 where the snapshot does not say.
+    """
+
+    clock: ClockId
+    snapshots: npt.NDArray[np.int64]
+    values_ns: npt.NDArray[np.int64]
+    centre_ns: npt.NDArray[np.int64]
+    half_width_ns: npt.NDArray[np.int64]
+
+
 class ClockGraph:
     """Clocks and the snapshots that tie them together.
 
@@ -102,15 +119,32 @@ class ClockGraph:
         self._forget()
 
     @classmethod
-    def _of(cls, engine: Engine, trace_clock: ClockId, file: int) -> ClockGraph:
+    def _of(
+        cls,
+        engine: Engine,
+        trace_clock: ClockId,
+        file: int,
+        measured: Mapping[tuple[int, int, int, int], tuple[Values, Values, Values]],
+        steered: tuple[Values, Values, Values],
+    ) -> ClockGraph:
         """Wrap the engine of an import, whose trace clock may be any number a trace gave.
 
         file: the number that the engine gives the one file there is; callers know it as 0.
+        measured: by the engine's key of a clock, the snapshots that say how it was read, its
+            centres and half-widths in them.
+        steered: (snapshots, machines, 2^-16 ppm) by which kernels steered their clocks.
         """
         graph = cls()
         graph._engine = engine
         graph._trace_clock = trace_clock
         graph._file = file
+        graph._measured = Measured(
+            {
+                graph._clock(key): Column(snapshots, Read(centre, half))
+                for key, (snapshots, centre, half) in measured.items()
+            },
+            steered,
+        )
         return graph
 
     def _forget(self) -> None:
@@ -510,6 +544,14 @@ class ClockGraph:
             SeriesInfo(tuple(self._clock(key) for key in keys), snapshots)
             for keys, snapshots in view.series(self._engine)
         ]
+
+    def readings(self) -> Iterator[Readings]:
+        """Every reading of every snapshot; a clock comes once for each list of clocks it is in."""
+        for index in range(view.n_columns(self._engine)):
+            key, snapshots, values_ns = view.column_of(self._engine, index)
+            clock = self._clock(key)
+            read = self._measured.reads(clock, snapshots)
+            yield Readings(clock, snapshots, values_ns, read.centre, read.half)
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
         """(source, target, snapshots) for all that converts in one hop.

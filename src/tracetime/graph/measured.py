@@ -1,16 +1,21 @@
-"""Half-widths and centres that snapshots came with, found again by the snapshot's number."""
+"""Half-widths, centres and frequencies of snapshots, found again by the snapshot's number."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
+from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.snapshot import Snapshot
 
 Values = npt.NDArray[np.int64]
+
+
+_NONE = np.empty(0, dtype=np.int64)
 
 
 class Read(NamedTuple):
@@ -30,21 +35,55 @@ class _Block(NamedTuple):
     snapshot: Snapshot
 
 
-class Measured:
-    """What was measured of the snapshots of a graph."""
+class Column(NamedTuple):
+    """How one clock was read in the snapshots of a file that say so.
 
-    def __init__(self) -> None:
+    Attributes:
+        snapshots: their numbers in the graph, int64, ascending.
+        read: centres and half-widths, as long.
+    """
+
+    snapshots: Values
+    read: Read
+
+
+class Measured:
+    """What was measured of the snapshots of a graph.
+
+    Args:
+        columns: what a file said of its snapshots, by clock.
+        steered: (snapshots, machines, 2^-16 ppm) by which it says that kernels steered clocks.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[ClockId, Column] | None = None,
+        steered: tuple[Values, Values, Values] = (_NONE, _NONE, _NONE),
+    ) -> None:
+        self._columns = dict(columns or {})
+        self._steered = steered
         self._blocks: list[_Block] = []
 
     def add(self, first: int, snapshot: Snapshot) -> None:
         """Keep a snapshot (or a column of them) whose first has this number in the graph."""
-        if snapshot.reference is not None:
+        if snapshot.reference is not None or snapshot.frequency_scaled_ppm:
             self._blocks.append(_Block(first, snapshot))
+
+    def knows(self, clock: ClockId) -> bool:
+        """Whether a file said of any of its snapshots how it was read."""
+        return clock in self._columns
 
     def reads(self, clock: ClockId, snapshots: Values) -> Read:
         """How `clock` was read in the snapshots of these numbers (ascending)."""
         centre = np.zeros(len(snapshots), dtype=np.int64)
         half = np.full(len(snapshots), -1, dtype=np.int64)
+        column = self._columns.get(clock)
+        if column is not None:
+            at = np.searchsorted(column.snapshots, snapshots)
+            at[at == len(column.snapshots)] = 0
+            known = column.snapshots[at] == snapshots
+            centre[known] = column.read.centre[at[known]]
+            half[known] = column.read.half[at[known]]
         for first, snapshot in self._blocks:
             if clock not in snapshot.readings:
                 continue
@@ -59,3 +98,19 @@ class Measured:
             elif clock == snapshot.reference:
                 half[start:stop] = 0
         return Read(centre, half)
+
+    def frequency(self, clock: ClockId, snapshots: Values) -> Values:
+        """What steered `clock` in the snapshots of these numbers: 2^-16 ppm, or NOT_RECORDED."""
+        scaled_ppm = np.full(len(snapshots), NOT_RECORDED, dtype=np.int64)
+        numbers, machines, recorded = self._steered
+        ours = machines == clock.machine
+        if ours.any():
+            numbers, recorded = numbers[ours], recorded[ours]
+            at = np.minimum(np.searchsorted(numbers, snapshots), len(numbers) - 1)
+            scaled_ppm = np.where(numbers[at] == snapshots, recorded[at], scaled_ppm)
+        for first, snapshot in self._blocks:
+            if clock in snapshot.frequency_scaled_ppm:
+                start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))
+                rows = snapshots[start:stop] - first
+                scaled_ppm[start:stop] = snapshot.frequency_scaled_ppm[clock][rows]
+        return scaled_ppm

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -19,8 +20,14 @@ from tracetime.domain import ClockDomain
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.measured import Measured
 from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.evidence import FARTHEST, assumed_half_width, from_two_brackets
+from tracetime.graph.tube.evidence import (
+    FARTHEST,
+    NOT_RECORDED,
+    assumed_half_width,
+    from_two_brackets,
+)
 from tracetime.graph.tube.limits import Rise
+from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
 from tracetime.graph.wraps import Counter, modulus_of, unfold_readings
 
@@ -95,6 +102,7 @@ class Pairs:
         self._neighbours = neighbours
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters: dict[ClockId, Counter | None] = {}
+        self._set_back: dict[ClockId, bool] = {}
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -107,6 +115,20 @@ class Pairs:
         if made is None:
             made = self._made[a, b] = self._make(a, b)
         return made
+
+    def was_set_back(self, clock: ClockId) -> bool:
+        """Whether a clock fell by all the steadier ones it shares snapshots with.
+
+        One of its readings can then be two instants: no tube can run along it.
+        """
+        if clock not in self._set_back:
+            own, told = self._domain(clock).steadiness(), []
+            for other in self._neighbours[clock]:
+                if self._domain(other).steadiness() < own:
+                    with suppress(ConversionError):
+                        told.append(self.pair(other, clock).tube.has_set_back)
+            self._set_back[clock] = bool(told) and all(told)
+        return self._set_back[clock]
 
     def counter(self, clock: ClockId) -> Counter | None:
         """A clock that wraps, unfolded; None for one that does not.
@@ -233,15 +255,24 @@ class Pairs:
             a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,
             np.maximum(other.half, 0), limits,
         )  # fmt: skip
-        h_k = h_k + ticks
+        # A half-width that was measured holds the ticks already.
+        frequencies = [self._frequency(clock, snapshots) for clock in (a, b)]
+        correction = correction_of(*frequencies)
         if known.all():
-            return Evidence.of(a_k, r_k, h_k)
+            return Evidence.of(a_k, r_k, h_k, correction=correction)
         declared = [self._domain(clock).assumed_half_width_ns for clock in (a, b)]
         if any(width is not None for width in declared):
             width = sum(width or 0 for width in declared)
         else:
             width = assumed_half_width(a_k, r_k, limits, ticks)
-        return Evidence.of(a_k, r_k, np.where(known, h_k, width), assumed=True)
+        h_k = np.where(known, h_k, width)
+        return Evidence.of(a_k, r_k, h_k, assumed=True, correction=correction)
+
+    def _frequency(self, clock: ClockId, snapshots: Values) -> Values:
+        """What steered a clock in each snapshot; a clock that nothing steers was steered by 0."""
+        recorded = self._measured.frequency(clock, snapshots)
+        steered = self._domain(clock).disciplined
+        return recorded if steered else np.where(recorded == NOT_RECORDED, 0, recorded)
 
 
 def _drift_ppm(domain: ClockDomain) -> float:

@@ -26,11 +26,13 @@ from tracetime.graph.bounds import check_bars
 from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.perfetto.bounded import Bounding, FloorCost
+from tracetime.perfetto.extension import as_written, decode_domain
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, record_batch
 from tracetime.perfetto.source import TraceFile
 from tracetime.perfetto.wire import Columns, Pass
 
 MAX_EXPANSION: Final = 4 << 30
+_STA_UNSYNC: Final = 0x40
 BATCH_ROWS: Final = 1 << 16
 
 
@@ -202,13 +204,21 @@ class Trace:
         """The clock graph with every snapshot of the file; reads the file where none has."""
         if self._graph is None:
             importer = self._known()
-            self._graph = ClockGraph._of(importer.engine, self.trace_clock, self._number)
+            self._graph = ClockGraph._of(
+                importer.engine, self.trace_clock, self._number, importer.measured(),
+                tuple(importer.kernel_clock()[:3]),
+            )  # fmt: skip
             self._declare(self._graph)
         return self._graph
 
     def _declare(self, graph: ClockGraph) -> None:
-        """Tell the graph the domains; those of a sequence go before those of all sequences."""
+        """Tell the graph the domains: what the trace says, and over it what the caller does.
+
+        Of these, those of all sequences go first, and then those of one.
+        """
         clocks = [info.clock for info in graph.clocks()]
+        for clock, recorded in self.recorded_domains.items():
+            graph.declare(as_written(recorded, measured=graph._measured.knows(clock)))
         for domain in sorted(self.domains, key=lambda domain: domain.id.sequence):
             if domain.id.is_sequence_scoped and not domain.id.sequence:
                 for clock in clocks:
@@ -216,6 +226,21 @@ class Trace:
                         graph.declare(replace(domain, id=clock))
             else:
                 graph.declare(domain)
+
+    @property
+    def recorded_domains(self) -> dict[ClockId, ClockDomain]:
+        """What the trace says of its clocks, where tracetime recorded it, by clock.
+
+        `ns_per_tick` and `valid_bits` are those of the clock's own ticks; timestamps of the trace,
+        and so of `clocks`, are in ns and unwrapped all the same.
+        """
+        found = {}
+        for (clock, sequence, file, machine), data in self._known().declared.items():
+            key = ClockId(clock, sequence, machine, 0 if file == self._number else file)
+            domain = decode_domain(data, key)
+            if domain is not None:
+                found[key] = domain
+        return found
 
     @property
     def trace_clock(self) -> ClockId:
@@ -234,6 +259,14 @@ class Trace:
             return None
         packet, clock = known.late_clock
         return packet, ClockId(clock, machine=known.trace_clock[1])
+
+    @property
+    def is_unsynchronised(self) -> bool:
+        """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
+
+        adjtimex(2), STA_UNSYNC. False where the trace does not say.
+        """
+        return bool((self._known().kernel_clock()[3] & _STA_UNSYNC).any())
 
     @property
     def machines(self) -> list[int]:

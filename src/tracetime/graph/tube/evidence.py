@@ -7,7 +7,7 @@ what is assumed where a trace says nothing, and the columns that the sweeps work
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,9 @@ FARTHEST: Final = 1 << 61
 """Offsets and half-widths stay below this many ns (73 years), so that sums of them fit in int64."""
 
 WIDEST: Final = 1 << 60
+
+NOT_RECORDED: Final = -(1 << 63)
+"""In place of a frequency correction that a snapshot does not record."""
 
 LEAST_ASSUMED_NS: Final = 1_000
 PULLED_APART_NS: Final = 1_000_000
@@ -44,6 +47,8 @@ class Evidence:
         half: half its width, float64 ns.
         order, group: the given snapshots in sorted order, and where each of `a` begins in it.
         assumed: whether the half-widths were assumed.
+        correction: by how much what steered the clocks made the offset steeper at each, int64 in
+            2^-52 ns per ns, or NOT_RECORDED; None where no snapshot says.
     """
 
     a: Values
@@ -54,10 +59,17 @@ class Evidence:
     order: Values
     group: Values
     assumed: bool
+    correction: Values | None = None
 
     @classmethod
     def of(
-        cls, a_ns: Values, r_ns: Values, h_ns: Values | int, *, assumed: bool = False
+        cls,
+        a_ns: Values,
+        r_ns: Values,
+        h_ns: Values | int,
+        *,
+        assumed: bool = False,
+        correction: Values | None = None,
     ) -> Evidence:
         """Sort and check snapshots.
 
@@ -66,6 +78,7 @@ class Evidence:
             r_ns: offsets b - a, int64 ns.
             h_ns: half-widths, int64 ns, 0 or more: one each, or one for all.
             assumed: the half-widths are an assumption, not measured.
+            correction: of the rate, one each; see `Evidence`.
 
         Raises:
             UsageError: no snapshots, lengths that differ, negative half-widths.
@@ -75,6 +88,8 @@ class Evidence:
         h = _column(np.full(len(a), h_ns) if np.ndim(h_ns) == 0 else h_ns)
         if not len(a) == len(r) == len(h):
             raise UsageError(f"{len(a)} readings, {len(r)} offsets and {len(h)} half-widths")
+        if correction is not None and len(correction) != len(a):
+            raise UsageError(f"{len(a)} readings, and {len(correction)} corrections of their rate")
         if not len(a):
             raise UsageError("a tube needs a snapshot of its two clocks")
         if int(h.min()) < 0:
@@ -90,11 +105,15 @@ class Evidence:
         if not np.all(a[1:] > a[:-1]):
             order = np.lexsort((h, r, a)).astype(np.int64)
             a, r, h = a[order], r[order], h[order]
+            correction = None if correction is None else correction[order]
         low, high = r - h, r + h
         if np.any(a[1:] == a[:-1]):
             group, low, high = _merged(a, low, high)
             a, r = a[group], low + (high - low) // 2
-        return cls(a, low, high, r, (high - low) / 2.0, order, group, assumed)
+            if correction is not None:
+                least, most = (f.reduceat(correction, group) for f in (np.minimum, np.maximum))
+                correction = np.where(least == most, least, NOT_RECORDED)
+        return cls(a, low, high, r, (high - low) / 2.0, order, group, assumed, correction)
 
     def given(self, k: int) -> tuple[int, ...]:
         """Which of the snapshots given are snapshot k, ascending."""
@@ -113,7 +132,7 @@ class Evidence:
         r[gone] = self.r[left] + np.rint(share * (self.r[right] - self.r[left])).astype(np.int64)
         low[gone], high[gone] = r[gone] - WIDEST, r[gone] + WIDEST
         half[gone] = float(WIDEST)
-        return Evidence(self.a, low, high, r, half, self.order, self.group, self.assumed)
+        return replace(self, low=low, high=high, r=r, half=half)
 
 
 def _column(values: Values | int) -> Values:

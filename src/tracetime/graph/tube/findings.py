@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from tracetime._kernels.bars import steps_in
-from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
 from tracetime.graph.tube.limits import ONE, Limits
-from tracetime.graph.tube.runs import Runs
+from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.tube.told import recorded_change
 
 Kind = Literal["suspend", "step", "reset", "outlier", "rate_change", "possible_step"]
+
+NEAR_ZERO: Final = 100
+"""A clock that falls to less than this part of what it read was reset, not set back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,11 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
             kind = "step"
             # Reset within the zone, a counter can have come as far as the zone is long.
             most = a_to - a_from + limits.spread(a_to - a_from) + 1
-            if a_to + int(here.high[k]) >= 0 and a_to + int(here.low[k]) <= most:
+            # A host that was restarted or swapped has run for a while: its clock is not at zero.
+            most = max(most, (a_from + int(here.low[j])) // NEAR_ZERO)
+            before, after = a_from + int(here.high[j]), a_to + int(here.low[k])
+            # The offset falls as well where the clock stood still: its reading must have fallen.
+            if after <= min(most, before) and a_to + int(here.high[k]) >= 0:
                 kind = "reset"
         snapshots = evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k]))
         found.append(Discontinuity(kind, a_from, a_to, (low, high), None, snapshots))
@@ -99,7 +107,11 @@ def is_off(outlier: Discontinuity) -> bool:
 def rate_changes(
     segments: Segments, runs: Runs, evidence: Evidence, drift: int
 ) -> list[Discontinuity]:
-    """Changes of rate between runs that prove one, and steps too small to break the limits."""
+    """Changes of rate between runs that prove one, and steps too small to break the limits.
+
+    Over a jump of the offset nothing ties the two rates together but the slopes that either side
+    leaves open: where these have none in common, the rate changed as well.
+    """
     found = []
     a = runs.evidence.a
     stepped = steps_in(a, runs.knots, runs.table())
@@ -121,17 +133,33 @@ def rate_changes(
     proven = np.flatnonzero((runs.width < drift) | (runs.slope != 0))
     skipped = set(stepped)
     for m, n in zip(proven[:-1].tolist(), proven[1:].tolist(), strict=True):
-        if runs.segment[m] != runs.segment[n] or (n == m + 1 and m in skipped):
+        if n == m + 1 and m in skipped:
+            continue
+        if runs.segment[m] != runs.segment[n] and not (
+            runs.size[m] > FEW
+            and runs.size[n] > FEW
+            and (runs.slope_low[n] > runs.slope_high[m] or runs.slope_low[m] > runs.slope_high[n])
+        ):
             continue
         j, k = int(runs.last[m]), int(runs.first[n])
-        rate = (
-            float(runs.slope_low[n] - runs.slope_high[m]) / ONE * 1e6,
-            float(runs.slope_high[n] - runs.slope_low[m]) / ONE * 1e6,
-        )
+        least, most = _rate_change(runs, m, n, drift)
+        rate_ppm = (least / ONE * 1e6, most / ONE * 1e6)
         found.append(
             Discontinuity(
-                "rate_change", int(a[j]), int(a[k]), None, rate,
+                "rate_change", int(a[j]), int(a[k]), None, rate_ppm,
                 evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k])),
             )
         )  # fmt: skip
     return found
+
+
+def _rate_change(runs: Runs, m: int, n: int, drift: int) -> tuple[int, int]:
+    """By how much the rate changed from run m to run n, at least and at most, in 2^-52."""
+    least = int(runs.slope_low[n]) - int(runs.slope_high[m])
+    most = int(runs.slope_high[n]) - int(runs.slope_low[m])
+    before, after = int(runs.correction[m]), int(runs.correction[n])
+    if before != after and NOT_RECORDED not in (before, after):
+        low, high = recorded_change(before, after, drift)
+        if max(least, low) <= min(most, high):
+            return max(least, low), min(most, high)
+    return least, most

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from tracetime._kernels.smooth import smooth
-from tracetime._kernels.sweep import cones, cores, strays
+from tracetime._kernels.sweep import cones, strays
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
 from tracetime.graph.tube.limits import (
     MOST_UNDECLARED_WANDER_PPM,
@@ -16,10 +16,15 @@ from tracetime.graph.tube.limits import (
     Limits,
     slope_up,
 )
+from tracetime.graph.tube.pieces import Pieces, find_pieces
 from tracetime.graph.tube.segments import Segments, segment_cones
+from tracetime.graph.tube.told import Cores, told_rates
 
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""
+
+FEW: Final = 2
+"""So many snapshots beside another run prove no rate."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -30,9 +35,11 @@ class Runs:
         evidence: the snapshots of the segments; strays say nothing.
         strays: uint8, marks snapshots that contradict the rate their neighbours share.
         segment, first, last: int64, one a run: its segment and the snapshots of its core.
+        size: int64, how many of these are no strays.
         slope_low, slope_high: the slopes the core leaves open, int64 in 2^-52.
         slope, width: of its tube, int64 in 2^-52.
         lone: int64, 1 for a single snapshot between two runs, which may be an outlier.
+        correction: int64 in 2^-52, recorded for all its snapshots, or NOT_RECORDED.
         wander: W of each segment, int64 in 2^-52.
         knots: int64[n, 4], the run's tube at every snapshot inside a core.
         limits: int64[n, 4], the drift cones at every snapshot inside a segment, strays left out.
@@ -43,11 +50,13 @@ class Runs:
     segment: Values
     first: Values
     last: Values
+    size: Values
     slope_low: Values
     slope_high: Values
     slope: Values
     width: Values
     lone: Values
+    correction: Values
     wander: Values
     knots: Values
     limits: Values
@@ -67,88 +76,72 @@ class Runs:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Cores:
-    segment: Values
-    first: Values
-    last: Values
-    low: Values
-    high: Values
-
-    def in_zones(self, n_segments: int) -> Values:
-        """Per segment, how many of its snapshots lie between two cores."""
-        zone = np.zeros(len(self.segment), dtype=np.int64)
-        zone[:-1] = np.where(
-            self.segment[1:] == self.segment[:-1], self.first[1:] - self.last[:-1] - 1, 0
-        )
-        return np.bincount(self.segment, zone, n_segments).astype(np.int64)
-
-
 def find_runs(segments: Segments, limits: Limits) -> Runs:
     """Find the runs of every segment, choosing W where none is declared, without strays."""
     evidence, drift = segments.evidence, slope_up(limits.drift)
+    pieces = find_pieces(segments)
     wander = np.full(len(segments.first), slope_up(limits.wander), dtype=np.int64)
     if not limits.wander_declared:
-        wander = _fitting_wander(segments, limits, wander)
+        wander = _fitting_wander(segments, pieces, limits, wander)
+    piece_wander = wander[pieces.segment] + pieces.slack
     blank = np.zeros(len(evidence.a), dtype=np.uint8)
     cones_at = segments.knots
     while True:
-        found = _cores(evidence, segments, wander, drift)
+        found = Cores.of(evidence, pieces, piece_wander, drift)
         stray = strays(
-            evidence.a, evidence.low, evidence.high, segments.first, segments.last, wander, drift,
-            found.segment, found.first, found.last, blank,
+            evidence.a, evidence.low, evidence.high, pieces.first, pieces.last, piece_wander,
+            drift, found.piece, found.first, found.last, blank,
         )  # fmt: skip
         if not stray:
             break
         blank[stray] = 1
         evidence = segments.evidence.without(blank)
         cones_at = segment_cones(evidence, segments.first, segments.last, drift)
-    slope, width, lone = _tubes(found, wander, drift, blank)
+    said = np.concatenate(([0], np.cumsum(blank == 0)))
+    size = said[found.last + 1] - said[found.first]
+    slope, width, lone = _tubes(found, segments, pieces, wander, drift, size)
     knots = cones(evidence.a, evidence.low, evidence.high, found.first, found.last, slope, width)
     return Runs(
-        evidence, blank, found.segment, found.first, found.last, found.low, found.high,
-        slope, width, lone, wander, knots, cones_at,
+        evidence, blank, found.segment, found.first, found.last, size, found.low, found.high,
+        slope, width, lone, pieces.correction[found.piece], wander, knots, cones_at,
     )  # fmt: skip
 
 
-def _cores(evidence: Evidence, segments: Segments, wander: Values, drift: int) -> _Cores:
-    return _Cores(
-        *cores(
-            evidence.a, evidence.low, evidence.high, segments.first, segments.last, wander, drift
-        )
-    )
-
-
-def _fitting_wander(segments: Segments, limits: Limits, least: Values) -> Values:
+def _fitting_wander(segments: Segments, pieces: Pieces, limits: Limits, least: Values) -> Values:
     """W of each segment, doubled until few snapshots lie in knee zones, or as it was."""
     sizes = segments.last - segments.first + 1
     most = slope_up(MOST_UNDECLARED_WANDER_PPM * 1e-6)
     drift = slope_up(limits.drift)
     chosen, trial = least.copy(), least.copy()
-    open_ones = np.arange(len(sizes))
-    while len(open_ones):
-        some = replace(segments, first=segments.first[open_ones], last=segments.last[open_ones])
-        found = _cores(segments.evidence, some, trial[open_ones], drift)
-        crowded = found.in_zones(len(open_ones)) > MOST_IN_ZONES * sizes[open_ones]
-        chosen[open_ones[~crowded]] = trial[open_ones[~crowded]]
-        open_ones = open_ones[crowded]
-        trial[open_ones] = np.maximum(2 * trial[open_ones], 1)
-        open_ones = open_ones[trial[open_ones] <= most]
+    is_open = np.ones(len(sizes), dtype=bool)
+    while is_open.any():
+        some = pieces.of(is_open)
+        found = Cores.of(segments.evidence, some, trial[some.segment] + some.slack, drift)
+        crowded = found.in_zones(len(sizes)) > MOST_IN_ZONES * sizes
+        fitted = is_open & ~crowded
+        chosen[fitted] = trial[fitted]
+        is_open &= crowded
+        trial[is_open] = np.maximum(2 * trial[is_open], 1)
+        is_open &= trial <= most
     return chosen
 
 
 def _tubes(
-    found: _Cores, wander: Values, drift: int, blank: Marks
+    found: Cores, segments: Segments, pieces: Pieces, wander: Values, drift: int, size: Values
 ) -> tuple[Values, Values, Values]:
-    """Slope and width of each core's tube, and which are lone."""
-    slope = (found.low + found.high) // 2
-    width = wander[found.segment] + (found.high - found.low + 1) // 2 + 1
-    said = np.concatenate(([0], np.cumsum(blank == 0)))
-    size = said[found.last + 1] - said[found.first]
+    """Slope and width of each core's tube, and which are lone; wander: of each segment."""
     same = found.segment[1:] == found.segment[:-1]
     before, after = np.append(False, same), np.append(same, False)
     # One or two snapshots beside another run prove no rate.
-    few = (size <= 2) & (before | after)
+    few = (size <= FEW) & (before | after)
+    told = told_rates(found, few, segments, pieces, wander, drift)
+    low, high = (
+        np.where(told.known, ours, own)
+        for ours, own in ((told.low, found.low), (told.high, found.high))
+    )
+    few &= ~told.known
+    slope = (low + high) // 2
+    width = (wander[pieces.segment] + pieces.slack)[found.piece] + (high - low + 1) // 2 + 1
     slope, width = np.where(few, 0, slope), np.where(few, drift, width)
-    lone = ((found.first == found.last) & before & after).astype(np.int64)
+    lone = ((found.first == found.last) & before & after & ~told.known).astype(np.int64)
     return slope.astype(np.int64), width.astype(np.int64), lone

@@ -39,9 +39,10 @@ def find_segments(evidence: Evidence, limits: Limits) -> Segments:
     lefts, rights = cut(evidence.a, evidence.low, evidence.high, drift, keep)
     given = np.flatnonzero(keep)
     if len(given) < len(keep):
+        correction = None if evidence.correction is None else evidence.correction[given]
         evidence = Evidence(
             evidence.a[given], evidence.low[given], evidence.high[given], evidence.r[given],
-            evidence.half[given], evidence.order, evidence.group, evidence.assumed,
+            evidence.half[given], evidence.order, evidence.group, evidence.assumed, correction,
         )  # fmt: skip
     first = np.searchsorted(given, lefts).astype(np.int64)
     last = np.append(np.searchsorted(given, rights[1:]) - 1, len(given) - 1).astype(np.int64)

@@ -5,24 +5,22 @@ Built over clock a, the pair's steadier one; the other direction is its inverse.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tracetime._kernels.bars import assemble, guaranteed
 from tracetime._kernels.floor import make_grid
+from tracetime._kernels.inverse import InverseTable
 from tracetime._kernels.tube import RowTable
 from tracetime.errors import UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
 from tracetime.graph.tube.findings import Around, Discontinuity
+from tracetime.graph.tube.inverse import Twice, ambiguous, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
-from tracetime.snapshot import INT64_MAX, INT64_MIN
-
-if TYPE_CHECKING:
-    from tracetime._kernels.floor import Grid
 
 Bars = Literal["estimated", "guaranteed"]
 
@@ -64,7 +62,7 @@ class Tube:
         self._tables: dict[Bars, _Table] = {
             "estimated": _Table(self._starts, self._bars, bar_limits, self._curves, here.a)
         }
-        self._twice: tuple[Values, Values] | None = None
+        self._twice: Twice | None = None
         self._found: list[Discontinuity] | None = None
 
     @classmethod
@@ -95,6 +93,11 @@ class Tube:
         """W of each segment, float64 ns per ns; above the limits' where that was undeclared."""
         return self._runs.wander / ONE
 
+    @property
+    def has_set_back(self) -> bool:
+        """Whether clock b fell, so that two instants may have had one reading of it."""
+        return len(self._ambiguous().lows) > 0
+
     def convert(
         self,
         values: Values,
@@ -120,20 +123,17 @@ class Tube:
         table = self._table(bars)
         estimate, earliest, latest = (np.empty(n, dtype=np.int64) for _ in range(3))
         out = Converted(estimate, earliest, latest, np.empty(n, dtype=np.uint8))
-        lows = highs = values
+        lows = highs = None
         if within is not None:
             lows, highs = _int64(within[0]), _int64(within[1])
             if not n == len(lows) == len(highs) or np.any(lows > highs):
                 raise UsageError("within: one earliest, not after one latest, for each value")
         if inverse:
-            twice = self._ambiguous()
-            table.indexed().invert(
-                values, lows, highs, *twice, out.estimate, out.earliest, out.latest, out.status
-            )
+            table.inverse(self._ambiguous()).invert(values, lows, highs, *out)
             return out
         table.rows.convert(values, *out)
-        if within is not None:
-            table.indexed().hop(lows, highs, out.earliest, out.latest)
+        if lows is not None and highs is not None:
+            table.rows.hop(lows, highs, out.earliest, out.latest)
             np.clip(out.estimate, out.earliest, out.latest, out=out.estimate)
         return out
 
@@ -158,6 +158,11 @@ class Tube:
             )
         return self._found
 
+    def _ambiguous(self) -> Twice:
+        if self._twice is None:
+            self._twice = ambiguous(self._segments, self._limits)
+        return self._twice
+
     def _around(self, which: Values, bars: Bars) -> Around:
         a = self._evidence.a[which]
         bar = self.convert(a, bars=bars)
@@ -175,71 +180,24 @@ class Tube:
             )
         return self._tables[bars]
 
-    def _ambiguous(self) -> tuple[Values, Values, Grid | None]:
-        """Ascending, disjoint intervals of clock b that two instants may have had, and a grid."""
-        if self._twice is None:
-            self._twice = _overlaps(self._stretches_of_b())
-        lows, highs = self._twice
-        return lows, highs, make_grid(lows) if len(lows) else None
-
-    def _stretches_of_b(self) -> list[tuple[float, float]]:
-        """What clock b may have read between one fall of the offset and the next.
-
-        The ends are whole ns or infinite; the first and last stretch have no end.
-        """
-        segments, limits = self._segments, self._limits
-        a, knots = segments.evidence.a, segments.knots
-        ends: list[tuple[float, float]] = []
-        start: float = -np.inf
-        for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
-            if findings.jump(segments, limits, j, k)[0] >= 0:
-                continue
-            spread = limits.spread(int(a[k]) - int(a[j]))
-            ends.append((start, int(a[k]) + int(knots[j, 2]) + 1 + spread))
-            start = int(a[j]) + int(knots[k, 0]) - spread
-        return [*ends, (start, np.inf)]
-
 
 class _Table:
-    """Rows in a kernel's hands, with the index for the other direction made when asked for."""
+    """Rows in a kernel's hands, with what the other direction needs made when asked for."""
 
     def __init__(
         self, starts: Values, bars: Values, limits: Values, curves: Floats, a: Values
     ) -> None:
-        near = int(np.searchsorted(starts, a[0]))
-        far = int(np.searchsorted(starts, a[-1], side="right"))
-        self.rows = RowTable(
-            starts, bars, limits, curves, near, far - near, make_grid(starts[near:far])
-        )
-        self._is_indexed = False
+        self.starts, self.bars, self.limits = starts, bars, limits
+        self.near = int(np.searchsorted(starts, a[0]))
+        self.n_near = int(np.searchsorted(starts, a[-1], side="right")) - self.near
+        grid = make_grid(starts[self.near : self.near + self.n_near])
+        self.rows = RowTable(starts, bars, limits, curves, self.near, self.n_near, grid)
+        self._inverse: InverseTable | None = None
 
-    def indexed(self) -> RowTable:
-        if not self._is_indexed:
-            borders = self.rows.borders()
-            reached = np.maximum.accumulate(borders[:, 1])
-            coming = np.ascontiguousarray(np.minimum.accumulate(borders[::-1, 0])[::-1])
-            self.rows.index(reached, make_grid(reached), coming, make_grid(coming))
-            self._is_indexed = True
-        return self.rows
-
-
-def _overlaps(stretches: list[tuple[float, float]]) -> tuple[Values, Values]:
-    """Where two or more of some intervals overlap, as ascending disjoint intervals (int64)."""
-    edges = sorted([(low, -1) for low, _ in stretches] + [(high, 1) for _, high in stretches])
-    lows, highs, depth = [], [], 0
-    for value, kind in edges:
-        if kind < 0 and depth == 1:
-            lows.append(value)
-        if kind > 0 and depth == 2:
-            highs.append(value)
-        depth -= kind
-    there = [
-        (max(INT64_MIN, low), min(INT64_MAX, high))
-        for low, high in zip(lows, highs, strict=True)
-        if low <= INT64_MAX and high >= INT64_MIN
-    ]
-    made = np.array(there, dtype=np.int64).reshape(-1, 2)
-    return np.ascontiguousarray(made[:, 0]), np.ascontiguousarray(made[:, 1])
+    def inverse(self, twice: Twice) -> InverseTable:
+        if self._inverse is None:
+            self._inverse = inverse_of(self.rows, self.near, self.n_near, twice)
+        return self._inverse
 
 
 def _int64(values: Any) -> Values:

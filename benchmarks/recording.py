@@ -1,0 +1,167 @@
+"""What recording costs: python -m benchmarks.recording
+
+Events through the public methods, counted in the file; 24 hours of snapshots of a simulated
+machine, and what a snapshot costs to write.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import clock_gettime_ns, perf_counter
+
+from tracetime import ClockDomain, Recorder, open_trace, record
+from tracetime.perfetto.extension import KernelClock
+from tracetime.perfetto.writer import TraceWriter
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from simulated import GPU, TSC, Clock, Machine, usual_clocks
+
+EVENTS = 2_000_000
+HOURS = 24
+S = 10**9
+
+
+def clocks_of(n: int) -> list[Clock]:
+    """Seven clocks with the time stamp counter and a device; or nine, all seven POSIX ones."""
+    clocks = usual_clocks()
+    if n == 9:
+        real_ns = 1_755_000_000_000_000_000
+        coarse = [
+            Clock(ClockDomain("REALTIME_COARSE"), real_ns, 12_000),
+            Clock(ClockDomain("MONOTONIC_COARSE"), 77, 12_000),
+        ]
+        clocks[5:5] = coarse
+    return clocks
+
+
+def memory_mib() -> float:
+    """Resident now, not at most."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / (1 << 20)
+
+
+def day(path: Path, n: int) -> None:
+    machine = Machine(clocks_of(n), half_ns=80)
+    memory = []
+    start = perf_counter()
+    with record(path, interval=None, sampler=machine) as rec:
+        for second in range(HOURS * 3600):
+            machine.now_ns += S
+            rec.snapshot()
+            if second % (HOURS * 900) == 900:
+                memory.append(f"{memory_mib():.1f}")
+    taken = perf_counter() - start
+    size = path.stat().st_size
+    print(
+        f"{HOURS} h at 1 s, {n} clocks: {size / 1e6:.1f} MB (bar 20), "
+        f"{size / rec.snapshots:.0f} bytes a snapshot, {taken / rec.snapshots * 1e6:.0f} us each "
+        f"(simulation included); memory over the run {', '.join(memory)} MiB"
+    )
+    start = perf_counter()
+    with open_trace(path) as trace:
+        graph = trace.clocks
+        noon_ns = machine.clocks[machine.reference].ns(machine.now_ns - HOURS * 1800 * S)
+        bounds = graph.convert(noon_ns, "MONOTONIC_RAW", "BOOTTIME", policy="tube", bounds=True)
+        print(
+            f"  read back in {perf_counter() - start:.2f} s; a bar at noon is "
+            f"{bounds.latest - bounds.earliest} ns wide"
+        )
+
+
+def writing(path: Path, n: int = 20_000) -> None:
+    machine = Machine(clocks_of(9))
+    writer = TraceWriter(path)
+    for domain in machine.domains.values():
+        writer.declare(domain)
+    sample = machine.sample()
+    kernel = None if sample.adjtimex is None else KernelClock(*sample.adjtimex)
+    start = perf_counter()
+    for _ in range(n):
+        writer.snapshot(sample.snapshot, counts=sample.counts, kernel_clock=kernel, main=True)
+    print(f"writing a snapshot of 9 clocks: {(perf_counter() - start) / n * 1e6:.0f} us")
+    writer.close()
+
+
+def events(path: Path, what: str, emit: Callable[[Recorder, int], None], n: int) -> None:
+    """n calls of one kind in one thread, with the threads of the recording running."""
+    machine = Machine(usual_clocks())
+    with record(path, interval=1.0, sampler=machine, buffer_bytes=1 << 30) as rec:
+        rec.track("t")
+        before = perf_counter()
+        emit(rec, n)
+        taken = perf_counter() - before
+    with open_trace(path) as trace:
+        rows = trace.read_all().num_rows
+    size = path.stat().st_size
+    print(
+        f"{what}: {n / taken / 1e6:.2f} M/s (bar 1), {size / rows:.1f} bytes each (bar 32), "
+        f"{rows:,} in the file, {rec.events_dropped} dropped"
+    )
+
+
+def instants(clock: object, start: int) -> Callable[[Recorder, int], None]:
+    def emit(rec: Recorder, n: int) -> None:
+        track = rec.track("t")
+        for i in range(n):
+            rec.instant("event", timestamp=start + i, clock=clock, track=track)
+
+    return emit
+
+
+def now(rec: Recorder, n: int) -> None:
+    for _ in range(n):
+        rec.instant("event", clock="MONOTONIC")
+
+
+def slices(rec: Recorder, n: int) -> None:
+    start = clock_gettime_ns(1)
+    track = rec.track("t")
+    for i in range(n // 2):
+        rec.begin("slice", timestamp=start + i, clock="MONOTONIC", track=track)
+        rec.end(timestamp=start + i, clock="MONOTONIC", track=track)
+
+
+def counters(value: float) -> Callable[[Recorder, int], None]:
+    def emit(rec: Recorder, n: int) -> None:
+        start = clock_gettime_ns(1)
+        for i in range(n):
+            rec.counter("level", value, timestamp=start + i, clock="MONOTONIC")
+
+    return emit
+
+
+def many_names(rec: Recorder, n: int) -> None:
+    start = clock_gettime_ns(1)
+    names = [f"a name of usual length {i}" for i in range(1_000)]
+    tracks = [rec.track(f"t{i}") for i in range(100)]
+    for i in range(n):
+        rec.instant(names[i % 1_000], timestamp=start + i, clock="REALTIME", track=tracks[i % 100])
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out.pftrace"
+        real = 1_755_000_000_000_000_000
+        for what, emit in (
+            ("instant, REALTIME", instants("REALTIME", real)),
+            ("instant, raw ticks of a 36-bit device", instants(GPU, 5_000)),
+            ("instant, raw ticks of the TSC", instants(TSC, 12_000_000_000)),
+            ("instant, 1,000 names on 100 tracks", many_names),
+            ("instant, now, on the thread's track", now),
+            ("begin and end", slices),
+            ("counter, int", counters(123_456_789)),
+            ("counter, float", counters(0.1)),
+        ):
+            events(path, what, emit, EVENTS)
+        writing(path)
+        for n in (7, 9):
+            day(path, n)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+PROCESS: int
+THREAD: int
+CUSTOM: int
+COUNTER: int
+
+Rate = tuple[int, int]
+KernelNumbers = tuple[int, int, int, int, int, int, int, int]
+
+def state_packet(sequence: int, flags: int, first: bool, dropped: bool, clock: int) -> bytes: ...
+def track_packet(
+    sequence: int,
+    uuid: int,
+    parent: int,
+    kind: int,
+    name: str | None,
+    pid: int,
+    tid: int,
+    unit: str | None,
+) -> bytes: ...
+def snapshot_packet(
+    sequence: int, primary: int, clocks: list[tuple[int, int, int]], extension: bytes
+) -> bytes: ...
+def encode_domain(
+    clock: int,
+    name: str | None,
+    rate: Rate | None,
+    valid_bits: int,
+    oscillator: str | None,
+    tick_ns: float,
+    max_drift_ppm: float | None,
+    wander_ppm: float | None,
+    disciplined: bool,
+) -> bytes: ...
+def encode_extension(
+    reference: int | None,
+    centres: list[int],
+    halves: list[int],
+    raws: list[int],
+    kernel_clock: KernelNumbers | None,
+    domains: list[bytes],
+    events_dropped: int,
+) -> bytes: ...
+def decode_extension(
+    data: bytes,
+) -> (
+    tuple[int | None, list[int], list[int], list[int], KernelNumbers | None, list[bytes], int]
+    | None
+): ...
+def decode_domain(data: bytes) -> tuple[object, ...] | None: ...
+def whole_packets(data: bytes | memoryview, end: int) -> int: ...

@@ -1,0 +1,32 @@
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+TSC_CODE: int
+
+def has_tsc() -> bool: ...
+def tsc_is_steady() -> bool: ...
+def read_one(code: int) -> int | None: ...
+def read_column(code: int, out: Values, vary: bool) -> bool: ...
+
+class Brackets:
+    """Samples a set of clocks against the first of them."""
+
+    reads: int
+
+    def __init__(
+        self,
+        codes: Sequence[int],
+        drift: Sequence[float],
+        extra_ns: Sequence[int],
+        tries: int,
+    ) -> None: ...
+    def fill(self, readings: Values, centre_ns: Values, half_ns: Values) -> int: ...
+    def fill_from(
+        self, tape: Values, readings: Values, centre_ns: Values, half_ns: Values
+    ) -> int: ...
+    def group(self, readings: Values, deviation_ns: Values, tape: Values | None = None) -> int: ...

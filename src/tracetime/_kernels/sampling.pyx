@@ -1,0 +1,306 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Reading clocks between readings of a reference, without the GIL and without an object.
+
+A sweep reads the reference A and every other clock in turn: A, B1, A, B2, A, ...; each A closes one
+bracket and opens the next. (A sweep begins with an A of its own: the last one is older by the time
+it took to judge the brackets.) Of some sweeps every clock keeps its narrowest. The clocks are
+those that the system's `clock_gettime` knows and the time stamp counter of x86-64; readings of any
+other come on a tape, in the order of the sweeps, and are judged by the same rules.
+"""
+
+from libc.math cimport ceil
+from libc.stdint cimport INT32_MIN, int32_t, int64_t
+
+import numpy as np
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if defined(_WIN32)
+    /* No POSIX clocks: Windows' own is read through Python. */
+    static int tt_posix(int32_t id, int64_t *out) { (void)id; (void)out; return 0; }
+    #else
+    #include <time.h>
+    static inline int tt_posix(int32_t id, int64_t *out) {
+        struct timespec t;
+        if (clock_gettime((clockid_t)id, &t) != 0) return 0;
+        *out = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+        return 1;
+    }
+    #endif
+
+    #if (defined(__x86_64__) && defined(__GNUC__)) || (defined(_M_X64) && !defined(_M_ARM64EC))
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    #include <immintrin.h>
+    static int tt_tsc_steady(void) {
+        int r[4];
+        __cpuid(r, (int)0x80000000);
+        if ((uint32_t)r[0] < 0x80000007u) return 0;
+        __cpuid(r, (int)0x80000007);
+        return (r[3] >> 8) & 1;
+    }
+    #else
+    #include <cpuid.h>
+    #include <x86intrin.h>
+    static int tt_tsc_steady(void) {
+        unsigned int a, b, c, d;
+        if (!__get_cpuid(0x80000007u, &a, &b, &c, &d)) return 0;
+        return (d >> 8) & 1;
+    }
+    #endif
+    #define TT_TSC 1
+    /* The counter may be read early or late by some instructions: fences keep the read between
+       the readings of the reference around it. */
+    static inline int64_t tt_tsc(void) {
+        uint64_t v;
+        _mm_lfence();
+        v = __rdtsc();
+        _mm_lfence();
+        return (int64_t)v;
+    }
+    #else
+    #define TT_TSC 0
+    static int tt_tsc_steady(void) { return 0; }
+    static int64_t tt_tsc(void) { return 0; }
+    #endif
+    """
+    bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
+    int64_t tsc "tt_tsc"() nogil
+    bint tsc_steady "tt_tsc_steady"() nogil
+    bint HAS_TSC "TT_TSC"
+
+TSC_CODE = -0x7FFFFFFF - 1
+"""Stands for the time stamp counter among the numbers of `clock_gettime`."""
+
+cdef enum:
+    OK = -1
+    PAUSES = 7
+    MOST = 64               # clocks at most: what is being read stands on the stack
+
+
+cdef inline bint read_clock(int32_t code, int64_t *out) noexcept nogil:
+    """Read one clock: ns, or ticks of the time stamp counter; False where it cannot be."""
+    if code == INT32_MIN:
+        if not HAS_TSC:
+            return False
+        out[0] = tsc()
+        return True
+    return posix(code, out)
+
+
+def has_tsc():
+    """Whether this processor has a time stamp counter that the kernel can read (x86-64)."""
+    return bool(HAS_TSC)
+
+
+def tsc_is_steady():
+    """Whether the processor says that its counter keeps one rate (CPUID 8000_0007, EDX bit 8)."""
+    return bool(tsc_steady())
+
+
+def read_one(int32_t code):
+    """One reading, int; None where the system does not know the clock."""
+    cdef int64_t value
+    return value if read_clock(code, &value) else None
+
+
+def read_column(int32_t code, int64_t[::1] out, bint vary):
+    """Fill `out` with readings one after the other; whether all could be read.
+
+    vary: pause a little between them, differently long: what a clock steps by shows in the
+    differences only where they do differ.
+    """
+    cdef int64_t i, k
+    cdef int64_t wasted = 0
+    cdef bint fine = True
+    with nogil:
+        for i in range(out.shape[0]):
+            if not read_clock(code, &out[i]):
+                fine = False
+                break
+            if vary:
+                for k in range(i % PAUSES):
+                    fine = fine and read_clock(code, &wasted)
+    return fine
+
+
+cdef class Brackets:
+    """Samples a set of clocks against the first of them.
+
+    Args:
+        codes: int32 numbers of `clock_gettime`, or TSC_CODE; the first is the reference, which
+            reads in ns. On a tape they are not looked at.
+        drift: float64, one a clock: D, how far its rate may be from the reference's, ns per ns.
+        extra_ns: int64, one a clock: what is added to every half-width (the ticks, rounding).
+        tries: sweeps per snapshot, 1 or more.
+    """
+
+    cdef int32_t[::1] codes
+    cdef double[::1] drift
+    cdef int64_t[::1] extra
+    cdef int64_t tries
+    cdef Py_ssize_t m
+
+    def __cinit__(self, codes, drift, extra_ns, int64_t tries):
+        self.codes = np.array(codes, dtype=np.int32)
+        self.drift = np.array(drift, dtype=np.float64)
+        self.extra = np.array(extra_ns, dtype=np.int64)
+        self.m = self.codes.shape[0]
+        if not 1 <= self.m <= MOST or self.drift.shape[0] != self.m or self.extra.shape[0] != self.m:
+            raise ValueError("one drift and one extra for each of 1 to 64 clocks")
+        if tries < 1:
+            raise ValueError("one try or more")
+        self.tries = tries
+
+    @property
+    def reads(self):
+        """How many readings a snapshot takes."""
+        return self.tries * (2 * self.m - 1)
+
+    def fill(self, int64_t[:, ::1] readings, int64_t[:, ::1] centre_ns, int64_t[:, ::1] half_ns):
+        """Take a snapshot for each row; columns are the clocks.
+
+        readings: ns, or ticks of the time stamp counter. centre_ns: the middle of each bracket
+        less the reference's reading. half_ns: half its width, stretched by D, and the extra;
+        -1 where the reference went back in all of that clock's brackets. Of the reference: 0, 0.
+
+        Returns the index of a clock that cannot be read, or -1.
+        """
+        return self.take(readings, centre_ns, half_ns, None)
+
+    def fill_from(
+        self, const int64_t[:, ::1] tape,
+        int64_t[:, ::1] readings, int64_t[:, ::1] centre_ns, int64_t[:, ::1] half_ns,
+    ):
+        """As `fill`, of readings taken elsewhere: a row of `reads` for each snapshot."""
+        if tape.shape[0] != readings.shape[0] or tape.shape[1] != self.reads:
+            raise ValueError("a tape has a row of so many reads for each snapshot")
+        return self.take(readings, centre_ns, half_ns, tape)
+
+    def group(
+        self, int64_t[:, ::1] readings, int64_t[::1] deviation_ns, const int64_t[:, ::1] tape=None
+    ):
+        """Read all together, once between two readings of the reference; least of the tries.
+
+        deviation_ns: the longest that any two of the readings can be apart, ns of the reference:
+        the width of the bracket; -1 where the reference went back in all tries. readings: the
+        reference's first. A tape holds m + 1 readings a try.
+
+        Returns as `fill`.
+        """
+        cdef Py_ssize_t row, n = readings.shape[0]
+        cdef int64_t failed = OK
+        if readings.shape[1] != self.m or deviation_ns.shape[0] != n:
+            raise ValueError("a column for each clock, a deviation for each row")
+        if tape is not None and (
+            tape.shape[0] != n or tape.shape[1] != self.tries * (self.m + 1)
+        ):
+            raise ValueError("a tape has a row of tries x (clocks + 1) for each snapshot")
+        with nogil:
+            for row in range(n):
+                failed = self.together(
+                    NULL if tape is None else &tape[row, 0], &readings[row, 0], &deviation_ns[row]
+                )
+                if failed != OK:
+                    break
+        return failed
+
+    cdef take(
+        self, int64_t[:, ::1] readings, int64_t[:, ::1] centre_ns, int64_t[:, ::1] half_ns,
+        const int64_t[:, ::1] tape,
+    ):
+        cdef Py_ssize_t row, n = readings.shape[0]
+        cdef int64_t failed = OK
+        if not (
+            readings.shape[1] == centre_ns.shape[1] == half_ns.shape[1] == self.m
+            and centre_ns.shape[0] == n and half_ns.shape[0] == n
+        ):
+            raise ValueError("a row for each snapshot, a column for each clock")
+        if n == 0:
+            return OK
+        with nogil:
+            for row in range(n):
+                failed = self.snapshot(
+                    NULL if tape is None else &tape[row, 0],
+                    &readings[row, 0], &centre_ns[row, 0], &half_ns[row, 0],
+                )
+                if failed != OK:
+                    break
+        return failed
+
+    cdef int64_t snapshot(
+        self, const int64_t *tape, int64_t *readings, int64_t *centre, int64_t *half
+    ) noexcept nogil:
+        cdef Py_ssize_t i, m = self.m
+        cdef int64_t trial, failed, width, span, least = -1
+        cdef int64_t a[2 * MOST]              # A, B1, A, B2, A, ...
+        cdef int64_t best[MOST]               # the width of each clock's narrowest bracket
+        for i in range(m):
+            best[i] = -1
+        for trial in range(self.tries):
+            if tape != NULL:
+                for i in range(2 * m - 1):
+                    a[i] = tape[trial * (2 * m - 1) + i]
+            else:
+                failed = self.read_sweep(a)
+                if failed != OK:
+                    return failed
+            for i in range(1, m):
+                width = a[2 * i] - a[2 * i - 2]
+                # A reference set back says nothing; set on, it makes a wide bracket, not kept.
+                if width >= 0 and (best[i] < 0 or width < best[i]):
+                    best[i] = width
+                    readings[i] = a[2 * i - 1]
+                    centre[i] = a[2 * i - 2] + (width >> 1)
+            # The reference's own reading is that of the quickest sweep, so that centres are small.
+            span = a[2 * m - 2] - a[0]
+            if trial == 0 or (span >= 0 and (least < 0 or span < least)):
+                least = span
+                readings[0] = a[0]
+        centre[0] = half[0] = 0
+        for i in range(1, m):
+            width = best[i]
+            if width < 0:
+                readings[i] = centre[i] = 0
+                half[i] = -1
+                continue
+            centre[i] -= readings[0]
+            half[i] = (
+                width - (width >> 1) + <int64_t>ceil(<double>width * (self.drift[i] / 2.0))
+                + self.extra[i]
+            )
+        return OK
+
+    cdef int64_t read_sweep(self, int64_t *a) noexcept nogil:
+        """One sweep of real clocks."""
+        cdef Py_ssize_t i
+        if not read_clock(self.codes[0], a):
+            return 0
+        for i in range(1, self.m):
+            if not read_clock(self.codes[i], a + 2 * i - 1):
+                return i
+            if not read_clock(self.codes[0], a + 2 * i):
+                return 0
+        return OK
+
+    cdef int64_t together(
+        self, const int64_t *tape, int64_t *readings, int64_t *deviation
+    ) noexcept nogil:
+        """The group form: A, B1, B2, ..., A."""
+        cdef Py_ssize_t i, m = self.m
+        cdef int64_t trial, width
+        cdef int64_t a[MOST + 1]
+        deviation[0] = -1
+        for trial in range(self.tries):
+            for i in range(m + 1):
+                if tape != NULL:
+                    a[i] = tape[trial * (m + 1) + i]
+                elif not read_clock(self.codes[i if i < m else 0], &a[i]):
+                    return i if i < m else 0
+            width = a[m] - a[0]
+            if width >= 0 and (deviation[0] < 0 or width < deviation[0]):
+                deviation[0] = width
+                for i in range(m):
+                    readings[i] = a[i]
+        return OK

@@ -1,0 +1,1 @@
+"""Sampling live clocks: brackets, calibrations, and what the clocks promise."""

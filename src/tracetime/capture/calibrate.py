@@ -1,0 +1,232 @@
+"""`calibrate`: which clocks this machine has, and what each is like against a reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.sampling import read_column
+from tracetime.capture.sample import Finding
+from tracetime.capture.sampling import TRIES, Sampler
+from tracetime.clocks import ClockId
+from tracetime.errors import SourceError, UsageError
+from tracetime.sources.adjtimex import AdjtimexState, read_adjtimex
+from tracetime.sources.source import ClockSource, Unavailable
+
+Values = npt.NDArray[np.int64]
+
+SNAPSHOTS: Final = 1_000
+MOST_SNAPSHOTS: Final = 1_000_000
+SECONDS: Final = 1.0
+_READS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of some half-widths, ns."""
+
+    min: int
+    median: int
+    p99: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockCalibration:
+    """One clock against the reference.
+
+    Attributes:
+        name, id: of the clock.
+        tick_ns: what it steps by, as measured.
+        read_ns: what one reading costs; of a device, one call with its host clock.
+        offset_ns: by how much it is ahead of the reference, the median over the snapshots.
+        drift_ppm: how much faster it ran than the reference; None where that was too short to tell
+            it from nothing: a clock of coarse ticks, or one snapshot.
+        half_width_ns: None for the reference itself.
+        note: what a user should know of it; None for nothing.
+    """
+
+    name: str
+    id: ClockId
+    tick_ns: float
+    read_ns: int
+    offset_ns: int
+    drift_ppm: float | None
+    half_width_ns: Spread | None
+    note: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it; `note` only where there is one."""
+        half = self.half_width_ns or Spread(0, 0, 0, 0)
+        told = {
+            "name": self.name,
+            "id": self.id.clock,
+            "tick_ns": round(self.tick_ns, 3),
+            "read_ns": self.read_ns,
+            "offset_ns": self.offset_ns,
+            "drift_ppm": None if self.drift_ppm is None else round(self.drift_ppm, 4),
+            "half_width_ns": {
+                "min": half.min, "median": half.median, "p99": half.p99, "max": half.max
+            },
+        }  # fmt: skip
+        return told if self.note is None else told | {"note": self.note}
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The clocks of a machine, as they were found.
+
+    Attributes:
+        reference: name of the clock that the others were bracketed by.
+        clocks: it, and the others.
+        unavailable: clocks that are not to be had, and why.
+        findings: what clocks did that they should not, each kind once.
+        adjtimex: what steers the clocks; None where the system does not say.
+    """
+
+    reference: str
+    clocks: tuple[ClockCalibration, ...]
+    unavailable: tuple[Unavailable, ...]
+    findings: tuple[Finding, ...]
+    adjtimex: AdjtimexState | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """In the types of JSON."""
+        told: dict[str, Any] = {
+            "reference": self.reference,
+            "clocks": [clock.to_dict() for clock in self.clocks],
+            "unavailable": [entry._asdict() for entry in self.unavailable],
+        }
+        if self.findings:
+            told["findings"] = [finding._asdict() for finding in self.findings]
+        return told
+
+
+def calibrate(
+    clocks: Iterable[str | int | ClockId] | None = None,
+    n: int = SNAPSHOTS,
+    *,
+    reference: str | ClockId | None = None,
+    tries: int = TRIES,
+    seconds: float = SECONDS,
+    sources: Sequence[ClockSource] | None = None,
+) -> Calibration:
+    """Sample clocks `n` times over some seconds, and say what they are like.
+
+    Args:
+        clocks, reference, tries, sources: as `Sampler`.
+        n: snapshots, 1 to 1,000,000.
+        seconds: the time to spread them over, so that drift can show, 0 to 3600.
+
+    Raises:
+        UsageError: an argument out of range, or a name that is no clock.
+        SourceError: a clock that was asked for is not to be had, or vanished.
+    """
+    if not 1 <= n <= MOST_SNAPSHOTS or not 0 <= seconds <= 3600:
+        raise UsageError(f"n {n}, seconds {seconds}: use 1 to {MOST_SNAPSHOTS}, 0 to 3600")
+    with Sampler(clocks, reference=reference, tries=tries, sources=sources) as sampler:
+        taken: dict[ClockId, list[tuple[int, int, int]]] = {one: [] for one in sampler.domains}
+        failed: dict[ClockId, str] = {}
+        findings: dict[tuple[str, str], Finding] = {}
+        first = sampler.reference
+        start = time.perf_counter()
+        for k in range(n):
+            # With a fake's clocks no time goes by while this waits: ask for 0 seconds.
+            wait = start + seconds * k / max(1, n - 1) - time.perf_counter()
+            if wait > 0:
+                time.sleep(wait)
+            sample = sampler.sample()
+            failed |= sample.failed
+            for finding in sample.findings:
+                findings.setdefault((finding.code, finding.clock), finding)
+            snapshot = sample.snapshot
+            base = _int(snapshot.readings[first].value)
+            for clock, reading in snapshot.readings.items():
+                centre = 0 if clock == first else int(snapshot.centre_ns[clock][0])
+                half = 0 if clock == first else int(snapshot.half_width_ns[clock][0])
+                taken[clock].append((base + centre, _int(reading.value) - base - centre, half))
+        lost = [
+            Unavailable(sampler.names[clock], failed.get(clock, "it was never read"))
+            for clock, rows in taken.items()
+            if not rows
+        ]
+        return Calibration(
+            sampler.names[first],
+            tuple(_described(sampler, clock, rows) for clock, rows in taken.items() if rows),
+            (*sampler.unavailable, *lost),
+            tuple(findings.values()),
+            read_adjtimex(),
+        )
+
+
+def _int(value: int | Values) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _described(
+    sampler: Sampler, clock: ClockId, rows: list[tuple[int, int, int]]
+) -> ClockCalibration:
+    at, offsets, halves = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    domain = sampler.domains[clock]
+    spread = None
+    if clock != sampler.reference:
+        ordered = np.sort(halves)
+        spread = Spread(
+            int(ordered[0]),
+            int(ordered[(len(ordered) - 1) // 2]),
+            int(ordered[-(-99 * len(ordered) // 100) - 1]),
+            int(ordered[-1]),
+        )
+    return ClockCalibration(
+        sampler.names[clock],
+        clock,
+        float(domain.tick_ns or 0),
+        _read_ns(sampler.source(clock), clock),
+        int(np.sort(offsets)[(len(offsets) - 1) // 2]),
+        None if spread is None else _drift_ppm(at, offsets, spread, domain.drift_ppm),
+        spread,
+        sampler.notes.get(clock),
+    )
+
+
+def _drift_ppm(at: Values, offsets: Values, spread: Spread, limit_ppm: float) -> float | None:
+    """Slope of the offset by least squares; None where half-widths hide what is allowed."""
+    span_ns = int(at[-1] - at[0])
+    if len(at) < 2 or span_ns <= 0 or 2 * spread.median / span_ns > limit_ppm * 1e-6:
+        return None
+    # Floats hold differences from the first snapshot alone.
+    x = (at - at[0]).astype(np.float64)
+    y = (offsets - offsets[0]).astype(np.float64)
+    x -= x.mean()
+    return float((x * (y - y.mean())).sum() / (x * x).sum()) * 1e6
+
+
+def _read_ns(source: ClockSource, clock: ClockId) -> int:
+    """What one reading costs, ns."""
+    code = source.native_code(clock)
+    partners = source.partners(clock)
+    try:
+        if code is not None:
+            return _native_read_ns(code)
+        start_ns = time.perf_counter_ns()
+        for _ in range(_READS):
+            if partners:
+                source.read_together(clock, partners[0])
+            else:
+                source.read(clock)
+    except SourceError:
+        return 0
+    return (time.perf_counter_ns() - start_ns) // _READS
+
+
+def _native_read_ns(code: int) -> int:
+    column = np.empty(2_000, dtype=np.int64)
+    start_ns = time.perf_counter_ns()
+    read_column(code, column, False)
+    return round((time.perf_counter_ns() - start_ns) / len(column))

@@ -1,0 +1,59 @@
+"""What a recording asks of whoever samples clocks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.snapshot import Snapshot
+
+
+class Sample(Protocol):
+    """The clocks at nearly one instant."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Single readings in ns, counters unwrapped and by their exact fraction, rounded down.
+
+        With half-widths that hold the ticks, and centres, against its reference.
+        """
+
+    @property
+    def counts(self) -> Mapping[ClockId, tuple[int, int]]:
+        """Of clocks that count ticks: what was read, and the same with its wraps undone."""
+
+    @property
+    def adjtimex(self) -> tuple[int, ...] | None:
+        """How the kernel steers its clocks, in the order of `KernelClock`."""
+
+    @property
+    def failed(self) -> Mapping[ClockId, str]:
+        """Clocks that could not be read this time, and why."""
+
+    @property
+    def findings(self) -> Sequence[Any]:
+        """What clocks did that they should not: each has `clock` and `message`."""
+
+
+class Sampler(Protocol):
+    """Samples a set of clocks, again and again; threads may share it."""
+
+    @property
+    def domains(self) -> Mapping[ClockId, ClockDomain]:
+        """What each clock is, in its own ticks."""
+
+    @property
+    def names(self) -> Mapping[ClockId, str]:
+        """What each is called."""
+
+    def sample(self) -> Sample:
+        """Read all clocks once; one that fails is left out.
+
+        Raises:
+            SourceError: none can be read.
+        """
+
+    def close(self) -> None:
+        """Give back what it holds."""

@@ -1,0 +1,534 @@
+"""`record`: a Perfetto trace of events in any clock of this machine, tied together as they happen.
+
+Here are the threads, and what happens when a clock, a device or the disk fails. When to sample is
+schedule.py's, how capture/sampling.py's, and what is written perfetto/writer.py's.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from tracetime._kernels.writer import Track
+from tracetime.capture.protocol import Sample, Sampler
+from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
+from tracetime.capture.steps import StepWatch
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import SourceError, UsageError
+from tracetime.perfetto.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
+from tracetime.snapshot import Snapshot
+
+INTERVAL_S: Final = 1.0
+FLUSH_S: Final = 1.0
+STEP_CHECK_S: Final = 0.1
+"""How often it is looked whether a clock has stepped, between snapshots."""
+
+_S: Final = 1_000_000_000
+_MOST_PROBLEMS: Final = 100
+_FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
+
+
+class Problem(NamedTuple):
+    """Something that went wrong while recording went on.
+
+    Attributes:
+        what: a clock, or the file.
+        message: what it was.
+        times: how often.
+    """
+
+    what: str
+    message: str
+    times: int
+
+
+def record(
+    path: str | os.PathLike[str],
+    clocks: Iterable[str | int | ClockId] | None = None,
+    interval: float | None = INTERVAL_S,
+    *,
+    target_error_ns: int | None = None,
+    shortest_interval: float = SHORTEST_NS / _S,
+    longest_interval: float = LONGEST_NS / _S,
+    reference: str | ClockId | None = None,
+    max_size: int | None = None,
+    flush_interval: float = FLUSH_S,
+    buffer_bytes: int = BUFFER_BYTES,
+    flush_bytes: int = FLUSH_BYTES,
+    sampler: Sampler | None = None,
+) -> Recorder:
+    """Begin to record a trace; use it in a `with`, or close it.
+
+    Args:
+        path: of the trace; a file that is there is replaced.
+        clocks: what to sample: names (`MONOTONIC`, `TSC`, `vulkan:0`), numbers, ClockIds; None for
+            all of this machine.
+        interval: seconds from one snapshot to the next, 0.001 or more; None for no thread at all:
+            then `Recorder.snapshot` samples, and flushes.
+        target_error_ns: what conversions between snapshots may be off by: the interval adapts to
+            it, from `interval` on, within the two limits.
+        shortest_interval, longest_interval: seconds.
+        reference: the clock that the others are bracketed by.
+        max_size: bytes that the file may have; events beyond it are dropped.
+        flush_interval: seconds after which an event is in the file at the latest, unless the disk
+            is slower: what is in the file outlives this process, whatever becomes of it.
+        buffer_bytes: bytes that may wait for the disk before events are dropped.
+        flush_bytes: bytes waiting at which the file is written to at once.
+        sampler: what samples the clocks, instead of this machine's own; it stays open.
+
+    Raises:
+        UsageError: the file cannot be made, an argument is out of range, a name is no clock.
+        SourceError: a clock that was asked for is not to be had here.
+    """
+    if interval is not None and not 0.001 <= interval <= 86_400:
+        raise UsageError(f"interval is {interval}: use 0.001 to 86400 seconds, or None")
+    if not 0.001 <= flush_interval <= 86_400:
+        raise UsageError(f"flush_interval is {flush_interval}: use 0.001 to 86400 seconds")
+    if interval is None and target_error_ns is not None:
+        raise UsageError("a target for the error needs an interval to adapt: give one")
+    owned = sampler is None
+    if sampler is None:
+        sampling: Any = import_module("tracetime.capture.sampling")
+        made: Sampler = sampling.Sampler(clocks, reference=reference)
+        sampler = made
+    elif clocks is not None or reference is not None:
+        raise UsageError("a sampler has its clocks: give either it, or clocks and reference")
+    try:
+        schedule = None
+        if interval is not None:
+            schedule = Schedule(
+                sampler.domains,
+                interval_ns=round(interval * _S),
+                target_error_ns=target_error_ns,
+                shortest_ns=round(shortest_interval * _S),
+                longest_ns=round(longest_interval * _S),
+            )
+        writer = TraceWriter(
+            path, max_size=max_size, buffer_bytes=buffer_bytes, flush_bytes=flush_bytes
+        )
+        try:
+            return Recorder(writer, sampler, schedule, flush_interval, owned)
+        except BaseException:
+            writer.close()
+            raise
+    except BaseException:
+        if owned:
+            sampler.close()
+        raise
+
+
+class Recorder:
+    """A recording. Threads may share it.
+
+    An event is placed on a track; without one, on the calling thread's. Its timestamp is a reading
+    of any clock that is recorded or tied in: ns, or the raw ticks of a device or of the time stamp
+    counter. Events are in the file after `flush_interval`; where the disk cannot follow, some are
+    dropped and counted in the trace, with `events_dropped`.
+
+    Made by `record`.
+    """
+
+    def __init__(
+        self,
+        writer: TraceWriter,
+        sampler: Sampler,
+        schedule: Schedule | None,
+        flush_interval_s: float,
+        owned: bool,
+        steps: StepWatch | None = None,
+    ) -> None:
+        self._writer = writer
+        self._sampler = sampler
+        self._schedule = schedule
+        self._flush_interval_s = flush_interval_s
+        self._owned = owned
+        self._problems: dict[tuple[str, str], int] = {}
+        self._error: UsageError | None = None
+        self._sampling = threading.Lock()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._local = threading.local()
+        self._counters: dict[str | Track, Track] = {}
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._last_taken_s = 0.0
+        for clock, domain in sampler.domains.items():
+            writer.declare(_named(domain, sampler.names.get(clock)))
+        self._take()
+        self._writer.flush()
+        self._threads: list[threading.Thread] = []
+        if schedule is not None:
+            self._steps = steps or StepWatch()
+            for name, work in (("snapshots", self._keep_sampling), ("flush", self._keep_flushing)):
+                thread = threading.Thread(target=work, name=f"tracetime {name}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        try:
+            self.close()
+        except UsageError as failed:
+            # What the caller's code raised matters more.
+            error.add_note(f"The recording did not end well either: {failed}")
+
+    # Events
+
+    def instant(
+        self,
+        name: str,
+        *,
+        timestamp: int | None = None,
+        clock: Any = None,
+        track: Track | str | None = None,
+    ) -> None:
+        """Record that something happened.
+
+        Args:
+            name: of the event; each is kept once, so let there be few.
+            timestamp: when, as the clock read it; None for now, of a builtin clock.
+            clock: which clock: a name, a number, a ClockId; None for the clock of trace time.
+            track: where; a name stands for `track(name)`, None for the calling thread's.
+
+        Raises:
+            UsageError: a timestamp that is no whole number, a clock that is not recorded, or the
+                recording is closed.
+        """
+        if track.__class__ is not Track:
+            track = self._track_of(track)
+        if self._writer.instant(name, timestamp, clock, track):
+            self._asked_to_flush()
+
+    def begin(
+        self,
+        name: str,
+        *,
+        timestamp: int | None = None,
+        clock: Any = None,
+        track: Track | str | None = None,
+    ) -> None:
+        """Record that something began, which `end` on the same track ends; as `instant`."""
+        if track.__class__ is not Track:
+            track = self._track_of(track)
+        if self._writer.begin(name, timestamp, clock, track):
+            self._asked_to_flush()
+
+    def end(
+        self,
+        *,
+        timestamp: int | None = None,
+        clock: Any = None,
+        track: Track | str | None = None,
+    ) -> None:
+        """Record that what began last on a track has ended; as `instant`."""
+        if track.__class__ is not Track:
+            track = self._track_of(track)
+        if self._writer.end(timestamp, clock, track):
+            self._asked_to_flush()
+
+    def counter(
+        self,
+        name: str | Track,
+        value: float,
+        *,
+        timestamp: int | None = None,
+        clock: Any = None,
+    ) -> None:
+        """Record a counter's value, an int within int64 or a float.
+
+        Args:
+            name: of the counter, or what `counter_track` made.
+            timestamp, clock: as in `instant`.
+        """
+        track = self._counters.get(name)
+        if track is None:
+            track = name if isinstance(name, Track) else self._writer.counter_track(name)
+            self._counters[name] = track
+        if self._writer.counter(value, timestamp, clock, track):
+            self._asked_to_flush()
+
+    # Tracks
+
+    def track(self, name: str, parent: Track | None = None) -> Track:
+        """A track by its own name, within `parent` if given; the same one for the same name."""
+        return self._writer.track(name, parent)
+
+    def counter_track(
+        self, name: str, unit: str | None = None, parent: Track | None = None
+    ) -> Track:
+        """The track of a counter; `unit` is what its values are called."""
+        return self._writer.counter_track(name, unit, parent)
+
+    def process_track(self, pid: int | None = None, name: str | None = None) -> Track:
+        """The track of a process, of this one without pid."""
+        return self._writer.process_track(pid, name)
+
+    def thread_track(
+        self, tid: int | None = None, name: str | None = None, *, pid: int | None = None
+    ) -> Track:
+        """The track of a thread, of the calling one without tid."""
+        return self._writer.thread_track(tid, name, pid=pid)
+
+    def _track_of(self, track: Any) -> Track:
+        if track is None:
+            try:
+                found: Track = self._local.track
+            except AttributeError:
+                found = self._local.track = self._writer.thread_track()
+            return found
+        if isinstance(track, str):
+            return self._writer.track(track)
+        raise UsageError(f"a track is a name or what track() gave, not {track!r}")
+
+    # Clocks
+
+    @property
+    def clocks(self) -> dict[str, ClockId]:
+        """The clocks that are sampled, by name, with the ids that are written."""
+        return {
+            self._sampler.names.get(clock, str(clock)): self._writer.written(clock)
+            for clock in self._sampler.domains
+        }
+
+    def declare(self, domain: ClockDomain) -> ClockId:
+        """Say what a clock of one's own is, before its first snapshot: its rate, its bits.
+
+        Such a clock's timestamps and readings are given in its ticks, and written in ns.
+
+        Returns:
+            what it is written as: clock 64 to 127 in the packet sequence of this recording.
+        """
+        return self._writer.declare(domain)
+
+    def snapshot(self, readings: Mapping[Any, Any] | Snapshot | None = None) -> Snapshot:
+        """Sample the clocks now; or tie in clocks of one's own.
+
+        Args:
+            readings: what clocks read at one instant, in their own ticks, at least two of them:
+                ``{"com.example.gpu": 123, "MONOTONIC": ns}``, or a Snapshot with half-widths.
+                Clocks 64 to 127 need no sequence. None to sample.
+
+        Returns:
+            what was written; only read, once the file has reached `max_size`.
+
+        Raises:
+            UsageError: what `Snapshot` refuses, or one clock alone; without threads, also that the
+                file cannot be written.
+            SourceError: the clocks cannot be sampled.
+        """
+        if readings is None:
+            snapshot = self._take().snapshot
+        else:
+            snapshot, names = self._given(readings)
+            if len(snapshot.clocks) < 2:
+                raise UsageError(
+                    "one clock alone ties nothing: add what a recorded clock read at that moment"
+                )
+            if self._writer.full:
+                self._note("the file", _FULL)
+            elif self._writer.snapshot(snapshot, names=names):
+                self._asked_to_flush()
+        if not self._threads:
+            self.flush()
+        return snapshot
+
+    def _given(self, readings: Mapping[Any, Any] | Snapshot) -> tuple[Snapshot, dict[ClockId, str]]:
+        if isinstance(readings, Snapshot):
+            return readings, {}
+        if not isinstance(readings, Mapping):
+            raise UsageError(
+                f"readings is a dict of clock to value, not a {type(readings).__name__}"
+            )
+        clocks = {key: self._writer.clock(key) for key in readings}
+        # A clock's number does not tell its name: what the caller calls it by is kept.
+        names = {
+            clock: key
+            for key, clock in clocks.items()
+            if isinstance(key, str) and clock.scope == "global" and "." in key
+        }
+        return Snapshot({clocks[key]: value for key, value in readings.items()}), names
+
+    # What became of it
+
+    @property
+    def path(self) -> str:
+        """Of the trace."""
+        return self._writer.path
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+        return self._writer.size
+
+    @property
+    def snapshots(self) -> int:
+        """Snapshots taken so far."""
+        return self._writer.snapshots
+
+    @property
+    def events_dropped(self) -> int:
+        """Events that were not written: the disk was too slow, or the file reached `max_size`."""
+        return self._writer.events_dropped
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds from one snapshot to the next, as it is now."""
+        return None if self._schedule is None else self._schedule.interval_ns / _S
+
+    @property
+    def error(self) -> UsageError | None:
+        """Why nothing gets into the file at the moment; None while all is well."""
+        return self._error
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What went wrong so far: clocks that could not be read, or did what they should not."""
+        return [Problem(*what, times) for what, times in self._problems.items()]
+
+    def flush(self) -> None:
+        """Put all that was recorded into the file, now.
+
+        Raises:
+            UsageError: the file cannot be written. What is in it is a whole trace; the rest is
+                kept, and tried again.
+        """
+        self._flush()
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Take the last snapshot, and close the file.
+
+        Raises:
+            UsageError: not all could be written: says how much is in the file.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        self._stop.set()
+        self._wake.set()
+        for thread in self._threads:
+            thread.join()
+        try:
+            try:
+                self._take()
+            except SourceError as error:
+                self._note("the last snapshot", str(error))
+        finally:
+            try:
+                self._writer.close()
+                self._error = None
+            except UsageError as error:
+                self._error = error
+                raise
+            finally:
+                if self._owned:
+                    self._sampler.close()
+
+    # Sampling and flushing
+
+    def _take(self) -> Sample:
+        """Sample the clocks, and write the snapshot."""
+        with self._sampling:
+            sample = self._sampler.sample()
+            self._last_taken_s = time.monotonic()
+            for clock, message in sample.failed.items():
+                self._note(self._sampler.names.get(clock, str(clock)), message)
+            for finding in sample.findings:
+                self._note(finding.clock, finding.message)
+            if self._schedule is not None:
+                self._schedule.observe(sample.snapshot)
+            if self._writer.full and not self._closed:
+                self._note("the file", _FULL)
+                return sample
+            waiting = self._writer.snapshot(
+                sample.snapshot,
+                counts={clock: (count[0], count[1]) for clock, count in sample.counts.items()},
+                kernel_clock=sample.adjtimex,
+                main=True,
+            )
+        if waiting:
+            self._asked_to_flush()
+        return sample
+
+    def _keep_sampling(self) -> None:
+        assert self._schedule is not None
+        while True:
+            due_s = self._last_taken_s + self._schedule.interval_ns / _S
+            while not (stopped := self._stop.is_set()):
+                left_s = due_s - time.monotonic()
+                if left_s <= 0 or self._steps.stepped():
+                    break
+                self._stop.wait(min(left_s, STEP_CHECK_S))
+            if stopped:
+                return
+            if self._writer.full:
+                # What room there is is for the end.
+                self._stop.wait()
+                return
+            try:
+                self._take()
+            except (SourceError, UsageError) as error:
+                self._last_taken_s = time.monotonic()
+                self._note("snapshots", str(error))
+
+    def _keep_flushing(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(self._flush_interval_s)
+            self._wake.clear()
+            if not self._stop.is_set():
+                self._flush()
+                if self._error is not None:
+                    # A disk that is full is not asked more often for being asked for more.
+                    self._stop.wait(self._flush_interval_s)
+
+    def _flush(self) -> None:
+        try:
+            self._writer.flush()
+        except UsageError as error:
+            self._error = error
+            self._note("the file", str(error))
+        else:
+            self._error = None
+
+    def _asked_to_flush(self) -> None:
+        if self._threads:
+            self._wake.set()
+        else:
+            self._flush()
+
+    def _note(self, what: str, message: str) -> None:
+        """Keep a problem; the first of each kind is also a warning."""
+        key = what, message
+        if key not in self._problems:
+            if len(self._problems) >= _MOST_PROBLEMS:
+                return
+            if all(known != what for known, _ in self._problems):
+                warnings.warn(f"recording {self.path}: {what}: {message}", stacklevel=3)
+        self._problems[key] = self._problems.get(key, 0) + 1
+
+
+def _named(domain: ClockDomain, name: str | None) -> ClockDomain:
+    """The domain with the name that its sampler gives it, where its id says none."""
+    if domain.name is not None or name is None or domain.id.scope == "builtin":
+        return domain
+    return replace(domain, name=name)

@@ -1,0 +1,153 @@
+"""What sampling gives: a snapshot with its half-widths, and what was seen beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import SourceError, UsageError
+from tracetime.graph.bounds import Bounds
+from tracetime.graph.tube.limits import Limits
+from tracetime.snapshot import Snapshot
+from tracetime.sources.adjtimex import AdjtimexState
+
+
+class Finding(NamedTuple):
+    """Something that a clock did and should not do.
+
+    Attributes:
+        code: `went_back`, `host_clock_differs`, `bits_above`, and those of `promises.py`.
+        clock: the clock's name.
+        message: what was seen, with numbers, and what to do.
+        severity: `error`: what rests on this clock cannot be relied on; or `warning`.
+    """
+
+    code: str
+    clock: str
+    message: str
+    severity: str = "error"
+
+
+class Count(NamedTuple):
+    """A counter's reading: as it was read, and with its wraps undone."""
+
+    raw: int
+    ticks: int
+
+    def ns(self, domain: ClockDomain) -> int:
+        """Nominal ns, by the exact fraction of its domain, rounded down."""
+        assert domain.ns_per_tick is not None
+        return math.floor(self.ticks * domain.ns_per_tick)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The clocks at nearly one instant.
+
+    Attributes:
+        snapshot: readings in ns (counters unwrapped, by their exact fraction), half-widths and
+            centres against its reference. A half-width holds the bracket, how far the clocks' rates
+            may differ within it, and both ticks.
+        counts: of the clocks that count ticks, what was read.
+        domains: what each clock is like.
+        adjtimex: what steers the clocks, read right after; None where the system has none.
+        failed: clocks that could not be read this time, and why.
+        findings: what clocks did that they should not.
+    """
+
+    snapshot: Snapshot
+    counts: Mapping[ClockId, Count]
+    domains: Mapping[ClockId, ClockDomain]
+    adjtimex: AdjtimexState | None
+    failed: Mapping[ClockId, str]
+    findings: tuple[Finding, ...]
+
+    def nominal_ns(self, clock: ClockId, raw_ticks: int) -> int:
+        """A raw count of a clock in ns as the snapshots have it, rounded down.
+
+        Its wraps are undone so that it lies within half a wrap of this sample's own count.
+
+        Raises:
+            UsageError: the clock counts no ticks.
+            SourceError: it was not read in this sample.
+        """
+        count, domain, rate = self._counter(clock)
+        period = 1 << domain.valid_bits
+        ahead = (raw_ticks - count.raw) % period
+        if ahead >= period // 2:
+            ahead -= period
+        return math.floor((count.ticks + ahead) * rate)
+
+    def predict(self, device: ClockId, host_time_ns: int, host: ClockId | None = None) -> Bounds:
+        """The count that a device's clock will show when a host's clock reads `host_time_ns`.
+
+        That is the calibrated count and the time since, divided by the nominal length of a tick
+        (Vulkan's timestampPeriod). Its bar holds while both clocks keep their declared limits, and
+        grows with the time since this sample: calibrate again to shrink it.
+
+        Args:
+            device: a clock that counts ticks.
+            host_time_ns: ns of the host's clock, before or after the sample.
+            host: which; the reference if not said.
+
+        Returns:
+            estimate, earliest, latest: ticks, unwrapped. What the device shows is these modulo
+            2 ** valid_bits.
+
+        Raises:
+            SourceError: one of the clocks could not be read in this sample.
+            UsageError: `device` does not count ticks.
+        """
+        reference = self.snapshot.reference
+        assert reference is not None
+        host = reference if host is None else host
+        count, other, rate = self._counter(device)
+        self._check(host)
+        read_ns, centre_ns, half_ns = self._read(host)
+        _, device_centre_ns, device_half_ns = self._read(device)
+        passed_ns = host_time_ns - read_ns
+        apart_ns = centre_ns - device_centre_ns
+        drift = Limits.of(self.domains[host].drift_ppm, other.drift_ppm).drift
+        bar_ns = (
+            half_ns
+            + device_half_ns
+            + math.ceil(abs(apart_ns) * drift)
+            + math.ceil(abs(passed_ns) * drift)
+            + 1
+        )
+        ticks = count.ticks
+        since = passed_ns + apart_ns
+        return Bounds(
+            ticks + round(since / rate),
+            ticks + math.floor((since - bar_ns) / rate),
+            ticks + math.ceil((since + bar_ns) / rate),
+        )
+
+    def _check(self, clock: ClockId) -> None:
+        if clock not in self.snapshot.readings:
+            reason = self.failed.get(clock, "it was not asked for")
+            raise SourceError(f"{clock} is not in this sample: {reason}")
+
+    def _counter(self, clock: ClockId) -> tuple[Count, ClockDomain, Fraction]:
+        self._check(clock)
+        domain = self.domains[clock]
+        if clock not in self.counts or domain.ns_per_tick is None:
+            raise UsageError(f"{clock} counts no ticks: what it reads is ns")
+        return self.counts[clock], domain, domain.ns_per_tick
+
+    def _read(self, clock: ClockId) -> tuple[int, int, int]:
+        """Reading, centre and half-width of one clock, ns."""
+        value = self.snapshot.readings[clock].value
+        assert isinstance(value, int)
+        centre = self.snapshot.centre_ns.get(clock)
+        half = self.snapshot.half_width_ns.get(clock)
+        return (
+            value,
+            0 if centre is None else int(centre[0]),
+            0 if half is None else int(half[0]),
+        )

@@ -1,0 +1,385 @@
+"""Sampling: several clocks at nearly one instant, with a bound on how far apart they were read.
+
+Each clock is read between two readings of a reference, of some tries the narrowest bracket is kept,
+in a kernel where it can read the clock. Devices are read together with a host clock, as the device
+can. What a half-width is made of: design of the error bars, Evidence.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from threading import Lock
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.sampling import Brackets
+from tracetime.capture.choice import ROUNDING_NS, Chosen, choose
+from tracetime.capture.counters import Counters
+from tracetime.capture.sample import Count, Finding, Sample
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import SourceError, UsageError
+from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
+from tracetime.sources.adjtimex import read_adjtimex
+from tracetime.sources.local import LocalClocks
+from tracetime.sources.source import ClockSource, Unavailable
+
+Values = npt.NDArray[np.int64]
+
+TRIES: Final = 10
+"""Brackets of which the narrowest is kept. Bounded: a machine that is busy gets a wide one."""
+
+MOST_TRIES: Final = 1_000
+_DEVICE_NS: Final = 1_000_000
+"""After this long no further try is made with a device: some take long to answer."""
+
+
+class Read(NamedTuple):
+    """How one clock was read: raw, and when, in ns of the reference after its own reading."""
+
+    value: int
+    centre_ns: int
+    half_ns: int
+
+
+class Sampler:
+    """Samples a set of clocks, again and again. Threads may share it; they wait for each other.
+
+    Making one measures what the clocks step by and how fast counters run: up to 0.3 s.
+
+    Args:
+        clocks: which: names (`MONOTONIC`, `TAI`, `TSC`, `vulkan`, `vulkan:0`), numbers, ClockIds;
+            None for all of this machine.
+        reference: what the others are bracketed by; MONOTONIC_RAW if not said. It is sampled too,
+            and so is the host clock that a device needs.
+        tries: brackets per clock of which the narrowest is kept, 1 to 1000.
+        sources: where clocks come from, instead of this machine's own sources.
+
+    Raises:
+        UsageError: a name that is none, tries out of range, or a reference that is no clock of ns.
+        SourceError: a clock that was asked for is not to be had here; says why.
+    """
+
+    def __init__(
+        self,
+        clocks: Iterable[str | int | ClockId] | None = None,
+        *,
+        reference: str | ClockId | None = None,
+        tries: int = TRIES,
+        sources: Sequence[ClockSource] | None = None,
+    ) -> None:
+        if not 1 <= tries <= MOST_TRIES:
+            raise UsageError(f"tries is {tries}: use 1 to {MOST_TRIES}")
+        self._local = LocalClocks(sources)
+        self._tries = tries
+        self._lock = Lock()
+        choice = choose(self._local, clocks, reference)
+        self._unavailable = choice.unavailable
+        self._chosen = {one.clock: one for one in choice.clocks}
+        self._domains = MappingProxyType({c: one.domain for c, one in self._chosen.items()})
+        self._first = choice.clocks[0]
+        others = choice.clocks[1:]
+        fast = self._first.source.native_code(self._first.clock) is not None
+        self._native = [
+            one
+            for one in others
+            if fast and one.partner is None and one.source.native_code(one.clock) is not None
+        ]
+        self._devices = [one for one in others if one.partner is not None]
+        self._slow = [one for one in others if one.partner is None and one not in self._native]
+        self._counters = [one for one in others if one.partner is None and one.counts]
+        self._fast = fast
+        self._kernels: dict[tuple[ClockId, ...], Brackets] = {}
+        self._counts = Counters(one for one in choice.clocks if one.counts)
+
+    @property
+    def reference(self) -> ClockId:
+        """The clock that the others are bracketed by."""
+        return self._first.clock
+
+    @property
+    def domains(self) -> Mapping[ClockId, ClockDomain]:
+        """The clocks that are sampled, in the order of the snapshots, and what each is like.
+
+        Of a counter that is its raw form, in ticks that wrap; a graph takes `snapshot_domains`.
+        """
+        return self._domains
+
+    @property
+    def snapshot_domains(self) -> tuple[ClockDomain, ...]:
+        """The same as the snapshots have them, for a ClockGraph: ns that do not wrap.
+
+        Their ticks are 1 ns: the half-widths hold the real ones, which a graph would add again.
+        """
+        return tuple(
+            replace(domain, tick_ns=1, ns_per_tick=Fraction(1), valid_bits=64)
+            for domain in self._domains.values()
+        )
+
+    @property
+    def names(self) -> Mapping[ClockId, str]:
+        """What each is called."""
+        return {clock: one.name for clock, one in self._chosen.items()}
+
+    @property
+    def notes(self) -> Mapping[ClockId, str]:
+        """What a user should know of some of them."""
+        notes = {clock: one.source.note(clock) for clock, one in self._chosen.items()}
+        return {clock: note for clock, note in notes.items() if note is not None}
+
+    @property
+    def unavailable(self) -> tuple[Unavailable, ...]:
+        """Clocks that are not to be had here, where all were asked for."""
+        return self._unavailable
+
+    def source(self, clock: ClockId) -> ClockSource:
+        """Where a clock comes from: a device, say, for work to be stamped on it."""
+        return self._chosen[clock].source
+
+    def close(self) -> None:
+        """Close the sources that were opened for this sampler; it samples no more."""
+        with self._lock:
+            self._local.close()
+
+    def __enter__(self) -> Sampler:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def sample(self) -> Sample:
+        """Read all clocks once.
+
+        A clock that fails is left out of this snapshot, and the others go on.
+
+        Raises:
+            SourceError: the reference cannot be read.
+        """
+        with self._lock:
+            failed: dict[ClockId, str] = {}
+            findings: list[Finding] = []
+            reads = self._read_native(failed)
+            self._read_slow(reads, failed)
+            reference_ns = reads[self.reference].value
+            counts: dict[ClockId, Count] = {}
+            for one in self._counters:
+                if one.clock in reads:
+                    read = reads[one.clock]
+                    host_ns = reference_ns + read.centre_ns
+                    counts[one.clock] = self._counts.follow(one, read.value, host_ns, findings)
+            for one in self._devices:
+                self._read_device(one, reads, counts, failed, findings)
+            state = read_adjtimex()
+        readings: dict[ClockId, int] = {}
+        for clock, one in self._chosen.items():
+            if clock in reads:
+                value = reads[clock].value
+                if clock in counts:
+                    value = counts[clock].ns(one.domain)
+                if INT64_MIN <= value <= INT64_MAX:
+                    readings[clock] = value
+                else:
+                    failed[clock] = f"{one.name} reads {value} ns, which does not fit in int64"
+        others = [clock for clock in readings if clock != self.reference]
+        snapshot = Snapshot(
+            readings,
+            reference=self.reference,
+            half_width_ns={clock: reads[clock].half_ns for clock in others},
+            centre_ns={clock: reads[clock].centre_ns for clock in others},
+        )
+        return Sample(snapshot, counts, self._domains, state, failed, tuple(findings))
+
+    def sample_group(self) -> tuple[Snapshot, int]:
+        """Read all clocks but devices together: the reference, each other once, the reference.
+
+        The group form of VK_KHR_calibrated_timestamps. Of some tries the shortest is kept. Brackets
+        of their own (`sample`) are narrower; here one bound holds for all, and between any two.
+
+        Returns:
+            The snapshot, and the maximal deviation: how far apart in time any two of its readings
+            can have been taken, ns of the reference, ticks left aside.
+
+        Raises:
+            SourceError: a clock cannot be read, or the reference went back in all tries.
+        """
+        with self._lock:
+            group = [one for one in self._chosen.values() if one.partner is None]
+            readings = np.empty((1, len(group)), dtype=np.int64)
+            deviation = np.empty(1, dtype=np.int64)
+            tape = None
+            if not self._fast or self._slow:
+                order = [*group, self._first]
+                tape = [one.source.read(one.clock) for _ in range(self._tries) for one in order]
+            kernel = self._kernel(group)
+            bad = kernel.group(
+                readings, deviation, None if tape is None else np.array([tape], dtype=np.int64)
+            )
+            if bad >= 0:
+                raise SourceError(f"the system no longer reads {group[bad].name}: leave it out")
+            width_ns = int(deviation[0])
+            if width_ns < 0:
+                raise SourceError(f"{self._first.name} went back in all tries: try again")
+            shown = dict(zip((one.clock for one in group), readings[0].tolist(), strict=True))
+            for one in self._counters:
+                count = self._counts.follow(one, shown[one.clock], shown[self.reference], [])
+                shown[one.clock] = count.ns(one.domain)
+        others = [one for one in group if one is not self._first]
+        return Snapshot(
+            shown,
+            reference=self.reference,
+            half_width_ns={
+                one.clock: width_ns
+                - width_ns // 2
+                + math.ceil(width_ns * (one.drift / 2))
+                + one.ticks_ns
+                + ROUNDING_NS
+                for one in others
+            },
+            centre_ns={one.clock: width_ns // 2 for one in others},
+        ), width_ns
+
+    def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, Read]:
+        """The reference, and all that the kernel reads."""
+        if not self._fast:
+            return {}
+        group = [self._first, *self._native]
+        while True:
+            kernel = self._kernel(group)
+            readings, centre, half = (np.empty((1, len(group)), dtype=np.int64) for _ in range(3))
+            bad = kernel.fill(readings, centre, half)
+            if bad < 0:
+                return self._taken(group, readings, centre, half, failed)
+            if bad == 0:
+                raise SourceError(f"the reference, {self._first.name}, can no longer be read")
+            failed[group.pop(bad).clock] = "the system no longer reads it"
+
+    def _read_slow(self, reads: dict[ClockId, Read], failed: dict[ClockId, str]) -> None:
+        """Those that Python alone reads, in the kernel's order, judged by the kernel."""
+        group = [self._first, *self._slow]
+        if len(group) == 1 and reads:
+            return
+        tape = self._tape(group, failed)
+        kernel = self._kernel(group)
+        readings, centre, half = (np.empty((1, len(group)), dtype=np.int64) for _ in range(3))
+        kernel.fill_from(tape, readings, centre, half)
+        taken = self._taken(group, readings, centre, half, failed)
+        own = taken.pop(self.reference)
+        shift_ns = own.value - reads.setdefault(self.reference, own).value
+        for clock, read in taken.items():
+            reads[clock] = read._replace(centre_ns=read.centre_ns + shift_ns)
+
+    def _tape(self, group: list[Chosen], failed: dict[ClockId, str]) -> Values:
+        """Readings in the order of the sweeps; a clock that fails leaves the group."""
+        failing = first = self._first
+        while True:
+            tape: list[int] = []
+            try:
+                for _ in range(self._tries):
+                    failing = first
+                    tape.append(first.source.read(first.clock))
+                    for one in group[1:]:
+                        failing = one
+                        tape.append(one.source.read(one.clock))
+                        failing = first
+                        tape.append(first.source.read(first.clock))
+                return np.array([tape], dtype=np.int64)
+            except SourceError as error:
+                # Each time round the group is smaller: this ends.
+                if failing is first:
+                    raise SourceError(f"the reference, {first.name}: {error}") from error
+                failed[failing.clock] = str(error)
+                group.remove(failing)
+
+    def _kernel(self, group: list[Chosen]) -> Brackets:
+        key = tuple(one.clock for one in group)
+        made = self._kernels.get(key)
+        if made is None:
+            made = self._kernels[key] = Brackets(
+                # 0 for those that come on a tape, where it is not looked at.
+                [one.source.native_code(one.clock) or 0 for one in group],
+                [one.drift for one in group],
+                [one.ticks_ns + ROUNDING_NS for one in group],
+                self._tries,
+            )
+        return made
+
+    def _taken(
+        self,
+        group: list[Chosen],
+        readings: Values,
+        centre: Values,
+        half: Values,
+        failed: dict[ClockId, str],
+    ) -> dict[ClockId, Read]:
+        reads = {}
+        for one, *values in zip(
+            group, readings[0].tolist(), centre[0].tolist(), half[0].tolist(), strict=True
+        ):
+            read = Read(*values)
+            if read.half_ns < 0:
+                failed[one.clock] = f"{self._first.name} went back in all of its brackets"
+            else:
+                reads[one.clock] = read
+        return reads
+
+    def _read_device(
+        self,
+        one: Chosen,
+        reads: dict[ClockId, Read],
+        counts: dict[ClockId, Count],
+        failed: dict[ClockId, str],
+        findings: list[Finding],
+    ) -> None:
+        """A device with its host clock, whose own reading ties it to the reference."""
+        assert one.partner is not None
+        partner = self._chosen[one.partner]
+        if one.partner not in reads:
+            failed[one.clock] = f"{partner.name}, which it is calibrated with, was not read"
+            return
+        host, reference_ns = reads[one.partner], reads[self.reference].value
+        best: tuple[int, int, Count] | None = None
+        start_ns = time.perf_counter_ns()
+        try:
+            for _ in range(self._tries):
+                before = partner.source.read(partner.clock)
+                raw, shown, deviation_ns = one.source.read_together(one.clock, partner.clock)
+                after = partner.source.read(partner.clock)
+                if not before - partner.ticks_ns <= shown <= after + partner.ticks_ns:
+                    message = (
+                        f"{one.name} says that {partner.name} read {shown}, which went from "
+                        f"{before} to {after}: its driver reads another clock; it is left out"
+                    )
+                    findings.append(Finding("host_clock_differs", one.name, message))
+                    failed[one.clock] = message
+                    return
+                centre_ns = host.centre_ns + shown - host.value
+                # Every try is followed: a clock may go back between any two.
+                raw = self._counts.cut_off(one, raw, findings)
+                count = self._counts.follow(one, raw, reference_ns + centre_ns, findings)
+                if best is None or deviation_ns < best[0]:
+                    best = deviation_ns, centre_ns, count
+                if time.perf_counter_ns() - start_ns > _DEVICE_NS:
+                    break
+        except SourceError as error:
+            # A device that fails in a later try fails in the next snapshot's first.
+            if best is None:
+                failed[one.clock] = str(error)
+                return
+        assert best is not None
+        deviation_ns, centre_ns, counts[one.clock] = best
+        ticks_ns = math.ceil((one.domain.tick_ns or 0) + (partner.domain.tick_ns or 0))
+        half_ns = deviation_ns + math.ceil(deviation_ns * one.drift) + ticks_ns
+        if partner is not self._first:
+            # From the partner's own reading to this one it and the reference may drift apart.
+            half_ns += host.half_ns + math.ceil(abs(centre_ns - host.centre_ns) * partner.drift)
+        if half_ns > INT64_MAX:
+            failed[one.clock] = f"{one.name} claims a deviation of {deviation_ns} ns"
+            return
+        reads[one.clock] = Read(counts[one.clock].raw, centre_ns, half_ns)

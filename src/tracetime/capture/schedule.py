@@ -1,0 +1,172 @@
+"""When to calibrate again: as seldom as the target for the error between snapshots allows.
+
+Between two snapshots, T apart, a clock whose rate strays by w from its mean is off by w T / 2 at
+most from the line through them; with the half-width h of a snapshot that makes h + w T / 2, which
+is to stay below the target. w is what the clocks declare, or what is measured where that is more;
+before anything is known of a clock's rate, how far it may drift stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import UsageError
+from tracetime.graph.tube.limits import Limits
+from tracetime.snapshot import Snapshot
+
+SHORTEST_NS: Final = 10_000_000
+LONGEST_NS: Final = 60_000_000_000
+
+_KEPT: Final = 0.9
+"""What is left of a measured wander from one snapshot to the next: rates calm down again."""
+
+_WRAPS: Final = 4
+"""A counter is read so many times a wrap at least, so that its wraps can be counted."""
+
+
+@dataclass
+class _Seen:
+    """One clock's last snapshot: when, in ns of the reference, its offset and half-width; and what
+    its rate was before that, and how far off that may be, ns per ns."""
+
+    at_ns: int
+    offset_ns: int
+    half_ns: int
+    rate: float | None = None
+    noise: float = 0.0
+    wander: float | None = None
+
+
+class Schedule:
+    """The interval to the next snapshot.
+
+    Args:
+        domains: the clocks that are sampled.
+        reference: the one that the others are bracketed by; None if there is none.
+        interval_ns: of snapshots; with a target, the first.
+        target_error_ns: what conversions between snapshots may be off by; None to keep the
+            interval as it is.
+        shortest_ns, longest_ns: limits of the interval where it adapts.
+
+    Raises:
+        UsageError: a number out of range.
+    """
+
+    def __init__(
+        self,
+        domains: Mapping[ClockId, ClockDomain],
+        *,
+        interval_ns: int,
+        target_error_ns: int | None = None,
+        shortest_ns: int = SHORTEST_NS,
+        longest_ns: int = LONGEST_NS,
+    ) -> None:
+        if not 0 < shortest_ns <= longest_ns:
+            raise UsageError("the shortest interval is above 0, and not above the longest")
+        if interval_ns < 1_000_000:
+            raise UsageError(f"an interval is 1 ms or more, not {interval_ns} ns")
+        if target_error_ns is not None and target_error_ns < 1:
+            raise UsageError(f"the target for the error is 1 ns or more, not {target_error_ns}")
+        self._domains = domains
+        self._target_ns = target_error_ns
+        self._shortest_ns = shortest_ns
+        wraps_ns = [ns for ns in map(_longest_of, domains.values()) if ns is not None]
+        self._longest_ns = min([longest_ns, *wraps_ns])
+        self._limits: dict[ClockId, Limits] = {}
+        self._seen: dict[ClockId, _Seen] = {}
+        self._out_of_reach: set[ClockId] = set()
+        self._interval_ns = min([interval_ns, *wraps_ns])
+        if target_error_ns is not None:
+            self._interval_ns = self._clamped(self._interval_ns)
+
+    @property
+    def interval_ns(self) -> int:
+        """From one snapshot to the next, ns."""
+        return self._interval_ns
+
+    @property
+    def out_of_reach(self) -> set[ClockId]:
+        """Clocks whose half-width alone is as large as the target: no interval helps them."""
+        return set(self._out_of_reach)
+
+    def observe(self, snapshot: Snapshot) -> None:
+        """Learn from a snapshot, in ns, and adapt the interval to the next."""
+        if self._target_ns is None or snapshot.reference is None:
+            return
+        reference_ns = _reading(snapshot, snapshot.reference)
+        wanted = []
+        for clock in snapshot.clocks:
+            if clock == snapshot.reference or clock not in snapshot.half_width_ns:
+                continue
+            centre_ns = int(snapshot.centre_ns[clock][0]) if clock in snapshot.centre_ns else 0
+            at_ns = reference_ns + centre_ns
+            half_ns = int(snapshot.half_width_ns[clock][0])
+            wander = self._wander(
+                clock, snapshot.reference, at_ns, _reading(snapshot, clock) - at_ns, half_ns
+            )
+            left_ns = self._target_ns - half_ns
+            if left_ns <= 0:
+                self._out_of_reach.add(clock)
+                continue
+            self._out_of_reach.discard(clock)
+            wanted.append(int(min(2 * left_ns / wander, 1e18)) if wander else self._longest_ns)
+        # Longer by steps, because one calm interval proves little; shorter at once.
+        longest_ns = min([2 * self._interval_ns, *wanted])
+        self._interval_ns = self._clamped(longest_ns)
+
+    def _wander(
+        self, clock: ClockId, reference: ClockId, at_ns: int, offset_ns: int, half_ns: int
+    ) -> float:
+        """How far the rate is taken to stray, ns per ns; keeps the snapshot for the next time."""
+        limits = self._limits.get(clock)
+        if limits is None:
+            limits = self._limits[clock] = self._limits_of(clock, reference)
+        before = self._seen.get(clock)
+        now = self._seen[clock] = _Seen(at_ns, offset_ns, half_ns)
+        if before is None or at_ns <= before.at_ns:
+            return limits.drift
+        passed_ns = at_ns - before.at_ns
+        moved_ns = offset_ns - before.offset_ns
+        unsure_ns = half_ns + before.half_ns
+        if abs(moved_ns) > limits.spread(passed_ns) + unsure_ns:
+            # A step: what the rate was before says nothing of what it is now.
+            return limits.drift
+        now.rate, now.noise = moved_ns / passed_ns, unsure_ns / passed_ns
+        if before.rate is None:
+            # The drift is known, as well as the half-widths let it be.
+            now.wander = None
+            return max(limits.wander, min(now.noise, limits.drift))
+        changed = max(0.0, abs(now.rate - before.rate) - now.noise - before.noise)
+        now.wander = max(changed, _KEPT * (before.wander or 0.0))
+        return max(limits.wander, now.wander)
+
+    def _limits_of(self, clock: ClockId, reference: ClockId) -> Limits:
+        one, other = (
+            self._domains.get(each) or ClockDomain.of_kind(each) for each in (reference, clock)
+        )
+        return Limits.of(
+            one.drift_ppm,
+            other.drift_ppm,
+            (one.wander_ppm, other.wander_ppm),
+            shared_oscillator=one.oscillator is not None and one.oscillator == other.oscillator,
+        )
+
+    def _clamped(self, interval_ns: int) -> int:
+        return max(min(interval_ns, self._longest_ns), min(self._shortest_ns, self._longest_ns))
+
+
+def _longest_of(domain: ClockDomain) -> int | None:
+    """How long a clock may go unread: a part of the time in which it wraps."""
+    if domain.valid_bits == 64 or domain.ns_per_tick is None:
+        return None
+    return max(1, int((1 << domain.valid_bits) * domain.ns_per_tick) // _WRAPS)
+
+
+def _reading(snapshot: Snapshot, clock: ClockId) -> int:
+    value = snapshot.readings[clock].value
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,88 @@
+"""`tracetime calibrate`: the clocks of this machine, and how exactly they can be read together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracetime.commands.options import json_option
+from tracetime.commands.show import console, duration, print_json, print_table, print_text, short
+
+if TYPE_CHECKING:
+    from tracetime.capture.calibrate import Calibration
+
+
+@click.command("calibrate")
+@click.option(
+    "--clock",
+    "clocks",
+    multiple=True,
+    metavar="CLOCK",
+    help="A clock to look at: MONOTONIC, TSC, vulkan:0. Repeatable; all if not given.",
+)
+@click.option(
+    "-n",
+    "--snapshots",
+    type=click.IntRange(1, 1_000_000),
+    default=1000,
+    show_default=True,
+    help="How often to read them together.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 3600),
+    default=1.0,
+    show_default=True,
+    help="The time to spread that over, so that drift can show.",
+)
+@click.option("--reference", metavar="CLOCK", help="The clock that the others are bracketed by.")
+@json_option
+def command(
+    clocks: tuple[str, ...], snapshots: int, seconds: float, reference: str | None, as_json: bool
+) -> None:
+    """Show this machine's clocks, and how well they are read.
+
+    Each clock is read between two readings of the reference: half of the time between these, and
+    what the clocks step by, is the half-width, which bounds how far apart the two readings are.
+
+    \b
+    Examples:
+      tracetime calibrate
+      tracetime calibrate --clock MONOTONIC --clock vulkan:0 --seconds 10
+      tracetime calibrate --json | jq '.clocks[] | [.name, .half_width_ns.median]'
+    """
+    from tracetime.capture.calibrate import calibrate
+
+    found = calibrate(clocks or None, snapshots, reference=reference, seconds=seconds)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    screen = console()
+    click.echo(f"{snapshots:,} snapshots over {seconds:g} s, against {found.reference}.")
+    columns = ("clock", ">tick", ">read", ">half-width", ">p99", ">ppm", ">ahead by")
+    print_table(screen, "Clocks", columns, _rows(found))
+    called = short(clock.name for clock in found.clocks)
+    for clock in found.clocks:
+        if clock.note is not None:
+            print_text(screen, f"{called[clock.name]}: {clock.note}", hanging="  ")
+    for entry in found.unavailable:
+        print_text(screen, f"not to be had: {entry.name}: {entry.reason}", hanging="  ")
+    for finding in found.findings:
+        print_text(screen, f"{finding.severity}: {finding.clock}: {finding.message}", hanging="  ")
+
+
+def _rows(found: Calibration) -> Iterator[tuple[str, ...]]:
+    called = short(clock.name for clock in found.clocks)
+    for clock in found.clocks:
+        half: Any = clock.half_width_ns
+        yield (
+            called[clock.name],
+            duration(round(clock.tick_ns)),
+            duration(clock.read_ns),
+            "reference" if half is None else duration(half.median),
+            "" if half is None else duration(half.p99),
+            "" if clock.drift_ppm is None else f"{clock.drift_ppm:+.3f}",
+            "" if half is None else duration(clock.offset_ns),
+        )

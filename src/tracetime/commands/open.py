@@ -1,0 +1,60 @@
+"""`tracetime open`: a trace in the Perfetto UI."""
+
+from __future__ import annotations
+
+import click
+
+from tracetime.commands import CHECK_FAILED, DONE
+from tracetime.commands.options import json_option
+from tracetime.commands.show import print_json
+
+
+@click.command("open")
+@click.argument("trace", type=click.Path())
+@click.option("--no-browser", is_flag=True, help="Only print the link.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Exit with 1 if the file has not been fetched by then.",
+)
+@click.option(
+    "--ui",
+    metavar="URL",
+    help="Another UI than https://ui.perfetto.dev; it alone may read the file.",
+)
+@json_option
+def command(
+    trace: str, no_browser: bool, timeout: float | None, ui: str | None, as_json: bool
+) -> int:
+    """Open TRACE in the Perfetto UI.
+
+    The trace is served on 127.0.0.1, port 9001 (the UI fetches from no other), until the UI has
+    fetched it: nothing is uploaded. No other file can be had there. Stop it with Ctrl-C.
+
+    \b
+    Examples:
+      tracetime open trace.pftrace
+      tracetime open trace.pftrace --no-browser --timeout 60
+    """
+    from tracetime.serve import UI, serving
+
+    with serving(trace, ui=ui or UI) as served:
+        if as_json:
+            print_json({"trace": trace, "url": served.url, "link": served.link})
+        else:
+            click.echo(served.link)
+        if not (no_browser or _browse(served.link)):
+            click.echo("no browser could be started: open the link above", err=True)
+        if not served.wait(timeout):
+            click.echo(f"the trace was not fetched within {timeout:g} s", err=True)
+            return CHECK_FAILED
+        if not as_json:
+            click.echo("fetched")
+    return DONE
+
+
+def _browse(link: str) -> bool:
+    import webbrowser
+
+    return webbrowser.open_new_tab(link)

@@ -1,0 +1,224 @@
+"""`tracetime sql`: questions to traces in SQL."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from tracetime.commands.limits import domains_of, labels, limit_options
+from tracetime.commands.options import Size, bars_of, json_option, policy_options, reading_options
+from tracetime.commands.results import print_result
+from tracetime.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracetime.perfetto.reader import Trace
+    from tracetime.sql.session import Result, Session
+
+_FORMATS: Final = ("table", "csv", "json", "parquet")
+
+
+@click.command("sql")
+@reading_options
+@click.argument(
+    "arguments",
+    metavar="TRACE... [QUERY]",
+    nargs=-1,
+    required=True,
+    type=click.Path(allow_dash=True),
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(dir_okay=False),
+    help="Write the result to this file: .csv, .json or .parquet, by its ending.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(_FORMATS),
+    help="How the result is written.  [default: the ending of -o, else table]",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="How many rows of a table are shown.",
+)
+@click.option("--with-names", is_flag=True, help="Let events say what they are: names, threads.")
+@policy_options
+@limit_options
+@click.option("--allow-files", is_flag=True, help="Let SQL read and write files.")
+@click.option(
+    "--memory-limit",
+    "memory",
+    type=Size(),
+    default="2G",
+    show_default=True,
+    help="Memory for the database; beyond it, temporary files.",
+)
+@json_option
+def command(
+    arguments: tuple[str, ...],
+    partial: bool,
+    max_expansion: int,
+    out: str | None,
+    kind: str | None,
+    rows: int,
+    with_names: bool,
+    policy: str,
+    bars: str | None,
+    allow_files: bool,
+    memory: int,
+    as_json: bool,
+    **limits: Any,
+) -> None:
+    """Ask traces in SQL.
+
+    Without QUERY there is a prompt, or statements come from standard input.
+
+    The tables are events (as `tracetime convert` writes them), clocks, snapshots (a row a reading),
+    discontinuities and findings; of several traces, the column trace says of which. The SQL is
+    DuckDB's. to_clock(ts, 'FROM', 'TO') converts a timestamp, to ns of the clock TO, by --policy;
+    earliest(...) and latest(...) are its error bar, always of the tube. Where it does not convert
+    they are NULL; with several traces they take a fourth argument, trace.
+
+    Traces are read as a query scans them, in windows. Queries cannot touch files unless
+    --allow-files is given. Of several statements, the last one's result is written.
+
+    \b
+    Examples:
+      tracetime sql trace.pftrace "select kind, status, count(*) from events
+        group by all"
+      tracetime sql trace.pftrace "from discontinuities" --json
+      tracetime sql trace.pftrace -o late.parquet "from events
+        where trace_time > to_clock(868258201186, 'MONOTONIC', 'BOOTTIME')"
+      tracetime sql a.pftrace b.pftrace "select trace, count(*) from events
+        group by trace"
+      tracetime sql trace.pftrace
+    """
+    from tracetime.perfetto.reader import open_trace
+    from tracetime.sql.session import Session
+    from tracetime.sql.tables import View
+
+    paths, query = _taken_apart(arguments)
+    kind = _format(kind, out, as_json)
+    if query is None and "-" in paths:
+        raise UsageError("standard input is the trace: give a query with it")
+    domains = domains_of(limits)
+    view = View(policy, bars_of(policy, bars), with_names, labels(domains))
+    with contextlib.ExitStack() as stack:
+        traces = [
+            stack.enter_context(
+                open_trace(path, partial=partial, max_expansion=max_expansion, domains=domains)
+            )
+            for path in paths
+        ]
+        session = stack.enter_context(Session(traces, view, allow_files=allow_files, memory=memory))
+        answer = _Answer(traces, kind, out, rows)
+        if query is not None:
+            _ask(session, query, answer)
+        elif sys.stdin is None:
+            raise UsageError("there is no standard input to read statements from: give a query")
+        elif out is None:
+            from tracetime.commands.prompt import prompt
+
+            prompt(session, answer)
+        else:
+            _ask(session, sys.stdin.read(), answer)
+
+
+def _taken_apart(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """The traces, and the query where the last argument is one and not a file."""
+    *paths, last = arguments
+    # Every statement that says something has a space, a bracket or a semicolon.
+    if any(c.isspace() or c in "(;" for c in last) and not _exists(last):
+        if not paths:
+            raise UsageError(f"give a trace before the query (there is no file {last!r})")
+        return paths, last
+    return [*paths, last], None
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _format(kind: str | None, out: str | None, as_json: bool) -> str:
+    if as_json:
+        if kind not in (None, "json"):
+            raise UsageError(f"--json and --format {kind} are two forms: ask for one")
+        return "json"
+    if kind is None:
+        kind = "table" if out is None else Path(out).suffix.lower().removeprefix(".")
+        if kind not in _FORMATS[1:] and out is not None:
+            raise UsageError(
+                f"cannot tell the format of {out!r}: let it end in .csv, .json or .parquet, or say "
+                "it with --format"
+            )
+    if out is not None and kind == "table":
+        raise UsageError("a table is for the screen: -o takes --format csv, json or parquet")
+    if out is None and kind == "parquet":
+        raise UsageError("Parquet goes to a file: say which with -o")
+    return kind
+
+
+class _Answer:
+    """Where results go, and how."""
+
+    def __init__(self, traces: Sequence[Trace], kind: str, out: str | None, rows: int) -> None:
+        self._traces = traces
+        self.kind = kind
+        self._out = out
+        self._rows = rows
+        self._warned: set[str] = set()
+
+    def give(self, result: Result) -> None:
+        """Write a result where the command line says."""
+        from tracetime.sql.results import WRITERS, save
+
+        if self._out is not None:
+            save(result, self._out, self.kind, [trace.path for trace in self._traces])
+        elif self.kind == "table":
+            print_result(result, self._rows, _screen())
+        else:
+            binary: IO[bytes] = sys.stdout.buffer
+            sys.stdout.flush()
+            writer = WRITERS[self.kind](binary, result.schema)
+            for batch in result.batches:
+                writer.write(batch)
+            writer.finish()
+            binary.flush()
+        for trace in self._traces:
+            if trace.truncated is not None and trace.path not in self._warned:
+                self._warned.add(trace.path)
+                click.echo(
+                    f"warning: {trace.path} not read to its end: {trace.truncated}", err=True
+                )
+
+
+def _screen() -> int | None:
+    """The width of the terminal; None where the output goes elsewhere."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    return Console().width
+
+
+def _ask(session: Session, text: str, answer: _Answer) -> None:
+    statements = session.statements(text)
+    if not statements:
+        raise UsageError("there is no statement in the query")
+    for statement in statements[:-1]:
+        for _ in session.run(statement).batches:
+            pass
+    answer.give(session.run(statements[-1]))

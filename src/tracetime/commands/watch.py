@@ -1,0 +1,211 @@
+"""`tracetime watch`: a live table of this machine's clocks, until Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tracetime.commands.options import json_option
+from tracetime.commands.show import console, duration, short
+from tracetime.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tracetime.capture.sample import Sample
+    from tracetime.capture.sampling import Sampler
+    from tracetime.clocks import ClockId
+
+_KEPT: Final = 600
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_SPARKS: Final = 10
+
+
+@dataclass(slots=True)
+class _Line:
+    """What a clock did: when (ns of the reference), its offset then, and half-widths."""
+
+    at_ns: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    offset_ns: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    half_ns: int = 0
+
+    def add(self, at_ns: int, offset_ns: int, half_ns: int) -> None:
+        self.at_ns.append(at_ns)
+        self.offset_ns.append(offset_ns)
+        self.half_ns = half_ns
+
+    def drift_ppm(self) -> float | None:
+        """From the first to the last that is kept; None where the half-widths hide it."""
+        span_ns = self.at_ns[-1] - self.at_ns[0]
+        if span_ns <= 0 or 2 * self.half_ns > span_ns * 1e-3:
+            return None
+        return (self.offset_ns[-1] - self.offset_ns[0]) / span_ns * 1e6
+
+    def wander_ns(self) -> list[int]:
+        """How far the offset was from the line between the first and the last, ns."""
+        first, last = self.offset_ns[0], self.offset_ns[-1]
+        span_ns = max(self.at_ns[-1] - self.at_ns[0], 1)
+        return [
+            offset - first - (last - first) * (at - self.at_ns[0]) // span_ns
+            for at, offset in zip(self.at_ns, self.offset_ns, strict=True)
+        ]
+
+
+@click.command("watch")
+@click.option(
+    "--clock",
+    "clocks",
+    multiple=True,
+    metavar="CLOCK",
+    help="A clock to watch: MONOTONIC, TSC, vulkan:0. Repeatable; all if not given.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.01, 3600),
+    default=1.0,
+    show_default=True,
+    help="Seconds from one snapshot to the next.",
+)
+@click.option("-n", "--snapshots", type=click.IntRange(1), help="Stop after so many.")
+@click.option("--reference", metavar="CLOCK", help="The clock that the others are bracketed by.")
+@json_option
+def command(
+    clocks: tuple[str, ...],
+    interval: float,
+    snapshots: int | None,
+    reference: str | None,
+    as_json: bool,
+) -> None:
+    """Watch this machine's clocks drift, until Ctrl-C.
+
+    A table of each clock's offset, drift and half-width, with what is left of the offset once the
+    drift is taken out as a sparkline. With --json, or where the output is no terminal, a line a
+    snapshot.
+
+    \b
+    Examples:
+      tracetime watch
+      tracetime watch --clock MONOTONIC --clock REALTIME --interval 0.1
+      tracetime watch --json -n 10 > clocks.jsonl
+    """
+    from tracetime.capture.sampling import Sampler
+
+    screen = console()
+    with Sampler(clocks or None, reference=reference) as sampler:
+        if len(sampler.domains) < 2:
+            raise UsageError("one clock alone has nothing to be compared with: name another")
+        lines = {clock: _Line() for clock in sampler.domains if clock != sampler.reference}
+        samples = _samples(sampler, interval, snapshots)
+        if as_json or not screen.is_terminal:
+            for sample in samples:
+                _note(lines, sample)
+                click.echo(
+                    json.dumps(_facts(sampler, lines, sample)) if as_json else _text(sampler, lines)
+                )
+            return
+        from rich.live import Live
+
+        with Live(console=screen, auto_refresh=False, transient=False) as live:
+            for sample in samples:
+                _note(lines, sample)
+                live.update(_table(sampler, lines, sample), refresh=True)
+
+
+def _samples(sampler: Sampler, interval: float, most: int | None) -> Iterator[Sample]:
+    taken = 0
+    due = time.monotonic()
+    while most is None or taken < most:
+        yield sampler.sample()
+        taken += 1
+        due += interval
+        if most is None or taken < most:
+            time.sleep(max(0.0, due - time.monotonic()))
+
+
+def _note(lines: dict[ClockId, _Line], sample: Sample) -> None:
+    snapshot = sample.snapshot
+    assert snapshot.reference is not None
+    base = _int(snapshot.readings[snapshot.reference].value)
+    for clock, line in lines.items():
+        if clock in snapshot.readings:
+            at = base + int(snapshot.centre_ns[clock][0])
+            reading = _int(snapshot.readings[clock].value)
+            line.add(at, reading - at, int(snapshot.half_width_ns[clock][0]))
+
+
+def _int(value: Any) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _facts(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> dict[str, Any]:
+    return {
+        "reference": sampler.names[sampler.reference],
+        "clocks": [
+            {
+                "name": sampler.names[clock],
+                "at_ns": line.at_ns[-1],
+                "offset_ns": line.offset_ns[-1],
+                "half_width_ns": line.half_ns,
+                "drift_ppm": line.drift_ppm(),
+            }
+            for clock, line in lines.items()
+            if line.at_ns
+        ],
+        "failed": [
+            {"name": sampler.names[clock], "reason": why} for clock, why in sample.failed.items()
+        ],
+        "findings": [finding._asdict() for finding in sample.findings],
+    }
+
+
+def _text(sampler: Sampler, lines: dict[ClockId, _Line]) -> str:
+    called = short(sampler.names.values())
+    return "  ".join(
+        f"{called[sampler.names[clock]]} {line.offset_ns[-1]:+d} ns +-{line.half_ns}"
+        for clock, line in lines.items()
+        if line.at_ns
+    )
+
+
+def _table(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    table.title = f"Against {sampler.names[sampler.reference]}; Ctrl-C ends it"
+    for name, justify in (
+        ("clock", "left"), ("ahead by", "right"), ("moved", "right"), ("ppm", "right"),
+        ("+-", "right"), ("wander", "left"),
+    ):  # fmt: skip
+        table.add_column(name, justify=justify, header_style="dim", no_wrap=True)  # type: ignore[arg-type]
+    called = short(sampler.names.values())
+    for clock, line in lines.items():
+        name = called[sampler.names[clock]]
+        if not line.at_ns:
+            table.add_row(name, sample.failed.get(clock, "not read yet"))
+            continue
+        drift = line.drift_ppm()
+        left = line.wander_ns()
+        table.add_row(
+            Text(name),
+            duration(line.offset_ns[-1]),
+            duration(line.offset_ns[-1] - line.offset_ns[0]),
+            "-" if drift is None else f"{drift:+.3f}",
+            duration(line.half_ns),
+            Text(f"{_sparkline(left)} {duration(max(left) - min(left))}"),
+        )
+    return table
+
+
+def _sparkline(values: list[int]) -> str:
+    shown = values[-_SPARKS:]
+    low, high = min(shown), max(shown)
+    scale = max(high - low, 1)
+    return "".join(_BARS[(value - low) * (len(_BARS) - 1) // scale] for value in shown)

@@ -1,0 +1,101 @@
+"""The other direction of a tube: the values of clock b, cut into pieces for the kernel.
+
+The earliest value of a that b may stem from is in the first row that reaches so high, the latest
+in the last row that begins so low. A piece is a stretch of b in which neither row changes, and all
+of whose values are ambiguous, or none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tracetime._kernels.floor import make_grid
+from tracetime._kernels.inverse import InverseTable
+from tracetime._kernels.tube import RowTable
+from tracetime.graph.tube import findings
+from tracetime.graph.tube.evidence import Values
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.segments import Segments
+from tracetime.snapshot import INT64_MAX, INT64_MIN
+
+
+class Twice(NamedTuple):
+    """Ascending, disjoint intervals of clock b that two instants may have had, both ends in."""
+
+    lows: Values
+    highs: Values
+
+
+def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseTable:
+    """The inverse of a table of rows, of which the `n_near` from `near` on have snapshots."""
+    borders = rows.borders()
+    reached = np.maximum.accumulate(borders[:, 1])
+    coming = np.minimum.accumulate(borders[::-1, 0])[::-1]
+    begins = [
+        np.array([INT64_MIN]),
+        reached[reached < INT64_MAX] + 1,
+        coming,
+        twice.lows,
+        twice.highs[twice.highs < INT64_MAX] + 1,
+    ]
+    starts = np.unique(np.concatenate(begins))
+    cells = np.stack(
+        [
+            np.minimum(np.searchsorted(reached, starts), len(reached) - 1),
+            np.maximum(np.searchsorted(coming, starts, side="right") - 1, 0),
+        ],
+        axis=1,
+    )
+    is_twice = np.searchsorted(twice.lows, starts, side="right") > np.searchsorted(
+        twice.highs, starts
+    )
+    # The last of the near rows goes on beyond the snapshots.
+    first = int(np.searchsorted(starts, coming[near]))
+    last = int(np.searchsorted(starts, reached[max(near, near + n_near - 2)], side="right"))
+    if n_near == 1 or last <= first:
+        last = first + 1
+    grid = make_grid(starts[first:last])
+    return InverseTable(rows, starts, cells, is_twice.astype(np.uint8), first, last - first, grid)
+
+
+def ambiguous(segments: Segments, limits: Limits) -> Twice:
+    """Which values of clock b two instants may have had: where its offset fell, b was set back."""
+    return _overlaps(_stretches_of_b(segments, limits))
+
+
+def _stretches_of_b(segments: Segments, limits: Limits) -> list[tuple[float, float]]:
+    """What clock b may have read between one fall of the offset and the next.
+
+    The ends are whole ns or infinite; the first and last stretch have no end.
+    """
+    a, knots = segments.evidence.a, segments.knots
+    ends: list[tuple[float, float]] = []
+    start: float = -np.inf
+    for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
+        if findings.jump(segments, limits, j, k)[0] >= 0:
+            continue
+        spread = limits.spread(int(a[k]) - int(a[j]))
+        ends.append((start, int(a[k]) + int(knots[j, 2]) + 1 + spread))
+        start = int(a[j]) + int(knots[k, 0]) - spread
+    return [*ends, (start, np.inf)]
+
+
+def _overlaps(stretches: list[tuple[float, float]]) -> Twice:
+    """Where two or more of some intervals overlap."""
+    edges = sorted([(low, -1) for low, _ in stretches] + [(high, 1) for _, high in stretches])
+    lows, highs, depth = [], [], 0
+    for value, kind in edges:
+        if kind < 0 and depth == 1:
+            lows.append(value)
+        if kind > 0 and depth == 2:
+            highs.append(value)
+        depth -= kind
+    there = [
+        (max(INT64_MIN, low), min(INT64_MAX, high))
+        for low, high in zip(lows, highs, strict=True)
+        if low <= INT64_MAX and high >= INT64_MIN
+    ]
+    made = np.array(there, dtype=np.int64).reshape(-1, 2)
+    return Twice(np.ascontiguousarray(made[:, 0]), np.ascontiguousarray(made[:, 1]))

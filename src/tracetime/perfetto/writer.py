@@ -1,0 +1,313 @@
+"""A Perfetto trace being written: snapshots, tracks, and events of any clock that snapshots tie in.
+
+Nothing here reads a clock or starts a thread: that is capture/recorder.py's. Bytes are made in
+`_kernels/writer.pyx` (events) and `_kernels/packets.pyx`, and put into the file by output.py.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tracetime._kernels import packets
+from tracetime._kernels.writer import (
+    EventWriter,
+    PacketBuffer,
+    TimestampError,
+    Track,
+)
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import UsageError
+from tracetime.perfetto.extension import KernelClock
+from tracetime.perfetto.output import TraceOutput
+from tracetime.perfetto.recorded import SNAPSHOT_SEQUENCE, RecordedClocks
+from tracetime.perfetto.snapshots import SnapshotPackets
+from tracetime.snapshot import Snapshot
+
+BUFFER_BYTES: Final = 64 << 20
+FLUSH_BYTES: Final = 1 << 20
+# What the last snapshot and what is lost at the end may take beyond max_size's events.
+_KEPT_FOR_END: Final = 4096
+
+
+class TraceWriter:
+    """A trace file with its clocks, tracks and events.
+
+    Threads may share one. Events wait in memory until `flush`; snapshots and tracks are never
+    dropped, events are where more than `buffer_bytes` wait or `max_size` is reached, and counted
+    in the trace.
+
+    Attributes:
+        path: of the file.
+
+    Args:
+        path: of the file; one that is there is replaced.
+        max_size: bytes that the file may have; None for as many as it takes.
+        buffer_bytes: bytes that may wait for the disk, before events are dropped.
+        flush_bytes: bytes waiting at which an event's method says that it is time to flush.
+
+    Raises:
+        UsageError: the file cannot be made, or a size is too small.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_size: int | None = None,
+        buffer_bytes: int = BUFFER_BYTES,
+        flush_bytes: int = FLUSH_BYTES,
+    ) -> None:
+        if max_size is not None and max_size < 4 * _KEPT_FOR_END:
+            raise UsageError(f"max_size is {max_size}: use {4 * _KEPT_FOR_END} bytes or more")
+        if buffer_bytes < 4096 or flush_bytes < 1:
+            raise UsageError("buffer_bytes is 4096 or more, flush_bytes 1 or more")
+        self._buffer = PacketBuffer(
+            buffer_bytes, 0 if max_size is None else max_size - _KEPT_FOR_END, flush_bytes
+        )
+        self._output = TraceOutput(path, self._buffer.written)
+        self.path = self._output.path
+        self._clocks = RecordedClocks(self._buffer)
+        self._snapshots = SnapshotPackets(self._clocks)
+        self._own = object()
+        self._events = EventWriter(self._buffer, self._clocks.event_clock, self._own)
+        self._tracks: dict[tuple[Any, ...], Track] = {}
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+        self._closed = False
+        self._process = os.getpid()
+        self._clocks.snapshot_sequence.begin()
+
+    # Clocks
+
+    def declare(self, domain: ClockDomain) -> ClockId:
+        """Make a clock known, before its first reading; returns what it is written as.
+
+        As `RecordedClocks.declare`, which says what it raises.
+        """
+        with self._lock:
+            return self._clocks.declare(domain).written
+
+    def clock(self, clock: Any) -> ClockId:
+        """The clock that a caller named; see `RecordedClocks.clock`."""
+        return self._clocks.clock(clock)
+
+    def written(self, clock: Any) -> ClockId:
+        """The id under which a clock stands in the trace; see `RecordedClocks.written`."""
+        return self._clocks.written(clock)
+
+    @property
+    def trace_clock(self) -> ClockId | None:
+        """What trace time is; None before the first snapshot."""
+        return self._clocks.trace_clock
+
+    # Snapshots
+
+    def snapshot(
+        self,
+        snapshot: Snapshot,
+        *,
+        counts: Mapping[ClockId, tuple[int, int]] | None = None,
+        kernel_clock: tuple[int, ...] | None = None,
+        main: bool = False,
+        names: Mapping[ClockId, str] | None = None,
+    ) -> bool:
+        """Write readings of clocks that belong together; whether it is time to flush.
+
+        Args:
+            snapshot: single readings, in each clock's ticks. A clock that nobody has declared is
+                taken for what its kind is.
+            counts: clocks whose reading is in ns already, with the ticks that they said and the
+                same unwrapped.
+            kernel_clock: how the kernel steered its clocks then, in the order of `KernelClock`.
+            main: whether it is one of the regular ones, by which everything is converted.
+            names: what the caller called clocks by.
+
+        Raises:
+            UsageError: several snapshots at once, an incremental clock, one that cannot be
+                declared, a reading out of range.
+        """
+        if any(reading.length is not None for reading in snapshot.readings.values()):
+            raise UsageError("one snapshot at a time: readings are single values, not arrays")
+        if any(reading.incremental for reading in snapshot.readings.values()):
+            raise UsageError("incremental clocks are not recorded: give absolute readings")
+        with self._lock:
+            kernel = None if kernel_clock is None else KernelClock(*kernel_clock)
+            try:
+                packet = self._snapshots.packet(
+                    snapshot, counts or {}, kernel, main, names or {}, self._buffer.dropped
+                )
+                return self._buffer.put(packet)
+            except (TimestampError, TypeError, OverflowError) as error:
+                raise UsageError(str(error)) from error
+
+    # Tracks
+
+    def process_track(self, pid: int | None = None, name: str | None = None) -> Track:
+        """The track of a process: this one's, if no pid is given."""
+        pid = os.getpid() if pid is None else _number(pid, "pid")
+        return self._track((packets.PROCESS, pid), packets.PROCESS, name, pid=pid)
+
+    def thread_track(
+        self, tid: int | None = None, name: str | None = None, *, pid: int | None = None
+    ) -> Track:
+        """The track of a thread: the calling one's, if no tid is given."""
+        if tid is None:
+            tid, name = threading.get_native_id(), name or threading.current_thread().name
+        pid = os.getpid() if pid is None else _number(pid, "pid")
+        tid = _number(tid, "tid")
+        return self._track((packets.THREAD, pid, tid), packets.THREAD, name, pid=pid, tid=tid)
+
+    def track(self, name: str, parent: Track | None = None) -> Track:
+        """A track by its own name, in another one if `parent` is given."""
+        return self._track((packets.CUSTOM, name, parent), packets.CUSTOM, name, parent)
+
+    def counter_track(
+        self, name: str, unit: str | None = None, parent: Track | None = None
+    ) -> Track:
+        """A track that holds the values of a counter; unit is what they are called."""
+        return self._track((packets.COUNTER, name, parent), packets.COUNTER, name, parent, unit)
+
+    def _track(
+        self,
+        key: tuple[Any, ...],
+        kind: int,
+        name: str | None,
+        parent: Track | None = None,
+        unit: str | None = None,
+        *,
+        pid: int = 0,
+        tid: int = 0,
+    ) -> Track:
+        """The track of that key, made and written where it is new."""
+        with self._lock:
+            found = self._tracks.get(key)
+            if found is not None:
+                return found
+            named = kind in (packets.CUSTOM, packets.COUNTER)
+            if (named or name is not None) and not (isinstance(name, str) and name):
+                raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
+            if parent is not None and parent.writer is not self._own:
+                raise UsageError(f"{parent!r} is another recording's: make it with this one")
+            made = Track(self._own, len(self._tracks) + 1, name, kind == packets.COUNTER)
+            packet = packets.track_packet(
+                SNAPSHOT_SEQUENCE,
+                made.uuid,
+                0 if parent is None else parent.uuid,
+                kind,
+                name,
+                pid,
+                tid,
+                unit,
+            )
+            try:
+                self._buffer.put(packet)
+            except TimestampError as error:
+                raise UsageError(str(error)) from error
+            self._tracks[key] = made
+            return made
+
+    # Events: see `Recorder` for what the arguments are. Each says whether it is time to flush.
+
+    def instant(self, name: str, timestamp: int | None, clock: Any, track: Track) -> bool:
+        try:
+            return self._events.instant(name, timestamp, clock, track)
+        except (TimestampError, TypeError, OverflowError) as error:
+            raise _usage(error, timestamp) from error
+
+    def begin(self, name: str, timestamp: int | None, clock: Any, track: Track) -> bool:
+        try:
+            return self._events.begin(name, timestamp, clock, track)
+        except (TimestampError, TypeError, OverflowError) as error:
+            raise _usage(error, timestamp) from error
+
+    def end(self, timestamp: int | None, clock: Any, track: Track) -> bool:
+        try:
+            return self._events.end(timestamp, clock, track)
+        except (TimestampError, TypeError, OverflowError) as error:
+            raise _usage(error, timestamp) from error
+
+    def counter(self, value: float, timestamp: int | None, clock: Any, track: Track) -> bool:
+        try:
+            return self._events.counter(value, timestamp, clock, track)
+        except (TimestampError, TypeError, OverflowError) as error:
+            raise _usage(error, timestamp) from error
+
+    # The file
+
+    @property
+    def events_dropped(self) -> int:
+        """Events that were not written, because the disk was slow or the file full."""
+        return self._buffer.dropped
+
+    @property
+    def snapshots(self) -> int:
+        """Snapshots written so far."""
+        return self._snapshots.count
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+        return self._output.size
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that are not in the file yet."""
+        return len(self._buffer) + self._buffer.in_flight
+
+    @property
+    def full(self) -> bool:
+        """Whether `max_size` leaves no room but for the end."""
+        limit = self._buffer.size_limit
+        return 0 < limit <= self._buffer.total
+
+    def flush(self) -> None:
+        """Put all that waits into the file: it survives the end of this process from then on.
+
+        Raises:
+            UsageError: the file cannot be written; what is in it is a whole trace, the rest
+                waits, and is tried again at the next flush.
+        """
+        with self._flushing:
+            # A forked child has a copy of what waits, and the parent's place in the file.
+            if not self._closed and os.getpid() == self._process:
+                self._output.write(self._buffer.take())
+
+    def close(self) -> None:
+        """Flush, and give the file back.
+
+        Raises:
+            UsageError: the file cannot be written; it is closed all the same.
+        """
+        with self._flushing:
+            if self._closed:
+                return
+            self._closed = True
+            self._buffer.close()
+            try:
+                if os.getpid() == self._process:
+                    self._output.write(self._buffer.take())
+            except UsageError as error:
+                raise UsageError(
+                    f"{error}; {self._buffer.in_flight} bytes of the recording are lost"
+                ) from error
+            finally:
+                self._output.close()
+
+
+def _number(value: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise UsageError(f"{what} is a whole number of a process or thread, not {value!r}")
+    return value
+
+
+def _usage(error: Exception, timestamp: object) -> UsageError:
+    if isinstance(error, TimestampError):
+        return UsageError(str(error))
+    return UsageError(
+        f"an event takes a timestamp that is a whole number within int64, and its track ({error}; "
+        f"the timestamp is {timestamp!r})"
+    )

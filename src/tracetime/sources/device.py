@@ -1,0 +1,112 @@
+"""What a device with calibrated timestamps offers, real (`vulkan.py`) or not (`fake.py`).
+
+The model is VK_KHR_calibrated_timestamps: the device's clock and some of the host's are read in one
+call, which says how far apart the readings may be. Its promises are checked in
+`capture/promises.py`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from tracetime.clocks import ClockId
+from tracetime.domain import CRYSTAL_DRIFT_PPM, ClockDomain
+from tracetime.errors import SourceError
+from tracetime.sources.source import ClockSource, Together
+from tracetime.sources.tick import common_step
+
+_STEP_READINGS = 256
+
+
+class CalibratedDevice(ClockSource):
+    """One device; its one clock counts ticks, raw.
+
+    Attributes:
+        name: its clock's, `dev.tracetime.vulkan.<deviceUUID>` for Vulkan.
+        clock: its id.
+        label: what its maker calls it.
+        ns_per_tick: the nominal length of a tick.
+        valid_bits: how many bits of a reading count.
+        has_device_domain: whether its own clock is among those that it calibrates.
+        host_clocks: those of the host that it calibrates and that we know.
+        unknown_domains: numbers of those that we do not.
+    """
+
+    name: str
+    clock: ClockId
+    label: str
+    ns_per_tick: Fraction
+    valid_bits: int
+    has_device_domain: bool
+    host_clocks: tuple[ClockId, ...]
+    unknown_domains: tuple[int, ...]
+
+    _domain: ClockDomain | None = None
+
+    @abstractmethod
+    def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
+        """Read these clocks (its own, the host's) in one call.
+
+        Returns their raw readings, 0 to 2^64 - 1, and the deviation in ns that the device claims.
+
+        Raises:
+            SourceError: it fails; the device may be lost.
+        """
+
+    @abstractmethod
+    def stamp(self, count: int = 1) -> list[int]:
+        """Let the device itself write timestamps, one after the other, and wait for them (raw).
+
+        Raises:
+            SourceError: it fails, or cannot.
+        """
+
+    @property
+    def clocks(self) -> dict[str, ClockId]:
+        return {self.name: self.clock}
+
+    def domain(self, clock: ClockId) -> ClockDomain:
+        self._own(clock)
+        if self._domain is None:
+            self._domain = ClockDomain(
+                clock,
+                self.name,
+                float(self.ns_per_tick * max(1, self.step_ticks())),
+                ns_per_tick=self.ns_per_tick,
+                valid_bits=self.valid_bits,
+                max_drift_ppm=CRYSTAL_DRIFT_PPM,
+                oscillator=self.name,
+                disciplined=False,
+            )
+        return self._domain
+
+    def note(self, clock: ClockId) -> str | None:
+        unknown = "".join(f"; unknown time domain {number}" for number in self.unknown_domains)
+        return self.label + unknown
+
+    def step_ticks(self) -> int:
+        """What the device's clock really steps by, in ticks: often far more than one."""
+        column = [self.calibrate((self.clock,))[0][0] for _ in range(_STEP_READINGS)]
+        mask = (1 << self.valid_bits) - 1
+        steps = [(b - a) & mask for a, b in pairwise(column)]
+        # What goes back is no step: its difference, modulo the wrap, is huge.
+        small = np.array([step for step in steps if step < 1 << 40], dtype=np.int64)
+        return round(common_step(small) or 1.0)
+
+    def partners(self, clock: ClockId) -> tuple[ClockId, ...]:
+        self._own(clock)
+        return self.host_clocks
+
+    def read_together(self, clock: ClockId, partner: ClockId) -> Together:
+        self._own(clock)
+        (ticks, host), deviation_ns = self.calibrate((clock, partner))
+        return Together(ticks, host, deviation_ns)
+
+    def _own(self, clock: ClockId) -> None:
+        if clock != self.clock:
+            raise SourceError(f"{clock} is not the clock of {self.label}, {self.name}")

@@ -1,0 +1,224 @@
+"""Clocks that do what a test wants: drift, steps, wraps and failures, the same every time.
+
+A `FakeTime` is the true time, which every reading moves on by the next of its delays. Clocks are
+functions of it; `truth` says what one shows at any instant, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain, repeat
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import SourceError
+from tracetime.sources.device import CalibratedDevice
+from tracetime.sources.names import named
+from tracetime.sources.source import ClockSource
+
+
+class FakeTime:
+    """True time, ns; every reading of a clock takes as long as the next delay says.
+
+    Args:
+        start_ns: when it begins.
+        delays_ns: 0 or more each; after the last the rest take `usual_ns`.
+        usual_ns: see there.
+    """
+
+    def __init__(
+        self, start_ns: int = 0, delays_ns: Iterable[int] = (), usual_ns: int = 25
+    ) -> None:
+        self.now_ns = start_ns
+        self._delays: Iterator[int] = chain(delays_ns, repeat(usual_ns))
+
+    def pass_ns(self, span_ns: int) -> None:
+        """Let time go by."""
+        self.now_ns += span_ns
+
+    def tick(self) -> int:
+        """Take one delay; returns the true time after it."""
+        self.now_ns += next(self._delays)
+        return self.now_ns
+
+
+@dataclass
+class FakeClock:
+    """What a clock shows at a true time t: floor of (t (1 + rate) + offset + steps) in its ticks.
+
+    Attributes:
+        name: a builtin name or that of a global clock.
+        offset_ns: what it shows at 0.
+        rate_ppb: how much faster than true time it runs, parts in 10^9.
+        ns_per_tick: the length of a tick, nominal and true.
+        step_ticks: what it moves by.
+        valid_bits: where it wraps; 64 and more never within a test.
+        steps: (true ns, ns): from then on it shows that much more.
+        max_drift_ppm: what its domain declares.
+        failing_at: which of its readings fail, counted from 0; and all after `lost_at`.
+    """
+
+    name: str
+    offset_ns: int = 0
+    rate_ppb: int = 0
+    ns_per_tick: Fraction = Fraction(1)
+    step_ticks: int = 1
+    valid_bits: int = 64
+    steps: Sequence[tuple[int, int]] = ()
+    max_drift_ppm: float = 100.0
+    failing_at: frozenset[int] = frozenset()
+    lost_at: int | None = None
+    reads: int = field(default=0, init=False)
+
+    @property
+    def clock(self) -> ClockId:
+        return ClockId(BUILTIN_IDS[self.name]) if self.name in BUILTIN_IDS else named(self.name)
+
+    def truth(self, true_ns: int | Fraction) -> Fraction:
+        """What it would show with endless resolution and bits, ns, exactly."""
+        jumped = sum(size for when, size in self.steps if when <= true_ns)
+        return true_ns * (1 + Fraction(self.rate_ppb, 10**9)) + self.offset_ns + jumped
+
+    def shows(self, true_ns: int) -> int:
+        """What it shows: ticks, wrapped."""
+        ticks = self.truth(true_ns) // self.ns_per_tick
+        return (ticks - ticks % self.step_ticks) % (1 << self.valid_bits)
+
+    def read(self, time: FakeTime) -> int:
+        """Read it: takes a delay, and may fail."""
+        number, self.reads = self.reads, self.reads + 1
+        lost = self.lost_at is not None and number >= self.lost_at
+        shown = self.shows(time.tick())
+        if lost or number in self.failing_at:
+            raise SourceError(f"{self.name} fails on demand at reading {number}")
+        return shown
+
+    def domain(self) -> ClockDomain:
+        return ClockDomain(
+            self.clock,
+            self.name,
+            float(self.ns_per_tick * self.step_ticks),
+            ns_per_tick=self.ns_per_tick,
+            valid_bits=min(self.valid_bits, 64),
+            max_drift_ppm=self.max_drift_ppm,
+            oscillator=f"fake {self.name}",
+        )
+
+
+class FakeSource(ClockSource):
+    """Clocks that are read alone, in Python.
+
+    Args:
+        time: the true time, shared with whatever else is read.
+        clocks: which there are.
+    """
+
+    def __init__(self, time: FakeTime, clocks: Iterable[FakeClock]) -> None:
+        self.time = time
+        self.fakes = {fake.clock: fake for fake in clocks}
+
+    @property
+    def clocks(self) -> Mapping[str, ClockId]:
+        return {fake.name: clock for clock, fake in self.fakes.items()}
+
+    def domain(self, clock: ClockId) -> ClockDomain:
+        return self.fakes[clock].domain()
+
+    def read(self, clock: ClockId) -> int:
+        return self.fakes[clock].read(self.time)
+
+
+@dataclass
+class DeviceFaults:
+    """What a device does wrong; by default nothing.
+
+    Attributes:
+        deviation_ns: claims this deviation, whatever it is.
+        shift_ns: reads its clock this much away from the host's, and says nothing of it.
+        shift_every: only at every so many'th reading.
+        garbage_bits: sets this bit above the valid ones.
+        back_at, back_ticks: at which reading its clock goes back for good, and how far.
+        rate_ppb: runs that much faster than its period says.
+        stamp_shift_ns: work is stamped by another clock, that far away.
+        host_shift_ns: the host's clock that it reads is not the one the host reads.
+        lost_at: the device is lost from that reading on.
+    """
+
+    deviation_ns: int | None = None
+    shift_ns: int = 0
+    shift_every: int = 1
+    garbage_bits: int | None = None
+    back_at: int | None = None
+    back_ticks: int = 0
+    rate_ppb: int = 0
+    stamp_shift_ns: int = 0
+    host_shift_ns: int = 0
+    lost_at: int | None = None
+
+
+class FakeDevice(CalibratedDevice):
+    """A device with calibrated timestamps.
+
+    Args:
+        time: the true time.
+        own: its clock.
+        hosts: the host's clocks that it calibrates.
+        faults: what it does wrong.
+        unknown_domains: as `CalibratedDevice`.
+        has_device_domain: as `CalibratedDevice`.
+    """
+
+    def __init__(
+        self,
+        time: FakeTime,
+        own: FakeClock,
+        hosts: Sequence[FakeClock],
+        faults: DeviceFaults | None = None,
+        *,
+        unknown_domains: tuple[int, ...] = (),
+        has_device_domain: bool = True,
+    ) -> None:
+        self.time = time
+        self.own = own
+        self.faults = faults or DeviceFaults()
+        self.name, self.clock, self.label = own.name, own.clock, f"fake device {own.name}"
+        self.ns_per_tick, self.valid_bits = own.ns_per_tick, own.valid_bits
+        self.has_device_domain = has_device_domain
+        self.unknown_domains = unknown_domains
+        self._hosts = {host.clock: host for host in hosts}
+        self.host_clocks = tuple(self._hosts)
+        self.calls = 0
+
+    def step_ticks(self) -> int:
+        return self.own.step_ticks
+
+    def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
+        number, self.calls = self.calls, self.calls + 1
+        faults = self.faults
+        if faults.lost_at is not None and number >= faults.lost_at:
+            raise SourceError(f"{self.label}: the device is lost")
+        values, begin_ns, longest_ns = [], self.time.tick(), Fraction(1)
+        for clock in clocks:
+            true_ns = self.time.tick()
+            if clock == self.clock:
+                shifted = faults.shift_ns and number % faults.shift_every == 0
+                values.append(self._device(true_ns + (faults.shift_ns if shifted else 0), number))
+                longest_ns = max(longest_ns, self.ns_per_tick * self.own.step_ticks)
+            else:
+                values.append(self._hosts[clock].shows(true_ns + faults.host_shift_ns))
+        # As drivers say it: the span of the reads and the longest tick, rounded up.
+        deviation_ns = self.time.tick() - begin_ns + 1 + -(-longest_ns // 1)
+        return values, int(deviation_ns) if faults.deviation_ns is None else faults.deviation_ns
+
+    def stamp(self, count: int = 1) -> list[int]:
+        shift_ns = self.faults.stamp_shift_ns
+        return [self._device(self.time.tick() + shift_ns, self.calls) for _ in range(count)]
+
+    def _device(self, true_ns: int, number: int) -> int:
+        faults = self.faults
+        ticks = self.own.shows(true_ns + true_ns * faults.rate_ppb // 10**9)
+        if faults.back_at is not None and number >= faults.back_at:
+            ticks = (ticks - faults.back_ticks) % (1 << self.valid_bits)
+        return ticks if faults.garbage_bits is None else ticks | 1 << faults.garbage_bits

@@ -1,0 +1,130 @@
+"""The clocks of this machine by name: which source has which, and which are not to be had."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from tracetime.clocks import ClockId
+from tracetime.errors import SourceError, UsageError
+from tracetime.sources.host import HostSource
+from tracetime.sources.names import SHORT_NAMES
+from tracetime.sources.posix import PosixSource
+from tracetime.sources.source import ClockSource, Unavailable
+from tracetime.sources.tsc import TscSource
+from tracetime.sources.vulkan import VulkanInstance
+
+_VULKAN: Final = re.compile(r"vulkan(?::([0-9]{1,3}))?", re.IGNORECASE)
+
+
+class Found(NamedTuple):
+    """A clock, and the source that reads it."""
+
+    name: str
+    clock: ClockId
+    source: ClockSource
+
+
+class LocalClocks:
+    """This machine's sources, each opened when something of it is first asked for.
+
+    Args:
+        sources: these alone, instead of the machine's (for tests, and for sources of one's own).
+    """
+
+    def __init__(self, sources: Sequence[ClockSource] | None = None) -> None:
+        self._own = sources
+        self._host: tuple[ClockSource, ...] | None = None
+        self._vulkan: VulkanInstance | SourceError | None = None
+
+    def everything(self) -> list[Found]:
+        """All clocks that can be read here."""
+        return [
+            Found(name, clock, source)
+            for source in self._sources(vulkan=True)
+            for name, clock in source.clocks.items()
+        ]
+
+    @property
+    def unavailable(self) -> tuple[Unavailable, ...]:
+        """All that cannot, and why."""
+        missing = [entry for source in self._sources(vulkan=True) for entry in source.unavailable]
+        if isinstance(self._vulkan, VulkanInstance):
+            missing += self._vulkan.unavailable
+        elif self._vulkan is not None:
+            missing.append(Unavailable("vulkan", str(self._vulkan)))
+        return tuple(missing)
+
+    def find(self, asked: str | int | ClockId) -> list[Found]:
+        """The clock that is asked for; all devices for `vulkan`.
+
+        Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, and
+        `vulkan`, `vulkan:0` (by position among the devices).
+
+        Raises:
+            UsageError: it is no clock's name.
+            SourceError: it is not to be had here; says why.
+        """
+        if isinstance(asked, str):
+            match = _VULKAN.fullmatch(asked.strip())
+            if match:
+                return self._find_vulkan(match[1])
+            asked = SHORT_NAMES.get(asked.strip().upper(), asked)
+        clock = ClockId.parse(asked)
+        for vulkan in (False, True):
+            for source in self._sources(vulkan=vulkan):
+                for name, own in source.clocks.items():
+                    if own == clock:
+                        return [Found(name, clock, source)]
+        for entry in self.unavailable:
+            if entry.name == asked or entry.name == str(clock):
+                raise SourceError(f"{entry.name} is not to be had here: {entry.reason}")
+        known = ", ".join(found.name for found in self.everything())
+        raise SourceError(f"no source of this machine has clock {asked}; there are {known}")
+
+    def close(self) -> None:
+        """Close all sources that were opened here."""
+        if isinstance(self._vulkan, VulkanInstance):
+            self._vulkan.close()
+        self._vulkan = None
+        for source in self._host or ():
+            source.close()
+
+    def _sources(self, *, vulkan: bool) -> Iterable[ClockSource]:
+        if self._own is not None:
+            return self._own
+        if self._host is None:
+            host = PosixSource() if sys.platform.startswith("linux") else HostSource()
+            self._host = (host, TscSource())
+        if not vulkan:
+            return self._host
+        opened = self._open_vulkan()
+        return (*self._host, *(opened.devices if isinstance(opened, VulkanInstance) else ()))
+
+    def _open_vulkan(self) -> VulkanInstance | SourceError:
+        if self._vulkan is None:
+            try:
+                self._vulkan = VulkanInstance()
+            except SourceError as error:
+                self._vulkan = error
+        return self._vulkan
+
+    def _find_vulkan(self, position: str | None) -> list[Found]:
+        if self._own is not None:
+            raise UsageError("say a clock of the sources given, by its name")
+        opened = self._open_vulkan()
+        if isinstance(opened, SourceError):
+            raise SourceError(f"no Vulkan here: {opened}")
+        devices = opened.devices
+        if position is not None:
+            device = opened.by_position.get(int(position))
+            devices = [] if device is None else [device]
+        if not devices:
+            why = "; ".join(f"{entry.name}: {entry.reason}" for entry in opened.unavailable)
+            raise SourceError(
+                f"no Vulkan device {position or 0} with calibrated timestamps: "
+                f"{why or 'there are fewer'}"
+            )
+        return [Found(device.name, device.clock, device) for device in devices]

@@ -1,0 +1,24 @@
+"""Names of the clocks that Perfetto has no number for: global clocks of ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tracetime.clocks import ClockId, clock_id
+
+TAI: Final = "dev.tracetime.tai"
+TSC: Final = "dev.tracetime.tsc"
+QPC: Final = "dev.tracetime.qpc"
+UPTIME_RAW: Final = "dev.tracetime.uptime_raw"
+VULKAN: Final = "dev.tracetime.vulkan"
+
+SHORT_NAMES: Final = {"TAI": TAI, "TSC": TSC, "QPC": QPC, "UPTIME_RAW": UPTIME_RAW}
+"""What one may say for them when asking for clocks of this machine."""
+
+HOST_OSCILLATOR: Final = "posix@machine0"
+"""What drives the POSIX clocks of this machine, as `ClockDomain` calls it."""
+
+
+def named(name: str) -> ClockId:
+    """The id of the global clock of this name."""
+    return ClockId(clock_id(name))

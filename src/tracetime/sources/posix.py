@@ -1,0 +1,168 @@
+"""The clocks of Linux's clock_gettime(2), read by a kernel without the GIL.
+
+Their numbers are those of include/uapi/linux/time.h. Other systems: `host.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from tracetime._kernels.sampling import Brackets, read_column, read_one
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import SourceError
+from tracetime.sources.adjtimex import read_adjtimex
+from tracetime.sources.names import HOST_OSCILLATOR, TAI, named
+from tracetime.sources.source import ClockSource, Unavailable
+from tracetime.sources.tick import READINGS, common_step
+
+CODES: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "MONOTONIC_RAW": 4,
+        "MONOTONIC": 1,
+        "BOOTTIME": 7,
+        "REALTIME": 0,
+        TAI: 11,
+        "MONOTONIC_COARSE": 6,
+        "REALTIME_COARSE": 5,
+    }
+)
+"""Numbers of clock_gettime, by name."""
+
+_FINE_OF: Final = {6: 1, 5: 0}
+
+COARSE_ROUNDS: Final = 16
+"""Steps of a COARSE clock over which its lag is watched."""
+
+_MOST_WATCHED_NS: Final = 200_000_000
+_CHUNK: Final = 1_024
+
+
+class PosixSource(ClockSource):
+    """REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME, TAI and the two COARSE ones."""
+
+    def __init__(self) -> None:
+        self._domains: dict[ClockId, ClockDomain] = {}
+        self._codes: dict[ClockId, int] = {}
+        clocks: dict[str, ClockId] = {}
+        missing = []
+        for name, code in CODES.items():
+            if not sys.platform.startswith("linux"):
+                missing.append(Unavailable(name, "a clock of Linux's clock_gettime"))
+            elif read_one(code) is None:
+                missing.append(Unavailable(name, f"this kernel has no clock {code}"))
+            else:
+                clock = ClockId(BUILTIN_IDS[name]) if name in BUILTIN_IDS else named(name)
+                clocks[name] = clock
+                self._codes[clock] = code
+        self._clocks = MappingProxyType(clocks)
+        self._unavailable = tuple(missing)
+
+    @property
+    def clocks(self) -> Mapping[str, ClockId]:
+        return self._clocks
+
+    @property
+    def unavailable(self) -> tuple[Unavailable, ...]:
+        return self._unavailable
+
+    def domain(self, clock: ClockId) -> ClockDomain:
+        made = self._domains.get(clock)
+        if made is None:
+            code = self._code(clock)
+            tick_ns = coarse_tick_ns(code) if code in _FINE_OF else fine_tick_ns(code)
+            if code == CODES[TAI]:
+                made = ClockDomain(
+                    clock, TAI, tick_ns, oscillator=HOST_OSCILLATOR, disciplined=True
+                )
+            else:
+                made = ClockDomain(clock, str(clock), tick_ns)
+            self._domains[clock] = made
+        return made
+
+    def note(self, clock: ClockId) -> str | None:
+        if self._codes.get(clock) != CODES[TAI]:
+            return None
+        return tai_note()
+
+    def native_code(self, clock: ClockId) -> int | None:
+        return self._codes.get(clock)
+
+    def read(self, clock: ClockId) -> int:
+        value = read_one(self._code(clock))
+        if value is None:
+            raise SourceError(f"clock_gettime no longer reads {clock}: leave it out")
+        return value
+
+    def _code(self, clock: ClockId) -> int:
+        code = self._codes.get(clock)
+        if code is None:
+            raise SourceError(
+                f"{clock} is no POSIX clock of this machine; there are {', '.join(self._clocks)}"
+            )
+        return code
+
+
+def tai_note() -> str | None:
+    """What is wrong with TAI here, if anything: unless someone tells the kernel, it is REALTIME."""
+    state = read_adjtimex()
+    if state is not None and state.tai_s:
+        return None
+    tai, realtime = read_one(CODES[TAI]), read_one(CODES["REALTIME"])
+    # Without adjtimex the two clocks tell: an offset is whole seconds, and reads are near.
+    if state is None and tai is not None and realtime is not None:
+        if abs(tai - realtime) > 500_000_000:
+            return None
+        return "equals REALTIME: the kernel was told no TAI offset; chrony or ptp4l can tell it"
+    return (
+        "equals REALTIME: the kernel was told no TAI offset (adjtimex says 0); "
+        "chrony or ptp4l can tell it"
+    )
+
+
+def fine_tick_ns(code: int) -> float:
+    """What a fine clock steps by, ns: the common step of the differences of its readings.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    column = np.empty(READINGS, dtype=np.int64)
+    if not read_column(code, column, True):
+        raise SourceError(f"clock_gettime cannot read clock {code}: leave it out")
+    return common_step(np.diff(column)) or max(time.clock_getres(code) * 1e9, 1.0)
+
+
+def coarse_tick_ns(code: int) -> float:
+    """What a COARSE clock's readings may be off by, ns: the spread of its lag behind the fine one.
+
+    At least its step: the kernel's tick, which `clock_getres` says truly of these clocks. Its
+    updates come late at times, so the spread is the longer one. Watched over some of its steps.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    step_ns = time.clock_getres(code) * 1e9
+    fine = _FINE_OF[code]
+    pair = Brackets([fine, code], [0.0, 0.0], [0, 0], 1)
+    readings, centre, half = (np.empty((_CHUNK, 2), dtype=np.int64) for _ in range(3))
+    least = most = None
+    start = last = time.perf_counter_ns()
+    while last - start < min(COARSE_ROUNDS * step_ns, _MOST_WATCHED_NS):
+        if pair.fill(readings, centre, half) >= 0:
+            raise SourceError(f"clock_gettime cannot read clock {code}: leave it out")
+        # A wide bracket (the thread was put aside) says little about the lag.
+        lag = (readings[:, 0] + centre[:, 1] - readings[:, 1])[(half[:, 1] >= 0)]
+        near = half[half[:, 1] >= 0, 1] < 1_000
+        if near.any():
+            low, high = int(lag[near].min()), int(lag[near].max())
+            least = low if least is None else min(least, low)
+            most = high if most is None else max(most, high)
+        last = time.perf_counter_ns()
+    spread = 0 if least is None or most is None else most - least
+    return float(max(step_ns, spread))

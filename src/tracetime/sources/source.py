@@ -1,0 +1,93 @@
+"""What a source of clocks is: which clocks it has, what they are like, and how to read them.
+
+A source is asked by the sampling (`capture/sampling.py`); it neither keeps readings nor judges
+them. Readings are raw: ns where the clock counts ns, else its ticks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import SourceError
+
+
+class Unavailable(NamedTuple):
+    """A clock that is not to be had here, and why."""
+
+    name: str
+    reason: str
+
+
+class Together(NamedTuple):
+    """A device's clock and a host's, read at nearly one instant.
+
+    Attributes:
+        device_ticks: raw, 0 to 2^64 - 1.
+        host: raw reading of the host's clock: ns, or its ticks.
+        max_deviation_ns: how far apart the two may have been read, as the source says.
+    """
+
+    device_ticks: int
+    host: int
+    max_deviation_ns: int
+
+
+class ClockSource(ABC):
+    """Some clocks of one kind.
+
+    A clock is read alone (`read`), by a kernel (`native_code`), or together with one of its
+    `partners` (`read_together`); it can do at least one of the three.
+    """
+
+    @property
+    @abstractmethod
+    def clocks(self) -> Mapping[str, ClockId]:
+        """The clocks that are here, by name."""
+
+    @property
+    def unavailable(self) -> tuple[Unavailable, ...]:
+        """Those that others have, and why this machine lacks them."""
+        return ()
+
+    @abstractmethod
+    def domain(self, clock: ClockId) -> ClockDomain:
+        """What the clock is like; measured when first asked for, which may take 0.1 s.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
+    def note(self, clock: ClockId) -> str | None:
+        """What a user should know about this clock here, if anything."""
+        return None
+
+    def native_code(self, clock: ClockId) -> int | None:
+        """Its number for `_kernels.sampling`; None where the kernel cannot read it."""
+        return None
+
+    def read(self, clock: ClockId) -> int:
+        """One raw reading, now.
+
+        Raises:
+            SourceError: it cannot be read (alone).
+        """
+        raise SourceError(f"{clock} cannot be read alone: read it together with a host clock")
+
+    def partners(self, clock: ClockId) -> tuple[ClockId, ...]:
+        """The host clocks that it can be read together with, as the source offers them."""
+        return ()
+
+    def read_together(self, clock: ClockId, partner: ClockId) -> Together:
+        """One reading of `clock` and of a host clock that `partners` names.
+
+        Raises:
+            SourceError: they cannot be read.
+        """
+        raise SourceError(f"{clock} is not read together with others: read it alone")
+
+    def close(self) -> None:  # noqa: B027 - most sources hold nothing
+        """Give back what the source holds; it is not read afterwards."""

@@ -1,0 +1,325 @@
+"""Devices of Vulkan, by VK_KHR_calibrated_timestamps or, where it is older, VK_EXT_…
+
+Specification: chapter "Calibrated timestamps" of the Vulkan specification; numbers in
+`vulkan_api.py`. What a device's work stamps: `vulkan_queue.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.errors import SourceError
+from tracetime.sources import vulkan_api as api
+from tracetime.sources.device import CalibratedDevice
+from tracetime.sources.names import QPC, VULKAN, named
+from tracetime.sources.period import exact_period
+from tracetime.sources.source import Unavailable
+from tracetime.sources.vulkan_queue import StampQueue
+
+FORMS: Final = (
+    (b"VK_KHR_calibrated_timestamps", "KHR"),
+    (b"VK_EXT_calibrated_timestamps", "EXT"),
+)
+
+HOST_DOMAINS: Final[Mapping[int, ClockId]] = {
+    api.DOMAIN_MONOTONIC_RAW: ClockId(BUILTIN_IDS["MONOTONIC_RAW"]),
+    api.DOMAIN_MONOTONIC: ClockId(BUILTIN_IDS["MONOTONIC"]),
+    api.DOMAIN_QPC: named(QPC),
+}
+
+_PORTABILITY: Final = b"VK_KHR_portability_enumeration"
+_PORTABLE_DEVICE: Final = b"VK_KHR_portability_subset"
+
+
+class VulkanInstance:
+    """The instance: the devices that the installed drivers have.
+
+    Attributes:
+        devices: those whose clock can be calibrated.
+        unavailable: the others, and why; names by position: `vulkan:0`.
+
+    Raises:
+        SourceError: no loader, no driver, or a driver that fails.
+    """
+
+    def __init__(self, library: str = api.LOADER) -> None:
+        self.loader = api.Loader(library)
+        self.handle = api.Handle()
+        self._create()
+        try:
+            self.devices: list[VulkanDevice] = []
+            self.by_position: dict[int, VulkanDevice] = {}
+            missing: list[Unavailable] = []
+            seen: dict[str, int] = {}
+            for position, physical in enumerate(self._physical_devices()):
+                try:
+                    device = VulkanDevice(self, api.Handle(physical), seen)
+                except SourceError as error:
+                    missing.append(Unavailable(f"vulkan:{position}", str(error)))
+                    continue
+                self.devices.append(device)
+                self.by_position[position] = device
+            self.unavailable = tuple(missing)
+        except BaseException:
+            self.close()
+            raise
+
+    def function(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
+        """A function of this instance."""
+        return self.loader.function(self.handle, name, *arguments, returns=returns)
+
+    def close(self) -> None:
+        """Close the devices and the instance."""
+        for device in getattr(self, "devices", []):
+            device.close()
+        if self.handle:
+            destroy = self.function("vkDestroyInstance", api.Handle, api.Pointer, returns=None)
+            destroy(self.handle, None)
+            self.handle = api.Handle()
+
+    def _create(self) -> None:
+        offered = self.loader.function(
+            None, "vkEnumerateInstanceExtensionProperties", api.Pointer, api.Pointer, api.Pointer
+        )
+        names = _listed(api.ExtensionProperties, "Vulkan's list of extensions",
+                        lambda count, out: offered(None, count, out))  # fmt: skip
+        # MoltenVK is shown only to those who ask for it (not tried here).
+        portable = any(entry.name == _PORTABILITY for entry in names)
+        extensions = api.strings([_PORTABILITY] if portable else [])
+        application = api.make(api.ApplicationInfo, name=b"tracetime", api_version=api.API_1_1)
+        info = api.make(
+            api.InstanceCreateInfo,
+            flags=int(portable),
+            application=api.pointer(application),
+            extension_count=int(portable),
+            extensions=api.pointer(extensions),
+        )
+        create = self.loader.function(
+            None, "vkCreateInstance", api.Pointer, api.Pointer, api.Pointer
+        )
+        api.check(
+            create(api.pointer(info), None, api.pointer(self.handle)), "creating a Vulkan instance"
+        )
+
+    def _physical_devices(self) -> list[int]:
+        enumerate_ = self.function(
+            "vkEnumeratePhysicalDevices", api.Handle, api.Pointer, api.Pointer
+        )
+        try:
+            return _listed(
+                api.Handle,
+                "listing Vulkan's devices",
+                lambda count, out: enumerate_(self.handle, count, out),
+            )
+        except SourceError as error:
+            raise SourceError(
+                f"{error}: one driver among several may spoil it; name the right one, as in "
+                "VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json (older loaders: "
+                "VK_ICD_FILENAMES)"
+            ) from None
+
+
+class VulkanDevice(CalibratedDevice):
+    """One device and its clock, `dev.tracetime.vulkan.<deviceUUID>` (`.1`, `.2` for further ones
+    with the same UUID: lavapipe's is only its version).
+
+    Args:
+        instance: keeps the loader's functions.
+        physical: the physical device.
+        seen: how many devices had each UUID so far; this one is added.
+
+    Raises:
+        SourceError: it has no calibrated timestamps, or lacks its own clock or one of the host.
+    """
+
+    def __init__(
+        self, instance: VulkanInstance, physical: api.Handle, seen: dict[str, int]
+    ) -> None:
+        self._instance = instance
+        self._physical = physical
+        self.handle = api.Handle()
+        self._queue: StampQueue | None = None
+        uuid = self._describe()
+        before = seen.get(uuid, 0)
+        seen[uuid] = before + 1
+        self.name = f"{VULKAN}.{uuid}" + (f".{before}" if before else "")
+        self.clock = named(self.name)
+        extensions = self._extensions()
+        form = next((form for form in FORMS if form[0] in extensions), None)
+        if form is None:
+            raise SourceError(
+                f"{self.label} has neither VK_KHR_calibrated_timestamps nor VK_EXT_…: "
+                "a newer driver may"
+            )
+        self.extension = form[0].decode()
+        self._read_domains(form[1])
+        self._choose_family()
+        self._open([form[0], *([_PORTABLE_DEVICE] if _PORTABLE_DEVICE in extensions else [])])
+        self._calibrate = instance.function(
+            f"vkGetCalibratedTimestamps{form[1]}",
+            api.Handle, api.u32, api.Pointer, api.Pointer, api.Pointer,
+        )  # fmt: skip
+        self._asked: dict[tuple[ClockId, ...], Any] = {}
+
+    def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
+        key = tuple(clocks)
+        infos = self._asked.get(key)
+        if infos is None:
+            infos = self._asked[key] = self._infos(key)
+        if not self.handle:
+            raise SourceError(f"{self.label} was closed: open it again")
+        # Values of its own for each call: threads may call at once.
+        values = (api.u64 * len(key))()
+        deviation = api.u64()
+        result = self._calibrate(
+            self.handle, len(key), infos, ctypes.addressof(values), ctypes.addressof(deviation)
+        )
+        api.check(result, f"reading calibrated timestamps of {self.label}")
+        return [
+            _qpc_ns(value) if clock == HOST_DOMAINS[api.DOMAIN_QPC] else value
+            for clock, value in zip(key, values, strict=True)
+        ], deviation.value
+
+    def stamp(self, count: int = 1) -> list[int]:
+        return self.queue.stamp(count)
+
+    @property
+    def queue(self) -> StampQueue:
+        """A queue on which work is stamped, made when first asked for."""
+        if self._queue is None:
+            self._queue = StampQueue(self, self._physical)
+        return self._queue
+
+    def function(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
+        """A function of the instance or device."""
+        return self._instance.function(name, *arguments, returns=returns)
+
+    def close(self) -> None:
+        if self._queue is not None:
+            self._queue.close()
+            self._queue = None
+        if self.handle:
+            destroy = self.function("vkDestroyDevice", api.Handle, api.Pointer, returns=None)
+            destroy(self.handle, None)
+            self.handle = api.Handle()
+
+    def _describe(self) -> str:
+        """Take name and period from the device's properties; returns its UUID in hex."""
+        ids = api.make(api.PhysicalDeviceIDProperties)
+        properties = api.make(api.PhysicalDeviceProperties2, pNext=api.pointer(ids))
+        self.function(
+            "vkGetPhysicalDeviceProperties2", api.Handle, api.Pointer, returns=None
+        )(self._physical, api.pointer(properties))  # fmt: skip
+        self.label = properties.properties.name.decode(errors="replace")
+        if properties.properties.api_version < api.API_1_1:
+            raise SourceError(f"{self.label} has Vulkan 1.0 only: a newer driver is needed")
+        self._period_ns = properties.properties.limits.period
+        return bytes(ids.device_uuid).hex()
+
+    def _extensions(self) -> set[bytes]:
+        offered = self.function(
+            "vkEnumerateDeviceExtensionProperties",
+            api.Handle, api.Pointer, api.Pointer, api.Pointer,
+        )  # fmt: skip
+        return {
+            entry.name
+            for entry in _listed(api.ExtensionProperties, f"the extensions of {self.label}",
+                                 lambda count, out: offered(self._physical, None, count, out))
+        }  # fmt: skip
+
+    def _read_domains(self, form: str) -> None:
+        ask = self.function(
+            f"vkGetPhysicalDeviceCalibrateableTimeDomains{form}",
+            api.Handle, api.Pointer, api.Pointer,
+        )  # fmt: skip
+        domains: list[int] = _listed(
+            api.u32,
+            f"the time domains of {self.label}",
+            lambda count, out: ask(self._physical, count, out),
+        )
+        self.has_device_domain = api.DOMAIN_DEVICE in domains
+        self.host_clocks = tuple(
+            clock for number, clock in HOST_DOMAINS.items() if number in domains
+        )
+        # Swapchain and present-stage domains, and whatever comes: not fatal, not used.
+        self.unknown_domains = tuple(
+            number
+            for number in domains
+            if number != api.DOMAIN_DEVICE and number not in HOST_DOMAINS
+        )
+        if not self.has_device_domain or not self.host_clocks:
+            raise SourceError(
+                f"{self.label} calibrates the time domains {sorted(domains)}: its own clock (0) "
+                "and one of the host (1, 2, 3) are needed"
+            )
+
+    def _choose_family(self) -> None:
+        """A queue family that writes timestamps; the extension itself needs none."""
+        ask = self.function(
+            "vkGetPhysicalDeviceQueueFamilyProperties",
+            api.Handle, api.Pointer, api.Pointer, returns=None,
+        )  # fmt: skip
+        families = _listed(api.QueueFamilyProperties, "queue families",
+                           lambda count, out: ask(self._physical, count, out) or 0)  # fmt: skip
+        bits = [family.timestamp_valid_bits for family in families]
+        if not any(bits):
+            raise SourceError(f"no queue of {self.label} writes timestamps: another device may")
+        self.family = bits.index(max(bits))
+        self.valid_bits = bits[self.family]
+        self.ns_per_tick = exact_period(self._period_ns)
+
+    def _open(self, extensions: list[bytes]) -> None:
+        priority = ctypes.c_float(1.0)
+        queue = api.make(
+            api.DeviceQueueCreateInfo,
+            family=self.family, count=1, priorities=api.pointer(priority),
+        )  # fmt: skip
+        names = api.strings(extensions)
+        info = api.make(
+            api.DeviceCreateInfo,
+            queue_count=1,
+            queues=api.pointer(queue),
+            extension_count=len(extensions),
+            extensions=api.pointer(names),
+        )
+        create = self.function("vkCreateDevice", api.Handle, api.Pointer, api.Pointer, api.Pointer)
+        api.check(
+            create(self._physical, api.pointer(info), None, api.pointer(self.handle)),
+            f"opening {self.label}",
+        )
+
+    def _infos(self, clocks: tuple[ClockId, ...]) -> Any:
+        numbers = {clock: number for number, clock in HOST_DOMAINS.items()}
+        numbers[self.clock] = api.DOMAIN_DEVICE
+        infos = (api.CalibratedTimestampInfo * len(clocks))()
+        for info, clock in zip(infos, clocks, strict=True):
+            if clock != self.clock and clock not in self.host_clocks:
+                raise SourceError(
+                    f"{self.label} does not calibrate {clock}, but "
+                    f"{', '.join(map(str, self.host_clocks))}"
+                )
+            info.sType = api.CalibratedTimestampInfo.TYPE
+            info.domain = numbers[clock]
+        return infos
+
+
+def _qpc_ns(ticks: int) -> int:
+    """Windows' counter in ns, as Python's `perf_counter_ns` has it (not tried)."""
+    return ticks * 10**9 // round(1 / time.get_clock_info("perf_counter").resolution)
+
+
+def _listed(kind: Any, what: str, ask: Any) -> list[Any]:
+    """A list that Vulkan gives in two calls: how many, then which."""
+    for _ in range(8):
+        count = api.u32()
+        api.check(ask(api.pointer(count), None), what)
+        out = (kind * count.value)()
+        result = ask(api.pointer(count), api.pointer(out) if count.value else None)
+        api.check(result, what)
+        if result != api.INCOMPLETE:
+            return list(out[: count.value])
+    raise SourceError(f"{what} changes all the time: try again")

@@ -1,0 +1,195 @@
+"""Timestamps that a Vulkan device writes while it works: vkCmdWriteTimestamp in command buffers.
+
+What the device stamps is raw ticks of its clock; where they lie on the host's is a conversion
+through calibrated snapshots. No clock is read here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Final
+
+from tracetime.errors import SourceError, UsageError
+from tracetime.sources import vulkan_api as api
+
+if TYPE_CHECKING:
+    from tracetime.sources.vulkan import VulkanDevice
+
+MOST_STAMPS: Final = 64
+WORK_BYTES: Final = 1 << 20
+"""What a unit of work fills: enough for the device to be busy for a while."""
+
+_WAIT_NS: Final = 10_000_000_000
+_TOP_OF_PIPE: Final = 0x1
+_BOTTOM_OF_PIPE: Final = 0x2000
+_QUERY_TIMESTAMP: Final = 2
+_RESULT_64_WAIT: Final = 1 | 2
+_RESETTABLE: Final = 2
+_ONE_TIME: Final = 1
+_TRANSFER_TARGET: Final = 2
+
+
+class StampQueue:
+    """A queue of a device, with one command buffer whose timestamps are read back.
+
+    Args:
+        device: opened, with a queue family that writes timestamps.
+        physical: its physical device.
+
+    Raises:
+        SourceError: something of it cannot be made.
+    """
+
+    def __init__(self, device: VulkanDevice, physical: api.Handle) -> None:
+        self._device = device
+        self._made: list[tuple[str, int]] = []
+        self._functions: dict[str, api.Function] = {}
+        self._queue = api.Handle()
+        self._command = api.Handle()
+        try:
+            self._make(physical)
+        except BaseException:
+            self.close()
+            raise
+
+    def stamp(self, count: int = 2, work: int = 0) -> list[int]:
+        """Submit a command buffer, wait for it, and return the timestamps written in it, raw.
+
+        Args:
+            count: how many, 1 to 64. The first is written when work begins, the others when all
+                before them is done.
+            work: how many times `WORK_BYTES` of memory are filled before each but the first.
+
+        Raises:
+            UsageError: count or work out of range.
+            SourceError: the device fails, or takes more than 10 s.
+        """
+        if not 1 <= count <= MOST_STAMPS or not 0 <= work <= 10_000:
+            raise UsageError(f"count {count}, work {work}: use 1 to {MOST_STAMPS}, 0 to 10000")
+        self._record(count, work)
+        command = api.Handle(self._command.value)
+        submit = api.make(api.SubmitInfo, buffer_count=1, buffers=api.pointer(command))
+        fence = api.u64(self._fence)
+        self._call("vkResetFences", api.Handle, api.u32, api.Pointer)(
+            self._device.handle, 1, api.pointer(fence)
+        )
+        api.check(
+            self._call("vkQueueSubmit", api.Handle, api.u32, api.Pointer, api.u64)(
+                self._queue, 1, api.pointer(submit), self._fence
+            ),
+            f"submitting work to {self._device.label}",
+        )
+        result = self._call(
+            "vkWaitForFences", api.Handle, api.u32, api.Pointer, api.u32, api.u64
+        )(self._device.handle, 1, api.pointer(fence), 1, _WAIT_NS)  # fmt: skip
+        api.check(result, f"waiting for {self._device.label}")
+        if result:
+            raise SourceError(f"{self._device.label} has not done its work in 10 s: is it stuck?")
+        values = (api.u64 * count)()
+        api.check(
+            self._call(
+                "vkGetQueryPoolResults",
+                api.Handle, api.u64, api.u32, api.u32, ctypes.c_size_t, api.Pointer, api.u64,
+                api.u32,
+            )(
+                self._device.handle, self._queries, 0, count, ctypes.sizeof(values),
+                ctypes.addressof(values), 8, _RESULT_64_WAIT,
+            ),
+            f"reading timestamps of {self._device.label}",
+        )  # fmt: skip
+        return list(values)
+
+    def close(self) -> None:
+        """Give back what was made."""
+        if self._made:
+            self._call("vkDeviceWaitIdle", api.Handle)(self._device.handle)
+        while self._made:
+            name, handle = self._made.pop()
+            self._call(name, api.Handle, api.u64, api.Pointer, returns=None)(
+                self._device.handle, handle, None
+            )
+
+    def _call(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
+        made = self._functions.get(name)
+        if made is None:
+            made = self._functions[name] = self._device.function(name, *arguments, returns=returns)
+        return made
+
+    def _new(self, create: str, destroy: str, info: Any) -> int:
+        """Make something that has a 64-bit handle, to be destroyed at the end."""
+        handle = api.u64()
+        api.check(
+            self._call(create, api.Handle, api.Pointer, api.Pointer, api.Pointer)(
+                self._device.handle, api.pointer(info), None, api.pointer(handle)
+            ),
+            f"{create} of {self._device.label}",
+        )
+        self._made.append((destroy, handle.value))
+        return int(handle.value)
+
+    def _make(self, physical: api.Handle) -> None:
+        device, family = self._device.handle, self._device.family
+        self._call(
+            "vkGetDeviceQueue", api.Handle, api.u32, api.u32, api.Pointer, returns=None
+        )(device, family, 0, api.pointer(self._queue))  # fmt: skip
+        pool = self._new(
+            "vkCreateCommandPool", "vkDestroyCommandPool",
+            api.make(api.CommandPoolCreateInfo, flags=_RESETTABLE, family=family),
+        )  # fmt: skip
+        info = api.make(api.CommandBufferAllocateInfo, pool=pool, level=0, count=1)
+        api.check(
+            self._call("vkAllocateCommandBuffers", api.Handle, api.Pointer, api.Pointer)(
+                device, api.pointer(info), api.pointer(self._command)
+            ),
+            "allocating a command buffer",
+        )
+        self._queries = self._new(
+            "vkCreateQueryPool", "vkDestroyQueryPool",
+            api.make(api.QueryPoolCreateInfo, kind=_QUERY_TIMESTAMP, count=MOST_STAMPS),
+        )  # fmt: skip
+        self._fence = self._new("vkCreateFence", "vkDestroyFence", api.make(api.FenceCreateInfo))
+        self._buffer = self._new(
+            "vkCreateBuffer", "vkDestroyBuffer",
+            api.make(api.BufferCreateInfo, size=WORK_BYTES, usage=_TRANSFER_TARGET),
+        )  # fmt: skip
+        needs = api.MemoryRequirements()
+        self._call(
+            "vkGetBufferMemoryRequirements", api.Handle, api.u64, api.Pointer, returns=None
+        )(device, self._buffer, api.pointer(needs))  # fmt: skip
+        kind = (needs.kinds & -needs.kinds).bit_length() - 1
+        memory = self._new(
+            "vkAllocateMemory", "vkFreeMemory",
+            api.make(api.MemoryAllocateInfo, size=needs.size, kind=kind),
+        )  # fmt: skip
+        api.check(
+            self._call("vkBindBufferMemory", api.Handle, api.u64, api.u64, api.u64)(
+                device, self._buffer, memory, 0
+            ),
+            "binding memory",
+        )
+
+    def _record(self, count: int, work: int) -> None:
+        """Write the command buffer anew."""
+        begin = api.make(api.CommandBufferBeginInfo, flags=_ONE_TIME)
+        api.check(
+            self._call("vkBeginCommandBuffer", api.Handle, api.Pointer)(
+                self._command, api.pointer(begin)
+            ),
+            "beginning a command buffer",
+        )
+        self._call(
+            "vkCmdResetQueryPool", api.Handle, api.u64, api.u32, api.u32, returns=None
+        )(self._command, self._queries, 0, count)  # fmt: skip
+        write = self._call(
+            "vkCmdWriteTimestamp", api.Handle, api.u32, api.u64, api.u32, returns=None
+        )
+        fill = self._call(
+            "vkCmdFillBuffer", api.Handle, api.u64, api.u64, api.u64, api.u32, returns=None
+        )
+        for index in range(count):
+            if index:
+                for turn in range(work):
+                    fill(self._command, self._buffer, 0, WORK_BYTES, turn)
+            stage = _BOTTOM_OF_PIPE if index else _TOP_OF_PIPE
+            write(self._command, stage, self._queries, index)
+        api.check(self._call("vkEndCommandBuffer", api.Handle)(self._command), "ending it")

@@ -1,0 +1,110 @@
+"""The functions of SQL that convert timestamps: whole columns at once, on the graphs of traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.clocks import ClockId
+from tracetime.errors import UsageError
+from tracetime.sql.streams import Faults
+
+if TYPE_CHECKING:
+    from tracetime.perfetto.reader import Trace
+    from tracetime.sql.tables import View
+
+_Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+FUNCTIONS: Final = ("to_clock", "earliest", "latest")
+
+
+class Convert:
+    """One function of SQL: (ts, from, to, trace) columns to a column of ns.
+
+    Args:
+        which: `to_clock`, by the policy of the view; `earliest` or `latest`, of the tube.
+        traces: by path.
+        faults: where errors are kept.
+    """
+
+    def __init__(self, which: str, traces: Mapping[str, Trace], view: View, faults: Faults) -> None:
+        self._which = which
+        self._traces = traces
+        self._view = view
+        self._faults = faults
+        self._named = {name: clock for clock, name in view.labels.items()}
+
+    def __call__(self, ts: _Column, src: _Column, dst: _Column, trace: _Column) -> pa.Array:
+        """Convert; null where a row does not convert, or one of its arguments is null.
+
+        Raises:
+            UsageError: something that is no clock, or no trace of these.
+        """
+        try:
+            return self._converted(*map(_whole, (ts, src, dst, trace)))
+        except BaseException as error:
+            self._faults.add(error)
+            raise
+
+    def _converted(
+        self, ts: pa.Array, src: pa.Array, dst: pa.Array, trace: pa.Array
+    ) -> pa.Int64Array:
+        values = np.asarray(ts.fill_null(0)).astype(np.int64, copy=False)
+        known = np.asarray(ts.is_valid())
+        out, missing = np.zeros_like(values), np.ones(len(values), dtype=bool)
+        for (start, end, path), rows in _alike(src, dst, trace):
+            if start is None or end is None:
+                continue
+            rows = rows[known[rows]]
+            got = self._graph_convert(values[rows], self._clock(start), self._clock(end), path)
+            out[rows] = np.asarray(got.fill_null(0))
+            missing[rows] = np.asarray(got.is_null())
+        return pa.array(out, mask=missing)
+
+    def _graph_convert(self, values: Any, src: ClockId, dst: ClockId, path: str | None) -> Any:
+        graph = self._trace(path).clocks
+        policy, bars = self._view.policy, self._view.bars
+        if self._which == "to_clock":
+            return graph.convert(values, src, dst, policy=policy, bars=bars, errors="mask")
+        bounds = graph.convert(
+            values, src, dst, policy="tube", bars=bars, bounds=True, errors="mask"
+        )
+        return getattr(bounds, self._which)
+
+    def _clock(self, text: str) -> ClockId:
+        return self._named.get(text) or ClockId.parse(text)
+
+    def _trace(self, path: str | None) -> Trace:
+        if path is None and len(self._traces) > 1:
+            raise UsageError(
+                f"there are several traces: say of which the clocks are, as in "
+                f"{self._which}(timestamp, 'MONOTONIC', 'BOOTTIME', trace)"
+            )
+        if path is None:
+            return next(iter(self._traces.values()))
+        if path not in self._traces:
+            raise UsageError(f"no trace {path!r} is open: there is {', '.join(self._traces)}")
+        return self._traces[path]
+
+
+def _whole(column: _Column) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _alike(*columns: pa.Array) -> Iterator[tuple[list[Any], npt.NDArray[np.intp]]]:
+    """Each combination of strings that rows have, and these rows."""
+    texts = [column.dictionary_encode("encode") for column in columns]
+    if all(len(text.dictionary) == 1 for text in texts):
+        # As nearly always: literals.
+        yield [text.dictionary[0].as_py() for text in texts], np.arange(len(texts[0]))
+        return
+    codes = np.zeros(len(texts[0]), dtype=np.int64)
+    for text in texts:
+        codes = codes * len(text.dictionary) + np.asarray(text.indices)
+    _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+    for number, first in enumerate(firsts):
+        yield [text[int(first)].as_py() for text in texts], np.flatnonzero(groups == number)

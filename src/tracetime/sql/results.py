@@ -1,0 +1,185 @@
+"""Results of statements as bytes: CSV, JSON and Parquet, batch by batch."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any, Final, Protocol
+
+import pyarrow as pa
+
+from tracetime.convert import not_written, output_path
+from tracetime.errors import UsageError
+from tracetime.sql.session import Result
+
+
+class ResultWriter(Protocol):
+    """A result being written to `out`, which stays the caller's to close."""
+
+    def __init__(self, out: IO[bytes], schema: pa.Schema) -> None: ...
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+
+    def finish(self) -> None:
+        """Write what comes after the last row."""
+
+
+class CsvResult:
+    """CSV with a header line. A null is an empty field, an empty string is quoted."""
+
+    def __init__(self, out: IO[bytes], schema: pa.Schema) -> None:
+        self._out = out
+        self._schema = pa.schema(
+            [(c.name, c.type if _flat(c.type) else pa.string()) for c in schema]
+        )
+        self._write(self._schema.empty_table().to_batches(), header=True)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        columns = [
+            column if _flat(column.type) else _as_text(column).cast(pa.string())
+            for column in batch.columns
+        ]
+        self._write([pa.RecordBatch.from_arrays(columns, schema=self._schema)], header=False)
+
+    def _write(self, batches: list[pa.RecordBatch], *, header: bool) -> None:
+        import pyarrow.csv as csv
+
+        # By way of memory, so that errors of `out` come as they are.
+        made = io.BytesIO()
+        options = csv.WriteOptions(include_header=header, quoting_style="needed")
+        csv.write_csv(pa.Table.from_batches(batches, schema=self._schema), made, options)
+        self._out.write(made.getvalue())
+
+    def finish(self) -> None:
+        pass
+
+
+class JsonResult:
+    """A JSON array with an object a row, one row a line; a number that is none is null."""
+
+    def __init__(self, out: IO[bytes], schema: pa.Schema) -> None:
+        self._out = out
+        self._lead = "[\n"
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        lines = []
+        for row in batch.to_pylist():
+            lines.append(self._lead + json.dumps(plain(row), allow_nan=False))
+            self._lead = ",\n"
+        self._out.write("".join(lines).encode())
+
+    def finish(self) -> None:
+        self._out.write(b"[]\n" if self._lead == "[\n" else b"\n]\n")
+
+
+class ParquetResult:
+    """Parquet, compressed with zstd."""
+
+    def __init__(self, out: IO[bytes], schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        if not schema.names:
+            raise UsageError("that statement has no result to write")
+        self._writer = pq.ParquetWriter(out, schema, compression="zstd")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+
+    def finish(self) -> None:
+        self._writer.close()
+
+
+WRITERS: Final[Mapping[str, type[ResultWriter]]] = {
+    "csv": CsvResult,
+    "json": JsonResult,
+    "parquet": ParquetResult,
+}
+"""Writers by format; a format is also the ending of its files."""
+
+
+def save(result: Result, out: str, kind: str, keep: Iterable[str] = ()) -> int:
+    """Write a result to a file, which appears when it is complete; returns how many rows.
+
+    Args:
+        out: the file.
+        kind: of `WRITERS`.
+        keep: files that may not be written over: the traces.
+
+    Raises:
+        UsageError: `out` cannot be written, or is one to keep; and what reading the result does.
+    """
+    target = Path(os.path.realpath(out))
+    for path in keep:
+        output_path(out, path)
+    part = target.with_name(f".{secrets.token_hex(4)}.part")
+    rows = 0
+    try:
+        with part.open("xb") as file:
+            writer = WRITERS[kind](file, result.schema)
+            for batch in result.batches:
+                writer.write(batch)
+                rows += batch.num_rows
+            writer.finish()
+        part.replace(target)
+    except OSError as error:
+        raise not_written(target, error) from error
+    except pa.ArrowException as error:
+        raise UsageError(f"{kind} cannot hold this result: {error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+    return rows
+
+
+def _flat(kind: pa.DataType) -> bool:
+    """Whether Arrow writes the type to CSV."""
+    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or kind == _INTERVAL)
+
+
+_INTERVAL: Final = pa.month_day_nano_interval()
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    return pa.array([None if value is None else text(value) for value in column.to_pylist()])
+
+
+def text(value: Any) -> str:
+    """A value of a result as text: numbers and strings as they are, the rest as in JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return repr(value)
+    value = plain(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """A value of a result in the types of JSON. Whole numbers stay exact, whatever their size."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, (datetime, date, time)):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, pa.MonthDayNano):
+        return list(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return str(value)

@@ -1,0 +1,63 @@
+"""Tables for DuckDB that are read when a query scans them, and anew by each scan.
+
+A reader of record batches can be read once, and a query may scan a table twice or not at all. Here
+a table is a schema and a way to begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+
+class Faults:
+    """The first error of a query that was raised below DuckDB, which keeps only its text."""
+
+    def __init__(self) -> None:
+        self.first: BaseException | None = None
+
+    def add(self, error: BaseException) -> None:
+        """Keep `error`, where it is the first."""
+        if self.first is None:
+            self.first = error
+
+    def take(self) -> BaseException | None:
+        """Return the first error, and forget it."""
+        first, self.first = self.first, None
+        return first
+
+
+class Stream:
+    """One table, for `DuckDBPyConnection.register`.
+
+    Args:
+        schema: of every batch.
+        begin: starts at the first row. Nothing is asked of it before rows are: planning a query
+            looks at the schema alone.
+        faults: where its errors are kept.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, begin: Callable[[], Iterator[pa.RecordBatch]], faults: Faults
+    ) -> None:
+        self.schema = schema
+        self._begin = begin
+        self._faults = faults
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._begin()
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._faults.add(error)
+            raise
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Start a scan, as Arrow's PyCapsule protocol asks for it."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, self._batches())
+        return reader.__arrow_c_stream__()

@@ -1,0 +1,301 @@
+"""The tables that SQL sees: events, clocks, snapshots, discontinuities and findings.
+
+Every row is made in columns from what a trace and its graph say; strings of a trace are values here
+and never a part of a statement.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tracetime.clocks import ClockId
+from tracetime.errors import UsageError
+from tracetime.perfetto.reader import BATCH_ROWS
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
+from tracetime.sql.streams import Faults, Stream
+
+if TYPE_CHECKING:
+    from tracetime.graph.graph import ClockGraph, Readings
+    from tracetime.graph.tube import Bars
+    from tracetime.perfetto.reader import Trace
+
+_NAME: Final = pa.dictionary(pa.int32(), pa.string())
+_CLOCK: Final = (
+    ("name", _NAME),
+    ("clock", pa.uint32()),
+    ("sequence", pa.uint32()),
+    ("machine", pa.uint32()),
+)
+# As in the events table, so that tables join on (clock, sequence, machine).
+
+CLOCKS: Final = pa.schema(
+    [
+        *_CLOCK,
+        ("scope", pa.string()),
+        ("unit_ns", pa.int64()),
+        ("incremental", pa.bool_()),
+        ("monotonic", pa.bool_()),
+        ("snapshots", pa.int64()),
+        ("first_ns", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("trace_clock", pa.bool_()),
+    ]
+)
+SNAPSHOTS: Final = pa.schema(
+    [
+        ("snapshot", pa.int64()),
+        *_CLOCK,
+        ("reading", pa.int64()),
+        ("unit_ns", pa.int64()),
+        ("reading_ns", pa.int64()),
+        ("half_width_ns", pa.int64()),
+        ("centre_ns", pa.int64()),
+    ]
+)
+DISCONTINUITIES: Final = pa.schema(
+    [
+        ("src", pa.string()),
+        ("dst", pa.string()),
+        ("kind", pa.string()),
+        ("from_ns", pa.int64()),
+        ("to_ns", pa.int64()),
+        ("size_min_ns", pa.int64()),
+        ("size_max_ns", pa.int64()),
+        ("rate_before_ppm", pa.float64()),
+        ("rate_after_ppm", pa.float64()),
+        ("snapshots", pa.list_(pa.int64())),
+    ]
+)
+FINDINGS: Final = pa.schema(
+    [
+        ("code", pa.string()),
+        ("severity", pa.string()),
+        ("title", pa.string()),
+        ("clocks", pa.list_(pa.string())),
+        ("packets", pa.list_(pa.uint64())),
+        ("events", pa.int64()),
+        ("worst_ns", pa.int64()),
+        ("why", pa.string()),
+        ("fix", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How traces are looked at.
+
+    Attributes:
+        policy, bars: of the events and of `to_clock`, as for `Trace.events`.
+        names: whether events have columns that say what they are.
+        labels: what to call clocks, where somebody said so.
+    """
+
+    policy: str = "floor"
+    bars: Bars = "estimated"
+    names: bool = False
+    labels: Mapping[ClockId, str] = field(default_factory=dict)
+
+    def name(self, clock: ClockId) -> str:
+        """What a clock is called."""
+        return self.labels.get(clock) or str(clock)
+
+
+def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Stream]:
+    """Return the tables by name. Several traces are one below the other, told by `trace`.
+
+    Raises:
+        UsageError: names are asked for, and this version has none.
+        TraceError: names are asked for, and the first trace is none.
+    """
+    makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
+        "events": (_events_schema(traces[0], view), _events),
+        "clocks": (CLOCKS, _clocks),
+        "snapshots": (SNAPSHOTS, _snapshots),
+        "discontinuities": (DISCONTINUITIES, _discontinuities),
+        "findings": (FINDINGS, _findings),
+    }
+    return {
+        name: Stream(*_together(traces, view, schema, batches), faults)
+        for name, (schema, batches) in makers.items()
+    }
+
+
+def _together(
+    traces: Sequence[Trace],
+    view: View,
+    schema: pa.Schema,
+    batches: Callable[[Trace, View], Iterator[pa.RecordBatch]],
+) -> tuple[pa.Schema, Callable[[], Iterator[pa.RecordBatch]]]:
+    """The schema, and what yields the batches of all traces, with a column that says of which."""
+    if len(traces) == 1:
+        return schema, lambda: batches(traces[0], view)
+    # DuckDB wants one dictionary in all batches of a column.
+    paths = pa.array([trace.path for trace in traces], pa.string())
+    labelled = schema.insert(0, pa.field("trace", _NAME))
+
+    def chained() -> Iterator[pa.RecordBatch]:
+        for index, trace in enumerate(traces):
+            for batch in batches(trace, view):
+                which = pa.array(np.full(batch.num_rows, index, dtype=np.int32))
+                column = pa.DictionaryArray.from_arrays(which, paths)
+                yield pa.RecordBatch.from_arrays([column, *batch.columns], schema=labelled)
+
+    return labelled, chained
+
+
+def _events_schema(trace: Trace, view: View) -> pa.Schema:
+    schema = BOUNDED_SCHEMA if view.policy == "tube" else EVENTS_SCHEMA
+    if view.names:
+        if "names" not in inspect.signature(trace.events).parameters:
+            raise UsageError(
+                "this version of tracetime knows no names of events: leave --with-names out"
+            )
+        # Which columns names are is for the reader to say: the first batch has them.
+        first = next(_events(trace, view), None)
+        schema = schema if first is None else first.schema
+    return schema
+
+
+def _events(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    more: dict[str, Any] = {"names": True} if view.names else {}
+    return trace.events(view.policy, bars=view.bars, **more)
+
+
+def _clocks(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    infos = trace.clocks.clocks()
+    columns = _clock_columns([info.clock for info in infos], np.arange(len(infos)), trace, view)
+    yield pa.RecordBatch.from_arrays(
+        [
+            *columns,
+            pa.array([info.clock.scope for info in infos], pa.string()),
+            pa.array([info.unit_ns for info in infos], pa.int64()),
+            pa.array([info.incremental for info in infos], pa.bool_()),
+            pa.array([info.monotonic for info in infos], pa.bool_()),
+            pa.array([info.snapshots for info in infos], pa.int64()),
+            pa.array([info.first_ns for info in infos], pa.int64()),
+            pa.array([info.last_ns for info in infos], pa.int64()),
+            pa.array([info.clock == trace.trace_clock for info in infos], pa.bool_()),
+        ],
+        schema=CLOCKS,
+    )
+
+
+def _clock_columns(
+    clocks: Sequence[ClockId], indices: np.ndarray[Any, Any], trace: Trace, view: View
+) -> list[pa.Array]:
+    """The columns that say which clock: one row for each index into `clocks`."""
+    machines = trace.machines
+    ids = [machines[c.machine] if c.machine < len(machines) else c.machine for c in clocks]
+    numbers = [
+        np.array(values, dtype=np.uint32)[indices]
+        for values in ([c.clock for c in clocks], [c.sequence for c in clocks], ids)
+    ]
+    # As a plain dictionary for each batch: DuckDB takes another with each.
+    names = pa.array([view.name(clock) for clock in clocks], pa.string())
+    which = pa.array(indices.astype(np.int32))
+    return [pa.DictionaryArray.from_arrays(which, names), *map(pa.array, numbers)]
+
+
+def _snapshots(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    graph = trace.clocks
+    units = {info.clock: info.unit_ns for info in graph.clocks()}
+    for several in _chunks(graph):
+        yield _snapshot_batch(several, units, trace, view)
+
+
+def _chunks(graph: ClockGraph) -> Iterator[list[Readings]]:
+    """The readings of a graph, as many clocks at once as make a batch."""
+    held: list[Readings] = []
+    rows = 0
+    for read in graph.readings():
+        for start in range(0, len(read.snapshots), BATCH_ROWS):
+            part = slice(start, start + BATCH_ROWS)
+            held.append(type(read)(read.clock, *(column[part] for column in read[1:])))
+            rows += len(held[-1].snapshots)
+            if rows >= BATCH_ROWS:
+                yield held
+                held, rows = [], 0
+    if held:
+        yield held
+
+
+def _snapshot_batch(
+    several: list[Readings], units: Mapping[ClockId, int], trace: Trace, view: View
+) -> pa.RecordBatch:
+    lengths = [len(read.snapshots) for read in several]
+    indices = np.repeat(np.arange(len(several)), lengths)
+    snapshots, values_ns, centre, half = (
+        np.concatenate([read[i] for read in several]) for i in range(1, 5)
+    )
+    unit_ns = np.array([units[read.clock] for read in several], dtype=np.int64)[indices]
+    unsaid = half < 0
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(snapshots),
+            *_clock_columns([read.clock for read in several], indices, trace, view),
+            # Exact: the graph's ns are the reading times the unit.
+            pa.array(values_ns // unit_ns),
+            pa.array(unit_ns),
+            pa.array(values_ns),
+            pa.array(half, mask=unsaid),
+            pa.array(centre, mask=unsaid),
+        ],
+        schema=SNAPSHOTS,
+    )
+
+
+def _discontinuities(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    found = [
+        {
+            "src": view.name(d.src),
+            "dst": view.name(d.dst),
+            "kind": d.kind,
+            "from_ns": d.a_from,
+            "to_ns": d.a_to,
+            "size_min_ns": None if d.size_ns is None else d.size_ns[0],
+            "size_max_ns": None if d.size_ns is None else d.size_ns[1],
+            "rate_before_ppm": None if d.rate_ppm is None else d.rate_ppm[0],
+            "rate_after_ppm": None if d.rate_ppm is None else d.rate_ppm[1],
+            "snapshots": list(d.snapshots),
+        }
+        for d in trace.clocks.discontinuities()
+    ]
+    yield pa.RecordBatch.from_pylist(found, schema=DISCONTINUITIES)
+
+
+def _findings(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    found = [{name: facts.get(name) for name in FINDINGS.names} for facts in _diagnosed(trace)]
+    for facts in found:
+        facts["clocks"] = [str(clock) for clock in facts["clocks"] or ()]
+        facts["packets"] = list(facts["packets"] or ())
+    yield pa.RecordBatch.from_pylist(found, schema=FINDINGS)
+
+
+def _diagnosed(trace: Trace) -> Iterable[Mapping[str, Any]]:
+    """What is wrong with the clocks of a trace, as facts by name."""
+    try:
+        diagnose = import_module("tracetime.doctor").diagnose
+    except ModuleNotFoundError:
+        raise UsageError(
+            "findings are what the doctor finds, and this version of tracetime has no doctor yet; "
+            "the other tables are there"
+        ) from None
+    return [_facts(finding) for finding in diagnose(trace)]
+
+
+def _facts(finding: Any) -> Mapping[str, Any]:
+    if hasattr(finding, "to_dict"):
+        facts: Mapping[str, Any] = finding.to_dict()
+        return facts
+    if is_dataclass(finding) and not isinstance(finding, type):
+        return asdict(finding)
+    told: Mapping[str, Any] = finding._asdict()
+    return told

@@ -1,0 +1,105 @@
+"""`calibrate`: what it tells of clocks whose truth is known, and of this machine's."""
+
+from __future__ import annotations
+
+import json
+import sys
+from fractions import Fraction
+
+import pytest
+
+import tracetime as tt
+from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
+
+KEYS = ["name", "id", "tick_ns", "read_ns", "offset_ns", "drift_ppm", "half_width_ns"]
+
+
+def sources(*clocks, usual_ns=25):
+    return [FakeSource(FakeTime(10**9, usual_ns=usual_ns), clocks)]
+
+
+def test_offset_drift_and_half_widths_of_known_clocks():
+    made = sources(
+        FakeClock("MONOTONIC_RAW"),
+        FakeClock("MONOTONIC", 250, 100_000, max_drift_ppm=500),
+        usual_ns=1_000,
+    )
+    # 300 snapshots of 21 reads of 1 us: 6.3 ms, in which 4 us of bracket are little.
+    told = tt.calibrate(n=300, tries=10, seconds=0, sources=made)
+    assert told.reference == "MONOTONIC_RAW"
+    raw, mono = told.clocks
+    assert (raw.name, raw.offset_ns, raw.drift_ppm, raw.half_width_ns) == (
+        "MONOTONIC_RAW",
+        0,
+        None,
+        None,
+    )
+    assert mono.offset_ns == pytest.approx(250 + 100e-6 * 1.003e9, abs=500)
+    # The bracket is wide for so short a time: nothing can be told of a drift within 500 ppm...
+    assert mono.half_width_ns.min == mono.half_width_ns.max == 1_000 + 2 + 2 + 1
+    assert mono.drift_ppm == pytest.approx(100, abs=0.1) or mono.drift_ppm is None
+
+
+def test_a_drift_that_cannot_be_told_is_none():
+    coarse = FakeClock("MONOTONIC_COARSE", step_ticks=4_000_000)
+    (_, told) = tt.calibrate(
+        n=20, seconds=0, sources=sources(FakeClock("MONOTONIC_RAW"), coarse)
+    ).clocks
+    assert told.drift_ppm is None
+    (_, one) = tt.calibrate(
+        n=1, seconds=0, sources=sources(FakeClock("MONOTONIC_RAW"), FakeClock("REALTIME"))
+    ).clocks
+    assert one.drift_ppm is None
+
+
+def test_json_is_that_of_the_interface():
+    time = FakeTime(10**9)
+    mono = FakeClock("MONOTONIC")
+    gpu = FakeClock("dev.tracetime.vulkan.fake", 0, 0, Fraction(625, 12), valid_bits=36)
+    lost = FakeDevice(time, FakeClock("dev.tracetime.vulkan.lost"), [mono], DeviceFaults(lost_at=0))
+    alone = FakeDevice(time, FakeClock("dev.tracetime.vulkan.alone"), [])
+    made = [
+        FakeSource(time, [FakeClock("MONOTONIC_RAW"), mono]),
+        FakeDevice(time, gpu, [mono], DeviceFaults(back_at=30, back_ticks=999_999)),
+        lost,
+    ]
+    told = tt.calibrate(n=5, seconds=0, sources=made)
+    data = json.loads(json.dumps(told.to_dict()))
+    assert list(data) == ["reference", "clocks", "unavailable", "findings"]
+    for clock in data["clocks"]:
+        assert [key for key in clock if key != "note"] == KEYS
+        assert list(clock["half_width_ns"]) == ["min", "median", "p99", "max"]
+    assert [clock["name"] for clock in data["clocks"]] == ["MONOTONIC_RAW", "MONOTONIC", gpu.name]
+    assert data["clocks"][2]["id"] == tt.clock_id(gpu.name)
+    assert [entry["name"] for entry in data["unavailable"]] == [lost.name]
+    assert "lost" in data["unavailable"][0]["reason"]
+    assert [finding["code"] for finding in data["findings"]] == ["went_back"]
+    assert alone.partners(alone.clock) == ()
+
+
+@pytest.mark.parametrize("arguments", [{"n": 0}, {"n": 10**7}, {"seconds": -1}, {"tries": 0}])
+def test_what_cannot_be_is_refused(arguments):
+    with pytest.raises(tt.UsageError, match="use"):
+        tt.calibrate(sources=sources(FakeClock("MONOTONIC_RAW")), **arguments)
+
+
+def test_a_clock_that_is_not_here_is_an_error_of_the_machine():
+    with pytest.raises(tt.SourceError, match="no source"):
+        tt.calibrate(["com.example.gpu"], n=1, sources=sources(FakeClock("MONOTONIC_RAW")))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
+def test_the_clocks_of_this_machine():
+    told = tt.calibrate(n=20, seconds=0.05)
+    assert told.reference == "MONOTONIC_RAW"
+    names = {clock.name for clock in told.clocks}
+    assert {"MONOTONIC", "BOOTTIME", "REALTIME", "dev.tracetime.tai", "REALTIME_COARSE"} <= names
+    assert told.adjtimex is not None
+    for clock in told.clocks:
+        assert clock.tick_ns > 0
+        assert clock.read_ns > 0
+        if clock.half_width_ns is not None:
+            spread = clock.half_width_ns
+            assert clock.tick_ns <= spread.min <= spread.median <= spread.p99 <= spread.max
+    for entry in told.unavailable:
+        assert entry.reason

@@ -1,0 +1,63 @@
+"""`tracetime calibrate` and `tracetime watch`, on this machine's own clocks."""
+
+import json
+import signal
+
+import pytest
+
+pytest_plugins = ["cli"]
+
+QUICK = ("-n", "5", "--clock", "MONOTONIC", "--clock", "REALTIME")
+
+
+def test_calibrate_tells_what_each_clock_is_like(tracetime):
+    code, text, err = tracetime("calibrate", *QUICK, "--seconds", "0")
+    assert (code, err) == (0, "")
+    assert text.startswith("5 snapshots over 0 s, against MONOTONIC")
+    assert "REALTIME" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_calibrate_as_json_has_the_fields_of_the_interface(tracetime):
+    told = json.loads(tracetime("calibrate", *QUICK, "--seconds", "0", "--json")[1])
+    assert {"reference", "clocks", "unavailable"} <= told.keys()
+    for clock in told["clocks"]:
+        assert {"name", "id", "tick_ns", "read_ns", "offset_ns", "drift_ppm"} <= clock.keys()
+        assert clock["half_width_ns"].keys() == {"min", "median", "p99", "max"}
+
+
+@pytest.mark.parametrize("command", ["calibrate", "watch"])
+def test_a_clock_that_is_not_there_is_exit_4(tracetime, command):
+    code, _, err = tracetime(command, "-n", "1", "--clock", "vulkan:77")
+    assert code == 4
+    assert "Vulkan" in err
+    assert tracetime(command, "-n", "1", "--clock", "no clock")[0] == 2
+
+
+def test_watch_prints_a_line_a_snapshot_where_nobody_looks(tracetime):
+    code, text, _ = tracetime("watch", "-n", "3", "--interval", "0.01", *QUICK[2:], "--json")
+    assert code == 0
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert len(lines) == 3
+    names = [clock["name"] for clock in lines[0]["clocks"]]
+    assert "REALTIME" in names
+    assert all(clock["half_width_ns"] > 0 for clock in lines[-1]["clocks"])
+    plain = tracetime("watch", "-n", "1", *QUICK[2:])[1]
+    assert "REALTIME +" in plain
+
+
+def test_watch_ends_with_ctrl_c(spawn):
+    import subprocess
+
+    child = spawn(
+        "watch", "--interval", "0.05", *QUICK[2:], "--json", stdout=subprocess.PIPE, text=True
+    )
+    assert json.loads(child.stdout.readline())
+    child.send_signal(signal.SIGINT)
+    assert child.wait(10) == 130
+
+
+def test_one_clock_alone_cannot_be_watched(tracetime):
+    code, _, err = tracetime("watch", "--clock", "MONOTONIC_RAW", "-n", "1")
+    assert code == 2
+    assert "name another" in err

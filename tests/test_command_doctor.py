@@ -1,0 +1,71 @@
+"""`tracetime doctor`: text, JSON, exit codes."""
+
+import json
+from random import Random
+
+from faults import FAULTS, Model
+
+pytest_plugins = ["cli"]
+
+
+def faulty(name, seed=1):
+    model = Model()
+    FAULTS[name](model, Random(seed))
+    return model.build()
+
+
+def test_a_healthy_trace_gets_a_short_answer(tracetime, write):
+    path = write(Model().build())
+    assert tracetime("doctor", path) == (0, f"{path}: the clocks are in order.\n", "")
+    assert json.loads(tracetime("doctor", path, "--json")[1]) == {"trace": path, "findings": []}
+
+
+def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
+    path = write(faulty("set_back"))
+    code, text, err = tracetime("doctor", path)
+    assert (code, err) == (0, "")
+    assert text.startswith(f"{path}: 1 error\n\nerror: REALTIME was set back once")
+    assert "[realtime-set-back]" in text
+    assert " events touched; packet" in text
+    assert "\n  why: " in text
+    assert "\n  fix: " in text
+    assert max(map(len, text.splitlines()[1:])) <= 80
+
+
+def test_notes_take_a_line_each_unless_asked_for(tracetime, write):
+    path = write(faulty("no_realtime"))
+    text = tracetime("doctor", path)[1]
+    assert text.startswith(f"{path}: the clocks are in order.\n\nnote: no snapshot has REALTIME")
+    assert "why:" not in text
+    assert "why:" in tracetime("doctor", path, "--verbose")[1]
+
+
+def test_fail_on_sets_the_exit_code(tracetime, write):
+    bad, odd, fine = (
+        write(data, name)
+        for data, name in (
+            (faulty("set_back"), "bad"), (faulty("ad_hoc_id"), "odd"), (Model().build(), "fine"),
+        )
+    )  # fmt: skip
+    assert tracetime("doctor", bad, "--fail-on", "error")[0] == 1
+    assert tracetime("doctor", odd, "--fail-on", "error")[0] == 0
+    assert tracetime("doctor", odd, "--fail-on", "warning")[0] == 1
+    assert tracetime("doctor", fine, "--fail-on", "warning")[0] == 0
+    assert tracetime("doctor", fine, bad, "--fail-on", "error")[0] == 1
+
+
+def test_several_traces_are_a_list_and_a_bad_one_does_not_hide_the_others(tracetime, write):
+    good, junk = write(Model().build(), "good"), write(b"PK\x03\x04 no trace", "junk")
+    code, text, err = tracetime("doctor", junk, good, "--json")
+    assert code == 3
+    assert [one["trace"] for one in json.loads(text)] == [good]
+    assert junk in err
+    assert tracetime("doctor", junk)[0] == 3
+
+
+def test_the_tolerance_is_a_time(tracetime, write):
+    path = write(Model().build())
+    code, _, err = tracetime("doctor", path, "--tolerance", "soon")
+    assert code == 2
+    assert "write it as 100us" in err
+    assert "snapshots-too-sparse" in tracetime("doctor", path, "--tolerance", "5us")[1]

@@ -1,0 +1,278 @@
+"""`tracetime open`: one file, for the Perfetto UI alone, until it has been fetched."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import webbrowser
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from samples import CLOCK_SYNC
+
+from tracetime import UsageError, serve
+from tracetime.serve import PORT, UI, serving
+
+pytest_plugins = ["cli"]
+
+NAMES = (
+    "t.pftrace",
+    "a b+c#d?e&f=g%2e.pftrace",
+    "..%2f..%2fetc%2fpasswd",
+    "'\"><script>alert(1)<!--é漢",
+    "\x1b[2J\n",
+    b"\xff\xfe".decode(errors="surrogateescape"),
+)
+
+
+def as_the_ui_does(link):
+    """The url that ui/src/core/router.ts takes from a link."""
+    address = urlsplit(link)
+    assert address.fragment.startswith("!/?")
+    (url,) = parse_qs(address.fragment.removeprefix("!/?"), strict_parsing=True)["url"]
+    return url
+
+
+def ask(url, method="GET", path=None, **headers):
+    """(status, headers, body) of one request."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    try:
+        connection.putrequest(method, path or parts.path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        response = connection.getresponse()
+        return response.status, dict(response.getheaders()), response.read()
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def served(write):
+    with serving(write(CLOCK_SYNC), port=0) as served:
+        yield served
+
+
+def test_the_link_is_the_one_that_the_ui_documents(write):
+    assert (UI, PORT) == ("https://ui.perfetto.dev", 9001)
+    with serving(write(CLOCK_SYNC), port=0) as served:
+        port = urlsplit(served.url).port
+        assert served.url == f"http://127.0.0.1:{port}/t.pftrace"
+        assert served.link == f"{UI}/#!/?url={served.url}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_its_name_the_ui_gets_the_file(write, tmp_path, name):
+    (tmp_path / name).write_bytes(CLOCK_SYNC)
+    with serving(tmp_path / name, port=0) as served:
+        assert served.link.isascii() and served.link.isprintable() and " " not in served.link
+        url = as_the_ui_does(served.link)
+        assert url == served.url
+        status, headers, body = ask(url, Origin=UI)
+        assert (status, body) == (200, CLOCK_SYNC)
+        assert headers["Access-Control-Allow-Origin"] == UI
+        assert headers["Content-Length"] == str(len(CLOCK_SYNC))
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert served.wait(30)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/other", "/t.pftrace/", "/./t.pftrace", "/x/../t.pftrace", "/../t.pftrace",
+     "/..%2ft.pftrace", "/%2e%2e/%2e%2e/etc/passwd", "/etc/passwd", "/secret", "/status", "t.pftrace",
+     "http://127.0.0.1/t.pftrace"],
+)  # fmt: skip
+def test_nothing_else_is_served(served, tmp_path, path):
+    (tmp_path / "secret").write_text("secret")
+    for method in ("GET", "HEAD", "OPTIONS", "POST"):
+        status, _, body = ask(served.url, method, path)
+        assert status == 404
+        assert b"secret" not in body
+    assert not served.wait(0)
+
+
+def test_another_name_of_this_machine_gets_nothing(served):
+    port = urlsplit(served.url).port
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", ""):
+        assert ask(served.url, Host=host)[0] == 404
+    assert ask(served.url, Host=f"localhost:{port}")[0] == 200
+
+
+def test_the_ui_asks_for_a_trace_processor_first(served):
+    # ui/src/trace_processor/http_rpc_engine.ts: anything but 200 says that there is none.
+    status, headers, _ = ask(served.url, "POST", "/status", Origin=UI, Content_Length="0")
+    assert status == 404
+    assert headers["Access-Control-Allow-Origin"] == UI
+    assert ask(served.url, "PUT")[0] == 501
+
+
+def test_a_preflight_is_answered(served):
+    status, headers, body = ask(
+        served.url, "OPTIONS", Origin=UI, Access_Control_Request_Private_Network="true"
+    )
+    assert (status, body) == (204, b"")
+    assert headers["Access-Control-Allow-Private-Network"] == "true"
+    assert headers["Access-Control-Allow-Origin"] == UI
+    assert not served.wait(0)
+
+
+def test_head_is_get_without_the_file(served):
+    status, headers, body = ask(served.url, "HEAD")
+    assert (status, body, headers["Content-Length"]) == (200, b"", str(len(CLOCK_SYNC)))
+    assert headers["Accept-Ranges"] == "bytes"
+    assert not served.wait(0)
+
+
+N = len(CLOCK_SYNC)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "first", "last"),
+    [
+        ("bytes=0-9", 206, 0, 9),
+        ("bytes=5-5", 206, 5, 5),
+        ("bytes=10-", 206, 10, N - 1),
+        ("bytes=-7", 206, N - 7, N - 1),
+        (f"bytes=-{N + 5}", 206, 0, N - 1),
+        (f"bytes=10-{N + 5}", 206, 10, N - 1),
+        (f"bytes={N}-", 416, 0, -1),
+        ("bytes=-0", 416, 0, -1),
+        ("bytes=9-5", 200, 0, N - 1),
+        ("bytes=0-1,4-5", 200, 0, N - 1),
+        ("bytes=-", 200, 0, N - 1),
+        ("bytes=" + "9" * 40 + "-", 200, 0, N - 1),
+        ("lines=1-2", 200, 0, N - 1),
+    ],
+)
+def test_ranges(served, asked, status, first, last):
+    got, headers, body = ask(served.url, Range=asked)
+    assert (got, body) == (status, CLOCK_SYNC[first : last + 1])
+    if status == 206:
+        assert headers["Content-Range"] == f"bytes {first}-{last}/{N}"
+    if status == 416:
+        assert headers["Content-Range"] == f"bytes */{N}"
+    assert served.wait(30 if len(body) == N else 0) == (len(body) == N)
+
+
+def test_what_was_opened_is_served_whatever_is_there_later(write, tmp_path):
+    path = write(CLOCK_SYNC)
+    with serving(path, port=0) as served:
+        (tmp_path / "t.pftrace").unlink()
+        (tmp_path / "t.pftrace").symlink_to("/etc/passwd")
+        assert ask(served.url)[2] == CLOCK_SYNC
+
+
+def test_a_fetch_that_breaks_off_does_not_count(tmp_path):
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(64 << 20)
+    with serving(path, port=0) as served:
+        parts = urlsplit(served.url)
+        with socket.create_connection((parts.hostname, parts.port)) as client:
+            client.sendall(f"GET {parts.path} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+            assert client.recv(100)
+        assert not served.wait(0.5)
+        assert len(ask(served.url)[2]) == 64 << 20
+        assert served.wait(30)
+
+
+def test_a_port_in_use_is_told(write):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"port {port} is in use"):
+            with serving(write(CLOCK_SYNC), port=port):
+                pass
+
+
+@pytest.mark.parametrize(
+    "ui", ["", "ui.perfetto.dev", "javascript:alert(1)", "https://", "https://x\r\nA: b"]
+)
+def test_no_ui(write, ui):
+    with pytest.raises(UsageError, match="UI"):
+        with serving(write(CLOCK_SYNC), ui=ui, port=0):
+            pass
+
+
+def test_another_ui(write):
+    with serving(write(CLOCK_SYNC), ui="http://localhost:10000/v50/", port=0) as served:
+        assert served.link.startswith("http://localhost:10000/v50/#!/?url=http://127.0.0.1:")
+        assert ask(served.url)[1]["Access-Control-Allow-Origin"] == "http://localhost:10000"
+
+
+# The command
+
+
+@pytest.fixture
+def browser(monkeypatch):
+    """A browser that fetches what a link says, on any free port; returns what it got."""
+    got = []
+    threads = []
+
+    def open_new_tab(link):
+        threads.append(threading.Thread(target=lambda: got.append(ask(as_the_ui_does(link))[2])))
+        threads[-1].start()
+        return True
+
+    monkeypatch.setattr(serve, "PORT", 0)
+    monkeypatch.setattr(webbrowser, "open_new_tab", open_new_tab)
+    yield got
+    for thread in threads:
+        thread.join()
+
+
+def test_open_ends_when_the_trace_was_fetched(tracetime, write, browser):
+    code, text, err = tracetime("open", write(CLOCK_SYNC))
+    assert (code, err) == (0, "")
+    link, fetched = text.splitlines()
+    assert link.startswith(f"{UI}/#!/?url=http://127.0.0.1:")
+    assert fetched == "fetched"
+    code, text, _ = tracetime("open", write(CLOCK_SYNC, "b c"), "--json")
+    assert code == 0
+    assert json.loads(text)["link"].endswith("/b%2520c")
+    assert browser == [CLOCK_SYNC] * 2
+
+
+def test_open_without_a_browser(tracetime, write, monkeypatch):
+    monkeypatch.setattr(serve, "PORT", 0)
+    monkeypatch.setattr(webbrowser, "open_new_tab", lambda link: pytest.fail("opened"))
+    code, text, err = tracetime("open", write(CLOCK_SYNC), "--no-browser", "--timeout", "0.1")
+    assert (code, len(text.splitlines())) == (1, 1)
+    assert err == "the trace was not fetched within 0.1 s\n"
+    monkeypatch.setattr(webbrowser, "open_new_tab", lambda link: False)
+    err = tracetime("open", write(CLOCK_SYNC), "--timeout", "0.1")[2]
+    assert "open the link above" in err
+
+
+def test_open_refuses_what_is_no_file(tracetime, write, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "empty").touch()
+    for path, message in (
+        (tmp_path / "none", "No such file"),
+        (tmp_path, "Is a directory"),
+        (tmp_path / "pipe", "it is not a file"),
+        (tmp_path / "empty", "it is empty"),
+    ):
+        code, text, err = tracetime("open", path, "--no-browser")
+        assert (code, text) == (2, "")
+        assert message in err
+    assert tracetime("open", tmp_path / "empty", "--timeout", "0")[0] == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it(write, number, code):
+    # In a process of its own, with a port that nobody else has.
+    program = "import sys, tracetime.serve as s, tracetime.commands as c; s.PORT = 0; c.main()"
+    command = [sys.executable, "-c", program, "open", write(CLOCK_SYNC), "--no-browser"]
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+    ) as child:
+        assert child.stdout.readline().startswith(b"https://ui.perfetto.dev/")
+        child.send_signal(number)
+        err = child.stderr.read()
+    assert (child.returncode, err.strip()) == (code, b"")

@@ -1,0 +1,490 @@
+"""Recordings: of a simulated machine, where the truth is known, and of this one, with threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from random import Random
+
+import pyarrow.compute as pc
+import pytest
+from recorded import extensions_of, names_of, packets_of, split
+from simulated import GPU, TSC, Clock, Machine, usual_clocks
+
+import tracetime as tt
+from tracetime import ClockDomain, ClockId, SourceError, UsageError, clock_id, open_trace
+from tracetime.capture.steps import StepWatch
+
+S = 10**9
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "out.pftrace"
+
+
+def primary(path: Path) -> ClockId:
+    with open_trace(path) as trace:
+        return trace.trace_clock
+
+
+def test_every_event_lies_within_its_bar(path):
+    """In every clock, raw ticks included, between snapshots 1 s apart."""
+    machine = Machine(usual_clocks())
+    random = Random(3)
+    truth = []
+    with tt.record(path, interval=None, sampler=machine) as rec:
+        boot = machine.clocks[ClockId.parse("BOOTTIME")]
+        for _ in range(90):
+            for _ in range(30):
+                true_ns = machine.now_ns + random.randrange(S)
+                clock, one = random.choice(list(machine.clocks.items()))
+                rec.instant("e", timestamp=one.raw(true_ns), clock=clock)
+                truth.append(boot.ns(true_ns))
+            machine.now_ns += S
+            rec.snapshot()
+    with open_trace(path) as trace:
+        assert str(trace.trace_clock) == "BOOTTIME"
+        table = trace.read_all("tube")
+        assert len(table) == len(truth) == 2_700
+        assert set(table["status"].to_pylist()) == {"resolved"}
+        earliest, latest = table["earliest"].to_pylist(), table["latest"].to_pylist()
+        assert all(a <= t <= b for a, t, b in zip(earliest, truth, latest, strict=True))
+        # Measured, not assumed: the bars are as wide as the brackets, and what clocks may stray.
+        widths = pc.subtract(table["latest"], table["earliest"])
+        assert 50 < pc.quantile(widths, 0.5)[0].as_py() < 500
+    # Perfetto's classes parse every packet; the floor policy agrees with the rules: the offset of
+    # the latest snapshot before.
+    assert len(packets_of(path.read_bytes())) > 2_700
+    with open_trace(path) as trace:
+        floor = trace.read_all()["trace_time"].to_pylist()
+        # 33 ppm of drift over a second, and a bracket.
+        assert all(abs(a - b) < 40_000 for a, b in zip(floor, truth, strict=True))
+
+
+def floor_by_hand(data: bytes) -> list[int]:
+    """Trace times by the rule itself: per event, the latest snapshot before it, in file order."""
+    snapshots: list[dict[int, int]] = []
+    defaults: dict[int, int] = {}
+    found = []
+    for packet in packets_of(data):
+        if packet.HasField("trace_packet_defaults"):
+            defaults[packet.trusted_packet_sequence_id] = (
+                packet.trace_packet_defaults.timestamp_clock_id
+            )
+        if packet.HasField("clock_snapshot"):
+            snapshots.append({c.clock_id: c.timestamp for c in packet.clock_snapshot.clocks})
+        elif packet.HasField("track_event"):
+            clock = packet.timestamp_clock_id or defaults[packet.trusted_packet_sequence_id]
+            before = [s for s in snapshots if clock in s and s[clock] <= packet.timestamp]
+            used = before[-1] if before else next(s for s in snapshots if clock in s)
+            found.append(packet.timestamp + used[6] - used[clock])
+    return found
+
+
+def test_the_floor_policy_agrees_with_the_rule(path):
+    machine = Machine(usual_clocks())
+    with tt.record(path, interval=None, sampler=machine) as rec:
+        for n in range(200):
+            clock, one = list(machine.clocks.items())[n % 7]
+            rec.instant("e", timestamp=one.raw(machine.now_ns), clock=clock)
+            machine.now_ns += S // 10
+            if n % 7 == 0:
+                rec.snapshot()
+    with open_trace(path) as trace:
+        assert trace.read_all()["trace_time"].to_pylist() == floor_by_hand(path.read_bytes())
+
+
+@pytest.mark.parametrize("clock", ["REALTIME", GPU, TSC])
+def test_after_a_step_back_events_resolve_rightly(path, clock):
+    """By the floor rule: more than the interval, twice, and for every clock that can be set."""
+    machine = Machine(usual_clocks())
+    stepping = machine.clocks[ClockId.parse(clock)]
+    start = machine.now_ns
+    stepping.steps += [(start + 5 * S, -300 * S), (start + 12 * S, -7 * S)]
+    stepping.offset_ns += 4_000 * S
+    if clock == GPU:
+        # A step within the counter's bits is told from its wrap by the time that went by.
+        stepping.domain = ClockDomain(GPU, GPU, ns_per_tick=stepping.domain.ns_per_tick)
+    boot = machine.clocks[ClockId(6)]
+    truth = []
+    with tt.record(path, interval=None, sampler=machine) as rec:
+        for _ in range(20):
+            for n in range(5):
+                true_ns = machine.now_ns + n * S // 6
+                rec.instant("e", timestamp=stepping.raw(true_ns), clock=clock)
+                truth.append(boot.ns(true_ns))
+            machine.now_ns += S
+            rec.snapshot()
+    with open_trace(path) as trace:
+        assert len(trace.clocks.series()) == 3
+        table = trace.read_all()
+        assert set(table["status"].to_pylist()) == {"resolved"}
+        off = [abs(a - b) for a, b in zip(table["trace_time"].to_pylist(), truth, strict=True)]
+        # Only those between a step and the snapshot that shows it can be wrong.
+        assert sum(one > 100_000 for one in off) <= 10
+        found = [d for d in trace.clocks.discontinuities() if d.kind != "suspend"]
+        assert len(found) >= 2, trace.clocks.discontinuities()
+    assert floor_by_hand(path.read_bytes())[:25] == table["trace_time"].to_pylist()[:25]
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_a_device_that_vanishes_is_a_problem_and_the_others_go_on(path):
+    machine = Machine(usual_clocks())
+    boot = machine.clocks[ClockId(6)]
+    raw = machine.clocks[ClockId(5)]
+    truth = []
+    with tt.record(path, interval=None, sampler=machine) as rec:
+        for second in range(10):
+            machine.clocks[ClockId.parse(GPU)].lost = 4 <= second < 7
+            rec.snapshot()
+            rec.instant("e", timestamp=raw.ns(machine.now_ns + 5), clock="MONOTONIC_RAW")
+            truth.append(boot.ns(machine.now_ns + 5))
+            machine.now_ns += S
+        assert [(p.what, p.times) for p in rec.problems] == [(GPU, 3)]
+    with open_trace(path) as trace:
+        # With and without it; the latest snapshot counts, whatever clocks it has.
+        assert [info.snapshots for info in trace.clocks.series()] == [5, 3, 4]
+        found = trace.read_all()["trace_time"].to_pylist()
+        assert all(abs(a - b) < 300 for a, b in zip(found, truth, strict=True))
+
+
+def test_a_sampler_that_fails_leaves_what_was_written(path):
+    machine = Machine(usual_clocks())
+    rec = tt.record(path, interval=None, sampler=machine)
+    rec.instant("e", timestamp=machine.now_ns, clock=5)
+    machine.fails = "the reference cannot be read"
+    with pytest.raises(SourceError, match="cannot be read"):
+        rec.snapshot()
+    with pytest.warns(UserWarning, match="the last snapshot"):
+        rec.close()
+    assert names_of(path.read_bytes()) == {"e": 1}
+    # A sampler that fails at once leaves no recording.
+    with pytest.raises(SourceError):
+        tt.record(path, interval=None, sampler=machine)
+
+
+def test_clocks_of_ones_own(path):
+    """Sequence-scoped and named, in ns and in ticks of their own; tied in by hand."""
+    machine = Machine(usual_clocks())
+    boot = machine.clocks[ClockId(6)]
+    with tt.record(path, interval=None, sampler=machine) as rec:
+        assert rec.clocks[GPU] == ClockId(clock_id(GPU))
+        ticking = rec.declare(ClockDomain("com.example.ticks", ns_per_tick=100, valid_bits=16))
+        now = boot.ns(machine.now_ns)
+        rec.snapshot({64: 1_000, "BOOTTIME": now})
+        rec.snapshot({"com.example.frames": 50, "com.example.ticks": 65_530, 6: now})
+        # A raw reading of a device ties in too.
+        gpu = machine.clocks[ClockId.parse(GPU)]
+        rec.snapshot({GPU: gpu.raw(machine.now_ns), "com.example.late": 9})
+        rec.instant("a", timestamp=1_500, clock=64)
+        rec.instant("b", timestamp=70, clock="com.example.frames")
+        rec.instant("c", timestamp=4, clock=ticking)
+        rec.instant("d", timestamp=10, clock="com.example.late")
+        tsc = machine.clocks[ClockId.parse(TSC)]
+        for name in ("TSC", TSC):
+            rec.instant("f", timestamp=tsc.raw(machine.now_ns), clock=name)
+        tai = machine.clocks[ClockId.parse("dev.tracetime.tai")]
+        rec.instant("f", timestamp=tai.ns(machine.now_ns), clock="TAI")
+        with pytest.raises(UsageError, match="alone ties nothing"):
+            rec.snapshot({"com.example.frames": 60})
+        with pytest.raises(UsageError, match="dict of clock"):
+            rec.snapshot(5)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="incremental"):
+            rec.snapshot({64: tt.Reading(1, 1, True), 6: now})
+    with open_trace(path) as trace:
+        a, b, c, d, *short = trace.read_all()["trace_time"].to_pylist()
+        assert (a - now, b - now, c - now) == (500, 20, 1_000)
+        assert abs(d - now) < 500
+        assert all(abs(one - now) < 500 for one in short)
+        names = {str(clock): domain.name for clock, domain in trace.recorded_domains.items()}
+        assert names[str(ClockId.parse("com.example.frames"))] == "com.example.frames"
+        assert names[str(ticking)] is None or names[str(ticking)] == "com.example.ticks"
+
+
+def test_what_the_user_ties_in_does_not_take_over(path):
+    """A snapshot with two sampled clocks and one's own is not what those are converted by."""
+    machine = Machine(usual_clocks())
+    boot, raw = machine.clocks[ClockId(6)], machine.clocks[ClockId(5)]
+    with tt.record(path, interval=None, sampler=machine) as rec:
+        own = {"MONOTONIC_RAW": raw.ns(machine.now_ns), 6: boot.ns(machine.now_ns), 64: 5}
+        rec.snapshot(own)
+        machine.now_ns += 1_000 * S
+        rec.snapshot()
+        rec.instant("e", timestamp=raw.ns(machine.now_ns), clock="MONOTONIC_RAW")
+        truth = boot.ns(machine.now_ns)
+    with open_trace(path) as trace:
+        (found,) = trace.read_all()["trace_time"].to_pylist()
+        assert abs(found - truth) < 300
+
+
+def test_the_trace_is_whole_from_the_start_and_after_each_flush(path):
+    machine = Machine(usual_clocks())
+    rec = tt.record(path, interval=None, sampler=machine)
+    assert sum(p.HasField("clock_snapshot") for p in packets_of(path.read_bytes())) == 1
+    rec.instant("e", timestamp=machine.now_ns, clock=5, track="mine")
+    before = rec.size
+    assert path.stat().st_size == before
+    rec.flush()
+    assert path.stat().st_size == rec.size > before
+    assert names_of(path.read_bytes()) == {"e": 1}
+    rec.close()
+    rec.close()
+    for act in (
+        lambda: rec.instant("e", timestamp=1, clock=5, track="mine"),
+        lambda: rec.track("other"),
+        lambda: rec.snapshot(),
+    ):
+        with pytest.raises(UsageError, match="closed"):
+            act()
+
+
+def test_default_tracks_are_the_threads(path):
+    machine = Machine(usual_clocks())
+    with tt.record(path, interval=None, sampler=machine) as rec:
+        rec.begin("work", timestamp=machine.now_ns, clock=5)
+
+        def work() -> None:
+            rec.instant("there", timestamp=machine.now_ns, clock=5)
+
+        thread = threading.Thread(target=work, name="worker")
+        thread.start()
+        thread.join()
+        rec.end(timestamp=machine.now_ns, clock=5)
+        rec.counter("load", 0.5, timestamp=machine.now_ns, clock=5)
+        rec.counter(rec.counter_track("load"), 2, timestamp=machine.now_ns, clock=5)
+        with pytest.raises(UsageError, match="a track is"):
+            rec.instant("e", timestamp=1, clock=5, track=7)  # type: ignore[arg-type]
+    packets = packets_of(path.read_bytes())
+    threads = {
+        p.track_descriptor.uuid: p.track_descriptor.thread
+        for p in packets
+        if p.track_descriptor.HasField("thread")
+    }
+    assert [t.thread_name for t in threads.values()] == ["MainThread", "worker"]
+    assert {t.pid for t in threads.values()} == {os.getpid()}
+    main, worker = threads
+    assert [p.track_event.track_uuid for p in packets if p.track_event.type][:3] == [
+        main,
+        worker,
+        main,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"interval": 0}, "interval"),
+        ({"interval": float("nan")}, "interval"),
+        ({"interval": None, "target_error_ns": 5}, "target"),
+        ({"target_error_ns": 0}, "target"),
+        ({"target_error_ns": 5, "shortest_interval": 9, "longest_interval": 1}, "shortest"),
+        ({"flush_interval": 0}, "flush_interval"),
+        ({"max_size": 5}, "max_size"),
+        ({"buffer_bytes": 5}, "buffer_bytes"),
+        ({"clocks": ["MONOTONIC"]}, "either"),
+    ],
+)
+def test_wrong_arguments_are_usage_errors(path, options, says):
+    with pytest.raises(UsageError, match=says):
+        tt.record(path, sampler=Machine(usual_clocks()), **options)
+    assert not path.exists()
+
+
+def test_a_target_that_cannot_be_written_is_a_usage_error(tmp_path):
+    machine = Machine(usual_clocks())
+    for target in (tmp_path, tmp_path / "none" / "x", tmp_path / "\0"):
+        with pytest.raises(UsageError, match=r"cannot write .*; give another path"):
+            tt.record(target, sampler=machine)
+    # A sampler of one's own stays open.
+    assert not machine.closed
+
+
+# With threads, on this machine's clocks
+
+
+class Live(Machine):
+    """A sampler of this machine, as exact as Python reads; without its own kind of clocks."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            [
+                Clock(ClockDomain(name))
+                for name in ("MONOTONIC_RAW", "MONOTONIC", "BOOTTIME", "REALTIME")
+            ]
+        )
+        self.offset_ns = 0
+
+    def sample(self):
+        from simulated import Taken
+
+        self.samples += 1
+        first = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        readings = {self.reference: first}
+        halves, centres = {}, {}
+        before = first
+        for clock, number in (
+            (3, time.CLOCK_MONOTONIC),
+            (6, time.CLOCK_BOOTTIME),
+            (1, time.CLOCK_REALTIME),
+        ):
+            readings[ClockId(clock)] = time.clock_gettime_ns(number)
+            after = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+            centres[ClockId(clock)] = (before + after) // 2 - first
+            halves[ClockId(clock)] = (after - before) // 2 + 20
+            before = after
+        readings[ClockId(1)] += self.offset_ns
+        snapshot = tt.Snapshot(
+            readings, reference=self.reference, half_width_ns=halves, centre_ns=centres
+        )
+        return Taken(snapshot, {}, {})
+
+
+def wait_for(condition, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.005)
+
+
+def test_snapshots_come_by_themselves(path):
+    sampler = Live()
+    with tt.record(path, interval=0.01, sampler=sampler, flush_interval=0.01) as rec:
+        wait_for(lambda: rec.snapshots > 20)
+        rec.instant("e", timestamp=time.clock_gettime_ns(time.CLOCK_REALTIME), clock="REALTIME")
+        wait_for(lambda: b"\x01e" in path.read_bytes())
+        taken = rec.snapshots
+        assert rec.interval == 0.01
+    assert rec.snapshots > taken, "the last one comes at the end"
+    assert sampler.samples == rec.snapshots
+    with open_trace(path) as trace:
+        assert trace.clocks.clocks()[0].snapshots == rec.snapshots
+    assert not [t for t in threading.enumerate() if t.name.startswith("tracetime")]
+
+
+def test_live_events_lie_within_their_bars(path):
+    """The reference, read before and after each event's own clock, must meet the event's bar."""
+    beside = []
+    with tt.record(path, interval=0.02, sampler=Live()) as rec:
+        for n in range(400):
+            clock, number = ((3, time.CLOCK_MONOTONIC), (1, time.CLOCK_REALTIME))[n % 2]
+            before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            read = time.clock_gettime_ns(number)
+            after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            rec.instant("e", timestamp=read, clock=clock)
+            beside.append((before, after))
+            if n % 10 == 0:
+                time.sleep(0.003)
+    with open_trace(path) as trace:
+        table = trace.read_all("tube")
+    bars = zip(table["earliest"].to_pylist(), table["latest"].to_pylist(), strict=True)
+    for (earliest, latest), (before, after) in zip(bars, beside, strict=True):
+        assert earliest <= after and before <= latest
+
+
+def test_a_step_brings_a_snapshot_at_once(path, monkeypatch):
+    sampler = Live()
+    readings_of = {"offset": 0}
+
+    def read_ns(clock: int) -> int:
+        now = time.clock_gettime_ns(clock)
+        return now + (readings_of["offset"] if clock == time.CLOCK_REALTIME else 0)
+
+    monkeypatch.setattr("tracetime.capture.recorder.StepWatch", lambda: StepWatch(read_ns))
+    with tt.record(path, interval=3_600, sampler=sampler) as rec:
+        time.sleep(0.3)
+        assert rec.snapshots == 1
+        sampler.offset_ns = readings_of["offset"] = -90 * S
+        wait_for(lambda: rec.snapshots == 2)
+        time.sleep(0.3)
+        assert rec.snapshots == 2
+    with open_trace(path) as trace:
+        # The one after the step has its clocks in another order.
+        assert [info.snapshots for info in trace.clocks.series()] == [1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_snapshots_that_fail_are_tried_again(path):
+    sampler = Live()
+    good = sampler.sample
+
+    def bad():
+        raise SourceError("not now")
+
+    with tt.record(path, interval=0.01, sampler=sampler) as rec:
+        sampler.sample = bad
+        wait_for(lambda: rec.problems and rec.problems[0].times > 3)
+        sampler.sample = good
+        taken = rec.snapshots
+        wait_for(lambda: rec.snapshots > taken + 3)
+    assert [(p.what, p.message) for p in rec.problems] == [("snapshots", "not now")]
+
+
+def test_threads_record_while_snapshots_go_on(path):
+    sampler = Live()
+    with tt.record(
+        path, interval=0.005, sampler=sampler, flush_interval=0.005, flush_bytes=5_000
+    ) as rec:
+
+        def work(number: int) -> None:
+            for n in range(3_000):
+                rec.begin(f"{number} {n % 20}")
+                rec.end()
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert rec.events_dropped == 0
+    data = path.read_bytes()
+    assert sum(names_of(data).values()) == 12_000
+    assert set(names_of(data).values()) == {150}
+    assert sum(p.HasField("clock_snapshot") for p in packets_of(data)) == rec.snapshots
+    assert len(extensions_of(data)) == rec.snapshots
+
+
+def test_a_forked_child_writes_nothing(path):
+    sampler = Live()
+    with tt.record(path, interval=None, sampler=sampler) as rec:
+        rec.instant("parents")
+        child = os.fork()
+        if child == 0:
+            try:
+                rec.instant("childs")
+                rec.close()
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert names_of(path.read_bytes()) == {"parents": 1}
+
+
+def test_an_error_in_the_block_stays_the_error(path):
+    with (
+        pytest.raises(ValueError, match="mine"),
+        tt.record(path, interval=None, sampler=Live()) as rec,
+    ):
+        rec.instant("e")
+        raise ValueError("mine")
+    assert names_of(path.read_bytes()) == {"e": 1}
+    assert split(path.read_bytes())
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_a_file_never_exceeds_its_max_size(path):
+    machine = Machine(usual_clocks())
+    with tt.record(path, interval=None, sampler=machine, max_size=40_000) as rec:
+        for n in range(500):
+            rec.snapshot()
+            rec.snapshot({64: n, "BOOTTIME": 5})
+            rec.instant("e", timestamp=machine.now_ns, clock=5)
+            machine.now_ns += S
+        assert rec.events_dropped > 100
+    assert 35_000 < path.stat().st_size <= 40_000
+    assert [p.what for p in rec.problems] == ["the file"]
+    with open_trace(path) as trace:
+        # The last one is there.
+        last = max(info.last_ns for info in trace.clocks.clocks() if info.clock == ClockId(5))
+        assert machine.now_ns - last < 10_000

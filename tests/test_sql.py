@@ -1,0 +1,454 @@
+"""SQL over traces: what tables say, what functions convert, and what statements may not touch."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from building import event, snapshot, trace
+from samples import BOOTTIME, CLOCK_SYNC, EMPTY, MANY, MONOTONIC, UNRESOLVED, WALL
+
+from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, TraceError, UsageError, open_trace
+from tracetime.perfetto.reader import Trace
+from tracetime.sql import tables
+from tracetime.sql.session import Session
+from tracetime.sql.streams import Faults, Stream
+from tracetime.sql.tables import View
+
+pytest_plugins = ["cli"]
+
+GPU = 0x8A01B2C3
+
+
+@pytest.fixture
+def ask(write):
+    """ask(data..., sql) -> rows as tuples; keywords go to View and Session."""
+    opened = []
+
+    def ask(*given, partial=False, **more):
+        *data, sql = given
+        traces = [
+            open_trace(write(one, f"t{number}.pftrace"), partial=partial)
+            for number, one in enumerate(data)
+        ]
+        opened.extend(traces)
+        settings = {key: more.pop(key) for key in ("allow_files", "memory") if key in more}
+        with Session(traces, View(**more), **settings) as session:
+            rows = []
+            for statement in session.statements(sql):
+                result = session.run(statement)
+                rows = [
+                    row
+                    for batch in result.batches
+                    for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)
+                ]
+        return rows
+
+    yield ask
+    for one in opened:
+        one.close()
+
+
+# The tables
+
+
+def test_events_are_those_of_the_trace(ask, write):
+    rows = ask(UNRESOLVED, "from events")
+    with open_trace(write(UNRESOLVED)) as opened:
+        columns = opened.read_all().to_pydict().values()
+    assert rows == list(zip(*columns, strict=True))
+
+
+def test_events_by_the_tube_have_bounds(ask, write):
+    rows = ask(CLOCK_SYNC, "select trace_time, earliest, latest from events", policy="tube")
+    with open_trace(write(CLOCK_SYNC)) as opened:
+        table = opened.read_all("tube").select(["trace_time", "earliest", "latest"])
+    assert rows == list(zip(*table.to_pydict().values(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("where", "n"),
+    [
+        ("kind = 'packet'", 4),
+        ("kind in ('packet', 'x') and status != 'resolved'", 3),
+        ("trace_time is null", 3),
+        ("status like '%clock%' and clock = 777", 1),
+        ('"timestamp" between 2 and 3', 2),
+        ("payload = 'track_event' and packet > 3", 2),
+    ],
+)
+def test_filters_on_every_kind_of_column(ask, where, n):
+    assert ask(UNRESOLVED, f"select count(*) from events where {where}") == [(n,)]
+
+
+def test_a_table_is_scanned_as_often_as_a_query_says(ask):
+    sql = "select count(*) from events a join events b using (packet) join clocks c on true"
+    assert ask(CLOCK_SYNC, sql) == [(2 * 4,)]
+
+
+def test_events_have_names_where_the_reader_knows_them(ask, monkeypatch):
+    with pytest.raises(UsageError, match="--with-names"):
+        monkeypatch.setattr(Trace, "events", lambda self, policy, *, bars: iter(()))
+        ask(CLOCK_SYNC, "from events", names=True)
+    monkeypatch.undo()
+    plain = Trace.events
+
+    def events(self, policy="floor", progress=None, *, bars="estimated", names=False):
+        assert names
+        for batch in plain(self, policy, progress, bars=bars):
+            said = pa.array(["'); drop view events; --"] * batch.num_rows)
+            yield batch.append_column("name", said)
+
+    monkeypatch.setattr(Trace, "events", events)
+    rows = ask(
+        CLOCK_SYNC, EMPTY, "select packet, name from events where name like '%drop%'", names=True
+    )
+    assert rows == [(7, "'); drop view events; --"), (8, "'); drop view events; --")]
+
+
+def test_clocks(ask):
+    rows = ask(
+        CLOCK_SYNC,
+        "select name, clock, sequence, scope, unit_ns, incremental, snapshots, first_ns, "
+        "trace_clock from clocks where name != 'REALTIME' order by clock",
+    )
+    assert rows == [
+        ("MONOTONIC", 3, 0, "builtin", 1, False, 6, 1000, False),
+        ("BOOTTIME", 6, 0, "builtin", 1, False, 7, 2000, True),
+        ("64@seq7", 64, 7, "sequence", 1000, True, 1, 5000, False),
+    ]
+
+
+def test_clocks_join_with_events(ask):
+    sql = "select name, count(*) from events join clocks using (clock, sequence, machine) group by all order by all"
+    assert ask(CLOCK_SYNC, sql) == [("64@seq7", 1), ("MONOTONIC", 1)]
+
+
+def test_snapshots_are_a_row_a_reading(ask):
+    rows = ask(
+        CLOCK_SYNC,
+        "select snapshot, name, reading, unit_ns, reading_ns, half_width_ns, centre_ns "
+        "from snapshots where snapshot in (0, 6) order by snapshot, name",
+    )
+    assert rows == [
+        (0, "BOOTTIME", 2000, 1, 2000, None, None),
+        (0, "MONOTONIC", 1000, 1, 1000, None, None),
+        (0, "REALTIME", WALL + 2000, 1, WALL + 2000, None, None),
+        (6, "64@seq7", 5, 1000, 5000, None, None),
+        (6, "BOOTTIME", 5000, 1, 5000, None, None),
+    ]
+
+
+def test_readings_of_a_graph_have_widths_where_they_were_measured():
+    graph = ClockGraph()
+    graph.add_snapshot({"MONOTONIC": 1, "BOOTTIME": 2})
+    graph.add_snapshot(
+        Snapshot(
+            {"BOOTTIME": [10, 20], "MONOTONIC": [9, 19]},
+            reference="BOOTTIME",
+            half_width_ns={"MONOTONIC": [3, 4]},
+            centre_ns={"MONOTONIC": [-1, 1]},
+        )
+    )
+    told = {
+        (str(read.clock), int(n)): (int(value), int(centre), int(half))
+        for read in graph.readings()
+        for n, value, centre, half in zip(*read[1:], strict=True)
+    }
+    assert told == {
+        ("MONOTONIC", 0): (1, 0, -1),
+        ("BOOTTIME", 0): (2, 0, -1),
+        ("MONOTONIC", 1): (9, -1, 3),
+        ("BOOTTIME", 1): (10, 0, 0),
+        ("MONOTONIC", 2): (19, 1, 4),
+        ("BOOTTIME", 2): (20, 0, 0),
+    }
+
+
+def test_snapshots_of_many_clocks_keep_their_names_across_batches(ask, monkeypatch):
+    # DuckDB must not take the dictionary of one batch for that of the next.
+    monkeypatch.setattr(tables, "BATCH_ROWS", 4)
+    rows = ask(MANY, "select name, sequence, reading_ns from snapshots where clock = 64")
+    assert sorted(rows) == sorted((f"64@seq{n}", n, 1000 * n) for n in range(1, 40))
+    assert ask(CLOCK_SYNC, "select count(*), count(distinct snapshot) from snapshots") == [(20, 7)]
+
+
+def test_discontinuities(ask, write):
+    suspended = trace(
+        *(
+            snapshot({BOOTTIME: 10**9 * k + 10**12 * (k > 5), MONOTONIC: 10**9 * k})
+            for k in range(12)
+        )
+    )
+    rows = ask(
+        suspended, "select src, dst, kind, size_min_ns, size_max_ns, snapshots from discontinuities"
+    )
+    with open_trace(write(suspended)) as opened:
+        (found,) = opened.clocks.discontinuities()
+    assert rows == [
+        (str(found.src), str(found.dst), "suspend", *found.size_ns, list(found.snapshots))
+    ]
+
+
+def test_findings_come_from_the_doctor(ask, monkeypatch):
+    class Finding:
+        def to_dict(self):
+            return {"code": "x", "severity": "error", "title": "'; drop view events; --",
+                    "clocks": ["TSC"], "packets": [1, 2], "events": 3, "worst_ns": 4,
+                    "why": "w", "fix": "f", "more": {}}  # fmt: skip
+
+    class Doctor:
+        @staticmethod
+        def diagnose(trace):
+            return [Finding()]
+
+    load = tables.import_module
+    monkeypatch.setattr(
+        tables, "import_module", lambda n: Doctor if n == "tracetime.doctor" else load(n)
+    )
+    assert ask(CLOCK_SYNC, "from findings") == [
+        ("x", "error", "'; drop view events; --", ["TSC"], [1, 2], 3, 4, "w", "f")
+    ]
+
+    def none(name):
+        raise ModuleNotFoundError(name, name=name)
+
+    monkeypatch.setattr(tables, "import_module", none)
+    with pytest.raises(UsageError, match="no doctor"):
+        ask(CLOCK_SYNC, "from findings")
+
+
+def test_several_traces_are_told_apart(ask, tmp_path):
+    sql = "select trace, count(*) from events group by trace order by trace"
+    assert ask(CLOCK_SYNC, UNRESOLVED, sql) == [
+        (str(tmp_path / "t0.pftrace"), 2),
+        (str(tmp_path / "t1.pftrace"), 4),
+    ]
+    sql = f"select count(*) from events where trace = '{tmp_path}/t1.pftrace' and kind = 'packet'"
+    assert ask(CLOCK_SYNC, UNRESOLVED, sql) == [(4,)]
+    sql = "select count(distinct trace), count(*) from snapshots"
+    assert ask(CLOCK_SYNC, MANY, EMPTY, sql) == [(3, 20 + 78 + 2)]
+
+
+def test_the_same_trace_twice_is_refused(write):
+    with open_trace(write(EMPTY)) as one, open_trace(one.path) as two:
+        with pytest.raises(UsageError, match="once"):
+            Session([one, two])
+
+
+def test_a_trace_is_read_by_the_tables_that_are_asked_for_only(ask):
+    assert ask(b"this is no trace", "select 1 + 1") == [(2,)]
+    assert ask(b"this is no trace", "describe events")[0][:2] == ("packet", "UBIGINT")
+    for table in ("events", "clocks", "snapshots", "discontinuities"):
+        with pytest.raises(TraceError):
+            ask(b"this is no trace", f"from {table}")
+
+
+def test_a_cut_trace(ask):
+    with pytest.raises(TraceError) as raised:
+        ask(CLOCK_SYNC[:-3], "from events")
+    assert raised.value.packet == 8
+    assert ask(CLOCK_SYNC[:-3], "select count(*) from events", partial=True) == [(1,)]
+
+
+# The functions
+
+
+def test_to_clock_is_convert(ask):
+    sql = "select to_clock(x, 'MONOTONIC', 'BOOTTIME') from (values (1104), (2050), (null)) t(x)"
+    assert ask(CLOCK_SYNC, sql) == [(2104,), (3550,), (None,)]
+    assert ask(CLOCK_SYNC, "select to_clock(5, '64@seq7', 'realtime')") == [(WALL + 5000,)]
+
+
+def test_functions_of_the_tube(ask, write):
+    sql = "select to_clock(x, s, d), earliest(x, s, d), latest(x, s, d) from (values (1104, 'MONOTONIC', 'BOOTTIME')) t(x, s, d)"
+    with open_trace(write(CLOCK_SYNC)) as opened:
+        bar = opened.clocks.convert(1104, 3, 6, policy="tube", bounds=True)
+    assert ask(CLOCK_SYNC, sql, policy="tube") == [tuple(bar)]
+    assert ask(CLOCK_SYNC, sql) == [(2104, bar.earliest, bar.latest)]
+
+
+def test_what_does_not_convert_is_null(ask):
+    sql = "select to_clock(1, 'MONOTONIC', 'BOOTTIME'), to_clock(1, 'TSC', '6'), to_clock(1, null, '6')"
+    assert ask(UNRESOLVED, sql) == [(None, None, None)]
+    assert ask(CLOCK_SYNC, "select to_clock(9223372036854775807, 'MONOTONIC', 'BOOTTIME')") == [
+        (None,)
+    ]
+
+
+def test_clocks_may_come_from_columns(ask):
+    # Many combinations, and far more rows than DuckDB hands over at once.
+    sql = """
+        select clock, count(*), count(distinct r - x)
+        from (select x, clock, to_clock(x, clock, 'BOOTTIME') r
+              from range(1000, 30000) t(x), (values ('MONOTONIC'), ('BOOTTIME'), ('TSC')) c(clock)
+              where x < 1100 or x >= 2100)
+        group by clock order by clock"""
+    assert ask(CLOCK_SYNC, sql) == [
+        ("BOOTTIME", 28000, 1),
+        ("MONOTONIC", 28000, 2),
+        ("TSC", 28000, 0),
+    ]
+
+
+def test_with_several_traces_a_function_needs_to_know_which(ask):
+    with pytest.raises(UsageError, match="several traces"):
+        ask(CLOCK_SYNC, EMPTY, "select to_clock(1, 'MONOTONIC', 'BOOTTIME')")
+    sql = "select to_clock(1, 'MONOTONIC', 'BOOTTIME', trace) from (select distinct trace from events)"
+    assert ask(CLOCK_SYNC, EMPTY, sql) == [(1001,)]
+    with pytest.raises(UsageError, match="no trace"):
+        ask(CLOCK_SYNC, EMPTY, "select to_clock(1, 'MONOTONIC', 'BOOTTIME', 'x')")
+
+
+@pytest.mark.parametrize("clock", ["NOPE", "64", "", "'; drop view events; --"])
+def test_what_is_no_clock_is_refused_by_its_name(ask, clock):
+    quoted = clock.replace("'", "''")
+    with pytest.raises(UsageError, match="clock") as raised:
+        ask(CLOCK_SYNC, f"select to_clock(1, '{quoted}', 'BOOTTIME')")
+    assert "Traceback" not in str(raised.value)
+
+
+def test_labels_are_names_in_tables_and_functions(ask):
+    data = trace(snapshot({BOOTTIME: 100, GPU: 1}), event(5, BOOTTIME))
+    hostile = "gpu'); drop view events; --"
+    labels = {ClockId(GPU): hostile}
+    assert ask(data, "select name from clocks where clock > 6", labels=labels) == [(hostile,)]
+    sql = "select to_clock(1, name, 'BOOTTIME') from clocks where clock > 6"
+    assert ask(data, sql, labels=labels) == [(100,)]
+
+
+# What statements may not do
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "from read_csv('{here}/t.csv')",
+        "from '{here}/t.csv'",
+        "from read_text('{here}/t.csv')",
+        "from glob('{here}/*')",
+        "copy (select 1) to '{here}/new.csv'",
+        "attach '{here}/new.db'",
+        "export database '{here}/new'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "set lock_configuration = false",
+        "reset enable_external_access",
+        "set temp_directory = '{here}'",
+        "set allowed_directories = ['{here}']",
+        "set profiling_output = '{here}/new'",
+        "call enable_logging(storage = 'file', storage_config = {{'path': '{here}/new'}})",
+        "create persistent secret s (type http)",
+        "from sniff_csv('{here}/t.csv')",
+        "from parquet_metadata('{here}/t.csv')",
+        "from read_blob('{here}/t.csv')",
+        "from session",
+        "from np",
+    ],
+)
+def test_files_settings_and_variables_are_out_of_reach(ask, tmp_path, sql):
+    (tmp_path / "t.csv").write_text("a\ntreasure\n")
+    with pytest.raises(UsageError) as raised:
+        ask(CLOCK_SYNC, sql.format(here=tmp_path))
+    assert "treasure" not in str(raised.value)
+    assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t0.pftrace"}
+
+
+def test_files_are_allowed_where_asked_for(ask, tmp_path):
+    sql = f"copy (select 7 as a) to '{tmp_path}/new.csv'; from '{tmp_path}/new.csv'"
+    assert ask(CLOCK_SYNC, sql, allow_files=True) == [(7,)]
+
+
+def test_no_variable_of_python_is_a_table_even_where_files_are_allowed(ask):
+    frame = pa.table({"a": np.arange(3)})  # noqa: F841
+    with pytest.raises(UsageError, match="frame"):
+        ask(CLOCK_SYNC, "from frame", allow_files=True)
+
+
+@pytest.mark.parametrize("sql", ["selec 1", "from nope", "select nope from events", "select 1; )"])
+def test_bad_sql_is_told_with_the_tables(ask, sql):
+    with pytest.raises(UsageError, match="The tables are events, clocks, snapshots"):
+        ask(CLOCK_SYNC, sql)
+
+
+def test_what_does_not_fit_in_memory_goes_on_in_files_that_are_removed(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    sql = (
+        "select count(*) from (select x, hash(x)::varchar y from range(3000000) t(x) order by y, x)"
+    )
+    assert ask(CLOCK_SYNC, sql, memory=64 << 20) == [(3_000_000,)]
+    assert [path.name for path in tmp_path.iterdir()] == ["t0.pftrace"]
+
+
+# The session
+
+
+def test_a_statement_that_failed_leaves_the_next_alone(write):
+    with open_trace(write(b"no trace")) as opened, Session([opened]) as session:
+        for _ in range(2):
+            with pytest.raises(TraceError):
+                session.run("select count(*) from events")
+            assert next(session.run("select 5").batches).to_pylist() == [{"5": 5}]
+            with pytest.raises(UsageError, match="Catalog Error"):
+                session.run("from nope")
+
+
+def test_a_result_that_is_not_read_to_its_end_can_be_left(write):
+    with open_trace(write(CLOCK_SYNC)) as opened, Session([opened]) as session:
+        batches = session.run("select a.x from range(1000000) a(x), range(1000000) b").batches
+        assert next(batches).num_rows
+        batches.close()
+        assert next(session.run("select 5 as x").batches).to_pylist() == [{"x": 5}]
+
+
+def test_the_next_statement_ends_the_result_before(write):
+    with open_trace(write(CLOCK_SYNC)) as opened, Session([opened]) as session:
+        held = session.run("select a.x from range(1000000) a(x), range(1000000) b").batches
+        assert next(held).num_rows
+        assert next(session.run("select 5 as x").batches).to_pylist() == [{"x": 5}]
+        assert list(held) == []
+        held = session.run("from range(1000000)").batches
+        assert next(held).num_rows
+    assert list(held) == []
+
+
+def test_columns_of_one_name_are_told_apart(write):
+    with open_trace(write(CLOCK_SYNC)) as opened, Session([opened]) as session:
+        result = session.run("select 1 a, 2 a, 3 a_1, 4 a")
+        assert result.schema.names == ["a", "a_1", "a_1_1", "a_2"]
+        assert next(result.batches).to_pylist() == [{"a": 1, "a_1": 2, "a_1_1": 3, "a_2": 4}]
+
+
+def test_a_stream_begins_anew_and_keeps_its_error():
+    schema = pa.schema([("a", pa.int64())])
+    began = []
+
+    def begin():
+        began.append(len(began))
+        yield pa.record_batch([pa.array([began[-1]])], schema=schema)
+        if len(began) == 3:
+            raise UsageError("the third")
+
+    faults = Faults()
+    with duckdb.connect() as con:
+        con.register("t", Stream(schema, begin, faults))
+        assert began == []
+        assert [con.execute("select sum(a) from t").fetchall() for _ in range(2)] == [
+            [(0,)],
+            [(1,)],
+        ]
+        with pytest.raises(duckdb.Error):
+            con.execute("select sum(a) from t").fetchall()
+    assert str(faults.take()) == "the third"
+    assert faults.take() is None
+
+
+def test_domains_count(ask, write):
+    with open_trace(
+        write(CLOCK_SYNC), domains=[ClockDomain(ClockId(MONOTONIC), max_drift_ppm=1000)]
+    ) as opened:
+        with Session([opened]) as session:
+            sql = "select latest(1150, 'MONOTONIC', 'BOOTTIME') - earliest(1150, 'MONOTONIC', 'BOOTTIME')"
+            (row,) = next(session.run(sql).batches).to_pylist()
+        bar = opened.clocks.convert(1150, MONOTONIC, BOOTTIME, policy="tube", bounds=True)
+    assert list(row.values()) == [bar.latest - bar.earliest]

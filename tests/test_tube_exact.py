@@ -1,0 +1,186 @@
+"""Conversions both ways against slow exact ones, the inverse a search: the same, to the last ns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_tube_properties import BARS, INT64, any_a, any_limits, any_snapshots, tube_of
+from twin.bars import TwinRows
+
+from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED
+from tracetime.graph.tube import Evidence, Limits, Tube
+
+MANY = 300
+ENDS = (int(INT64.min), int(INT64.max))
+"""They stand for all beyond, so that their bars may be wider."""
+
+
+def twin_of(tube: Tube, bars: str) -> TwinRows:
+    table = tube._table(bars)  # type: ignore[arg-type]
+    return TwinRows(table.starts, table.bars, table.limits)
+
+
+def check(tube: Tube, values: list[int], picked: list[int]) -> None:
+    """The bars of `picked` indices of values against the twin; and every value as it is alone."""
+    array = np.array(values, dtype=np.int64)
+    for bars in BARS:
+        got = tube.convert(array, bars=bars, inverse=True)  # type: ignore[arg-type]
+        twin = twin_of(tube, bars)
+        for i in picked:
+            earliest, latest = twin.sources(values[i], values[i])
+            if values[i] in ENDS:
+                assert got.earliest[i] <= earliest
+                assert latest <= got.latest[i]
+            else:
+                assert (got.earliest[i], got.latest[i]) == (earliest, latest)
+            alone = tube.convert(array[i : i + 1], bars=bars, inverse=True)  # type: ignore[arg-type]
+            assert [int(c[i]) for c in got] == [int(c[0]) for c in alone]
+        within = np.sort(np.stack([array, array[::-1]]), axis=0)
+        whole = tube.convert(
+            array,
+            bars=bars,
+            inverse=True,
+            within=(within[0], within[1]),  # type: ignore[arg-type]
+        )
+        for i in picked[:3]:
+            earliest, latest = twin.sources(int(within[0, i]), int(within[1, i]))
+            assert whole.earliest[i] <= earliest
+            assert latest <= whole.latest[i]
+            if not {*ENDS} & {*within[:, i].tolist()}:
+                assert (whole.earliest[i], whole.latest[i]) == (earliest, latest)
+        # Where no jump is in the way, the estimate found goes back to the value, or next to it.
+        sure = got.status == RESOLVED
+        there = tube.convert(got.estimate[sure], bars=bars).estimate  # type: ignore[arg-type]
+        inside = (got.earliest[sure] < got.estimate[sure]) & (got.estimate[sure] < got.latest[sure])
+        before = tube.convert(got.estimate[sure][inside] - 1, bars=bars).estimate  # type: ignore[arg-type]
+        hit = there[inside] == array[sure][inside]
+        assert (
+            hit | ((before < array[sure][inside]) & (there[inside] >= array[sure][inside]))
+        ).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_snapshots, any_limits, st.lists(any_a, min_size=1, max_size=20))
+def test_any_snapshots_up_to_the_ends_of_int64(
+    snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
+) -> None:
+    tube = tube_of(snapshots, limits)
+    a, r = np.array([s[:2] for s in snapshots], dtype=object).T
+    near = [int(v) for v in a + r if INT64.min <= v <= INT64.max]
+    check(tube, values + near, list(range(len(values + near))))
+
+
+# Steep slopes, small and great steps back and forth, exact snapshots, and far ones.
+steps = st.lists(
+    st.tuples(
+        st.integers(1, 3_000) | st.integers(1, 1 << 52),
+        st.sampled_from([0, 0, 0, 1]),
+        st.integers(-1_000, 1_000) | st.integers(-(1 << 50), 1 << 50),
+        st.sampled_from([0, 0, 1, 60]) | st.integers(0, 1 << 40),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> list[tuple[int, int, int]]:
+    a, offset, out = (
+        draw(st.integers(-(1 << 60), 1 << 60)),
+        draw(st.integers(-(1 << 60), 1 << 60)),
+        [],
+    )
+    rate = draw(st.integers(-99, 99))
+    for gap, jumps, size, h in draw(steps):
+        a += gap
+        offset += gap * rate // 1_000 + (size if jumps else 0)
+        out.append((a, offset, h))
+    return out
+
+
+@settings(max_examples=300, deadline=None)
+@given(walks(), any_limits, st.data())
+def test_long_sorted_runs_of_values(
+    snapshots: list[tuple[int, int, int]], limits: Limits, data: st.DataObject
+) -> None:
+    tube = tube_of(snapshots, limits)
+    a, r, _ = data.draw(st.sampled_from(snapshots))
+    span = max(snapshots[-1][0] - snapshots[0][0], 10)
+    step = data.draw(st.sampled_from([1, 3, span // MANY + 1]))
+    start = a + r + data.draw(st.integers(-MANY * step, 10))
+    values = [start + k * step for k in range(MANY)]
+    check(tube, values, data.draw(st.lists(st.integers(0, MANY - 1), min_size=1, max_size=12)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(walks(), any_limits, st.data())
+def test_long_sorted_runs_the_other_way(
+    snapshots: list[tuple[int, int, int]], limits: Limits, data: st.DataObject
+) -> None:
+    tube = tube_of(snapshots, limits)
+    a = data.draw(st.sampled_from(snapshots))[0]
+    step = data.draw(st.sampled_from([1, 3, (snapshots[-1][0] - snapshots[0][0]) // MANY + 1]))
+    start = a + data.draw(st.integers(-MANY * step, 10))
+    at = start + np.arange(MANY, dtype=np.int64) * step
+    for bars in BARS:
+        got = tube.convert(at, bars=bars)  # type: ignore[arg-type]
+        twin = twin_of(tube, bars)
+        for i in data.draw(st.lists(st.integers(0, MANY - 1), min_size=1, max_size=12)):
+            k = int(np.searchsorted(twin.starts, at[i], side="right")) - 1
+            t = int(at[i])
+            assert (got.earliest[i], got.latest[i]) == (twin.low(k, t), twin.high(k, t))
+            alone = tube.convert(at[i : i + 1], bars=bars)  # type: ignore[arg-type]
+            assert [int(c[i]) for c in got] == [int(c[0]) for c in alone]
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.0999, -0.0999])
+@pytest.mark.parametrize("half", [0, 1, 10_000])
+@pytest.mark.parametrize("gap", [1_000, 10**10, 1 << 48, (1 << 49) + 5, 1 << 53])
+def test_every_row_at_its_borders(rate: float, half: int, gap: int) -> None:
+    a = np.arange(6, dtype=np.int64) * gap - 3 * gap
+    r = (a * rate).astype(np.int64) + (1 << 60)
+    tube = Tube.build(Evidence.of(a, r, half), Limits(0.1, 0.001))
+    values = np.unique((a + r)[:, None] + np.arange(-60, 61) * max(1, half // 20)).tolist()
+    check(tube, values, list(range(0, len(values), 5)))
+
+
+def test_one_snapshot() -> None:
+    for at in (0, int(INT64.min), int(INT64.max)):
+        tube = tube_of([(at, 0, 0)], Limits(0.1, 0.001))
+        values = [v for v in range(at - 40, at + 41) if INT64.min <= v <= INT64.max]
+        check(tube, values, list(range(len(values))))
+
+
+def test_a_clock_set_back_is_ambiguous_where_two_segments_overlap() -> None:
+    a = np.arange(20, dtype=np.int64) * 1_000_000
+    r = np.where(a < 10_000_000, 0, -3_500_000)
+    tube = Tube.build(Evidence.of(a, r, 10), Limits(1e-4, 1e-6))
+    values = list(range(4_000_000, 12_000_000, 9_973))
+    check(tube, values, list(range(0, len(values), 7)))
+    got = tube.convert(np.array(values), inverse=True)
+    unsure = (got.status == AMBIGUOUS_SOURCE).tolist()
+    assert all(unsure[values.index(v)] for v in values if 5_600_000 < v < 9_900_000)
+    assert not any(unsure[values.index(v)] for v in values if v < 5_400_000 or v > 10_100_000)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_the_inverse_is_where_the_bars_hold_the_value(data: st.DataObject) -> None:
+    small = st.tuples(st.integers(0, 300), st.integers(-60, 60), st.integers(0, 5))
+    tube = tube_of(
+        data.draw(st.lists(small, min_size=1, max_size=10)),
+        Limits(data.draw(st.sampled_from([0.0, 0.01, 0.1])), 0.001),
+    )
+    every = np.arange(-900, 1_200)
+    values = np.arange(-100, 400)
+    for bars in BARS:
+        there = tube.convert(every, bars=bars)  # type: ignore[arg-type]
+        got = tube.convert(values, bars=bars, inverse=True)  # type: ignore[arg-type]
+        for v, earliest, latest in zip(
+            values.tolist(), got.earliest.tolist(), got.latest.tolist(), strict=True
+        ):
+            first = int(every[there.latest >= v][0])
+            last = int(every[there.earliest <= v][-1])
+            assert (earliest, latest) == (min(first, last), max(first, last))

@@ -1,0 +1,219 @@
+"""Vulkan for real: what its devices say, promise and stamp. On lavapipe, or a GPU that is there."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from vulkan import environment, instance  # noqa: F401 - a fixture
+
+from tracetime import ClockGraph, Sampler, SourceError, UsageError
+from tracetime.capture import promises
+from tracetime.clocks import ClockId, clock_id
+from tracetime.sources import vulkan_api as api
+from tracetime.sources.local import LocalClocks
+from tracetime.sources.posix import PosixSource
+from tracetime.sources.vulkan import FORMS, VulkanDevice, VulkanInstance, _listed
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "vulkan_gpu_work.py"
+pytestmark = pytest.mark.usefixtures("instance")
+
+
+def test_layouts_are_those_of_the_header():
+    assert ctypes.sizeof(api.PhysicalDeviceProperties) == 824
+    assert api.PhysicalDeviceProperties.limits.offset == 296
+    assert api.Limits.timestamps_everywhere.offset == 420
+    assert api.Limits.period.offset == 424
+    assert ctypes.sizeof(api.Limits) == 504
+    assert ctypes.sizeof(api.CalibratedTimestampInfo) == 24
+    assert ctypes.sizeof(api.QueueFamilyProperties) == 24
+    assert ctypes.sizeof(api.ExtensionProperties) == 260
+
+
+def test_devices_are_named_by_their_uuid(instance):  # noqa: F811
+    names = [device.name for device in instance.devices]
+    assert len(set(names)) == len(names)
+    for device in instance.devices:
+        assert device.name.startswith("dev.tracetime.vulkan.")
+        assert len(device.name.split(".")[3]) == 32
+        assert device.clock == ClockId(clock_id(device.name))
+        assert device.label
+        assert device.has_device_domain
+        assert device.host_clocks
+        assert 36 <= device.valid_bits <= 64
+        assert device.ns_per_tick > 0
+        domain = device.domain(device.clock)
+        assert domain.tick_ns >= device.ns_per_tick
+        assert domain.valid_bits == device.valid_bits
+        assert device.extension.startswith("VK_")
+
+
+def test_further_devices_of_one_uuid_are_numbered(instance):  # noqa: F811
+    first = instance.devices[0]
+    seen = {first.name.split(".")[3]: 2}
+    again = VulkanDevice(instance, first._physical, seen)
+    assert again.name == f"{'.'.join(first.name.split('.')[:4])}.2"
+    assert again.clock != first.clock
+    again.close()
+
+
+def test_raw_ticks_are_kept(instance):  # noqa: F811
+    device = instance.devices[0]
+    read = device.read_together(device.clock, device.host_clocks[0])
+    later = device.read_together(device.clock, device.host_clocks[0])
+    assert (later.device_ticks - read.device_ticks) % 2**device.valid_bits > 0
+    assert later.host > read.host
+    assert read.max_deviation_ns >= 0
+
+
+def test_clocks_that_it_does_not_calibrate_are_refused(instance):  # noqa: F811
+    device = instance.devices[0]
+    with pytest.raises(SourceError, match="does not calibrate REALTIME"):
+        device.read_together(device.clock, ClockId(1))
+    with pytest.raises(SourceError, match="is not the clock of"):
+        device.read_together(ClockId(3), ClockId(3))
+
+
+def test_domains_that_nobody_knows_are_listed(instance, monkeypatch):  # noqa: F811
+    from tracetime.sources import vulkan
+
+    def with_new_ones(kind, what, ask):
+        found = _listed(kind, what, ask)
+        return [*found, 1_000_208_000, 77] if "time domains" in what else found
+
+    monkeypatch.setattr(vulkan, "_listed", with_new_ones)
+    device = VulkanDevice(instance, instance.devices[0]._physical, {})
+    assert {1_000_208_000, 77} <= set(device.unknown_domains)
+    assert "unknown time domain 77" in device.note(device.clock)
+    device.close()
+
+
+@pytest.mark.parametrize("domains", [[1, 2], [0], [0, 1_000_208_000], []])
+def test_its_own_domain_and_one_of_the_host_are_needed(instance, monkeypatch, domains):  # noqa: F811
+    from tracetime.sources import vulkan
+
+    monkeypatch.setattr(
+        vulkan,
+        "_listed",
+        lambda kind, what, ask: domains if "time domains" in what else _listed(kind, what, ask),
+    )
+    made = VulkanInstance()
+    assert not made.devices
+    assert "its own clock (0) and one of the host" in made.unavailable[0].reason
+    made.close()
+
+
+def test_the_khr_form_is_asked_for_first(instance, monkeypatch):  # noqa: F811
+    asked = []
+    offered = {form[0] for form in FORMS}
+    monkeypatch.setattr(VulkanDevice, "_extensions", lambda self: offered)
+    monkeypatch.setattr(VulkanDevice, "_read_domains", lambda self, form: asked.append(form))
+    monkeypatch.setattr(VulkanDevice, "_open", lambda self, extensions: asked.append(extensions[0]))
+    with contextlib.suppress(SourceError):  # an older loader has no such function
+        VulkanDevice(instance, instance.devices[0]._physical, {})
+    assert asked == ["KHR", b"VK_KHR_calibrated_timestamps"]
+    offered.discard(b"VK_KHR_calibrated_timestamps")
+    VulkanDevice(instance, instance.devices[0]._physical, {})
+    assert asked[2:] == ["EXT", b"VK_EXT_calibrated_timestamps"]
+    offered.clear()
+    with pytest.raises(SourceError, match="neither VK_KHR"):
+        VulkanDevice(instance, instance.devices[0]._physical, {})
+
+
+def test_a_device_that_is_closed_is_an_error_of_the_machine(instance):  # noqa: F811
+    device = instance.devices[0]
+    device.close()
+    with pytest.raises(SourceError, match="closed"):
+        device.read_together(device.clock, device.host_clocks[0])
+
+
+def test_the_promises_are_kept(instance):  # noqa: F811
+    hosts = PosixSource()
+    for device in instance.devices:
+        found = promises.check_promises(device, hosts)
+        # How long a batch takes is the machine's affair: it may be busy.
+        kept = [finding for finding in found if finding.code != "slow_batch"]
+        assert [finding for finding in kept if finding.severity == "error"] == []
+
+
+def test_work_is_stamped_between_the_hosts_readings(instance):  # noqa: F811
+    """vkCmdWriteTimestamp, converted by calibrated snapshots taken around the work."""
+    hosts = PosixSource()
+    with Sampler(["vulkan:0", "MONOTONIC"]) as sampler:
+        clock = next(c for c, name in sampler.names.items() if name.startswith("dev.tracetime.v"))
+        device = sampler.source(clock)
+        graph = ClockGraph(domains=sampler.snapshot_domains)
+        first = sampler.sample()
+        graph.add_snapshot(first.snapshot)
+        rounds = []
+        for _ in range(20):
+            before = hosts.read(ClockId(5))
+            stamps = device.queue.stamp(3, work=1)
+            rounds.append((before, stamps, hosts.read(ClockId(5))))
+        graph.add_snapshot(sampler.sample().snapshot)
+    for before, stamps, after in rounds:
+        assert stamps == sorted(stamps)
+        ns = [first.nominal_ns(clock, ticks) for ticks in stamps]
+        told = graph.convert(ns, clock, ClockId(5), policy="tube", bounds=True)
+        assert (told.latest >= before).all()
+        assert (told.earliest <= after).all()
+        # The estimates themselves lie there, give or take the bar.
+        slack = int((told.latest - told.earliest).max())
+        assert before - slack <= int(told.estimate.min())
+        assert int(told.estimate.max()) <= after + slack
+
+
+def test_what_is_predicted_of_a_device_comes_true(instance):  # noqa: F811
+    with Sampler(["vulkan:0"]) as sampler:
+        clock = next(c for c, name in sampler.names.items() if name.startswith("dev.tracetime.v"))
+        hosts = PosixSource()
+        sample = sampler.sample()
+        before = hosts.read(ClockId(5))
+        stamp = sampler.source(clock).queue.stamp(1)[0]
+        after = hosts.read(ClockId(5))
+        assert sample.predict(clock, before).earliest <= stamp
+        assert stamp <= sample.predict(clock, after).latest
+
+
+@pytest.mark.parametrize(("count", "work"), [(0, 0), (65, 0), (1, -1)])
+def test_more_stamps_than_there_is_room_for_are_refused(instance, count, work):  # noqa: F811
+    with pytest.raises(UsageError, match="count"):
+        instance.devices[0].queue.stamp(count, work)
+
+
+def test_vulkan_by_position_and_altogether(instance):  # noqa: F811
+    local = LocalClocks()
+    found = local.find("vulkan")
+    assert [one.name for one in found] == [device.name for device in instance.devices]
+    assert local.find(found[0].name)[0].clock == found[0].clock
+    with pytest.raises(SourceError, match="vulkan device 99|Vulkan device 99"):
+        local.find("vulkan:99")
+    local.close()
+
+
+def test_without_a_loader_it_is_said_what_to_install():
+    with pytest.raises(SourceError, match="apt-get install libvulkan1"):
+        VulkanInstance("libvulkan-of-nowhere.so.1")
+
+
+def test_a_driver_that_cannot_be_loaded_leaves_no_device(tmp_path, monkeypatch):
+    for name in environment() or ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        monkeypatch.setenv(name, str(tmp_path / "none.json"))
+    local = LocalClocks()
+    assert "vulkan" in {entry.name for entry in local.unavailable}
+    local.close()
+
+
+def test_the_example_runs():
+    import os
+
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE)], capture_output=True, text=True,
+        env={**os.environ, **environment()},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "inside" in done.stdout

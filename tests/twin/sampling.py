@@ -1,0 +1,38 @@
+"""The kernel of sampling, said plainly: sweeps, narrowest brackets, half-widths; and the group."""
+
+from __future__ import annotations
+
+import math
+
+
+def snapshot(tape, m, tries, drift, extra):
+    """(readings, centres, half-widths) of m clocks out of `tries` sweeps A, B1, A, B2, A, ..."""
+    size = 2 * m - 1
+    sweeps = [tape[k * size : (k + 1) * size] for k in range(tries)]
+    forward = [sweep for sweep in sweeps if sweep[-1] >= sweep[0]]
+    reference = min(forward or sweeps[:1], key=lambda sweep: sweep[-1] - sweep[0])[0]
+    readings, centres, halves = [reference], [0], [0]
+    for i in range(1, m):
+        brackets = [sweep[2 * i - 2 : 2 * i + 1] for sweep in sweeps]
+        brackets = [bracket for bracket in brackets if bracket[2] >= bracket[0]]
+        if not brackets:
+            readings.append(0)
+            centres.append(0)
+            halves.append(-1)
+            continue
+        a0, b, a1 = min(brackets, key=lambda bracket: bracket[2] - bracket[0])
+        width = a1 - a0
+        readings.append(b)
+        centres.append((a0 + a1) // 2 - reference)
+        halves.append(-(-width // 2) + math.ceil(width * (drift[i] / 2)) + extra[i])
+    return readings, centres, halves
+
+
+def group(tape, m, tries):
+    """(readings, deviation) of m clocks read together, A, B1, B2, ..., A; -1: A went back."""
+    turns = [tape[k * (m + 1) : (k + 1) * (m + 1)] for k in range(tries)]
+    turns = [turn for turn in turns if turn[-1] >= turn[0]]
+    if not turns:
+        return None, -1
+    best = min(turns, key=lambda turn: turn[-1] - turn[0])
+    return best[:-1], best[-1] - best[0]
