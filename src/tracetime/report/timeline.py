@@ -19,7 +19,7 @@ Values = npt.NDArray[np.int64]
 _FIRST_SHIFT: Final = 20  # 1 ms
 _KEPT: Final = 1 << 15
 _TAIL: Final = 0.002
-_LONE: Final = 4
+_LONE: Final = 2
 
 
 class Row(NamedTuple):
@@ -150,12 +150,12 @@ def _merged(keys: Values, bins: Values, events: Values) -> tuple[Values, Values,
 
 
 def _central(bins: Values, events: Values) -> tuple[int, int]:
-    """The first and last bin, of all if that is not much longer than of nearly all."""
+    """The first and last bin that nearly all events and those near them are in."""
     order = np.argsort(bins, kind="stable")
     sorted_bins, share = bins[order], np.cumsum(events[order]) / events.sum()
     first = int(sorted_bins[np.searchsorted(share, _TAIL)])
     last = int(sorted_bins[min(int(np.searchsorted(share, 1 - _TAIL)), len(bins) - 1)])
-    least, most = int(sorted_bins[0]), int(sorted_bins[-1])
-    if most - least <= _LONE * (last - first + 1):
-        return least, most
-    return first, last
+    around = _LONE * (last - first + 1)
+    # In whole numbers of Python, which do not overflow.
+    near = [bin_ for bin_ in sorted_bins.tolist() if first - around <= bin_ <= last + around]
+    return near[0], near[-1]
