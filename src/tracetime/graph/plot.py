@@ -59,12 +59,14 @@ class Bokeh:
         """Text that stays text."""
         return self.models.PlainText(text=text)
 
-    def figure(self, height: int, **more: Any) -> Any:
-        """An empty figure in the report's style."""
+    def figure(self, height: int, *, clear: bool = True, **more: Any) -> Any:
+        """An empty figure in the report's style; clear: what is behind it is to be seen."""
+        if clear:
+            more |= {"background_fill_color": None, "border_fill_color": None}
         figure = self.plotting.figure(
             height=height, sizing_mode="stretch_width", min_border_left=BORDER,
-            min_border_right=12, min_border_top=6, background_fill_color=None,
-            border_fill_color=None, outline_line_color=GRID, window_axis="x", **more,
+            min_border_right=12, min_border_top=6, outline_line_color=GRID, window_axis="x",
+            **more,
         )  # fmt: skip
         figure.toolbar.logo = None
         figure.grid.grid_line_color = GRID
@@ -155,8 +157,9 @@ def pair_figure(drawn: Curves, hub: str, clock: str, *, alone: bool = True) -> A
     for panel in panels:
         _mark(bokeh, panel, drawn, ns, numbered=panel is panels[0])
     axis = panels[-1].xaxis[0]
-    axis.axis_label = bokeh.plain(f"{hub} after {drawn.origin_ns:,} ns ({name})")
+    axis.axis_label = bokeh.plain(f"time ({name})")
     if alone:
+        axis.axis_label = bokeh.plain(f"{hub} after {drawn.origin_ns:,} ns ({name})")
         panels[0].title = bokeh.models.Title(text=bokeh.plain(f"{clock} − {hub}"))
     return bokeh.layouts.column(*panels, sizing_mode="stretch_width", spacing=0)
 
@@ -174,7 +177,9 @@ def _panel(
 ) -> Any:
     made = tools(bokeh, alone)
     location = "above" if alone and top else None
-    figure = bokeh.figure(height, x_range=across, tools=made, toolbar_location=location, **more)
+    figure = bokeh.figure(
+        height, clear=not alone, x_range=across, tools=made, toolbar_location=location, **more
+    )
     figure.toolbar.active_scroll = made[1]
     figure.yaxis.axis_label = bokeh.plain(label)
     return figure

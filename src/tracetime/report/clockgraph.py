@@ -20,7 +20,6 @@ _BETWEEN: Final = 52
 _GAP: Final = 14
 _MOST: Final = 14
 _NAME: Final = 22
-_LINE: Final = 31
 
 
 @dataclass(slots=True)
@@ -166,12 +165,16 @@ def _box(
     inner = join(
         tag("title", f"{node.name}: {notes}, {second}"),
         tag("rect", x=x, y=y, width=_WIDE, height=_HIGH, rx=6, class_=" ".join(classes)),
-        tag("text", name, x=x + 10, y=y + 18, class_="name"),
-        tag("text", _cut(notes), x=x + 10, y=y + 35),
-        tag("text", _cut(second), x=x + 10, y=y + 50, class_="lost" if lost else None),
+        # Cut where the box ends, however wide its letters are.
+        tag(
+            "svg",
+            tag("text", name, x=10, y=18, class_="name"),
+            tag("text", notes, x=10, y=35),
+            tag("text", second, x=10, y=50, class_="lost" if lost else None),
+            x=x,
+            y=y,
+            width=_WIDE - 4,
+            height=_HIGH,
+        ),
     )
     return tag("a", inner, href=link) if link else tag("g", inner)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LINE else text[: _LINE - 1] + "…"

@@ -79,9 +79,7 @@ def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
             )
         )
     _names(bokeh, figure, [label for label, _ in shown], 0.35)
-    figure.xaxis.axis_label = bokeh.plain(
-        f"{facts.survey.graph.name(facts.survey.trace_clock)} after {start:,} ns ({name})"
-    )
+    figure.xaxis.axis_label = bokeh.plain(f"time ({name})")
     lost = any(row.unresolved.any() for _, row in shown)
     bokeh.legend(
         figure,

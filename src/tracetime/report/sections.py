@@ -146,7 +146,7 @@ def events_section(facts: Facts, figures: Figures) -> Html:
             if lost
             else ""
         )
-        + "."
+        + f". Time 0 is {graph.name(facts.survey.trace_clock)} {facts.start_ns:,} ns."
     )
     more = len(facts.rows) - len(shown)
     return tag(
@@ -264,7 +264,7 @@ def in_words(pair: PairFacts, hub: str, clock: str) -> str:
         if drawn.n_breaks
         else "no discontinuity"
     )
-    return "; ".join(told) + "."
+    return "; ".join(told) + f". Time 0 is {hub} {drawn.origin_ns:,} ns."
 
 
 def _beside(facts: Facts, pair: PairFacts, drawn: Curves, place: str) -> Html | None:
@@ -344,15 +344,15 @@ def _breaks(drawn: Curves, place: str) -> Html:
         rows.append(
             (
                 Cell(str(number), number),
+                join(_views(drawn, place, number, b)),
                 _CALLED[b.kind],
                 Cell(_between(b), b.start),
                 Cell(_size(b), max(map(abs, b.size_ns or b.rate_ppm or (0,)))),
-                join(_views(drawn, place, number, b)),
             )
         )  # fmt: skip
     more = drawn.n_breaks - len(rows)
     return join(
-        table("Discontinuities", (">no.", "kind", ">where", ">by", ""), rows),
+        table("Discontinuities", (">no.", "", "kind", ">where", ">by"), rows),
         tag("p", f"{more:,} more are not shown.") if more > 0 else None,
     )
 
