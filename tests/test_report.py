@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from reading import opened
 
 import tracetime
-from tracetime import ClockDomain, ClockGraph, ClockId, UsageError
+from tracetime import ClockDomain, ClockGraph, Snapshot, UsageError, open_trace
 from tracetime.graph.plot import Bokeh
+from tracetime.perfetto.writer import TraceWriter
 from tracetime.report.gather import LEAST_PAIRS, MOST_ALIKE, MOST_PAIRS
 from tracetime.report.markup import Html, data, join, prose, tag
 
@@ -164,6 +165,25 @@ def test_a_report_goes_beside_nothing_half_done(tracetime, tmp_path):
     assert tracetime("report", cut, "-o", tmp_path / "cut.html", "--partial")[0] == 0
 
 
+def test_names_in_a_recorded_trace_stay_text(tmp_path):
+    name = "<script>alert(1)</script>.gpu"
+    writer = TraceWriter(tmp_path / "hostile.pftrace")
+    writer.declare(ClockDomain(name, name))
+    for k in range(20):
+        writer.snapshot(
+            Snapshot({"BOOTTIME": k * S, name: k * S + 5}, reference="BOOTTIME"), main=True
+        )
+    writer.close()
+    with open_trace(tmp_path / "hostile.pftrace") as trace:
+        made = tracetime.report(trace, tmp_path / "report.html")
+        assert made.pairs == [("BOOTTIME", name)]
+        shown = trace._repr_html_()
+    page = (tmp_path / "report.html").read_text()
+    for text in (page, shown):
+        assert "&lt;script&gt;alert(1)" in text
+        assert "<script>alert" not in text
+
+
 def test_names_given_to_clocks_are_shown(tracetime, tmp_path):
     out = tmp_path / "report.html"
     tracetime("report", DEMO, "-o", out, "--clock-name", "0x93259a8e=com.example.gpu")
@@ -224,4 +244,3 @@ def test_notebooks_show_graphs_and_traces():
     with opened(b"nothing") as trace:
         assert "no Perfetto trace" in trace._repr_html_()
     assert "0 clocks" in ClockGraph()._repr_html_()
-    assert ClockId(6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final, NamedTuple
@@ -51,10 +52,10 @@ def prose(text: str) -> Html:
 
 
 class Cell(NamedTuple):
-    """A cell that is sorted by a number, whatever it says."""
+    """A cell that is sorted by a number, or another text, whatever it says."""
 
     text: Any
-    value: float
+    value: float | str
 
 
 def table(
@@ -70,7 +71,7 @@ def table(
             text = cell.text if isinstance(cell, Cell) else cell
             kind = "n" if number else None
             cells.append(
-                tag("td", text, class_=kind, data_v=None if value is None else repr(value))
+                tag("td", text, class_=kind, data_v=None if value is None else _sorted_by(value))
             )
         body.append(tag("tr", cells))
     heads = []
@@ -98,6 +99,13 @@ def table(
         role="region",
         aria_label=caption if isinstance(caption, str) and not isinstance(caption, Html) else None,
     )
+
+
+def _sorted_by(value: float | str) -> str:
+    """A value as page.js reads it: JavaScript spells infinity out."""
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return str(value)
 
 
 def data(value: Any, **attributes: Any) -> Html:

@@ -97,7 +97,8 @@
 
   const value = (row, column) => {
     const cell = row.cells[column];
-    return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+    const given = cell.dataset.v ?? cell.textContent;
+    return cell.classList.contains("n") ? Number(given) : given;
   };
   const order = (a, b) =>
     typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));

@@ -166,12 +166,16 @@ def _findings(facts: Facts, links: dict[Any, str]) -> Html:
         inner: Any = tag("p", "Nothing was found: every event has its time, and bars are narrow.")
     else:
         inner = [
-            _finding(finding, links, number) for number, finding in enumerate(facts.findings, 1)
+            _finding(facts, finding, links, number)
+            for number, finding in enumerate(facts.findings, 1)
         ]
     return tag("section", tag("h2", "Findings"), inner, id="findings")
 
 
-def _finding(finding: Finding, links: dict[Any, str], number: int | None = None) -> Html:
+def _finding(
+    facts: Facts, finding: Finding, links: dict[Any, str], number: int | None = None
+) -> Html:
+    name = facts.survey.graph.name
     told = [("what to do", prose(finding.fix)), ("why", prose(finding.why))]
     where = []
     if finding.events:
@@ -183,7 +187,7 @@ def _finding(finding: Finding, links: dict[Any, str], number: int | None = None)
         numbers = ", ".join(f"{packet:,}" for packet in finding.packets)
         where.append(f"packet{'' if len(finding.packets) == 1 else 's'} {numbers}{more}")
     clocks = [
-        tag("a", str(clock), href=links[clock]) if clock in links else tag("span", str(clock))
+        tag("a", name(clock), href=links[clock]) if clock in links else tag("span", name(clock))
         for clock in finding.clocks[:12]
     ]
     called = _CALLED[finding.severity]
@@ -202,7 +206,7 @@ def _finding(finding: Finding, links: dict[Any, str], number: int | None = None)
             f"and {len(finding.clocks) - 12} more" if len(finding.clocks) > 12 else None,
             class_="where") if clocks else None,
         tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in told)),
-        [tag("p", "which leads to"), [_finding(c, links) for c in finding.consequences]]
+        [tag("p", "which leads to"), [_finding(facts, c, links) for c in finding.consequences]]
         if finding.consequences else None,
         class_=f"finding {finding.severity}",
         id=None if number is None else f"finding-{number}",

@@ -70,7 +70,7 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
             notes.append("ran backwards")
         rows.append(
             (
-                tag("a", name, href=link) if link else name,
+                Cell(_called(name, clocks, link), name),
                 _number(events),
                 _number(lost),
                 _number(sum(info.snapshots for info in infos)),
@@ -90,6 +90,13 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
         ),
         tag("p", f"{count(more, 'more clock')} not shown.") if more > 0 else None,
     )  # fmt: skip
+
+
+def _called(name: str, clocks: list[ClockId], link: str | None) -> Html:
+    """A clock's name, and its id where that is another thing: findings name clocks by it."""
+    first = str(clocks[0])
+    number = None if len(clocks) > 1 or name == first else tag("code", first)
+    return join(tag("a", name, href=link) if link else name, " ", number)
 
 
 def _ppm(ppm: float) -> str:
