@@ -44,13 +44,17 @@ class Break(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Snapshots: time and offset (ns, the trend and jumps taken out), half-width, number."""
+    """Snapshots: time and offset (ns, the trend and jumps taken out), half-width, number.
+
+    hub, clock: what the two read, int64 ns (by the nominal rate, where they count ticks).
+    """
 
     time: Floats
     offset: Floats
     half: Floats
     number: Values
-    reading: Values
+    hub: Values
+    clock: Values
     odd: npt.NDArray[np.bool_]
 
 
@@ -139,123 +143,156 @@ def curves(
         span: readings of the hub that the picture has to reach from and to.
         origin_ns: the hub's reading at time 0; that of the first snapshot where None.
     """
-    evidence = pair.tube.evidence
-    forward = hub == pair.a
-    clock = pair.b if forward else pair.a
-    a, r = evidence.a, evidence.r
-    first = int(a[0]) + (0 if forward else int(r[0]))
-    origin = first if origin_ns is None else origin_ns
-    base = int(r[0])
-    sign = 1.0 if forward else -1.0
-
+    frame = _Frame(pair, hub, origin_ns)
     found = pair.tube.discontinuities
-    jumps = [d for d in found if d.kind in _JUMPS]
-    froms = np.array([d.a_from for d in jumps], dtype=np.int64)
-    tos = np.array([d.a_to for d in jumps], dtype=np.int64)
-    odd = np.isin(a, np.array([d.a_from for d in found if d.kind == "outlier"], dtype=np.int64))
-
-    here = pair.tube.runs
-    slope, weight = (
-        here.slope / ONE,
-        since(here.evidence.a[here.last], int(a[0]))
-        - since(here.evidence.a[here.first], int(a[0])),
-    )
-    trend = float(slope[np.argmax(weight)]) if len(slope) else 0.0
-    # Each stretch between two jumps is shifted so that its middle lies at 0: what a jump was is
-    # written beside its mark, and what it would do to the scale hides everything else.
-    stretch = np.searchsorted(tos, a, side="right")
-    left = since(r, base) - trend * since(a, int(a[0]))
-    shift = np.zeros(len(jumps) + 1)
-    for k in range(len(shift)):
-        inside = left[(stretch == k) & ~odd]
-        shift[k] = np.median(inside) if len(inside) else 0.0
-
-    def flat(at: Values, offset: Floats) -> Floats:
-        """Offsets b - a of readings of a, as the picture has them."""
-        result: Floats = sign * (
-            offset - trend * since(at, int(a[0])) - shift[np.searchsorted(tos, at, side="right")]
-        )
-        return result
-
-    def times(at: Values, offset: Floats) -> Floats:
-        """ns after the origin, of readings of a where the offset less `base` is known."""
-        if forward:
-            return since(at, origin)
-        return since(at, origin - base) + offset
-
-    points = _points(a, _reach(span, pair, forward))
-    there = pair.tube.convert(points)
-    bad = there.status != RESOLVED
-    estimate, low, high = (_offsets(b, points, base) for b in there[:3])
-    if not forward:
-        low, high = high, low
-    inside = np.zeros(len(points), dtype=bool)
-    for start, end in zip(froms.tolist(), tos.tolist(), strict=True):
-        inside |= (points > start) & (points < end)
-    covered = (points >= a[0]) & (points <= a[-1]) & ~inside & ~bad
-    half = np.abs(high - low) / 2
-    before = np.maximum(np.searchsorted(a, points, side="right") - 1, 0)
-    floor = np.abs(estimate - since(r, base)[before])
-    gone = bad | inside
-    drawn = [
-        np.where(gone, np.nan, column)
-        for column in (flat(points, estimate), flat(points, low), flat(points, high), half, floor)
-    ]
-    time = times(points, np.where(bad, 0.0, estimate))
-    ends = np.isin(points, np.concatenate([froms, tos]))
-    chosen = thin(MOST_SAMPLES, drawn[1:], ends)
-    sampled = Sampled(time[chosen], *(column[chosen] for column in drawn))
-
-    given = pair.snapshots[evidence.order[evidence.group]]
-    ends = np.isin(a, np.concatenate([froms, tos])) | odd
-    offset = flat(a, since(r, base))
-    few = thin(MOST_SNAPSHOTS, [offset], ends if ends.sum() < MOST_SNAPSHOTS else None)
-    seen_time = times(a, since(r, base))
-    reading = a + (0 if forward else r)
-    seen = Seen(seen_time[few], offset[few], evidence.half[few], given[few], reading[few], odd[few])
-
-    breaks = [
-        Break(
-            d.kind, *_zone(times, d.a_from, d.a_to, a, since(r, base)),
-            _turned(d.size_ns, forward), _turned(d.rate_ppm, forward),
-            tuple(int(pair.snapshots[i]) for i in d.snapshots),
-        )
-        for d in found[:MOST_BREAKS]
-    ]  # fmt: skip
-    gaps = _gaps(seen_time, a, r, stretch, odd, forward)
-    rate = Rate(
-        seen_time_of(here.evidence.a[here.first], a, seen_time),
-        seen_time_of(here.evidence.a[here.last], a, seen_time),
-        *(
-            _ppm(column / ONE, forward)
-            for column in (
-                here.slope,
-                here.slope_low if forward else here.slope_high,
-                here.slope_high if forward else here.slope_low,
+    time = frame.time(frame.a, frame.offset)
+    sampled, most_bar, most_floor = _sampled(frame, _reach(span, pair, frame.forward))
+    breaks = []
+    for d in found[:MOST_BREAKS]:
+        ends = time[np.searchsorted(frame.a, [d.a_from, d.a_to]).clip(0, len(time) - 1)]
+        breaks.append(
+            Break(
+                d.kind, float(ends.min()), float(ends.max()), _turned(d.size_ns, frame.forward),
+                _turned(d.rate_ppm, frame.forward),
+                tuple(int(pair.snapshots[i]) for i in d.snapshots),
             )
-        ),
-    )
+        )  # fmt: skip
+    gap_time, gap_ppm, gap_span = _gaps(frame, time)
     return Curves(
         hub=hub,
-        clock=clock,
-        origin_ns=origin,
-        offset_ns=base if forward else -base,
-        trend_ppm=float(_ppm(np.array([trend]), forward)[0]),
-        seen=seen,
+        clock=pair.b if frame.forward else pair.a,
+        origin_ns=frame.origin,
+        offset_ns=frame.base if frame.forward else -frame.base,
+        trend_ppm=float(_ppm(np.array([frame.trend]), frame.forward)[0]),
+        seen=_seen(frame, time),
         sampled=sampled,
-        rate=rate,
-        gap_time=gaps[0],
-        gap_ppm=gaps[1],
-        gap_span=gaps[2],
+        rate=_rate(frame, time),
+        gap_time=gap_time,
+        gap_ppm=gap_ppm,
+        gap_span=gap_span,
         breaks=breaks,
         n_snapshots=len(pair.snapshots),
         n_breaks=len(found),
         median_bar_ns=pair.bar_ns,
-        most_bar_ns=_most(half[covered]),
-        most_floor_ns=_most(floor[covered]),
+        most_bar_ns=most_bar,
+        most_floor_ns=most_floor,
         assumed=pair.assumed,
-        steady=_steady(a, left, stretch, odd),
+        steady=_steady(frame),
     )
+
+
+class _Frame:
+    """The picture's axes: how readings of clock a, and offsets b - a, become times and heights.
+
+    Attributes:
+        forward: the hub is the tube's a; else it is b, and offsets change their sign.
+        a: the snapshots' readings of a, int64 ns.
+        offset: their offsets less the first one's, `base`.
+        odd: marks outliers.
+        froms, tos: the zones of jumps, on a.
+        stretch: of each snapshot, how many jumps came before it.
+        left: offsets less the trend.
+    """
+
+    def __init__(self, pair: Pair, hub: ClockId, origin_ns: int | None) -> None:
+        evidence, found = pair.tube.evidence, pair.tube.discontinuities
+        self.pair = pair
+        self.forward = hub == pair.a
+        self.a, self.r = evidence.a, evidence.r
+        self.base = int(self.r[0])
+        first = int(self.a[0]) + (0 if self.forward else self.base)
+        self.origin = first if origin_ns is None else origin_ns
+        self.offset = since(self.r, self.base)
+        jumps = [d for d in found if d.kind in _JUMPS]
+        self.froms = np.array([d.a_from for d in jumps], dtype=np.int64)
+        self.tos = np.array([d.a_to for d in jumps], dtype=np.int64)
+        outliers = [d.a_from for d in found if d.kind == "outlier"]
+        self.odd: npt.NDArray[np.bool_] = np.isin(self.a, np.array(outliers, dtype=np.int64))
+        self.trend = self._longest_rate()
+        self.stretch = np.searchsorted(self.tos, self.a, side="right")
+        self.left = self.offset - self.trend * since(self.a, int(self.a[0]))
+        # Each stretch between two jumps is shifted so that its middle lies at 0: what a jump was
+        # is written beside its mark, and what it would do to the scale hides everything else.
+        self._shift = np.zeros(len(jumps) + 1)
+        for k in range(len(self._shift)):
+            inside = self.left[(self.stretch == k) & ~self.odd]
+            self._shift[k] = np.median(inside) if len(inside) else 0.0
+
+    def _longest_rate(self) -> float:
+        """The rate of the run that held longest, ns per ns."""
+        runs = self.pair.tube.runs
+        if not len(runs.slope):
+            return 0.0
+        readings = since(runs.evidence.a, int(self.a[0]))
+        longest = int(np.argmax(readings[runs.last] - readings[runs.first]))
+        return float(runs.slope[longest]) / ONE
+
+    def height(self, at: Values, offset: Floats) -> Floats:
+        """Offsets (less base) at readings of a, as the picture has them."""
+        flat: Floats = (
+            offset
+            - self.trend * since(at, int(self.a[0]))
+            - self._shift[np.searchsorted(self.tos, at, side="right")]
+        )
+        return flat if self.forward else -flat
+
+    def time(self, at: Values, offset: Floats) -> Floats:
+        """ns after the origin, of readings of a at which the offset (less base) is known."""
+        if self.forward:
+            return since(at, self.origin)
+        return since(at, self.origin - self.base) + offset
+
+
+def _sampled(frame: _Frame, reach: tuple[int, int]) -> tuple[Sampled, float, float]:
+    """The tube, and within its coverage the widest half-bar and floor's farthest."""
+    a = frame.a
+    points = _points(a, reach)
+    there = frame.pair.tube.convert(points)
+    bad = there.status != RESOLVED
+    estimate, low, high = (_offsets(b, points, frame.base) for b in there[:3])
+    inside = np.zeros(len(points), dtype=bool)
+    for start, end in zip(frame.froms.tolist(), frame.tos.tolist(), strict=True):
+        inside |= (points > start) & (points < end)
+    half = (high - low) / 2
+    before = np.maximum(np.searchsorted(a, points, side="right") - 1, 0)
+    floor = np.abs(estimate - frame.offset[before])
+    heights = [frame.height(points, offset) for offset in (estimate, low, high)]
+    if not frame.forward:
+        heights[1:] = heights[:0:-1]
+    drawn = [np.where(bad | inside, np.nan, column) for column in (*heights, half, floor)]
+    ends = np.isin(points, np.concatenate([frame.froms, frame.tos]))
+    chosen = thin(MOST_SAMPLES, drawn[1:], ends)
+    time = frame.time(points, np.where(bad, 0.0, estimate))
+    covered = (points >= a[0]) & (points <= a[-1]) & ~inside & ~bad
+    return (
+        Sampled(time[chosen], *(column[chosen] for column in drawn)),
+        _most(half[covered]),
+        _most(floor[covered]),
+    )
+
+
+def _seen(frame: _Frame, time: Floats) -> Seen:
+    """The snapshots, thinned where they are many."""
+    evidence, a = frame.pair.tube.evidence, frame.a
+    given = frame.pair.snapshots[evidence.order[evidence.group]]
+    height = frame.height(a, frame.offset)
+    keep = frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos]))
+    few = thin(MOST_SNAPSHOTS, [height], keep if keep.sum() < MOST_SNAPSHOTS else None)
+    one, other = a[few], (a + frame.r)[few]
+    hub, clock = (one, other) if frame.forward else (other, one)
+    return Seen(time[few], height[few], evidence.half[few], given[few], hub, clock, frame.odd[few])
+
+
+def _rate(frame: _Frame, time: Floats) -> Rate:
+    runs = frame.pair.tube.runs
+    at = [
+        np.searchsorted(frame.a, runs.evidence.a[ends]).clip(0, len(time) - 1)
+        for ends in (runs.first, runs.last)
+    ]
+    slopes = [runs.slope, runs.slope_low, runs.slope_high]
+    if not frame.forward:
+        slopes[1:] = slopes[:0:-1]
+    return Rate(time[at[0]], time[at[1]], *(_ppm(slope / ONE, frame.forward) for slope in slopes))
 
 
 def _reach(span: tuple[int, int] | None, pair: Pair, forward: bool) -> tuple[int, int]:
@@ -295,18 +332,6 @@ def _offsets(b: Values, a: Values, base: int) -> Floats:
     return result
 
 
-def _zone(times: Any, a_from: int, a_to: int, a: Values, offset: Floats) -> tuple[float, float]:
-    ends = np.searchsorted(a, np.array([a_from, a_to])).clip(0, len(a) - 1)
-    start, end = times(a[ends], offset[ends]).tolist()
-    return min(start, end), max(start, end)
-
-
-def seen_time_of(at: Values, a: Values, time: Floats) -> Floats:
-    """The picture's time of some snapshots, given by their readings of a."""
-    result: Floats = time[np.searchsorted(a, at).clip(0, len(a) - 1)]
-    return result
-
-
 def _turned(limits: tuple[Any, Any] | None, forward: bool) -> tuple[Any, Any] | None:
     if limits is None or forward:
         return limits
@@ -324,18 +349,17 @@ def ppm_of(slope: int, forward: bool) -> float:
     return float(_ppm(np.array([slope / ONE]), forward)[0])
 
 
-def _gaps(
-    time: Floats, a: Values, r: Values, stretch: Values, odd: npt.NDArray[np.bool_], forward: bool
-) -> tuple[Floats, Floats, Floats]:
+def _gaps(frame: _Frame, time: Floats) -> tuple[Floats, Floats, Floats]:
     """Drift from each snapshot to the next of its stretch: middle of the gap, ppm, its length."""
-    kept = np.flatnonzero(~odd)
+    a, r = frame.a, frame.r
+    kept = np.flatnonzero(~frame.odd)
     one, two = kept[:-1], kept[1:]
-    same = stretch[one] == stretch[two]
+    same = frame.stretch[one] == frame.stretch[two]
     one, two = one[same], two[same]
     if not len(one):
         return np.zeros(0), np.zeros(0), np.zeros(0)
     span = (a[two].view(np.uint64) - a[one].view(np.uint64)).astype(np.float64)
-    ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), forward)
+    ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), frame.forward)
     middle = (time[one] + time[two]) / 2
     few = thin(MOST_SNAPSHOTS, [ppm])
     return middle[few], ppm[few], span[few]
@@ -349,11 +373,10 @@ _EVEN: Final = 0.1
 _LEAST_STEADY: Final = 16
 
 
-def _steady(
-    a: Values, left: Floats, stretch: Values, odd: npt.NDArray[np.bool_]
-) -> tuple[float, Floats] | None:
+def _steady(frame: _Frame) -> tuple[float, Floats] | None:
     """The longest stretch of evenly spaced snapshots: spacing and offsets, in ns."""
-    kept = np.flatnonzero(~odd)
+    a, stretch = frame.a, frame.stretch
+    kept = np.flatnonzero(~frame.odd)
     if len(kept) < _LEAST_STEADY:
         return None
     span = np.diff(since(a[kept], int(a[kept[0]])))
@@ -370,4 +393,4 @@ def _steady(
         return None
     time = since(a[chosen], int(a[chosen[0]]))
     grid = np.arange(len(chosen)) * (time[-1] / (len(chosen) - 1))
-    return spacing, np.interp(grid, time, left[chosen])
+    return spacing, np.interp(grid, time, frame.left[chosen])

@@ -1,7 +1,8 @@
 """`report`: one HTML file that shows what the clocks of a trace did.
 
-`gather.py` works out what to tell, `page.py` and `sections.py` write it as HTML, `figures.py` and
-`graph/plot.py` draw. The file holds all it needs, BokehJS included, and fetches nothing.
+`gather.py` works out what to tell; `page.py`, `sections.py` and `pairs.py` write it as HTML;
+`figures.py` and `graph/plot.py` draw. The file holds all it needs, BokehJS
+included, and fetches nothing.
 """
 
 from __future__ import annotations

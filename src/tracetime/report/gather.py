@@ -165,6 +165,8 @@ def _pairs(
             not p.events,
             not p.breaks,
             p.clock.is_sequence_scoped,
+            # Of what nobody uses, clocks of 10 ms steps say least.
+            survey.graph.domain(p.clock).tick_ns or 0,
             -p.floor_ns,
             -p.events,
             p.clock,

@@ -58,6 +58,11 @@ class Cell(NamedTuple):
     value: float | str
 
 
+def number_cell(n: int) -> Cell:
+    """A whole number as people read it: 1,234."""
+    return Cell(f"{n:,}", float(n))
+
+
 def table(
     caption: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, sortable: bool = True
 ) -> Html:

@@ -1,4 +1,4 @@
-"""The report as one HTML file: what stands where. Sections of pairs: `sections.py`."""
+"""The report as one HTML file: what stands where. Its parts: `sections.py`, `pairs.py`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from tracetime.graph.plot import Bokeh
 from tracetime.report.clockgraph import clock_graph
 from tracetime.report.gather import Facts
 from tracetime.report.markup import Html, data, join, prose, tag
+from tracetime.report.pairs import pair_sections, snapshots_section
 from tracetime.report.sections import (
     allan_section,
     bars_section,
     clocks_table,
     events_section,
     pair_links,
-    pair_sections,
-    snapshots_section,
 )
 from tracetime.telling import count, duration
 
