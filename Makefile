@@ -25,7 +25,7 @@ help: ## this list
 
 install: $(VENV)/.installed ## tracetime, editable, in .venv
 
-demo: $(VENV)/.installed ## a trace of six clocks on one timeline; then this machine's own clocks
+demo: $(VENV)/.installed-report ## a trace of six clocks on one timeline; then this machine's own clocks
 	@mkdir -p out
 	$(call show,tracetime convert demo/demo.pftrace -o out/demo.parquet)
 	$(call show,tracetime clocks demo/demo.pftrace)
@@ -37,6 +37,7 @@ demo: $(VENV)/.installed ## a trace of six clocks on one timeline; then this mac
 	$(call show,tracetime convert out/recording.pftrace -o out/floor.parquet)
 	$(call show,tracetime convert out/recording.pftrace -o out/tube.parquet --policy tube)
 	$(call show,tracetime doctor out/recording.pftrace)
+	$(call show,tracetime report out/recording.pftrace -o out/recording.html)
 
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)

@@ -17,6 +17,7 @@ HEAVY = (
     "importlib.metadata",
     "duckdb",
     "http.server",
+    "bokeh",
 )
 
 
@@ -45,6 +46,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "diagnose",
         "open_trace",
         "record",
+        "report",
     ]
     assert set(tracetime.__all__) == {*tracetime._HOMES, "__version__"}
     assert set(tracetime.__all__) <= set(dir(tracetime))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tracetime.graph.bounds import Bounds
     from tracetime.graph.graph import ClockGraph
     from tracetime.perfetto.reader import Trace, open_trace
+    from tracetime.report import report
     from tracetime.snapshot import Reading, Snapshot
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "diagnose",
     "open_trace",
     "record",
+    "report",
 ]
 
 _HOMES: Final = {
@@ -78,6 +80,7 @@ _HOMES: Final = {
     "diagnose": "tracetime.doctor",
     "open_trace": "tracetime.perfetto.reader",
     "record": "tracetime.capture.recorder",
+    "report": "tracetime.report",
 }
 
 

@@ -23,6 +23,7 @@ SUBCOMMANDS: Final = (
     "clocks",
     "at",
     "doctor",
+    "report",
     "sql",
     "open",
     "record",
@@ -84,6 +85,7 @@ def cli() -> None:
       tracetime clocks trace.pftrace
       tracetime at trace.pftrace 868258201186 --to REALTIME
       tracetime doctor trace.pftrace
+      tracetime report trace.pftrace -o report.html
 
     Exit codes: 0 done, 1 the check asked for failed (--strict, --fail-on) or a value does not
     convert, 2 wrong usage, 3 bad trace, 4 no such clock source.

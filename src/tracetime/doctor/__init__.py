@@ -17,7 +17,6 @@ from tracetime.doctor.placement import placement
 from tracetime.doctor.structure import structure
 from tracetime.doctor.survey import Survey
 from tracetime.doctor.unresolved import lost_events
-from tracetime.errors import UsageError
 from tracetime.perfetto.reader import Trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
@@ -39,11 +38,18 @@ def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
         UsageError: a negative tolerance.
         TraceError: nothing of the trace can be read.
     """
-    if tolerance_ns < 0:
-        raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
-    survey = Survey(trace, tolerance_ns)
-    if trace.truncated is not None and not survey.groups and not survey.infos:
-        raise trace.truncated
+    return findings_of(Survey(trace, tolerance_ns))
+
+
+def findings_of(survey: Survey) -> list[Finding]:
+    """What `diagnose` finds, for those who have surveyed the trace themselves.
+
+    Raises:
+        TraceError: nothing of the trace could be read.
+    """
+    truncated = survey.trace.truncated
+    if truncated is not None and not survey.groups and not survey.infos:
+        raise truncated
     return sorted(nested(list(_every(survey)), survey), key=rank)
 
 

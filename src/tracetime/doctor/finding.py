@@ -6,6 +6,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from tracetime.clocks import ClockId
+from tracetime.telling import count, duration
+
+__all__ = [
+    "SEVERITIES",
+    "Finding",
+    "Severity",
+    "count",
+    "duration",
+    "first_packets",
+    "names",
+    "rank",
+]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -82,29 +94,9 @@ def first_packets(packets: Any) -> tuple[int, ...]:
     return tuple(sorted({int(packet) for packet in packets})[:_SHOWN_PACKETS])
 
 
-def duration(ns: float) -> str:
-    """A span of time as people say it: 350 ns, 1.2 ms, 3 h 25 min."""
-    size = abs(ns)
-    for limit, unit, name in ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s")):
-        if size < limit:
-            return f"{ns / unit:.3g} {name}"
-    minutes, seconds = divmod(round(size / 1e9), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    sign = "-" if ns < 0 else ""
-    if days:
-        return f"{sign}{days} d {hours} h"
-    return f"{sign}{hours} h {minutes} min" if hours else f"{sign}{minutes} min {seconds} s"
-
-
 def names(clocks: Any, most: int = 4) -> str:
     """Clocks in a sentence: A, B and 3 more."""
     told = [str(clock) for clock in clocks]
     if len(told) > most:
         return f"{', '.join(told[:most])} and {len(told) - most} more"
     return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
-
-
-def count(n: int, what: str) -> str:
-    """1 event, 1,234 events."""
-    return f"{n:,} {what}" + ("" if n == 1 else "s")

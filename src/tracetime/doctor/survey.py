@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
-from tracetime.errors import AS_IS, REASONS, RESOLVED
+from tracetime.errors import AS_IS, REASONS, RESOLVED, UsageError
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.graph import ClockGraph, ClockInfo
 from tracetime.perfetto.reader import Trace
+from tracetime.perfetto.wire import Columns
 
 Values = npt.NDArray[np.int64]
 
@@ -63,9 +64,18 @@ class Survey:
     Args:
         trace: read from its start by this.
         tolerance_ns: what may be misplaced by so much and no more is no error.
+        watch: is shown every batch that `Trace.columns` gives, in order.
+
+    Raises:
+        UsageError: a negative tolerance.
+        TraceError: the trace cannot be read.
     """
 
-    def __init__(self, trace: Trace, tolerance_ns: int) -> None:
+    def __init__(
+        self, trace: Trace, tolerance_ns: int, watch: Callable[[Columns], None] | None = None
+    ) -> None:
+        if tolerance_ns < 0:
+            raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
         self.trace = trace
         self.tolerance_ns = tolerance_ns
         found: dict[tuple[int, int, int, int], Group] = {}
@@ -75,6 +85,8 @@ class Survey:
                     found[key].add(group)
                 else:
                     found[key] = group
+            if watch is not None:
+                watch(columns)
         self.graph: ClockGraph = trace.clocks
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}

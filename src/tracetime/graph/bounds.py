@@ -153,6 +153,19 @@ class TubePolicy:
         self._neighbours = neighbours
         self._paths: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
 
+    def pair(self, one: ClockId, other: ClockId) -> Pair:
+        """The tube of two clocks that share snapshots.
+
+        Raises:
+            ConversionError: a clock is unknown, they share no snapshot, or their rate is open.
+        """
+        for clock in (one, other):
+            if clock not in self._neighbours:
+                raise ConversionError(
+                    f"no snapshot has {clock} with another clock", "unknown_source_clock"
+                )
+        return self._pairs.pair(one, other)
+
     def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
         """The clocks of the least-error path, source first.
 

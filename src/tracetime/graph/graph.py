@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,9 @@ from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
 from tracetime.graph.wraps import Counter
 from tracetime.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tracetime.graph.curves import Curves
 
 SNAPSHOT_FAULTS: Final = (
     "",
@@ -396,12 +399,16 @@ class ClockGraph:
         where a series has it, else the steadiest clock of the series. Clocks of CPU time, which
         old traces have, run as the work comes and are left out.
         """
+        return self._tubes().discontinuities(self.compared())
+
+    def compared(self) -> list[tuple[ClockId, ClockId]]:
+        """(hub, clock) of the pairs that `discontinuities` looks at, in order."""
         pairs = set()
         for clocks, _ in self.series():
             steady = min(clocks, key=lambda clock: self.domain(clock).steadiness())
             hub = self._trace_clock if self._trace_clock in clocks else steady
             pairs |= {(hub, clock) for clock in clocks if clock != hub and not _cpu_time(clock)}
-        return self._tubes().discontinuities(sorted(pairs))
+        return sorted(pairs)
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Loops of three clocks whose two ways do not meet: snapshots contradict each other."""
@@ -495,6 +502,41 @@ class ClockGraph:
             ns += offset
         return Explanation(value, unit_ns, source, target, steps, result)
 
+    def curves(
+        self, src: Any, dst: Any, span: tuple[int, int] | None = None, origin_ns: int | None = None
+    ) -> Curves:
+        """What a picture of two clocks that share snapshots shows; see `tracetime.graph.curves`.
+
+        Raises:
+            UsageError, ConversionError: as `convert` with the tube; they share no snapshot.
+        """
+        from tracetime.graph.curves import curves
+
+        hub, clock = clock_of_caller(src), clock_of_caller(dst)
+        if hub == clock:
+            raise UsageError(f"{hub} beside itself: name two clocks")
+        with self._lock:
+            return curves(self._tubes().pair(hub, clock), hub, span, origin_ns)
+
+    def plot(self, src: Any, dst: Any) -> Any:
+        """Draw the offset of dst against src over the time of src: a Bokeh figure.
+
+        With the tube and its bars, snapshots and discontinuities; below it drift, and how wide the
+        bars are beside what floor is off by. `tracetime report` shows the same.
+
+        Raises:
+            UsageError: Bokeh is not installed (`pip install 'tracetime[report]'`); no such clock.
+            ConversionError: the two share no snapshot.
+        """
+        from tracetime.graph.plot import pair_figure
+
+        drawn = self.curves(src, dst)
+        return pair_figure(drawn, self.name(drawn.hub), self.name(drawn.clock))
+
+    def name(self, clock: ClockId) -> str:
+        """What a clock is called: its declared name, or its id."""
+        return self.domain(clock).name or str(clock)
+
     def clocks(self) -> list[ClockInfo]:
         """Every clock that a snapshot has named, in Perfetto's order."""
         return sorted(
@@ -529,6 +571,11 @@ class ClockGraph:
                     if source != target and source not in backwards:
                         counts[source, target] = counts.get((source, target), 0) + snapshots
         return [(source, target, n) for (source, target), n in sorted(counts.items())]
+
+    def _repr_html_(self) -> str:
+        from tracetime.graph.shown import graph_table
+
+        return graph_table(self)
 
     def __repr__(self) -> str:
         names = ", ".join(str(info.clock) for info in self.clocks()[:6])

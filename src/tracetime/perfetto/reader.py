@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from html import escape
 from types import TracebackType
 from typing import Final, NamedTuple
 
@@ -23,7 +24,7 @@ from tracetime._kernels.listen import Listener
 from tracetime._kernels.names import Names
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
-from tracetime.errors import TraceError, UsageError
+from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.graph.bounds import check_bars
 from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
 from tracetime.graph.tube import Bars
@@ -131,6 +132,16 @@ class Trace:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the trace and its clocks; reads the file where none has."""
+        from tracetime.graph.shown import graph_table
+
+        try:
+            told = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
+            return f"<p>{escape(self.path)}</p>{told}{graph_table(self.clocks)}"
+        except TracetimeError as error:
+            return f"<p>{escape(self.path)}: {escape(str(error))}</p>"
 
     def close(self) -> None:
         """Give the file back."""

@@ -1,0 +1,80 @@
+"""`tracetime report`: a page that shows what the clocks of a trace did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tracetime.commands.limits import domains_of, limit_options, time_ns
+from tracetime.commands.options import json_option, trace_options
+from tracetime.commands.show import console, print_json, print_text, size
+
+
+@click.command("report")
+@trace_options
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False),
+    help="The file to write; the trace's name with .html where it is not given.",
+)
+@click.option(
+    "--tolerance",
+    metavar="TIME",
+    default="1ms",
+    show_default=True,
+    callback=lambda ctx, param, text: time_ns(text),
+    help="Events may be misplaced by so much without that being an error.",
+)
+@limit_options
+@json_option
+def command(
+    trace: str,
+    partial: bool,
+    max_expansion: int,
+    out: str | None,
+    tolerance: int,
+    as_json: bool,
+    **limits: Any,
+) -> None:
+    """Write a page that shows what the clocks of TRACE did.
+
+    One HTML file that needs no network: the clock graph, events over time, the offset of each pair
+    of clocks with its error bars, drift, and the doctor's findings beside what they point at.
+
+    \b
+    Examples:
+      tracetime report trace.pftrace -o report.html
+      tracetime report trace.pftrace --clock-name 0x8a01b2c3=com.example.gpu
+    """
+    from tracetime.perfetto.reader import open_trace
+    from tracetime.report import report
+
+    path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
+    with open_trace(
+        trace, partial=partial, max_expansion=max_expansion, domains=domains_of(limits)
+    ) as opened:
+        made = report(opened, path, tolerance)
+    if as_json:
+        print_json(
+            {
+                "trace": trace,
+                "report": made.path,
+                "bytes": made.size,
+                "findings": [finding.to_dict() for finding in made.findings],
+                "pairs": [{"hub": hub, "clock": clock} for hub, clock in made.pairs],
+                "left_out": made.left_out,
+            }
+        )
+        return
+    screen = console()
+    counts = Counter[str](finding.severity for finding in made.findings)
+    bad = [
+        f"{n} {what}{'' if n == 1 else 's'}" for what in ("error", "warning") if (n := counts[what])
+    ]
+    said = " and ".join(bad) if bad else "the clocks are in order"
+    print_text(screen, f"{trace}: {said}.", hanging="  ")
+    print_text(screen, f"report: {made.path} ({size(made.size)})", hanging="  ")

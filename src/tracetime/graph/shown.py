@@ -1,0 +1,87 @@
+"""How a graph shows itself in a notebook: small tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from tracetime.telling import count, duration, table
+
+if TYPE_CHECKING:
+    from tracetime.clocks import ClockId
+    from tracetime.graph.graph import ClockGraph, ClockInfo
+
+FOLDED_FROM: Final = 4
+"""From so many sequences on, the same clock of each is shown as one line."""
+
+_MOST_ROWS: Final = 40
+
+
+def fold(graph: ClockGraph, clocks: list[ClockId]) -> dict[ClockId, str]:
+    """Name each clock: those that many sequences have alike share one name."""
+    kinds = Counter((c.clock, c.machine, c.file) for c in clocks if c.sequence)
+    names = {}
+    for clock in clocks:
+        names[clock] = graph.name(clock)
+        alike = kinds[clock.clock, clock.machine, clock.file]
+        if clock.sequence and alike >= FOLDED_FROM and names[clock] == str(clock):
+            every = str(clock).replace(f"@seq{clock.sequence}", "@seq*")
+            names[clock] = f"{every} ({alike})"
+    return names
+
+
+def graph_table(graph: ClockGraph) -> str:
+    """The clocks of a graph, and which were read together, as HTML."""
+    infos = graph.clocks()
+    names = fold(graph, [info.clock for info in infos])
+    lines: dict[str, list[ClockInfo]] = {}
+    for info in infos:
+        lines.setdefault(names[info.clock], []).append(info)
+    rows = [
+        (
+            name,
+            alike[0].clock.scope,
+            f"{alike[0].unit_ns:,}",
+            f"{sum(info.snapshots for info in alike):,}",
+            coverage(alike),
+            ", ".join(_notes(graph, alike)),
+        )
+        for name, alike in lines.items()
+    ]
+    together = Counter[str]()
+    for clocks, snapshots in graph.series():
+        together[", ".join(dict.fromkeys(names[clock] for clock in clocks))] += snapshots
+    more = count(len(rows) - _MOST_ROWS, "more line") if len(rows) > _MOST_ROWS else ""
+    return (
+        f"<div><p>ClockGraph: {count(len(infos), 'clock')}</p>"
+        + table(
+            ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes"), rows[:_MOST_ROWS]
+        )
+        + (f"<p>{more}</p>" if more else "")
+        + table(
+            (">snapshots", "of these clocks together"),
+            [(f"{n:,}", clocks) for clocks, n in together.most_common(_MOST_ROWS)],
+        )
+        + "</div>"
+    )
+
+
+def coverage(infos: list[ClockInfo]) -> str:
+    """From the first to the last reading, the longest of some clocks."""
+    spans = [
+        info.last_ns - info.first_ns
+        for info in infos
+        if info.first_ns is not None and info.last_ns is not None
+    ]
+    return duration(max(spans)) if spans else "-"
+
+
+def _notes(graph: ClockGraph, alike: list[ClockInfo]) -> list[str]:
+    notes = []
+    if any(info.clock == graph.trace_clock for info in alike):
+        notes.append("trace time")
+    if any(info.incremental for info in alike):
+        notes.append("incremental")
+    if not all(info.monotonic for info in alike):
+        notes.append("ran backwards")
+    return notes

@@ -1,0 +1,45 @@
+"""Numbers in words, for people: spans of time, counts; and text as HTML.
+
+What a sentence says is its writer's; nothing here knows clocks or traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def duration(ns: float) -> str:
+    """A span of time as people say it: 350 ns, 1.2 ms, 3 h 25 min."""
+    size = abs(ns)
+    for limit, unit, name in ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s")):
+        if size < limit:
+            return f"{ns / unit:.3g} {name}"
+    minutes, seconds = divmod(round(size / 1e9), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    sign = "-" if ns < 0 else ""
+    if days:
+        return f"{sign}{days} d {hours} h"
+    return f"{sign}{hours} h {minutes} min" if hours else f"{sign}{minutes} min {seconds} s"
+
+
+def count(n: int, what: str) -> str:
+    """1 event, 1,234 events."""
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: str = "") -> str:
+    """An HTML table; every cell is text, whatever it holds. A column named `>...` is set right."""
+    right = [column.startswith(">") for column in columns]
+
+    def line(tag: str, cells: Sequence[object]) -> str:
+        styles = (' style="text-align:right"' if r else ' style="text-align:left"' for r in right)
+        return "".join(
+            f"<{tag}{style}>{escape(str(cell))}</{tag}>"
+            for style, cell in zip(styles, cells, strict=True)
+        )
+
+    head = line("th", [column.removeprefix(">") for column in columns])
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    return f"<table{attributes}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
