@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import opened
 
-from tracetime import ClockDomain, ClockId, TraceError, UsageError
+from tracetime import ClockDomain, ClockId, TraceError, UsageError, open_trace
+from tracetime.convert import convert
 from tracetime.perfetto.bounded import FloorCost, floor_cost_at_snapshots
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
 
@@ -192,3 +193,20 @@ def test_what_floor_costs_without_events():
 def test_bounded_columns_come_last():
     assert BOUNDED_SCHEMA.names == [*EVENTS_SCHEMA.names, "earliest", "latest"]
     assert BOUNDED_SCHEMA.field("latest").type == pa.int64()
+
+
+def test_within_the_bars_floor_reorders_nothing_and_beyond_them_it_is_counted(tmp_path):
+    """MONOTONIC drifts by 200 us from snapshot to snapshot; a BOOTTIME event comes just before."""
+    near_end = 20 * S + 9_999_000_000
+    packets = [*DRIFTING, event(near_end + 600_000, MONOTONIC), event(near_end + 100_000)]
+    path = tmp_path / "drifting.pftrace"
+    path.write_bytes(trace(*packets))
+    with open_trace(path) as opened_trace:
+        summary = convert(opened_trace, tmp_path / "out.parquet")
+    assert summary.floor_cost.leaves_bars
+    assert summary.floor_cost.reordered == 1
+    still = [snapshot({BOOTTIME: S * k, MONOTONIC: S * k + 5}) for k in range(5)]
+    path.write_bytes(trace(*still, event(2 * S + 7, MONOTONIC), event(9 * S)))
+    with open_trace(path) as opened_trace:
+        summary = convert(opened_trace, tmp_path / "out.parquet")
+    assert (summary.floor_cost.leaves_bars, summary.floor_cost.reordered) == (False, 0)

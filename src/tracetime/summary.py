@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracetime.clocks import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
@@ -59,6 +60,9 @@ ADVICE: Final[Mapping[str, str]] = {
     ),
 }
 """What to do about events that stayed unresolved, by reason."""
+
+_COUNTED_ROWS: Final = 1_000_000
+"""Up to so many events are placed once more, by the tube, to count those that floor reorders."""
 
 _GROUPS_MAX: Final = 1 << 18
 _KEY: Final = ("clock", "sequence", "machine", "status")
@@ -204,10 +208,12 @@ class _Group(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of the batches of an events table, as they come."""
+    """Counts of the batches of an events table, as they come; span_ns: their least and greatest
+    trace time."""
 
     rows: int = 0
     to_unresolved: int = 0
+    span_ns: tuple[int, int] | None = None
     _kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     _groups: list[pa.Table] = field(default_factory=list)
     _n_groups: int = 0
@@ -217,6 +223,11 @@ class Tally:
         self.rows += batch.num_rows
         if "to_time" in batch.schema.names:
             self.to_unresolved += batch["to_time"].null_count - batch["trace_time"].null_count
+        ends = pc.min_max(batch["trace_time"])
+        if ends["min"].is_valid:
+            low, high = ends["min"].as_py(), ends["max"].as_py()
+            known = self.span_ns or (low, high)
+            self.span_ns = min(known[0], low), max(known[1], high)
         kinds, statuses = batch["kind"], batch["status"]
         names = [
             (k, s) for k in kinds.dictionary.to_pylist() for s in statuses.dictionary.to_pylist()
@@ -286,7 +297,14 @@ def summarise(
         used = [use.clock for use in clocks if use.events and use.snapshots]
         # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
         most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
-        cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most)
+        cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most, tally.span_ns)
+        if not cost.leaves_bars and not cost.clocks_left_out:
+            cost.reordered = 0
+        elif tally.rows <= _COUNTED_ROWS:
+            for _ in trace.events("tube"):
+                pass
+            assert trace.floor_cost is not None
+            cost.reordered = trace.floor_cost.reordered
     return Summary(
         trace=trace.path,
         out=out,

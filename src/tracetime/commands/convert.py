@@ -182,15 +182,18 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
 def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> str:
     assert cost.clock is not None
     at_most, name = duration(cost.largest_ns), called.get(cost.clock, str(cost.clock))
+    if cost.reordered is None:
+        order = "--policy tube says how many events that puts in another order"
+    else:
+        order = f"it puts {events(cost.reordered)} in another order than they certainly had"
     if policy == "floor":
         limit = f"at least {at_most}" if cost.clocks_left_out else f"at most {at_most}"
         return (
-            f"The floor policy's trace time is {limit} from the tube's estimate here "
-            f"({name}); --policy tube writes that one, with error bars"
+            f"The floor policy's trace time is {limit} from the tube's estimate here ({name}); "
+            f"{order}. --policy tube writes the estimate, with error bars"
         )
     return (
-        f"The floor policy's trace time is at most {at_most} from these estimates ({name}); "
-        f"it puts {events(cost.reordered or 0)} in another order than they certainly had"
+        f"The floor policy's trace time is at most {at_most} from these estimates ({name}); {order}"
     )
 
 

@@ -47,6 +47,8 @@ class FloorCost:
             later: neighbours of one batch sorted by floor's time (ties in file order), where the
             first's earliest is after the second's latest. None where events were not looked at.
         clocks_left_out: how many clocks may be farther off, and were not looked at.
+        leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within,
+            no two events can be in an order that their bars rule out.
     """
 
     def __init__(self, reordered: int | None = None) -> None:
@@ -54,6 +56,7 @@ class FloorCost:
         self.largest_ns = 0
         self.reordered = reordered
         self.clocks_left_out = 0
+        self.leaves_bars = False
 
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
         """Note the largest distance between two placings of the same events of one clock."""
@@ -188,18 +191,23 @@ class Bounding:
 
 
 def floor_cost_at_snapshots(
-    graph: ClockGraph, trace_clock: ClockId, clocks: Iterable[ClockId], most: int = CLOCKS_SAMPLED
+    graph: ClockGraph,
+    trace_clock: ClockId,
+    clocks: Iterable[ClockId],
+    most: int = CLOCKS_SAMPLED,
+    span_ns: tuple[int, int] | None = None,
 ) -> FloorCost:
     """Compare floor with the tube where floor is at its best and at its worst.
 
     For each clock: at its readings in the snapshots it is converted by, half-way between them, and
-    just before the next one; evenly chosen where there are very many. What cannot be compared is
-    left out.
+    just before the next one, evenly chosen where there are very many, and at the ends of the trace.
+    What cannot be compared is left out.
 
     Args:
         clocks: those in use.
         most: tubes are built for so many clocks at most: those whose offset changes most from one
             snapshot to the next, which is about what floor can be off by.
+        span_ns: the least and the greatest trace time of the events.
     """
     cost = FloorCost()
     ranked = sorted((-_largest_change(graph, clock, trace_clock), clock) for clock in clocks)
@@ -208,14 +216,31 @@ def floor_cost_at_snapshots(
             break
         try:
             points = _points(graph, clock, graph.path(clock, trace_clock)[1])
+            if span_ns is not None:
+                points = np.append(points, _ends(graph, clock, trace_clock, span_ns))
             floor = graph.convert(points, clock, trace_clock, errors="mask")
-            tube = graph.convert(points, clock, trace_clock, policy="tube", errors="mask")
+            tube = graph.convert(
+                points, clock, trace_clock, policy="tube", errors="mask", bounds=True
+            )
         except TracetimeError:
             continue
-        known: Mask = np.asarray(floor.is_valid()) & np.asarray(tube.is_valid())
-        cost.compare(clock, *(np.asarray(one.fill_null(0))[known] for one in (floor, tube)))
+        known: Mask = np.asarray(floor.is_valid()) & np.asarray(tube.estimate.is_valid())
+        at, estimate, low, high = (np.asarray(one.fill_null(0))[known] for one in (floor, *tube))
+        cost.compare(clock, at, estimate)
+        cost.leaves_bars |= bool(np.any((at < low) | (at > high)))
     cost.clocks_left_out = sum(-change > cost.largest_ns for change, _ in ranked[most:])
     return cost
+
+
+def _ends(
+    graph: ClockGraph, clock: ClockId, trace_clock: ClockId, span_ns: tuple[int, int]
+) -> Values:
+    """What a clock read at two trace times, where floor has a way back."""
+    try:
+        there = graph.convert(list(span_ns), trace_clock, clock, errors="mask")
+    except TracetimeError:
+        return np.empty(0, dtype=np.int64)
+    return np.asarray(there.drop_null(), dtype=np.int64) // graph._unit_ns(clock)
 
 
 def _largest_change(graph: ClockGraph, clock: ClockId, target: ClockId) -> float:
