@@ -30,6 +30,9 @@ LEAST_PAIRS: Final = 5
 MOST_ALIKE: Final = 2
 """Of one clock on many sequences."""
 
+_MOST_POINTS: Final = 6000
+"""Of all curves together: each takes some 100 bytes of the file."""
+
 MOST_BINS: Final = 400
 
 
@@ -119,7 +122,7 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
         start, end = int(edges[0]), int(edges[-1])
     else:
         start, end = least or (0, 1)
-    names = fold(graph, list(survey.infos))
+    names = fold(survey.infos, graph.name)
     pairs, unmeasured = _pairs(survey, findings, names)
     facts = Facts(trace, survey, findings, pairs, unmeasured, edges, rows, names, start, end)
     _draw(facts)
@@ -181,25 +184,29 @@ def _clocks(finding: Finding) -> set[ClockId]:
 
 def _draw(facts: Facts) -> None:
     """Work out the curves of the pairs that matter, and say which were left out."""
-    alike: dict[tuple[ClockId, str], list[PairFacts]] = defaultdict(list)
+    alike: dict[tuple[ClockId, str], int] = defaultdict(int)
     graph, home = facts.survey.graph, facts.survey.trace_clock
-    drawn = 0
+    chosen: list[PairFacts] = []
     folded: dict[str, int] = defaultdict(int)
     for pair in facts.pairs:
-        same = alike[pair.hub, pair.name]
         most = MOST_ALIKE if pair.name != graph.name(pair.clock) else MOST_PAIRS
         dull = not (pair.findings or pair.events or pair.breaks)
-        if drawn >= (LEAST_PAIRS if dull else MOST_PAIRS) or len(same) >= most:
+        if (
+            len(chosen) >= (LEAST_PAIRS if dull else MOST_PAIRS)
+            or alike[pair.hub, pair.name] >= most
+        ):
             folded[pair.name] += 1
             continue
-        same.append(pair)
-        drawn += 1
+        alike[pair.hub, pair.name] += 1
+        chosen.append(pair)
+    for pair in chosen:
         at_home = pair.hub == home
         pair.curves = graph.curves(
             pair.hub,
             pair.clock,
             (facts.start_ns, facts.end_ns) if at_home else None,
             facts.start_ns if at_home else None,
+            _MOST_POINTS // len(chosen),
         )
     facts.left_out = [
         f"{n} of {name}" if "@seq*" in name else name for name, n in sorted(folded.items())
