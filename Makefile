@@ -25,13 +25,19 @@ help: ## this list
 
 install: $(VENV)/.installed ## tracetime, editable, in .venv
 
-demo: $(VENV)/.installed-report ## put the demo trace on one timeline, and show what came of it
+demo: $(VENV)/.installed-report ## a trace of six clocks on one timeline; then this machine's own clocks
 	@mkdir -p out
 	$(call show,tracetime convert demo/demo.pftrace -o out/demo.parquet)
 	$(call show,tracetime clocks demo/demo.pftrace)
 	$(call show,tracetime at demo/demo.pftrace 40376950728 --from com.example.gpu --to BOOTTIME)
 	$(call show,tracetime at demo/demo.pftrace 18723683250240 --from BOOTTIME --to REALTIME)
-	$(call show,tracetime report demo/demo.pftrace -o out/demo.html)
+	$(call show,tracetime doctor demo/demo.pftrace)
+	$(call show,tracetime calibrate)
+	$(call show,python demo/record_demo.py -o out/recording.pftrace)
+	$(call show,tracetime convert out/recording.pftrace -o out/floor.parquet)
+	$(call show,tracetime convert out/recording.pftrace -o out/tube.parquet --policy tube)
+	$(call show,tracetime doctor out/recording.pftrace)
+	$(call show,tracetime report out/recording.pftrace -o out/recording.html)
 
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)

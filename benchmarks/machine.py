@@ -23,6 +23,7 @@ RAW, MONOTONIC, BOOTTIME, REALTIME = (
 COUNTER: Final = ClockId(0x8A01B2C3)
 CLOCKS: Final = (RAW, MONOTONIC, BOOTTIME, REALTIME, COUNTER)
 NS_PER_TICK: Final = Fraction(10**9, 19_200_000)
+TICK_NS: Final = 53
 
 SPACING_S: Final = 10.0
 N_SNAPSHOTS: Final = 359
@@ -111,7 +112,7 @@ class Machine:
 
     def graph(self, trace_clock: ClockId | None) -> ClockGraph:
         """The clock graph of all snapshots."""
-        counter = ClockDomain(COUNTER, tick_ns=53, ns_per_tick=NS_PER_TICK, max_drift_ppm=100)
+        counter = ClockDomain(COUNTER, tick_ns=TICK_NS, ns_per_tick=NS_PER_TICK, max_drift_ppm=100)
         graph = ClockGraph(trace_clock, [counter])
         graph.add_snapshot(self.snapshot)
         return graph
@@ -151,7 +152,9 @@ class Machine:
             make = pings if noise == "pings" and clock == COUNTER else brackets
             half, error = make(self._rng, N_SNAPSHOTS)
             readings[clock] = self.read(clock, self.raw_ns + np.rint(error).astype(np.int64))
-            halves[clock] = np.ceil(half).astype(np.int64) + 2
+            # What both clocks step by is part of how far off a reading may be.
+            steps_ns = 1 + (TICK_NS if clock == COUNTER else 1)
+            halves[clock] = np.ceil(half).astype(np.int64) + 1 + steps_ns
             for fault in self.faults:
                 if fault.clock == clock:
                     off = Fraction(int(fault.size)) / (NS_PER_TICK if clock == COUNTER else 1)

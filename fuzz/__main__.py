@@ -20,11 +20,62 @@ import tempfile
 import time
 from pathlib import Path
 from random import Random
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LONGEST_S = 20
 MOST_MEMORY = 512 << 20
 EXPANSION = 64 << 20
+
+
+def named(random: Random) -> bytes:
+    """A trace about what names come from: interned data, descriptors, arguments of all kinds."""
+    from building import event, pb, trace
+
+    from fuzz.mutate import some_fields
+
+    def filled(message: Any, depth: int) -> Any:
+        """Random fields of a message, by its schema."""
+        fields = list(message.DESCRIPTOR.fields)
+        for field in random.sample(fields, min(6, len(fields))):
+            place = getattr(message, field.name)
+            many = hasattr(place, "append")
+            for _ in range(random.randrange(1, 4) if many else 1):
+                if field.message_type is not None:
+                    if depth:
+                        filled(place.add() if many else place, depth - 1)
+                    continue
+                if field.cpp_type == field.CPPTYPE_STRING:
+                    value: Any = "".join(random.choices('ab"\\{}[]:,1é', k=random.randrange(9)))
+                    if field.type == field.TYPE_BYTES:
+                        value = value.encode()
+                elif field.cpp_type in (field.CPPTYPE_DOUBLE, field.CPPTYPE_FLOAT):
+                    value = random.choice((0.0, 0.1, float("nan"), float("inf")))
+                elif field.enum_type is not None:
+                    value = random.choice(field.enum_type.values).number
+                else:
+                    value = random.choice((0, 1, 2, 3, 66, 88))
+                place.append(value) if many else setattr(message, field.name, value)
+        return message
+
+    packets = []
+    for _ in range(random.randrange(1, 12)):
+        one = event(5, seq=random.randrange(1, 3), cleared=random.random() < 0.3)
+        filled(one.track_event, 0)
+        for _ in range(random.randrange(3)):
+            filled(one.track_event.debug_annotations.add(), 4)
+        if random.random() < 0.5:
+            filled(one.interned_data, 1)
+        if random.random() < 0.3:
+            filled(one.trace_packet_defaults.track_event_defaults, 0)
+        packets.append(one)
+        made = pb.TracePacket(timestamp=6, trusted_packet_sequence_id=1)
+        kind = random.choice(
+            ("track_descriptor", "process_tree", "thread_descriptor", "android_log", "perf_sample")
+        )
+        filled(getattr(made, kind), 2)
+        packets.append(made)
+    return bytes(trace(*packets)) + some_fields(random)
 
 
 def seeds(given: list[Path], random: Random) -> list[bytes]:
@@ -35,6 +86,7 @@ def seeds(given: list[Path], random: Random) -> list[bytes]:
     demo = ROOT / "demo" / "demo.pftrace"
     built = [nasty_trace(Random(random.randrange(1 << 30))) for _ in range(60)]
     built += [recorded_trace(seed) for seed in range(10)]
+    built += [named(random) for _ in range(60)]
     return [demo.read_bytes(), *(path.read_bytes() for path in given), *built]
 
 
@@ -53,6 +105,8 @@ def read(path: Path, partial: bool) -> None:
     try:
         with tracetime.open_trace(path, partial=partial, max_expansion=EXPANSION) as trace:
             for batch in trace.events():
+                batch.validate(full=True)
+            for batch in trace.events(names=True):
                 batch.validate(full=True)
             assert len(trace.clocks.clocks()) >= 0
             assert len(trace.recorded_domains) >= 0

@@ -132,7 +132,7 @@ def test_at_knows_a_clock_by_the_name_it_is_given(tracetime, write):
     args = ("at", path, 7, "--from", "com.example.gpu")
     assert tracetime(*args)[0] == 1
     code, text, _ = tracetime(*args, "--clock-name", "0x8a01b2c3=com.example.gpu")
-    assert (code, text.splitlines()[0]) == (0, "0x8a01b2c3 7 -> BOOTTIME 5 ns")
+    assert (code, text.splitlines()[0]) == (0, "com.example.gpu 7 -> BOOTTIME 5 ns")
 
 
 def test_at_refuses_bars_without_the_tube(tracetime, write):

@@ -11,8 +11,10 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from building import event, snapshot, trace
+from building import event, packet, pb, snapshot, trace
 from samples import BOOTTIME, CLOCK_SYNC, MANY, MONOTONIC, UNRESOLVED
+
+from tracetime.perfetto import reader
 
 pytest_plugins = ["cli"]
 
@@ -96,6 +98,24 @@ def test_partial_keeps_what_came_before(tracetime, write, tmp_path):
     assert tracetime(*args, "--strict")[0] == 1
     truncated = json.loads(tracetime(*args, "--json")[1])["truncated"]
     assert truncated["packet"] == 8
+
+
+def test_with_names_says_what_each_event_is(tracetime, write, tmp_path):
+    path, out = write(CLOCK_SYNC), tmp_path / "o.parquet"
+    code, text, err = tracetime("convert", path, "-o", out, "--with-names")
+    assert (code, err) == (0, "")
+    assert "left out" not in text
+    assert pq.read_table(out)["type"].to_pylist() == ["instant", "instant"]
+    told = json.loads(tracetime("convert", path, "-o", out, "--with-names", "--json")[1])
+    assert told["names_left_out"] == 0
+    assert json.loads(tracetime("convert", path, "-o", out, "--json")[1])["names_left_out"] is None
+
+
+def test_names_for_which_there_is_no_room_are_told(tracetime, write, tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "NAMES_LIMIT", 0)
+    path = write(trace(packet(seq=1, track_descriptor=pb.TrackDescriptor(uuid=1)), event(5)))
+    text = tracetime("convert", path, "-o", tmp_path / "o.parquet", "--with-names")[1]
+    assert "1 name left out" in text
 
 
 def test_max_expansion_stops_a_bomb(tracetime, write, tmp_path):

@@ -6,16 +6,19 @@ import sys
 from collections import Counter
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from building import event, snapshot, trace, traces
+from building import event, packet, pb, snapshot, trace, traces
 from hypothesis import given, settings
 
 import tracetime.convert
 from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace
 from tracetime.convert import convert
 from tracetime.errors import REASONS
-from tracetime.perfetto.schema import EVENTS_SCHEMA
+from tracetime.formats import tables
+from tracetime.perfetto import reader
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 from tracetime.summary import ADVICE, Tally
 
 MONOTONIC, BOOTTIME, REALTIME = 3, 6, 1
@@ -50,7 +53,7 @@ class FakeTrace:
     def __init__(self, batches, error):
         self.path, self._batches, self._error = "fake.pftrace", batches, error
 
-    def events(self, policy, bars, progress):
+    def events(self, policy, bars, names, progress):
         row = {field.name: [0] for field in EVENTS_SCHEMA}
         row |= {"kind": ["packet"], "payload": ["track_event"], "status": ["resolved"]}
         columns = [
@@ -97,6 +100,60 @@ def test_to_adds_a_column(path, tmp_path):
     assert table["trace_time"].to_pylist() == [2100, 2100, None, None, None, None]
     assert table["to_time"].to_pylist() == [600, 600, None, None, None, None]
     assert (summary.to, summary.to_unresolved) == (ClockId(REALTIME), 0)
+
+
+def named_trace(path, sequences=3, each=2):
+    """Events whose names change from sequence to sequence, one of them hard to write."""
+    packets = [snapshot({BOOTTIME: 2000, REALTIME: 500})]
+    for seq in range(1, sequences + 1):
+        for i in range(each):
+            made = pb.TrackEvent(type=1, name=f'a "name", {seq}\n', categories=["one", "two"])
+            made.debug_annotations.add(name="k", string_value="v")
+            packets.append(packet(2000 + i, seq=seq, track_event=made))
+    path.write_bytes(trace(*packets))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+def test_names_come_after_all_other_columns(tmp_path, ending, policy):
+    path, out = named_trace(tmp_path / "t.pftrace"), tmp_path / f"events.{ending}"
+    with open_trace(path) as opened:
+        summary = convert(opened, out, to="REALTIME", policy=policy, names=True)
+    assert summary.names_left_out == 0
+    read = {"parquet": pq.read_table, "arrow": read_arrow, "csv": read_csv}[ending]
+    table = read(out)
+    times = BOUNDED_SCHEMA if policy == "tube" else EVENTS_SCHEMA
+    assert table.column_names == [*times.names, "to_time", *NAMES_SCHEMA.names]
+    rows = table.to_pylist()
+    assert [row["name"] for row in rows] == [f'a "name", {n}\n' for n in (1, 1, 2, 2, 3, 3)]
+    last = [rows[-1][name] for name in ("category", "type", "value", "args")]
+    assert last == ["one,two", "slice_begin", None, '{"k":"v"}']
+
+
+def read_arrow(path):
+    return pa.ipc.open_file(str(path)).read_all()
+
+
+def read_csv(path):
+    options = pa.csv.ParseOptions(newlines_in_values=True)
+    return pa.csv.read_csv(path, parse_options=options)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_names_of_many_batches(tmp_path, ending, monkeypatch):
+    monkeypatch.setattr(reader, "BATCH_ROWS", 100)
+    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 250)
+    path, out = named_trace(tmp_path / "t.pftrace", 40, 25), tmp_path / f"events.{ending}"
+    with open_trace(path) as opened:
+        convert(opened, out, names=True)
+        expected = opened.read_all(names=True)["name"].to_pylist()
+    table = pq.read_table(out) if ending == "parquet" else read_arrow(out)
+    assert table["name"].to_pylist() == expected
+    assert len(set(expected)) == 40
+    if ending == "parquet":
+        chunk = pq.read_metadata(out).row_group(1).column(table.column_names.index("name"))
+        assert chunk.has_dictionary_page and "PLAIN" in chunk.encodings
 
 
 def test_to_a_clock_out_of_reach_is_refused_at_once(path, tmp_path):

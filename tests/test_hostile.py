@@ -11,14 +11,15 @@ import zlib
 
 import pytest
 
-from fuzz.mutate import field
+from fuzz.mutate import field, varint
 
 N = 100_000
 READ = """
 import sys, tracetime
 with tracetime.open_trace(sys.argv[1], max_expansion=1 << 28) as trace:
     try:
-        rows = sum(batch.num_rows for batch in trace.events())
+        names = sys.argv[2:] == ["names"]
+        rows = sum(batch.num_rows for batch in trace.events(names=names))
         trace.clocks.clocks()
     except tracetime.TraceError as error:
         rows = error.message
@@ -104,9 +105,9 @@ TRACES = {
 MEASURED = "asan" not in os.environ.get("LD_PRELOAD", "")
 
 
-def read(path):
+def read(path, *more):
     done = subprocess.run(
-        [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", READ, str(path), *more], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     told, memory = done.stdout.splitlines()
@@ -121,6 +122,72 @@ def test_memory_follows_from_the_size(tmp_path, name):
     told, memory_kb = read(path)
     assert told.isdigit()
     assert not MEASURED or memory_kb <= BASE_KB + FACTOR * path.stat().st_size // 1000
+
+
+def track(uuid, parent):
+    return packet(field(60, field(1, uuid) + field(5, parent)))
+
+
+def interned(sequence, *entries):
+    return packet(field(10, sequence), field(41, 1), field(8, 5), field(12, b"".join(entries)))
+
+
+def named(*fields):
+    return packet(field(10, 1), field(8, 5), field(11, b"".join((field(9, 3), *fields))))
+
+
+BIG = b"x" * 8192
+NAMED = {
+    "a million tracks, each the parent of the one before": lambda: of(
+        *(track(i, i + 1) for i in range(1, 10 * N))
+    ),
+    "tracks in a circle": lambda: of(*(track(i, i % N + 1) for i in range(1, N + 1))),
+    "a name in each of a million sequences": lambda: of(
+        *(interned(i + 1, field(2, field(1, 1) + field(2, b"name"))) for i in range(10 * N))
+    ),
+    "sequences that have only defaults": lambda: of(
+        *(packet(field(10, i + 1), field(59, field(11, field(11, 1)))) for i in range(10 * N))
+    ),
+    "a million interned names": lambda: of(
+        interned(1, *(field(2, field(1, i) + field(2, b"name")) for i in range(10 * N)))
+    ),
+    "a long name in every row": lambda: of(
+        interned(1, field(2, field(1, 1) + field(2, BIG)), field(1, field(1, 1) + field(2, BIG))),
+        named(field(10, 1), field(3, 1)) * N,
+    ),
+    "a long argument in every row": lambda: of(
+        interned(1, field(29, field(1, 1) + field(2, b"\0" * 10_000))),
+        named(field(4, field(10, b"k") + field(17, 1))) * (N // 10),
+    ),
+    "one name of 100 MB": lambda: of(named(field(23, bytes(100 << 20)))),
+    "a category list of a million": lambda: of(
+        interned(1, field(1, field(1, 1) + field(2, BIG))), named(field(3, 1) * (10 * N))
+    ),
+    "threads nobody knows": lambda: of(
+        packet(field(1, field(1, 0) + field(4, field(5, b"name") + columns_of(N))))
+    ),
+}
+
+
+def columns_of(n):
+    """compact_sched: n switches to a thread of its own each."""
+    threads = b"".join(varint(1000 + i) for i in range(n))
+    zeros = bytes(n)
+    return b"".join(
+        field(number, content)
+        for number, content in ((1, zeros), (2, zeros), (3, threads), (4, zeros), (6, zeros))
+    )
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_memory_of_names_is_bounded(tmp_path, name):
+    """Beside what rows take, 64 MB of names twice, and what is in the making."""
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(NAMED[name]())
+    told, memory_kb = read(path, "names")
+    assert told.isdigit()
+    plain_kb = read(path)[1]
+    assert not MEASURED or memory_kb <= max(plain_kb, BASE_KB) + 350_000
 
 
 def a_way_that_comes_and_goes(rounds, leaves):

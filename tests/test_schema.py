@@ -20,11 +20,16 @@ MESSAGES = {
     "TRACE_": pb.Trace,
     "PACKET_": pb.TracePacket,
     "DEFAULTS_": pb.TracePacketDefaults,
+    "TRACK_EVENT_DEFAULTS_": pb.TrackEventDefaults,
     "SNAPSHOT_": pb.ClockSnapshot,
     "SNAPSHOT_CLOCK_": pb.ClockSnapshot.Clock,
     "BUNDLE_": pb.FtraceEventBundle,
     "SCHED_": pb.FtraceEventBundle.CompactSched,
     "FTRACE_EVENT_": pb.FtraceEvent,
+    "SCHED_SWITCH_EVENT_": pb.SchedSwitchFtraceEvent,
+    "TASK_NEWTASK_": pb.TaskNewtaskFtraceEvent,
+    "TASK_RENAME_": pb.TaskRenameFtraceEvent,
+    "GENERIC_": pb.GenericFtraceEvent,
     "GPU_WORK_PERIOD_": pb.GpuWorkPeriodFtraceEvent,
     "THERMAL_EXYNOS_ACPM_BULK_": pb.ThermalExynosAcpmBulkFtraceEvent,
     "PARAM_SET_VALUE_CPM_": pb.ParamSetValueCpmFtraceEvent,
@@ -39,14 +44,20 @@ MESSAGES = {
     "PROFILE_": pb.ProfilePacket,
     "HEAP_SAMPLES_": pb.ProfilePacket.ProcessHeapSamples,
     "TREE_": pb.ProcessTree,
+    "TREE_THREAD_": pb.ProcessTree.Thread,
     "PROCESS_": pb.ProcessTree.Process,
     "PROCESS_DESCRIPTOR_": pb.ProcessDescriptor,
+    "CHROME_PROCESS_": pb.ChromeProcessDescriptor,
     "TRACK_EVENT_": pb.TrackEvent,
+    "LEGACY_EVENT_": pb.TrackEvent.LegacyEvent,
+    "DEBUG_": pb.DebugAnnotation,
+    "NESTED_": pb.DebugAnnotation.NestedValue,
+    "INTERNED_DATA_": pb.InternedData,
+    "INTERNED_STRING_": pb.InternedString,
+    "COUNTER_": pb.CounterDescriptor,
+    "PERF_SAMPLE_": pb.PerfSample,
     "THREAD_": pb.ThreadDescriptor,
     "TRACK_DESCRIPTOR_": pb.TrackDescriptor,
-    "COUNTER_": pb.CounterDescriptor,
-    "INTERNED_": pb.InternedData,
-    "EVENT_NAME_": pb.EventName,
     "ETW_": pb.EtwTraceEventBundle,
     "ETW_EVENT_": pb.EtwTraceEvent,
     "SERVICE_": pb.TracingServiceEvent,
@@ -105,12 +116,34 @@ def test_a_wrong_number_would_be_noticed():
 
 def test_no_field_number_stands_in_the_code():
     """House rule 6: one place per fact."""
-    for file in ("importer.pyx", "items.pxi", "extension.pxd", "packets.pyx", "writer.pyx"):
+    files = (
+        "importer.pyx", "items.pxi", "extension.pxd", "packets.pyx", "writer.pyx",
+        "directory.pyx", "names.pyx", "what.pxi", "args.pxi",
+    )  # fmt: skip
+    for file in files:
         assert re.findall(r"\.number == \d+", (KERNELS / file).read_text()) == [], file
 
 
 def test_kinds():
     assert enum_in("rows.pxd", "KIND_") == list(schema.KINDS)
+
+
+def test_texts_and_types():
+    numbers = numbers_in("names.pxd")
+    assert [numbers[f"TEXT_{name.upper()}"] for name in schema.TEXTS] == list(range(5))
+    types = {name: n for name, n in numbers.items() if name.startswith("TYPE_")}
+    assert [types.pop(f"TYPE_{name.upper()}") for name in schema.TYPES] == list(range(24))
+    assert types == {}
+    # The first ones are TrackEvent.Type's.
+    first = [f"TYPE_{name.upper()}" for name in schema.TYPES[:5]]
+    assert [pb.TrackEvent.Type.Value(name) for name in first] == [1, 2, 3, 4, 5]
+
+
+def test_what_a_row_has():
+    numbers = numbers_in("names.pxd")
+    has = {name: n for name, n in numbers.items() if name.startswith("HAS_")}
+    assert len(has) == 6
+    assert has == {name: getattr(schema, name) for name in has}
 
 
 def test_statuses():

@@ -176,6 +176,9 @@ def test_an_array_converts_as_its_elements_do(
     snapshots: list[tuple[int, int, int]], limits: Limits, values: list[int]
 ) -> None:
     tube = tube_of(snapshots, limits)
+    # Neighbours on both sides of every border between two rows.
+    near = {a + d for a, _, _ in snapshots for d in (-1, 0, 1)}
+    values = values + sorted(t for t in near if INT64.min <= t <= INT64.max)
     at = np.array(values, dtype=np.int64)
     low, high = at - np.minimum(at - INT64.min, 900).astype(np.int64), at
     for inverse in (False, True):

@@ -25,7 +25,7 @@ from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
 from tracetime.formats.tables import TableWriter, table_writer
-from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.summary import Summary, Tally, summarise
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def convert(
     to: Any = None,
     policy: str = "floor",
     bars: Bars = "estimated",
+    names: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
     """Write every event of `trace`, on trace time, to a table file.
@@ -59,6 +60,7 @@ def convert(
         to: a clock. Adds the column to_time: trace_time converted to that clock, with every
             snapshot of the trace, null where that fails.
         policy, bars: how events come to trace time; see `Trace.events`. to_time follows them.
+        names: add the columns of `NAMES_SCHEMA`, after all others; see `Trace.events`.
         progress: called with the byte position reached in the trace.
 
     Returns:
@@ -72,11 +74,14 @@ def convert(
     target = output_path(out, trace.path)
     writer_class = table_writer(target)
     schema = BOUNDED_SCHEMA if policy == "tube" else EVENTS_SCHEMA
+    n_times = len(schema)
     to_clock = None
     if to is not None:
         to_clock = ClockId.parse(to)
         trace.clocks.path(trace.trace_clock, to_clock, policy=policy)
         schema = schema.append(pa.field("to_time", pa.int64()))
+    if names:
+        schema = with_names(schema)
     tally = Tally()
 
     def metadata() -> dict[str, str]:
@@ -90,7 +95,7 @@ def convert(
     with _Output(target) as output:
         # Asking for the trace clock reads the trace: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
-        for batch in trace.events(policy=policy, bars=bars, progress=progress):
+        for batch in trace.events(policy=policy, bars=bars, names=names, progress=progress):
             if to_clock is not None:
                 to_time = trace.clocks.convert(
                     batch["trace_time"],
@@ -100,11 +105,15 @@ def convert(
                     bars=bars,
                     errors="mask",
                 )
-                batch = pa.RecordBatch.from_arrays([*batch.columns, to_time], schema=schema)
+                columns = batch.columns
+                columns.insert(n_times, to_time)
+                batch = pa.RecordBatch.from_arrays(columns, schema=schema)
             output.put(batch)
             tally.add(batch)
         output.finish(metadata())
-    return summarise(trace, tally, os.fspath(out), policy=policy, bars=bars, to=to_clock)
+    return summarise(
+        trace, tally, os.fspath(out), policy=policy, bars=bars, to=to_clock, names=names
+    )
 
 
 def _limits(domain: ClockDomain) -> dict[str, Any]:

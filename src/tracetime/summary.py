@@ -119,6 +119,7 @@ class Summary:
         to_unresolved: rows with a trace_time, but without a to_time.
         warnings, n_warnings: the first warnings, and how many there are in all.
         truncated: the error after which the rest of the file was not read.
+        names_left_out: with names, how many there was no room for; else None.
     """
 
     trace: str
@@ -136,6 +137,7 @@ class Summary:
     truncated: TraceError | None = None
     bars: str | None = None
     floor_cost: FloorCost | None = None
+    names_left_out: int | None = None
 
     @property
     def unresolved(self) -> int:
@@ -185,6 +187,7 @@ class Summary:
             "to_unresolved": self.to_unresolved,
             "warnings": [warning._asdict() for warning in self.warnings],
             "n_warnings": self.n_warnings,
+            "names_left_out": self.names_left_out,
             "truncated": None if self.truncated is None else self.truncated.to_dict(),
         }
 
@@ -267,6 +270,7 @@ def summarise(
     policy: str = "floor",
     bars: str = "estimated",
     to: ClockId | None = None,
+    names: bool = False,
 ) -> Summary:
     """Put together what was counted with what the trace says about its clocks.
 
@@ -299,6 +303,7 @@ def summarise(
         truncated=trace.truncated,
         bars=bars if policy == "tube" else None,
         floor_cost=cost,
+        names_left_out=trace.names_left_out if names else None,
     )
 
 

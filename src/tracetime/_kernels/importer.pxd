@@ -1,6 +1,7 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tracetime._kernels.engine cimport Engine, Key, Router
+from tracetime._kernels.listen cimport Listener
 from tracetime._kernels.rows cimport Kind, Row, Rows
 from tracetime._kernels.wire cimport Span
 
@@ -108,6 +109,7 @@ cdef class Importer:
     cdef uint32_t file
     cdef readonly Rows rows
     cdef readonly Importer final
+    cdef Listener listener              # None: nobody
     cdef bint at_end, silent
     cdef int64_t batch_rows
     # machines and sequences in order of appearance
@@ -187,6 +189,7 @@ cdef class Importer:
     cdef int import_items(self, Packet *p) except -1 nogil
     cdef int import_inner(self, Packet *p, uint32_t inner) except -1 nogil
     cdef int import_fields(self, Packet *p) except -1 nogil
+    cdef int tell(self, Span packet, int64_t first) except -1 nogil
     cdef int _feed(
         self, const uint8_t *base, Span all, uint64_t offset, bint nested, const uint8_t **resume,
         Span *payload

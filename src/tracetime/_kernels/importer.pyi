@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.engine import Engine
+from tracetime._kernels.listen import Listener
 from tracetime._kernels.rows import Rows
 
 class Importer:
@@ -33,6 +34,7 @@ class Importer:
         tuple[int, int, int, int],
         tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]],
     ]: ...
+    def listen(self, listener: Listener) -> None: ...
     def add_remote_round(self, clocks: Iterable[tuple[int, int]]) -> None: ...
     def add_remote_offset(self, clock: int, host_value: int, client_value: int) -> None: ...
     def feed(

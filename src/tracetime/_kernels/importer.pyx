@@ -19,6 +19,7 @@ from tracetime._kernels.engine cimport (
 from tracetime._kernels.encode cimport unzigzag
 from tracetime._kernels.extension cimport Extension, is_measured, read_extension
 from tracetime._kernels.fields cimport *
+from tracetime._kernels.listen cimport Heard, Listener
 from tracetime._kernels.memory cimport (
     grow, mix, mul_overflows, put_slot, resize_slots, saturating_add, saturating_mul,
 )
@@ -136,6 +137,10 @@ cdef class Importer:
         self.final = final
         final.rows = self.rows
         final.silent = False
+
+    def listen(self, Listener listener not None):
+        """Tell `listener` each packet from now on, once its rows are made."""
+        self.listener = listener
 
     @property
     def trace_clock(self):
@@ -968,6 +973,8 @@ cdef class Importer:
         cdef const uint8_t *body
         cdef uint64_t tag, size
         cdef Span packet
+        cdef int64_t first
+        cdef bint full = False
         cdef int stop = STOP_END
         while at < all.end:
             resume[0] = at
@@ -1009,6 +1016,7 @@ cdef class Importer:
                 self.row.offset = self.stop_offset
                 self.row.snapshots = self.engine.n_snapshots
                 self.engine.packet = self.packets
+                first = self.rows.n
                 if size:
                     stop = self.import_packet(packet)
                 if stop == STOP_COMPRESSED:
@@ -1024,17 +1032,31 @@ cdef class Importer:
                 if stop == STOP_NEEDS_FINAL or stop == STOP_ERROR:
                     return stop
                 self.packets += 1
+                if self.listener is not None and size:
+                    full = self.tell(packet, first)
                 if stop == STOP_REMOTE_SYNC:
                     payload[0] = self.packet.remote_sync
                     resume[0] = at
                     return stop
-                if self.rows.n >= self.batch_rows:
+                if self.rows.n >= self.batch_rows or full:
                     resume[0] = at
                     return STOP_ROWS
         resume[0] = at
         payload.data = at
         payload.end = at
         return STOP_END
+
+    cdef int tell(self, Span packet, int64_t first) except -1 nogil:
+        """What the listener needs to know of a packet that has been imported."""
+        cdef Packet *p = &self.packet
+        cdef Heard heard
+        heard.whole = packet
+        heard.machine = p.machine
+        heard.sequence = p.sequence
+        heard.has_sequence_id = p.has_sequence_id
+        heard.valid = self.sequences[p.sequence].valid
+        heard.cleared = p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED
+        return self.listener.hear(&heard, self.rows, first)
 
     cdef int _cut_header(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
         if end - at >= LONGEST_HEADER:

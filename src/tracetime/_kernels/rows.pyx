@@ -94,6 +94,8 @@ cdef class Rows:
     def take(self):
         """The rows so far, as arrays by column name; the table is empty afterwards."""
         taken = {name: array[:self.n] for name, array in self.arrays.items()}
+        if self.names is not None:
+            taken |= self.names.take(self.n)
         self.n = 0
         self.enlarge(self.capacity)
         return taken

@@ -458,8 +458,8 @@ cdef inline uint8_t *put_name(
     cdef uint64_t name_size = <uint64_t>(1 + size_of_varint(iid) + 1 + size_of_varint(size) + size)
     cdef uint64_t data_size = 1 + size_of_varint(name_size) + name_size
     p = put_varint(put_tag(p, PACKET_INTERNED_DATA, WIRE_BYTES), data_size)
-    p = put_varint(put_tag(p, INTERNED_EVENT_NAMES, WIRE_BYTES), name_size)
-    p = put_number(p, EVENT_NAME_IID, iid)
-    p = put_varint(put_tag(p, EVENT_NAME_NAME, WIRE_BYTES), <uint64_t>size)
+    p = put_varint(put_tag(p, INTERNED_DATA_EVENT_NAMES, WIRE_BYTES), name_size)
+    p = put_number(p, INTERNED_STRING_IID, iid)
+    p = put_varint(put_tag(p, INTERNED_STRING_STR, WIRE_BYTES), <uint64_t>size)
     memcpy(p, text, <size_t>size)
     return p + size

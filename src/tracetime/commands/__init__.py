@@ -26,6 +26,7 @@ SUBCOMMANDS: Final = (
     "report",
     "sql",
     "open",
+    "record",
     "calibrate",
     "watch",
     "completion",

@@ -17,7 +17,7 @@ from tracetime.commands.options import (
     policy_options,
     trace_options,
 )
-from tracetime.commands.show import print_json
+from tracetime.commands.show import named, print_json
 from tracetime.errors import UsageError
 from tracetime.wallclock import format_wall_time, looks_like_wall_time, parse_wall_time
 
@@ -88,11 +88,12 @@ def command(
     drawn = bars_of(policy, bars)
     domains = domains_of(limits)
     with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
+        names = opened.clocks.names
         told = _explain(opened, value, src, dst, sequence, near, policy, drawn)
     if as_json:
         print_json(_facts(trace, told))
         return
-    click.echo(str(told))
+    click.echo(named(str(told), names))
     for clock, ns in ((told.src, told.value), (told.dst, told.result)):
         if clock.clock in _WALL_CLOCKS:
             click.echo(f"{clock} {ns} is {format_wall_time(ns)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracetime.clocks import ClockId
+from tracetime.commands.limits import domains_of, name_option
 from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.show import (
     console,
@@ -32,9 +33,16 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "every", is_flag=True, help="Show each clock of each sequence on a line of its own."
 )
+@name_option
 @json_option
 def command(
-    trace: str, partial: bool, max_expansion: int, dot: bool, every: bool, as_json: bool
+    trace: str,
+    partial: bool,
+    max_expansion: int,
+    dot: bool,
+    every: bool,
+    as_json: bool,
+    **limits: Any,
 ) -> None:
     """Show the clocks of TRACE and how they are tied together.
 
@@ -50,7 +58,8 @@ def command(
 
     if dot and as_json:
         raise UsageError("--dot and --json are two forms of the same: ask for one")
-    with open_trace(trace, partial=partial, max_expansion=max_expansion) as opened:
+    domains = domains_of(limits)
+    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
         if as_json:
             print_json(_facts(opened))
         elif dot:
@@ -65,7 +74,12 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "trace": trace.path,
         "trace_clock": str(trace.trace_clock),
         "clocks": [
-            info._asdict() | {"clock": str(info.clock), "scope": info.clock.scope}
+            info._asdict()
+            | {
+                "clock": str(info.clock),
+                "name": graph.names.get(info.clock),
+                "scope": info.clock.scope,
+            }
             for info in graph.clocks()
         ],
         "edges": [
@@ -90,7 +104,7 @@ def _print(trace: Trace, every: bool) -> None:
     if not infos:
         click.echo("The trace has no clock snapshots: timestamps are taken as they stand.")
         return
-    names = fold((info.clock for info in infos), every)
+    names = fold((info.clock for info in infos), every, graph.names)
     columns = ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes")
     print_table(screen, "Clocks", columns, _clock_rows(infos, names, trace.trace_clock))
     series = Counter[str]()
@@ -136,7 +150,7 @@ def _notes(alike: list[ClockInfo], trace_clock: ClockId) -> Iterator[str]:
 def _dot_lines(graph: ClockGraph, every: bool) -> Iterator[str]:
     """The graph in Graphviz's language: an arrow where one hop converts, both ways as one line."""
     infos = graph.clocks()
-    names = fold((info.clock for info in infos), every)
+    names = fold((info.clock for info in infos), every, graph.names)
     yield "digraph clocks {"
     yield "  node [shape=box, style=rounded, fontname=sans]; edge [fontname=sans, fontsize=10];"
     drawn = set()

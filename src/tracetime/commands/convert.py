@@ -13,7 +13,7 @@ import click
 
 from tracetime.clocks import ClockId
 from tracetime.commands import CHECK_FAILED, DONE
-from tracetime.commands.limits import domains_of, labels, limit_options
+from tracetime.commands.limits import domains_of, limit_options
 from tracetime.commands.options import (
     Clock,
     bars_of,
@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     help="The file to write: .parquet, .arrow or .csv, by its ending.",
 )
 @click.option("--to", type=Clock(), help="Add the column to_time: trace time on this clock.")
+@click.option(
+    "--with-names",
+    is_flag=True,
+    help="Say what each event is: name, category, type, track, process, thread, args.",
+)
 @policy_options
 @limit_options
 @click.option(
@@ -66,6 +71,7 @@ def command(
     max_expansion: int,
     out: str,
     to: ClockId | None,
+    with_names: bool,
     policy: str,
     bars: str | None,
     strict: bool,
@@ -86,6 +92,7 @@ def command(
     Examples:
       tracetime convert trace.pftrace -o events.parquet
       tracetime convert trace.pftrace -o events.parquet --to REALTIME
+      tracetime convert trace.pftrace -o events.parquet --with-names
       tracetime convert t.pftrace -o t.parquet --policy tube --clock-rate TSC=2GHz
       adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow
       tracetime convert broken.pftrace -o events.csv --partial --json
@@ -99,11 +106,20 @@ def command(
         if to is not None:
             to = clock_in(opened.clocks, to)
         with _progress(opened, shown=not as_json) as progress:
-            summary = convert(opened, out, to=to, policy=policy, bars=drawn, progress=progress)
+            summary = convert(
+                opened,
+                out,
+                to=to,
+                policy=policy,
+                bars=drawn,
+                names=with_names,
+                progress=progress,
+            )
+        called = opened.clocks.names
     if as_json:
         print_json(summary.to_dict())
     else:
-        _print_summary(summary, time.perf_counter() - started, labels(domains))
+        _print_summary(summary, time.perf_counter() - started, called)
     failed = strict and (summary.unresolved or summary.truncated is not None)
     return CHECK_FAILED if failed else DONE
 
@@ -151,6 +167,9 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
     if summary.floor_cost is not None and summary.floor_cost.clock is not None:
         click.echo()
         print_text(screen, _cost_told(summary.floor_cost, summary.policy, called))
+    if summary.names_left_out:
+        what = "name" if summary.names_left_out == 1 else "names"
+        click.echo(f"\n{number(summary.names_left_out)} {what} left out: there are too many")
     if summary.to is not None and summary.to_unresolved:
         click.echo(f"\n{events(summary.to_unresolved)} without a time on {summary.to}")
     if summary.reasons:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from tracetime.commands.limits import domains_of, limit_options, time_ns
 from tracetime.commands.options import DEFAULT_EXPANSION, Size, json_option
-from tracetime.commands.show import console, events, print_json, print_text, wrapped
+from tracetime.commands.show import console, events, named, print_json, print_text, wrapped
 from tracetime.errors import TracetimeError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tracetime.clocks import ClockId
     from tracetime.doctor import Finding
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
@@ -83,6 +84,7 @@ def command(
                 path, partial=True, max_expansion=max_expansion, domains=domains
             ) as trace:
                 findings = diagnose(trace, tolerance)
+                names = trace.clocks.names
         except TracetimeError as error:
             if len(traces) == 1:
                 raise
@@ -93,7 +95,7 @@ def command(
         worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
         told.append({"trace": path, "findings": [finding.to_dict() for finding in findings]})
         if not as_json:
-            _print(path, findings, verbose)
+            _print(path, findings, names, verbose)
     if as_json:
         print_json(told[0] if len(traces) == 1 else told)
     if failed is not None:
@@ -101,7 +103,7 @@ def command(
     return int(fail_on is not None and worst <= SEVERITIES.index(fail_on))
 
 
-def _print(path: str, findings: list[Finding], verbose: bool) -> None:
+def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], verbose: bool) -> None:
     screen = console()
     counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
@@ -117,21 +119,24 @@ def _print(path: str, findings: list[Finding], verbose: bool) -> None:
         brief = finding.severity == "info" and not verbose
         if not (brief and before is not None and before.severity == "info"):
             click.echo()
-        _print_finding(screen, finding, "", verbose)
+        _print_finding(screen, finding, names, "", verbose)
 
 
-def _print_finding(screen: Console, finding: Finding, indent: str, verbose: bool) -> None:
+def _print_finding(
+    screen: Console, finding: Finding, names: Mapping[ClockId, str], indent: str, verbose: bool
+) -> None:
     head = _CALLED[finding.severity]
-    lines = wrapped(screen, f"{head}: {finding.title} [{finding.code}]", indent, indent + "  ")
+    title = named(f"{head}: {finding.title} [{finding.code}]", names)
+    lines = wrapped(screen, title, indent, indent + "  ")
     # Coloured after wrapping, which would count the codes.
     click.echo(lines.replace(head, click.style(head, fg=_COLOURS[finding.severity], bold=True), 1))
     if finding.severity == "info" and not verbose:
         return
     for line in _details(finding):
-        print_text(screen, line, indent + "  ", indent + "    ")
+        print_text(screen, named(line, names), indent + "  ", indent + "    ")
     for consequence in finding.consequences:
         print_text(screen, "which leads to", indent + "  ")
-        _print_finding(screen, consequence, indent + "    ", verbose)
+        _print_finding(screen, consequence, names, indent + "    ", verbose)
 
 
 def _details(finding: Finding) -> Iterator[str]:

@@ -135,6 +135,11 @@ def limit_options(function: F) -> F:
         function = click.option(
             option, field, type=kind, metavar=metavar, multiple=True, help=f"{told} Repeatable."
         )(function)
+    return name_option(function)
+
+
+def name_option(function: F) -> F:
+    """Add --clock-name; the command takes it as `name`."""
     # Read before all others, so that they can use the names.
     return click.option(
         "--clock-name",

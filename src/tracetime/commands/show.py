@@ -150,6 +150,14 @@ def fold(
     return shown.fold(clocks, lambda clock: given.get(clock) or str(clock))
 
 
+def named(text: str, names: Mapping[ClockId, str]) -> str:
+    """A text in which clocks that are numbered by a hash are called by their names."""
+    for clock, name in names.items():
+        if clock.scope == "global":
+            text = text.replace(str(clock), name)
+    return text
+
+
 def print_warnings(
     screen: Console, warnings: Sequence[TraceWarning], total: int, truncated: TraceError | None
 ) -> None:

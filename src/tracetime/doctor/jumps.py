@@ -15,6 +15,7 @@ from tracetime.doctor.survey import Survey
 from tracetime.graph.bounds import PairDiscontinuity
 
 _WALL: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
+_KERNEL: Final = tuple(BUILTIN_IDS[name] for name in BUILTIN_IDS if name != "TSC")
 _BITS: Final = range(16, 64)
 _JUMPS: Final = ("suspend", "step", "reset", "possible_step")
 
@@ -145,21 +146,24 @@ def _suspends_together(jumpers: list[_Jumper]) -> list[_Jumper]:
 
 
 def _falls(survey: Survey, clock: ClockId) -> list[tuple[int, int, int, int]]:
+    """Where it fell beside the clock it is best compared with, else beside any that shows it."""
     partner = survey.partner(clock)
-    if partner is None:
-        return []
-    snapshots, readings, others = survey.together(clock, partner)
-    found = []
-    for k in np.flatnonzero(readings[1:] < readings[:-1]).tolist():
-        found.append(
+    others = [] if partner is None else [partner]
+    others += [other for other in survey.neighbours(clock) if other != partner]
+    for other in others:
+        snapshots, readings, theirs = survey.together(clock, other)
+        found = [
             (
                 int(snapshots[k + 1]),
                 int(readings[k]) - int(readings[k + 1]),
-                int(others[k + 1]) - int(others[k]),
+                int(theirs[k + 1]) - int(theirs[k]),
                 int(readings[k + 1]),
             )
-        )
-    return found
+            for k in np.flatnonzero(readings[1:] < readings[:-1]).tolist()
+        ]
+        if found:
+            return found
+    return []
 
 
 def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding]:
@@ -247,15 +251,20 @@ def _cause(survey: Survey, jumper: _Jumper) -> tuple[str, int | None]:
 
 
 def _bits(survey: Survey, clock: ClockId, falls: list[tuple[int, int, int, int]]) -> int | None:
-    """The bits of a counter all of whose falls are wraps: one size, a power of 2 of its ticks."""
+    """The bits of a counter all of whose falls are wraps: from the top of a power of 2 to 0."""
+    if not falls or clock.clock in _KERNEL:
+        return None
     unit = survey.infos[clock].unit_ns
     for bits in _BITS:
         modulus = unit << bits
-        if falls and all(
-            abs(fall + advance - modulus) <= advance * 0.01 + 1_000_000 and fall < modulus
-            for _, fall, advance, _ in falls
+        if all(
+            # By as much as it was going to count, and so that no other size would do.
+            abs(fall + advance - modulus) <= (slack := advance * 0.01 + 1_000_000)
+            and 0 <= after <= 1.1 * advance + 1_000_000
+            and fall < modulus
+            and 20 * slack < modulus
+            for _, fall, advance, after in falls
         ):
-            # A reset near zero can look like it by chance: a wrap falls from the top.
             return bits
     return None
 

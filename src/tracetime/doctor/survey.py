@@ -177,6 +177,11 @@ class Survey:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
         return self._partners.get(clock)
 
+    def neighbours(self, clock: ClockId) -> list[ClockId]:
+        """The clocks that it shares snapshots with, in order."""
+        series = (clocks for clocks, _ in self.graph.series() if clock in clocks)
+        return sorted({other for clocks in series for other in clocks} - {clock})
+
     @cached_property
     def _partners(self) -> dict[ClockId, ClockId]:
         def rank(other: ClockId) -> tuple[Any, ...]:

@@ -82,6 +82,7 @@ class ParquetTable:
         )
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
+        self._changing = any(_changes(field.type) for field in schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         while self._rows + batch.num_rows >= ROW_GROUP_ROWS:
@@ -95,7 +96,11 @@ class ParquetTable:
 
     def _write_row_group(self) -> None:
         waiting, self._waiting, self._rows = self._waiting, [], 0
-        self._writer.write_table(pa.Table.from_batches(waiting), row_group_size=ROW_GROUP_ROWS)
+        table = pa.Table.from_batches(waiting)
+        if self._changing:
+            # Else the writer gives up its dictionary where the second batch comes.
+            table = table.unify_dictionaries()
+        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
 
     def finish(self, metadata: Mapping[str, str]) -> None:
         if self._waiting:
@@ -116,16 +121,29 @@ class ParquetTable:
 class ArrowTable:
     """Arrow IPC file, uncompressed, so that it can be memory-mapped and read without a copy.
 
-    Its schema, metadata included, stands at the head: the metadata must be known at the start.
+    Its schema, metadata included, stands at the head: the metadata must be known at the start. The
+    format has one dictionary a column: what has another in each batch is written as plain strings.
     """
 
     metadata_first: ClassVar[bool] = True
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
+        self._schema = pa.schema(
+            [
+                field.with_type(_plain(field.type)) if _changes(field.type) else field
+                for field in schema
+            ]
+        )
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._file, schema.with_metadata(dict(metadata)))
+        self._writer = pa.ipc.new_file(self._file, self._schema.with_metadata(dict(metadata)))
 
     def write(self, batch: pa.RecordBatch) -> None:
+        if batch.schema != self._schema:
+            columns = [
+                column.dictionary_decode() if _changes(column.type) else column
+                for column in batch.columns
+            ]
+            batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         self._writer.write_batch(batch)
 
     def finish(self, metadata: Mapping[str, str]) -> None:
@@ -139,7 +157,10 @@ class ArrowTable:
 
 
 class CsvTable:
-    """CSV with a header line; a null is an empty field. The format has no place for metadata."""
+    """CSV with a header line; a null is an empty field. The format has no place for metadata.
+
+    Text is quoted where it may hold anything: where there are names.
+    """
 
     metadata_first: ClassVar[bool] = False
 
@@ -147,7 +168,10 @@ class CsvTable:
         import pyarrow.csv as csv
 
         self._schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
-        options = csv.WriteOptions(quoting_style="none", quoting_header="none")
+        quoted = any(_changes(field.type) or field.type == pa.string() for field in schema)
+        options = csv.WriteOptions(
+            quoting_style="needed" if quoted else "none", quoting_header="none"
+        )
         self._writer = csv.CSVWriter(path, self._schema, write_options=options)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -167,6 +191,11 @@ class CsvTable:
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _changes(kind: pa.DataType) -> bool:
+    """Whether a column has a dictionary of its own in each batch: those of names, by int32."""
+    return bool(pa.types.is_dictionary(kind) and kind.index_type == pa.int32())
 
 
 _WRITERS: Final[Mapping[str, type[TableWriter]]] = {

@@ -170,6 +170,11 @@ class ClockGraph:
         return self._domains.get(parsed) or ClockDomain.of_kind(parsed)
 
     @property
+    def names(self) -> dict[ClockId, str]:
+        """What clocks are called, where a domain says so: the id of a named clock is a hash."""
+        return {clock: d.name for clock, d in self._domains.items() if d.name is not None}
+
+    @property
     def declared(self) -> dict[ClockId, ClockDomain]:
         """The domains that were declared, by clock."""
         return dict(self._domains)

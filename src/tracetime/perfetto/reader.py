@@ -18,7 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels import view
+from tracetime._kernels.directory import Directory
 from tracetime._kernels.importer import Importer
+from tracetime._kernels.listen import Listener
+from tracetime._kernels.names import Names
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import TraceError, TracetimeError, UsageError
@@ -27,13 +30,23 @@ from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.perfetto.bounded import Bounding, FloorCost
 from tracetime.perfetto.extension import as_written, decode_domain
-from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, record_batch
+from tracetime.perfetto.schema import (
+    BOUNDED_SCHEMA,
+    EVENTS_SCHEMA,
+    ftrace_names,
+    process_types,
+    record_batch,
+    with_names,
+)
 from tracetime.perfetto.source import TraceFile
 from tracetime.perfetto.wire import Columns, Pass
 
 MAX_EXPANSION: Final = 4 << 30
 _STA_UNSYNC: Final = 0x40
 BATCH_ROWS: Final = 1 << 16
+NAMES_LIMIT: Final = 64 << 20
+"""Bytes that names may take while a trace is read: those of tracks, threads and processes, and once
+more those that sequences refer to."""
 
 
 class TraceWarning(NamedTuple):
@@ -83,6 +96,8 @@ class Trace:
         domains: as given to `open_trace`.
         floor_cost: how far the floor policy is from the tube; None before events have been read
             by the tube.
+        names_left_out: how many names the last reading with names had no room for (64 MiB each for
+            what descriptors name, and for interned data), or gave up for others.
     """
 
     def __init__(
@@ -99,11 +114,13 @@ class Trace:
         self._read: Importer | None = None
         self._unused: Importer | None = None
         self._graph: ClockGraph | None = None
+        self._directory: Directory | None = None
         self.path = file.path
         self.size = file.size
         self.truncated: TraceError | None = None
         self.domains = domains
         self.floor_cost: FloorCost | None = None
+        self.names_left_out = 0
 
     def __enter__(self) -> Trace:
         return self
@@ -136,6 +153,7 @@ class Trace:
         progress: Callable[[int], None] | None = None,
         *,
         bars: Bars = "estimated",
+        names: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Read the file from its start: every clocked item as a row, in file order.
 
@@ -148,10 +166,14 @@ class Trace:
                 The file is read twice for it.
             progress: called with the byte position reached in the file.
             bars: of the tube, "estimated" or "guaranteed"; see `ClockGraph.convert`.
+            names: say what each event is, too, in the columns of `NAMES_SCHEMA` after the others.
+                The file is read twice for it: descriptors name what came before them.
 
         Yields:
             RecordBatches of `EVENTS_SCHEMA`, about 65,536 rows each; with the tube, of
-            `BOUNDED_SCHEMA`, where earliest and latest are null unless status is resolved.
+            `BOUNDED_SCHEMA`, where earliest and latest are null unless status is resolved. With
+            names, each column of text has a dictionary of its own in every batch, and a batch has
+            fewer rows where they hold much text.
 
         Raises:
             UsageError: no such policy or bars.
@@ -160,30 +182,36 @@ class Trace:
         schema = _schema(policy)
         check_bars(bars)
         self._file.check_open()
-        return self._events(progress, None if schema is EVENTS_SCHEMA else bars)
+        return self._events(progress, None if schema is EVENTS_SCHEMA else bars, names)
 
     def _events(
-        self, progress: Callable[[int], None] | None, bars: Bars | None
+        self, progress: Callable[[int], None] | None, bars: Bars | None, named: bool
     ) -> Iterator[pa.RecordBatch]:
+        names = self._names() if named else None
         make: Callable[[Columns], pa.RecordBatch] = record_batch
         if bars is not None:
             bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
             self.floor_cost = bounding.cost
             make = bounding.batch
-        yield from map(make, self.columns(progress))
+        yield from map(make, self.columns(progress, names))
 
-    def columns(self, progress: Callable[[int], None] | None = None) -> Iterator[Columns]:
+    def columns(
+        self, progress: Callable[[int], None] | None = None, names: Names | None = None
+    ) -> Iterator[Columns]:
         """Read the file from its start: what the kernels made of it, batch by batch.
 
         The columns of `events`, as NumPy arrays with codes for names, and two more: `source_ns`,
         the reading in ns as it was converted (sums of an incremental clock), and `snapshots`, how
-        many of them had been read before the packet.
+        many of them had been read before the packet. With `names`, what it says of each row, too.
 
         Raises:
             TraceError: as `events`.
         """
         self._file.check_open()
         importer = self._importer(silent=False)
+        if names is not None:
+            importer.listen(names)
+            importer.rows.names = names
         reading = Pass(self._file, importer, self._max_expansion, self._look_ahead, progress)
         try:
             yield from reading.run()
@@ -194,10 +222,28 @@ class Trace:
             if len(importer.rows):
                 yield importer.rows.take()
         self._read = importer.final or importer
+        if names is not None and self._directory is not None:
+            self.names_left_out = names.left_out + self._directory.left_out
 
-    def read_all(self, policy: str = "floor", *, bars: Bars = "estimated") -> pa.Table:
+    def read_all(
+        self, policy: str = "floor", *, bars: Bars = "estimated", names: bool = False
+    ) -> pa.Table:
         """All events as one table; see `events`."""
-        return pa.Table.from_batches(self.events(policy, bars=bars), schema=_schema(policy))
+        batches = self.events(policy, bars=bars, names=names)
+        if not names:
+            return pa.Table.from_batches(batches, schema=_schema(policy))
+        table = pa.Table.from_batches(batches, schema=with_names(_schema(policy)))
+        return table.unify_dictionaries()
+
+    def _names(self) -> Names:
+        """What says what events are, from one reading of the file for its descriptors."""
+        if self._directory is None:
+            directory = Directory(process_types(), NAMES_LIMIT)
+            # An importer at the end of the file: whoever needs that has it for nothing.
+            self._read = self._unused = self._learn(directory)
+            directory.settle()
+            self._directory = directory
+        return Names(self._directory, ftrace_names(), NAMES_LIMIT)
 
     @property
     def clocks(self) -> ClockGraph:
@@ -314,10 +360,12 @@ class Trace:
         unused, self._unused = self._unused, None
         return unused or self._learn()
 
-    def _learn(self) -> Importer:
+    def _learn(self, listener: Listener | None = None) -> Importer:
         """Read the file for what its end knows, without making rows."""
         self._file.check_open()
         importer = self._importer(silent=True)
+        if listener is not None:
+            importer.listen(listener)
         try:
             for _ in Pass(self._file, importer, self._max_expansion).run():
                 pass

@@ -97,6 +97,96 @@ That is where it resolved the row, and where two instants are possible (ambiguou
 hold both.
 """
 
+TEXTS: Final = ("name", "category", "track_name", "process_name", "thread_name")
+"""The columns of text that say what an event is. The kernels' code is the index."""
+
+TYPES: Final = (
+    "slice_begin",
+    "slice_end",
+    "instant",
+    "counter",
+    "state",
+    "slice_complete",
+    "async_begin",
+    "async_end",
+    "async_instant",
+    "async_step",
+    "flow_begin",
+    "flow_step",
+    "flow_end",
+    "sample",
+    "metadata",
+    "object_created",
+    "object_snapshot",
+    "object_deleted",
+    "memory_dump",
+    "mark",
+    "clock_sync",
+    "context_begin",
+    "context_end",
+    "unknown",
+)
+"""What a track event is: TrackEvent.Type, then legacy phases. The kernels' code is the index."""
+
+# Bits of the column "has" that the kernels make.
+HAS_TRACK, HAS_VALUE, HAS_CPU, HAS_PID, HAS_TID, HAS_ARGS = (1 << i for i in range(6))
+
+NAMES_SCHEMA: Final = pa.schema(
+    [
+        pa.field("name", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("category", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("type", pa.dictionary(pa.int8(), pa.string())),
+        pa.field("value", pa.float64()),
+        pa.field("track", pa.uint64()),
+        pa.field("track_name", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("cpu", pa.int32()),
+        pa.field("pid", pa.int32()),
+        pa.field("tid", pa.int64()),
+        pa.field("process_name", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("thread_name", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("args", pa.string()),
+    ]
+)
+"""The columns that follow where names are asked for; docs/semantics.md says what they hold.
+
+The dictionaries with int32 are those of one batch.
+"""
+
+_BITS: Final = {
+    "value": HAS_VALUE,
+    "track": HAS_TRACK,
+    "cpu": HAS_CPU,
+    "pid": HAS_PID,
+    "tid": HAS_TID,
+}
+
+
+def with_names(schema: pa.Schema) -> pa.Schema:
+    """Return `schema` with the columns of `NAMES_SCHEMA` after its own."""
+    return pa.schema([*schema, *NAMES_SCHEMA])
+
+
+@cache
+def ftrace_names() -> dict[int, str]:
+    """Return the names of ftrace events by their field number in FtraceEvent."""
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import FtraceEvent
+
+    return {field.number: field.name for field in FtraceEvent.DESCRIPTOR.oneofs[0].fields}
+
+
+@cache
+def process_types() -> tuple[str, ...]:
+    """Return what Perfetto calls processes by their ChromeProcessType: "Browser", "Gpu", ..."""
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import ProcessDescriptor
+
+    enum = ProcessDescriptor.DESCRIPTOR.enum_types_by_name["ChromeProcessType"]
+    names = {value.number: value.name.removeprefix("PROCESS_").split("_") for value in enum.values}
+    # Of no type and of the zygote, it says nothing.
+    known = ["" if n in (0, 4) else "".join(map(str.title, names[n])) for n in sorted(names)]
+    return tuple(known)
+
+
+_TYPE_NAMES: Final = pa.array(TYPES)
 _KIND_NAMES: Final = pa.array(KINDS)
 _STATUS_NAMES: Final = pa.array(REASONS)
 
@@ -107,8 +197,10 @@ def record_batch(
     """Return the kernels' columns as a RecordBatch, sharing their memory.
 
     schema: `EVENTS_SCHEMA`, or `BOUNDED_SCHEMA` where the columns have bounds: no bar where
-        earliest is after latest.
+        earliest is after latest. With names where the columns have those.
     """
+    if "has" in columns:
+        schema = with_names(schema)
     index, names = payloads()
     payload = index[columns["payload"]]
     no_payload = payload < 0
@@ -116,6 +208,10 @@ def record_batch(
     unresolved = columns["status"] > AS_IS
     arrays = []
     for field in schema:
+        if field.name == "args":
+            missing = columns["has"] & HAS_ARGS == 0
+            arrays.append(_strings(columns, field.name, missing))
+            continue
         column = columns[field.name]
         if field.name == "kind":
             arrays.append(_dictionary(column, _KIND_NAMES))
@@ -127,6 +223,12 @@ def record_batch(
             arrays.append(_array(column, unresolved))
         elif field.name in ("earliest", "latest"):
             arrays.append(_array(column, columns["earliest"] > columns["latest"]))
+        elif field.name in TEXTS:
+            arrays.append(_dictionary(column, _strings(columns, field.name), column < 0))
+        elif field.name == "type":
+            arrays.append(_dictionary(column, _TYPE_NAMES, column < 0))
+        elif field.name in _BITS:
+            arrays.append(_array(column, columns["has"] & _BITS[field.name] == 0))
         else:
             arrays.append(_array(column))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -141,6 +243,19 @@ def _array(
     return pa.Array.from_buffers(
         pa.from_numpy_dtype(values.dtype), len(values), [mask, pa.py_buffer(values)]
     )
+
+
+def _strings(
+    columns: dict[str, npt.NDArray[Any]],
+    name: str,
+    missing: npt.NDArray[np.bool_] | None = None,
+) -> pa.Array:
+    """The text "NAME:text", UTF-8 that the kernels have checked, cut at "NAME:ends"."""
+    ends = columns[f"{name}:ends"]
+    offsets = np.concatenate([np.zeros(1, np.int32), ends])
+    mask = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    text = pa.py_buffer(columns[f"{name}:text"])
+    return pa.Array.from_buffers(pa.string(), len(ends), [mask, pa.py_buffer(offsets), text])
 
 
 def _dictionary(
