@@ -283,10 +283,16 @@ def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
     given = frame.pair.snapshots[evidence.order[evidence.group]]
     height = frame.height(a, frame.offset)
     keep = frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos]))
-    few = thin(most, [height], keep if keep.sum() < most else None)
+    few = _some(most, height, keep if keep.sum() < most else np.zeros(len(a), dtype=bool))
     one, other = a[few], (a + frame.r)[few]
     hub, clock = (one, other) if frame.forward else (other, one)
     return Seen(time[few], height[few], evidence.half[few], given[few], hub, clock, frame.odd[few])
+
+
+def _some(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
+    """Which points to show of many: extremes alone would look like two lines."""
+    regular = np.arange(len(column)) % max(1, -(-2 * len(column) // most)) == 0
+    return thin(most if len(column) <= most else most // 2, [column], keep | regular)
 
 
 def _rate(frame: _Frame, time: Floats) -> Rate:
@@ -367,7 +373,7 @@ def _gaps(frame: _Frame, time: Floats, most: int) -> tuple[Floats, Floats, Float
     span = (a[two].view(np.uint64) - a[one].view(np.uint64)).astype(np.float64)
     ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), frame.forward)
     middle = (time[one] + time[two]) / 2
-    few = thin(most, [ppm])
+    few = _some(most, ppm, np.zeros(len(ppm), dtype=bool))
     return middle[few], ppm[few], span[few]
 
 
