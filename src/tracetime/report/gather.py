@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import ClockId
+from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor import SEVERITIES, Finding, findings_of
 from tracetime.doctor.survey import Survey
 from tracetime.errors import ConversionError
@@ -32,6 +32,8 @@ MOST_ALIKE: Final = 2
 
 _MOST_POINTS: Final = 6000
 """Of all curves together: each takes some 100 bytes of the file."""
+
+_COARSE: Final = (BUILTIN_IDS["REALTIME_COARSE"], BUILTIN_IDS["MONOTONIC_COARSE"])
 
 MOST_BINS: Final = 400
 
@@ -168,14 +170,22 @@ def _pairs(
             not p.events,
             not p.breaks,
             p.clock.is_sequence_scoped,
-            # Of what nobody uses, clocks of 10 ms steps say least.
-            survey.graph.domain(p.clock).tick_ns or 0,
+            # Of what nobody uses, clocks of 4 ms steps say least, and those of one oscillator
+            # less than those that drift.
+            p.clock.clock in _COARSE,
+            _driven_alike(survey, p),
             -p.floor_ns,
             -p.events,
             p.clock,
         )
     )
     return found, unmeasured
+
+
+def _driven_alike(survey: Survey, pair: PairFacts) -> bool:
+    """Whether one oscillator drives both clocks of a pair."""
+    one, other = (survey.graph.domain(clock).oscillator for clock in (pair.hub, pair.clock))
+    return one is not None and one == other
 
 
 def _clocks(finding: Finding) -> set[ClockId]:
