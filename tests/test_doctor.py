@@ -4,7 +4,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from faults import FAULTS, Model
+from building import BOOTTIME, event
+from faults import FAULTS, NIC, SEQUENCE, Model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
@@ -69,7 +70,7 @@ def test_every_code_has_a_page_and_every_page_a_code():
             assert finding.fix.endswith(".")
     # A trace clock that changes its unit has changed its properties: that is said first.
     # What only a recorded trace can say has a test of its own.
-    assert pages - seen == {"trace-clock-unit", "realtime-unsynchronised"}
+    assert pages - seen == {"trace-clock-unit", "realtime-unsynchronised", "events-reordered"}
     index = (PAGES / "README.md").read_text()
     assert all(f"[{code}]({code}.md)" in index for code in pages)
 
@@ -102,6 +103,22 @@ def test_the_tolerance_decides_what_is_an_error():
     assert findings(model.build()) == []
     with pytest.raises(UsageError, match="tolerance_ns"):
         findings(model.build(), tolerance_ns=-1)
+
+
+def test_events_that_floor_reorders_are_told_with_why_it_is_off():
+    model = Model()
+    FAULTS["sparse"](model, Random(1))
+    # Just before the next snapshot: NIC, then a BOOTTIME event 100 us later.
+    at = model.time(11) + 900_000_000
+    nic = model.reads[NIC]
+    drift = nic(at) - nic(model.time(0)) - (at - model.time(0))
+    first, second = (at, at + 100_000) if drift > 0 else (at + 100_000, at)
+    model.extra[12] = [
+        event(nic(first), NIC, SEQUENCE), event(second, BOOTTIME, SEQUENCE)
+    ]  # fmt: skip
+    (found,) = findings(model.build())
+    assert found.code == "snapshots-too-sparse"
+    assert [(c.code, c.events) for c in found.consequences] == [("events-reordered", 1)]
 
 
 def test_findings_in_json_have_the_fields_of_the_interface():

@@ -60,6 +60,19 @@ def test_one_file_that_names_no_other(tmp_path):
     assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
 
 
+def test_many_snapshots_of_many_clocks_are_thinned(tmp_path):
+    random = Random(1)
+    clocks = [0x8000_0000 + k for k in range(12)]
+    packets = []
+    for k in range(4000):
+        t = k * S + 10**15
+        packets.append(snapshot({BOOTTIME: t, **{c: t + random.randrange(2000) for c in clocks}}))
+        packets += [event(t, clock) for clock in clocks] if k % 100 == 0 else []
+    made, _ = written(trace(*packets), tmp_path)
+    assert len(made.pairs) == MOST_PAIRS
+    assert made.size < 3_000_000
+
+
 def test_links_within_the_page_lead_somewhere(tmp_path):
     model = Model()
     FAULTS["stepped"](model, Random(1))

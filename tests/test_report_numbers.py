@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, RESOLVED
-from tracetime.graph.curves import MOST_SAMPLES, MOST_SNAPSHOTS, since
+from tracetime.graph.curves import MOST_POINTS, since
 from tracetime.graph.thin import thin
 from tracetime.report.allan import allan_deviation
 from tracetime.report.timeline import Timeline
@@ -112,8 +112,8 @@ def test_a_picture_stays_small():
     noise = np.random.default_rng(3).integers(-300, 300, n)
     noise[777] = 1_900
     drawn = graph_of(BOOTTIME=t, MONOTONIC_RAW=t + noise).curves("BOOTTIME", "MONOTONIC_RAW")
-    assert len(drawn.seen.time) <= MOST_SNAPSHOTS + 2
-    assert len(drawn.sampled.time) <= MOST_SAMPLES + 2
+    assert len(drawn.seen.time) <= MOST_POINTS + 2
+    assert len(drawn.sampled.time) <= MOST_POINTS + 2
     assert 777 in drawn.seen.number
 
 

@@ -298,8 +298,9 @@ def summarise(
         # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
         most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
         cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most, tally.span_ns)
-        if not cost.leaves_bars and not cost.clocks_left_out:
-            cost.reordered = 0
+        if not cost.leaves_bars:
+            # Of clocks that were left out nothing is known.
+            cost.reordered = None if cost.clocks_left_out else 0
         elif tally.rows <= _COUNTED_ROWS:
             for _ in trace.events("tube"):
                 pass

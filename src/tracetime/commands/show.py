@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.graph import shown
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 WARNINGS_SHOWN: Final = 5
 _OWN: Final = "dev.tracetime."
-FOLDED_FROM: Final = 4
-"""From so many sequences on, the same clock of each is shown as one line."""
 
 
 def print_json(facts: Any) -> None:
@@ -144,18 +144,10 @@ def fold(
         {clock: name}, in the order given. With `every`, each clock has its own. Those that have
         a label are called by it.
     """
-    kinds: dict[tuple[int, int, int], list[ClockId]] = {}
-    names = {}
-    for clock in clocks:
-        names[clock] = (labels or {}).get(clock) or str(clock)
-        if clock.sequence and names[clock] == str(clock):
-            kinds.setdefault((clock.clock, clock.machine, clock.file), []).append(clock)
-    for alike in kinds.values():
-        if len(alike) >= FOLDED_FROM and not every:
-            for clock in alike:
-                name = str(clock).replace(f"@seq{clock.sequence}", "@seq*")
-                names[clock] = f"{name} ({len(alike)})"
-    return names
+    given = labels or {}
+    if every:
+        return {clock: given.get(clock) or str(clock) for clock in clocks}
+    return shown.fold(clocks, lambda clock: given.get(clock) or str(clock))
 
 
 def named(text: str, names: Mapping[ClockId, str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tracetime.doctor.drift import rate_changes, rates, sparse
+from tracetime.doctor.drift import floor_cost, rate_changes, rates
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
 from tracetime.doctor.nesting import nested
@@ -59,5 +59,5 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from jumps(survey)
     yield from rates(survey)
     yield from rate_changes(survey)
-    yield from sparse(survey)
+    yield from floor_cost(survey)
     yield from placement(survey)

@@ -148,8 +148,26 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def sparse(survey: Survey) -> Iterator[Finding]:
-    """What floor costs because clocks drift between snapshots, and how often one would do."""
+def floor_cost(survey: Survey) -> Iterator[Finding]:
+    """What floor costs because clocks drift between snapshots, and the events it reorders."""
+    found = list(_sparse(survey))
+    yield from found
+    if any(finding.events for finding in found) and survey.reordered:
+        clocks = {clock for finding in found for clock in finding.clocks}
+        yield Finding(
+            "events-reordered",
+            "error",
+            f"Perfetto's rule puts {count(survey.reordered, 'event')} in another order than they "
+            "certainly had",
+            tuple(sorted(clocks)), (), survey.reordered, None,
+            "Each stands before another one although its earliest instant is after the latest that "
+            "the other can have had: the two clocks had drifted apart since the snapshot.",
+            "Convert with `--policy tube`, or take snapshots more often.",
+        )  # fmt: skip
+
+
+def _sparse(survey: Survey) -> Iterator[Finding]:
+    """Clocks that drift too far between two snapshots, and how often one would do."""
     broken = {d.snapshots for d in survey.discontinuities if d.kind != "rate_change"}
     cut = {number for numbers in broken for number in numbers}
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)

@@ -34,6 +34,7 @@ _NOT_TAKEN: Final = (
 _LOST: Final = ("clock-without-snapshot", "clock-not-tied", "trace-clock-without-snapshot")
 _NOT_THERE: Final = (*_LOST, "no-realtime")
 _MISPLACED: Final = (
+    "events-reordered",
     "snapshots-too-sparse",
     "used-before-first-snapshot",
     "used-after-last-snapshot",
@@ -52,6 +53,7 @@ _LEADS_TO: Final = (
     (("ad-hoc-clock-id",), ("clock-id-collision",)),
     (_JUMPED, _MISPLACED),
     (("drift-beyond-healthy",), ("snapshots-too-sparse",)),
+    (("snapshots-too-sparse",), ("events-reordered",)),
     (("trace-clock-changed-late",), _LOST),
 )
 """Causes and what they lead to, where they share a clock; the first that fits counts."""

@@ -125,6 +125,14 @@ class Survey:
         return self.graph.discontinuities()
 
     @cached_property
+    def reordered(self) -> int:
+        """How many events floor puts in another order than they certainly had; reads twice more."""
+        for _ in self.trace.events("tube"):
+            pass
+        cost = self.trace.floor_cost
+        return 0 if cost is None else cost.reordered or 0
+
+    @cached_property
     def inconsistencies(self) -> list[Inconsistency]:
         return self.graph.inconsistencies()
 

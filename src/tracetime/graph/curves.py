@@ -22,8 +22,9 @@ from tracetime.snapshot import INT64_MAX, INT64_MIN
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-MOST_SAMPLES: Final = 1200
-MOST_SNAPSHOTS: Final = 1000
+MOST_POINTS: Final = 1200
+"""Of a curve, or snapshots, about; more are thinned."""
+
 MOST_BREAKS: Final = 100
 _AROUND: Final = 8
 _JUMPS: Final = ("suspend", "step", "reset")
@@ -133,7 +134,11 @@ def since(values: Values, origin: int) -> Floats:
 
 
 def curves(
-    pair: Pair, hub: ClockId, span: tuple[int, int] | None = None, origin_ns: int | None = None
+    pair: Pair,
+    hub: ClockId,
+    span: tuple[int, int] | None = None,
+    origin_ns: int | None = None,
+    most: int = MOST_POINTS,
 ) -> Curves:
     """Work out the picture of a pair.
 
@@ -142,11 +147,12 @@ def curves(
         hub: the one of its clocks that gives the time.
         span: readings of the hub that the picture has to reach from and to.
         origin_ns: the hub's reading at time 0; that of the first snapshot where None.
+        most: points of a curve, about.
     """
     frame = _Frame(pair, hub, origin_ns)
     found = pair.tube.discontinuities
     time = frame.time(frame.a, frame.offset)
-    sampled, most_bar, most_floor = _sampled(frame, _reach(span, pair, frame.forward))
+    sampled, most_bar, most_floor = _sampled(frame, _reach(span, pair, frame.forward), most)
     breaks = []
     for d in found[:MOST_BREAKS]:
         ends = time[np.searchsorted(frame.a, [d.a_from, d.a_to]).clip(0, len(time) - 1)]
@@ -157,14 +163,14 @@ def curves(
                 tuple(int(pair.snapshots[i]) for i in d.snapshots),
             )
         )  # fmt: skip
-    gap_time, gap_ppm, gap_span = _gaps(frame, time)
+    gap_time, gap_ppm, gap_span = _gaps(frame, time, most)
     return Curves(
         hub=hub,
         clock=pair.b if frame.forward else pair.a,
         origin_ns=frame.origin,
         offset_ns=frame.base if frame.forward else -frame.base,
         trend_ppm=float(_ppm(np.array([frame.trend]), frame.forward)[0]),
-        seen=_seen(frame, time),
+        seen=_seen(frame, time, most),
         sampled=sampled,
         rate=_rate(frame, time),
         gap_time=gap_time,
@@ -243,7 +249,7 @@ class _Frame:
         return since(at, self.origin - self.base) + offset
 
 
-def _sampled(frame: _Frame, reach: tuple[int, int]) -> tuple[Sampled, float, float]:
+def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled, float, float]:
     """The tube, and within its coverage the widest half-bar and floor's farthest."""
     a = frame.a
     points = _points(a, reach)
@@ -261,7 +267,7 @@ def _sampled(frame: _Frame, reach: tuple[int, int]) -> tuple[Sampled, float, flo
         heights[1:] = heights[:0:-1]
     drawn = [np.where(bad | inside, np.nan, column) for column in (*heights, half, floor)]
     ends = np.isin(points, np.concatenate([frame.froms, frame.tos]))
-    chosen = thin(MOST_SAMPLES, drawn[1:], ends)
+    chosen = thin(most, drawn[1:], ends)
     time = frame.time(points, np.where(bad, 0.0, estimate))
     covered = (points >= a[0]) & (points <= a[-1]) & ~inside & ~bad
     return (
@@ -271,16 +277,22 @@ def _sampled(frame: _Frame, reach: tuple[int, int]) -> tuple[Sampled, float, flo
     )
 
 
-def _seen(frame: _Frame, time: Floats) -> Seen:
+def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
     """The snapshots, thinned where they are many."""
     evidence, a = frame.pair.tube.evidence, frame.a
     given = frame.pair.snapshots[evidence.order[evidence.group]]
     height = frame.height(a, frame.offset)
     keep = frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos]))
-    few = thin(MOST_SNAPSHOTS, [height], keep if keep.sum() < MOST_SNAPSHOTS else None)
+    few = _some(most, height, keep if keep.sum() < most else np.zeros(len(a), dtype=bool))
     one, other = a[few], (a + frame.r)[few]
     hub, clock = (one, other) if frame.forward else (other, one)
     return Seen(time[few], height[few], evidence.half[few], given[few], hub, clock, frame.odd[few])
+
+
+def _some(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
+    """Which points to show of many: extremes alone would look like two lines."""
+    regular = np.arange(len(column)) % max(1, -(-2 * len(column) // most)) == 0
+    return thin(most if len(column) <= most else most // 2, [column], keep | regular)
 
 
 def _rate(frame: _Frame, time: Floats) -> Rate:
@@ -349,7 +361,7 @@ def ppm_of(slope: int, forward: bool) -> float:
     return float(_ppm(np.array([slope / ONE]), forward)[0])
 
 
-def _gaps(frame: _Frame, time: Floats) -> tuple[Floats, Floats, Floats]:
+def _gaps(frame: _Frame, time: Floats, most: int) -> tuple[Floats, Floats, Floats]:
     """Drift from each snapshot to the next of its stretch: middle of the gap, ppm, its length."""
     a, r = frame.a, frame.r
     kept = np.flatnonzero(~frame.odd)
@@ -361,7 +373,7 @@ def _gaps(frame: _Frame, time: Floats) -> tuple[Floats, Floats, Floats]:
     span = (a[two].view(np.uint64) - a[one].view(np.uint64)).astype(np.float64)
     ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), frame.forward)
     middle = (time[one] + time[two]) / 2
-    few = thin(MOST_SNAPSHOTS, [ppm])
+    few = _some(most, ppm, np.zeros(len(ppm), dtype=bool))
     return middle[few], ppm[few], span[few]
 
 

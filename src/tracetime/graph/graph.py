@@ -503,20 +503,26 @@ class ClockGraph:
         return Explanation(value, unit_ns, source, target, steps, result)
 
     def curves(
-        self, src: Any, dst: Any, span: tuple[int, int] | None = None, origin_ns: int | None = None
+        self,
+        src: Any,
+        dst: Any,
+        span: tuple[int, int] | None = None,
+        origin_ns: int | None = None,
+        most: int | None = None,
     ) -> Curves:
         """What a picture of two clocks that share snapshots shows; see `tracetime.graph.curves`.
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; they share no snapshot.
         """
-        from tracetime.graph.curves import curves
+        from tracetime.graph.curves import MOST_POINTS, curves
 
         hub, clock = clock_of_caller(src), clock_of_caller(dst)
         if hub == clock:
             raise UsageError(f"{hub} beside itself: name two clocks")
         with self._lock:
-            return curves(self._tubes().pair(hub, clock), hub, span, origin_ns)
+            pair = self._tubes().pair(hub, clock)
+            return curves(pair, hub, span, origin_ns, most or MOST_POINTS)
 
     def plot(self, src: Any, dst: Any) -> Any:
         """Draw the offset of dst against src over the time of src: a Bokeh figure.

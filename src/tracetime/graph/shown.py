@@ -1,8 +1,9 @@
-"""How a graph shows itself in a notebook: small tables."""
+"""How a graph shows itself in a notebook, as small tables; and how many clocks share a line."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from tracetime.telling import count, duration, table
@@ -17,23 +18,33 @@ FOLDED_FROM: Final = 4
 _MOST_ROWS: Final = 40
 
 
-def fold(graph: ClockGraph, clocks: list[ClockId]) -> dict[ClockId, str]:
-    """Name each clock: those that many sequences have alike share one name."""
-    kinds = Counter((c.clock, c.machine, c.file) for c in clocks if c.sequence)
+def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> dict[ClockId, str]:
+    """Name each clock as it is to be shown: alike on many sequences, they share one name.
+
+    Args:
+        called: what a clock is called; those that have a name other than their id keep it.
+
+    Returns:
+        {clock: name}, in the order given.
+    """
+    kinds: dict[tuple[int, int, int], list[ClockId]] = {}
     names = {}
     for clock in clocks:
-        names[clock] = graph.name(clock)
-        alike = kinds[clock.clock, clock.machine, clock.file]
-        if clock.sequence and alike >= FOLDED_FROM and names[clock] == str(clock):
-            every = str(clock).replace(f"@seq{clock.sequence}", "@seq*")
-            names[clock] = f"{every} ({alike})"
+        names[clock] = called(clock)
+        if clock.sequence and names[clock] == str(clock):
+            kinds.setdefault((clock.clock, clock.machine, clock.file), []).append(clock)
+    for alike in kinds.values():
+        if len(alike) >= FOLDED_FROM:
+            for clock in alike:
+                name = str(clock).replace(f"@seq{clock.sequence}", "@seq*")
+                names[clock] = f"{name} ({len(alike)})"
     return names
 
 
 def graph_table(graph: ClockGraph) -> str:
     """The clocks of a graph, and which were read together, as HTML."""
     infos = graph.clocks()
-    names = fold(graph, [info.clock for info in infos])
+    names = fold((info.clock for info in infos), graph.name)
     lines: dict[str, list[ClockInfo]] = {}
     for info in infos:
         lines.setdefault(names[info.clock], []).append(info)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import ClockId
+from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor import SEVERITIES, Finding, findings_of
 from tracetime.doctor.survey import Survey
 from tracetime.errors import ConversionError
@@ -29,6 +29,11 @@ LEAST_PAIRS: Final = 5
 
 MOST_ALIKE: Final = 2
 """Of one clock on many sequences."""
+
+_MOST_POINTS: Final = 6000
+"""Of all curves together: each takes some 100 bytes of the file."""
+
+_COARSE: Final = (BUILTIN_IDS["REALTIME_COARSE"], BUILTIN_IDS["MONOTONIC_COARSE"])
 
 MOST_BINS: Final = 400
 
@@ -119,7 +124,7 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
         start, end = int(edges[0]), int(edges[-1])
     else:
         start, end = least or (0, 1)
-    names = fold(graph, list(survey.infos))
+    names = fold(survey.infos, graph.name)
     pairs, unmeasured = _pairs(survey, findings, names)
     facts = Facts(trace, survey, findings, pairs, unmeasured, edges, rows, names, start, end)
     _draw(facts)
@@ -165,8 +170,10 @@ def _pairs(
             not p.events,
             not p.breaks,
             p.clock.is_sequence_scoped,
-            # Of what nobody uses, clocks of 10 ms steps say least.
-            survey.graph.domain(p.clock).tick_ns or 0,
+            # Of what nobody uses, clocks of 4 ms steps say least, and those of one oscillator
+            # less than those that drift.
+            p.clock.clock in _COARSE,
+            _driven_alike(survey, p),
             -p.floor_ns,
             -p.events,
             p.clock,
@@ -175,31 +182,41 @@ def _pairs(
     return found, unmeasured
 
 
+def _driven_alike(survey: Survey, pair: PairFacts) -> bool:
+    """Whether one oscillator drives both clocks of a pair."""
+    one, other = (survey.graph.domain(clock).oscillator for clock in (pair.hub, pair.clock))
+    return one is not None and one == other
+
+
 def _clocks(finding: Finding) -> set[ClockId]:
     return set(finding.clocks).union(*map(_clocks, finding.consequences))
 
 
 def _draw(facts: Facts) -> None:
     """Work out the curves of the pairs that matter, and say which were left out."""
-    alike: dict[tuple[ClockId, str], list[PairFacts]] = defaultdict(list)
+    alike: dict[tuple[ClockId, str], int] = defaultdict(int)
     graph, home = facts.survey.graph, facts.survey.trace_clock
-    drawn = 0
+    chosen: list[PairFacts] = []
     folded: dict[str, int] = defaultdict(int)
     for pair in facts.pairs:
-        same = alike[pair.hub, pair.name]
         most = MOST_ALIKE if pair.name != graph.name(pair.clock) else MOST_PAIRS
         dull = not (pair.findings or pair.events or pair.breaks)
-        if drawn >= (LEAST_PAIRS if dull else MOST_PAIRS) or len(same) >= most:
+        if (
+            len(chosen) >= (LEAST_PAIRS if dull else MOST_PAIRS)
+            or alike[pair.hub, pair.name] >= most
+        ):
             folded[pair.name] += 1
             continue
-        same.append(pair)
-        drawn += 1
+        alike[pair.hub, pair.name] += 1
+        chosen.append(pair)
+    for pair in chosen:
         at_home = pair.hub == home
         pair.curves = graph.curves(
             pair.hub,
             pair.clock,
             (facts.start_ns, facts.end_ns) if at_home else None,
             facts.start_ns if at_home else None,
+            _MOST_POINTS // len(chosen),
         )
     facts.left_out = [
         f"{n} of {name}" if "@seq*" in name else name for name, n in sorted(folded.items())

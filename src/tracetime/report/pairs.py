@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tracetime.report.page import Figures
 
 _MOST_BREAKS: Final = 40
-_MOST_SNAPSHOTS: Final = 1200
+_MOST_SNAPSHOTS: Final = 800
 _SAMPLES: Final = 16
 _LONG_ZONE: Final = 30
 _CALLED: Final = {
