@@ -17,7 +17,7 @@ KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*.,pyx pxd pxi))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help install demo test lint bench accuracy fuzz asan wheel clean
+.PHONY: help install demo test lint docs bench accuracy fuzz asan wheel clean
 
 help: ## this list
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
@@ -50,6 +50,11 @@ lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+# Material for MkDocs warns of a MkDocs that is not out, unless it is told not to.
+docs: $(VENV)/.installed-docs ## the site of docs/, in build/site; fails on any link that leads nowhere
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
+	@echo 'open build/site/index.html'
 
 bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)

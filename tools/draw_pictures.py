@@ -1,0 +1,496 @@
+"""Draw the pictures of docs/ideas.md, from what the library itself says of small examples.
+
+Usage: draw_pictures.py [-o docs/pictures]
+
+The same bytes every time; a test compares them with the files that are there. Needs nothing but
+tracetime, and the demo's trace.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+import tracetime as tt
+from tracetime.sources.fake import FakeClock, FakeSource, FakeTime
+
+ROOT = Path(__file__).parent.parent
+DEMO = ROOT / "demo" / "demo.pftrace"
+GPU = "com.example.gpu"
+RAW = "MONOTONIC_RAW"
+US = 1_000
+S = 1_000_000_000
+WIDTH = 960
+
+# Colours that colour-blind people can tell apart, for light and for dark; those of docs/idea.svg.
+STYLE = """
+    .card { fill: #ffffff; stroke: #d0d7de; }
+    text {
+      font: 14px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328;
+    }
+    .name { font-weight: 600; }
+    .small { font-size: 13px; fill: #59636e; }
+    .middle { text-anchor: middle; } .end { text-anchor: end; }
+    .axis { stroke: #d0d7de; fill: none; }
+    .clock { stroke: #59636e; stroke-width: 2; fill: none; }
+    .tie { stroke: #8c959f; stroke-width: 1.5; stroke-dasharray: 4 4; fill: none; }
+    .dot { fill: #59636e; }
+    .one { stroke: #bc4c00; stroke-width: 2.5; fill: none; }
+    text.one, .dot.one { fill: #bc4c00; stroke: none; }
+    .two { stroke: #0969da; stroke-width: 2.5; fill: none; }
+    text.two, .dot.two { fill: #0969da; stroke: none; }
+    .band { fill: #0969da; fill-opacity: 0.22; stroke: none; }
+    .wide { fill: #0969da; fill-opacity: 0.10; stroke: none; }
+    .box { fill: none; stroke: #59636e; stroke-width: 2; }
+    .lost { stroke-dasharray: 4 4; }
+    @media (prefers-color-scheme: dark) {
+      .card { fill: #0d1117; stroke: #3d444d; }
+      text { fill: #f0f6fc; }
+      .small { fill: #9198a1; }
+      .axis { stroke: #3d444d; }
+      .clock, .box { stroke: #9198a1; }
+      .tie { stroke: #656c76; }
+      .dot { fill: #9198a1; }
+      .one { stroke: #f0883e; } text.one, .dot.one { fill: #f0883e; }
+      .two { stroke: #4493f8; } text.two, .dot.two { fill: #4493f8; }
+      .band { fill: #4493f8; fill-opacity: 0.30; }
+      .wide { fill: #4493f8; fill-opacity: 0.14; }
+    }
+"""
+
+
+class Picture:
+    """An SVG that grows; coordinates are px, rounded to tenths so that the bytes stay the same."""
+
+    def __init__(self, title: str, description: str, height: int) -> None:
+        self._parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+            'aria-labelledby="title desc">',
+            f'  <title id="title">{escape(title)}</title>',
+            f'  <desc id="desc">{escape(description)}</desc>',
+            f"  <style>{STYLE}  </style>",
+            f'  <rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" '
+            'rx="10"/>',
+        ]
+
+    def text(self, x: float, y: float, text: str, kind: str = "") -> None:
+        self._parts.append(f'  <text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>')
+
+    def line(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        self._parts.append(f'  <path class="{kind}" d="M{path}"/>')
+
+    def area(self, upper: list[tuple[float, float]], lower: list[tuple[float, float]]) -> None:
+        self._area(upper, lower, "band")
+
+    def _area(
+        self, upper: list[tuple[float, float]], lower: list[tuple[float, float]], kind: str
+    ) -> None:
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in [*upper, *reversed(lower)])
+        self._parts.append(f'  <path class="{kind}" d="M{path}Z"/>')
+
+    def wide_area(self, upper: list[tuple[float, float]], lower: list[tuple[float, float]]) -> None:
+        self._area(upper, lower, "wide")
+
+    def dot(self, x: float, y: float, kind: str = "dot", r: float = 4) -> None:
+        self._parts.append(f'  <circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r:g}"/>')
+
+    def box(self, x: float, y: float, width: float, kind: str = "box") -> None:
+        self._parts.append(
+            f'  <rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="44" '
+            'rx="8"/>'
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([*self._parts, "</svg>", ""])
+
+
+class Panel:
+    """A rectangle of a picture with scales of its own; the y axis goes up."""
+
+    def __init__(
+        self,
+        picture: Picture,
+        left: float,
+        top: float,
+        width: float,
+        height: float,
+        x: tuple[float, float],
+        y: tuple[float, float],
+    ) -> None:
+        self.picture = picture
+        self._left, self._top, self._width, self._height = left, top, width, height
+        self._x, self._y = x, y
+        picture.line([(left, top), (left, top + height), (left + width, top + height)], "axis")
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        along = (x - self._x[0]) / (self._x[1] - self._x[0])
+        up = (y - self._y[0]) / (self._y[1] - self._y[0])
+        return self._left + along * self._width, self._top + (1 - up) * self._height
+
+    def points(self, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
+        return [self.at(x, y) for x, y in zip(xs, ys, strict=True)]
+
+    def ticks(self, values: Sequence[float], say: Callable[[float], str]) -> None:
+        """Marks of the y axis."""
+        for value in values:
+            x, y = self.at(self._x[0], value)
+            self.picture.line([(x, y), (x + self._width, y)], "axis")
+            self.picture.text(x - 10, y + 5, say(value), "small end")
+
+    def below(self, values: Sequence[float], say: Callable[[float], str]) -> None:
+        """Marks of the x axis."""
+        for value in values:
+            x, y = self.at(value, self._y[0])
+            self.picture.text(x, y + 20, say(value), "small middle")
+
+
+def offsets() -> Picture:
+    """What three clocks of the demo did against BOOTTIME."""
+    picture = Picture(
+        "Three clocks of the demo against BOOTTIME",
+        "Over 1.4 seconds MONOTONIC keeps its distance from BOOTTIME, the GPU's clock gains 53 "
+        "microseconds, and REALTIME falls back by 1.2 seconds.",
+        430,
+    )
+    with tt.open_trace(str(DEMO)) as trace:
+        graph = trace.clocks
+        readings = {}
+        for read in graph.readings():
+            readings.setdefault(read.clock, []).append(read)
+    by_snapshot = {
+        int(number): int(value)
+        for read in readings[tt.ClockId.parse("BOOTTIME")]
+        for number, value in zip(read.snapshots, read.values_ns, strict=True)
+    }
+    start = min(by_snapshot.values())
+    rows: list[tuple[str, str, float, str, tuple[float, float]]] = [
+        ("MONOTONIC", "keeps its distance", 1e3, "us", (-30.0, 30.0)),
+        (GPU, "gains 38 us in a second", 1e3, "us", (-10.0, 60.0)),
+        ("REALTIME", "is set back by 1.2 s", 1e9, "s", (-1.4, 0.2)),
+    ]
+    for row, (name, did, unit, said, scale) in enumerate(rows):
+        top = 30 + 125 * row
+        picture.text(24, top + 40, name, "name")
+        picture.text(24, top + 60, did, "small")
+        panel = Panel(picture, 270, top, 660, 100, (-0.03, 1.45), scale)
+        shown = {"MONOTONIC": [0], GPU: [0, 50], "REALTIME": [0, -1.2]}[name]
+        panel.ticks(shown, lambda value, said=said: f"{value:+g} {said}" if value else f"0 {said}")
+        points = [
+            (int(number), int(value))
+            for read in readings[tt.ClockId.parse(name)]
+            for number, value in zip(read.snapshots, read.values_ns, strict=True)
+            if int(number) in by_snapshot
+        ]
+        ahead = [value - by_snapshot[number] for number, value in points]
+        xs = [(by_snapshot[number] - start) / S for number, _ in points]
+        ys = [(value - ahead[0]) / unit for value in ahead]
+        placed = panel.points(xs, ys)
+        picture.line(placed, "two" if name != "REALTIME" else "one")
+        for x, y in placed:
+            picture.dot(x, y, "dot two" if name != "REALTIME" else "dot one")
+        if row == len(rows) - 1:
+            panel.below([0, 0.5, 1.0, 1.4], lambda value: f"{value:g} s")
+    return picture
+
+
+class _Watched(FakeClock):
+    """A clock that notes when it was read."""
+
+    def read(self, time: FakeTime) -> int:
+        value = super().read(time)
+        self.__dict__.setdefault("read_at", []).append(time.now_ns)
+        return value
+
+
+def bracket() -> Picture:
+    """One clock read between two readings of another, and what follows from that."""
+    waits: list[int] = []
+
+    def delays() -> Iterator[int]:
+        while True:
+            yield waits.pop(0) if waits else 25
+
+    time = FakeTime(0, delays())
+    reference, clock = _Watched("MONOTONIC_RAW"), _Watched("REALTIME", 1_000_000)
+    with tt.Sampler(tries=1, sources=[FakeSource(time, [reference, clock])]) as sampler:
+        for one in (reference, clock):
+            one.__dict__["read_at"] = []
+        waits[:] = [25, 40, 60]
+        start = time.now_ns
+        snapshot = sampler.sample().snapshot
+    first, last = (when - start for when in _around(reference, clock))
+    read = clock.__dict__["read_at"][0] - start
+    half = int(snapshot.half_width_ns[clock.clock][0])
+    centre = first + int(snapshot.centre_ns[clock.clock][0])
+    picture = Picture(
+        "How a clock is read",
+        f"The reference is read {last - first} ns apart, and the clock in between: it was read "
+        f"within {half} ns of the middle.",
+        230,
+    )
+
+    def x(ns: float) -> float:
+        return 250 + (ns - first + 15) * 5.2
+
+    picture.text(24, 75, "MONOTONIC_RAW", "name")
+    picture.text(24, 93, "the reference", "small")
+    picture.text(24, 155, "REALTIME", "name")
+    picture.line([(x(first - 14), 75), (x(last + 14), 75)], "clock")
+    picture.line([(x(first - 14), 150), (x(last + 14), 150)], "clock")
+    for when in (first, last):
+        picture.dot(x(when), 75)
+        picture.line([(x(when), 75), (x(when), 190)], "tie")
+        picture.text(x(when), 57, f"read at {when - first} ns", "small middle")
+    picture.area([(x(centre - half), 138), (x(centre + half), 138)],
+                 [(x(centre - half), 162), (x(centre + half), 162)])  # fmt: skip
+    picture.dot(x(read), 150, "dot one", 6)
+    picture.text(x(read), 128, "read here, but who knows that?", "small middle one")
+    picture.line([(x(centre), 138), (x(centre), 162)], "two")
+    picture.text(
+        x(centre), 210, f"what is known: centre {centre - first} ns, half-width {half} ns",
+        "small middle two",
+    )  # fmt: skip
+    return picture
+
+
+def _around(reference: _Watched, clock: _Watched) -> tuple[int, int]:
+    """When the reference was read last before the clock, and first after it."""
+    at = clock.__dict__["read_at"][0]
+    reads = reference.__dict__["read_at"]
+    return max(when for when in reads if when < at), min(when for when in reads if when > at)
+
+
+def graph() -> Picture:
+    """The clocks of the demo and what ties them."""
+    with tt.open_trace(str(DEMO)) as trace:
+        clocks = trace.clocks
+        known = {info.clock: info for info in clocks.clocks()}
+        pairs = {}
+        for series in clocks.series():
+            ordered = sorted(series.clocks)
+            for k, one in enumerate(ordered):
+                for other in ordered[k + 1 :]:
+                    pairs[one, other] = pairs.get((one, other), 0) + series.snapshots
+        path = clocks.path("64@seq3", "BOOTTIME")
+    places = {
+        "64@seq3": (40, 60, "the render thread, deltas in us"),
+        "MONOTONIC": (380, 60, "the UI thread"),
+        "BOOTTIME": (720, 60, "trace time; the scheduler"),
+        "REALTIME": (380, 205, "the log; ran backwards"),
+        GPU: (720, 205, "the GPU's queue"),
+        "777": (40, 205, "the camera: in no snapshot"),
+    }
+    told = ", ".join(str(clock) for clock in path)
+    picture = Picture(
+        "The clock graph of the demo",
+        f"Clocks are boxes, and what snapshots tie is joined by a line. The path of 64@seq3 is "
+        f"{told}. Nothing leads from clock 777.",
+        305,
+    )
+    centres = {tt.ClockId.parse(name): (x + 100, y + 22) for name, (x, y, _) in places.items()}
+    hops = set(pairwise(path))
+    for (one, other), snapshots in pairs.items():
+        on_path = {(one, other), (other, one)} & hops
+        (x1, y1), (x2, y2) = centres[one], centres[other]
+        if y1 == y2:
+            inset = 100 if x1 < x2 else -100
+            ends = [(x1 + inset, y1), (x2 - inset, y2)]
+        elif x1 == x2:
+            ends = [(x1, min(y1, y2) + 22 + 24), (x1, max(y1, y2) - 22)]
+        else:
+            ends = [(x1 + (100 if x1 < x2 else -100), y1), (x2 + (100 if x2 < x1 else -100), y2)]
+        picture.line(ends, "two" if on_path else "tie")
+        (xa, ya), (xb, yb) = ends
+        picture.text((xa + xb) / 2 + 8, (ya + yb) / 2 - 8, f"{snapshots}", "small")
+    for name, (x, y, what) in places.items():
+        clock = tt.ClockId.parse(name)
+        lost = clock not in known
+        picture.box(x, y, 200, "box lost" if lost else "box")
+        picture.text(x + 100, y + 27, name, "name middle")
+        picture.text(x + 100, y + 62, what, "small middle")
+    picture.text(40, 288, "On a line: how many snapshots have both clocks.", "small")
+    return picture
+
+
+# The worked example of Perfetto's documentation.
+MONO = [1000, 1100, 1200, 1900, 2000, 2100]
+BOOT = [2000, 2100, 2200, 2900, 3500, 3600]
+
+
+def floor() -> Picture:
+    """MONOTONIC to BOOTTIME by floor, in the worked example."""
+    clocks = tt.ClockGraph()
+    clocks.add_snapshot(tt.Snapshot({"MONOTONIC": np.array(MONO), "BOOTTIME": np.array(BOOT)}))
+    picture = Picture(
+        "The floor rule",
+        "BOOTTIME over MONOTONIC: from each snapshot on its offset is used until the next. At 1999 "
+        "that of 1900 still is; at 2000 BOOTTIME jumps by 500.",
+        430,
+    )
+    panel = Panel(picture, 120, 30, 800, 340, (960, 2180), (1900, 3800))
+    panel.ticks([2000, 2500, 3000, 3500], lambda value: f"{value:g}")
+    panel.below([1000, 1200, 1400, 1600, 1800, 2000], lambda value: f"{value:g}")
+    picture.text(900, 412, "MONOTONIC", "name end")
+    picture.text(24, 24, "BOOTTIME", "name")
+    for begin, end in zip(MONO, [*MONO[1:], 2160], strict=True):
+        values = [begin, end - 1]
+        picture.line(
+            panel.points(values, clocks.convert(values, "MONOTONIC", "BOOTTIME").tolist()), "two"
+        )
+    for mono, boot in zip(MONO, BOOT, strict=True):
+        picture.dot(*panel.at(mono, boot), "dot", 5)
+    for value, dx, dy in ((1104, 14, 26), (1999, -14, -14), (2000, -14, 5)):
+        result = int(clocks.convert(value, "MONOTONIC", "BOOTTIME"))
+        x, y = panel.at(value, result)
+        picture.dot(x, y, "dot one", 5)
+        side = "end" if dx < 0 else ""
+        picture.text(x + dx, y + dy, f"{value} becomes {result}", f"one {side}")
+    x, y = panel.at(2000, 3200)
+    picture.text(x - 14, y, "the device slept in between", "small end")
+    picture.text(*panel.at(1250, 3400), "dots: snapshots", "small")
+    return picture
+
+
+def _device() -> tuple[tt.ClockGraph, Callable[[np.ndarray], np.ndarray], list[int]]:
+    """A device 20 ppm fast, read every 10 s to 50 ns; what it shows; how far each was off.
+
+    The reference is a crystal of its own, too; limits are those of good ones.
+    """
+
+    def truth(raw: np.ndarray) -> np.ndarray:
+        return raw + raw // 50_000 + 7 * S
+
+    raw = np.arange(12) * 10 * S
+    # How far off each reading was, within its half-width; a fixed sequence that looks like none.
+    noise = [(k * 37 % 91) - 45 for k in range(len(raw))]
+    clocks = tt.ClockGraph(
+        domains=[
+            tt.ClockDomain(RAW, max_drift_ppm=10, wander_ppm=0.001),
+            tt.ClockDomain(GPU, max_drift_ppm=30, wander_ppm=0.001),
+        ]
+    )
+    clocks.add_snapshot(
+        tt.Snapshot(
+            {RAW: raw, GPU: truth(raw) + noise},
+            reference=RAW,
+            half_width_ns={GPU: 50},
+        )
+    )
+    return clocks, truth, noise
+
+
+def tube() -> Picture:
+    """How far off floor and the tube are, between snapshots 10 s apart."""
+    clocks, truth, noise = _device()
+    picture = Picture(
+        "What floor is off by, and what the tube knows",
+        "Above, in microseconds: between snapshots floor is off by up to 200, and the guaranteed "
+        "bar is as wide as the declared drift allows. Below, a thousand times magnified: the "
+        "estimated bar holds the truth to some tens of nanoseconds.",
+        520,
+    )
+    first, last = 40, 80
+    snapshots = np.arange(first, last + 1, 10) * S
+    raw = np.union1d(
+        np.arange(2 * first, 2 * last + 1) * (S // 2), [*(snapshots - US), *(snapshots + US)]
+    )
+    raw = raw[(raw >= snapshots[0]) & (raw <= snapshots[-1])]
+    device = truth(raw)
+    xs = (raw / S).tolist()
+
+    def off(values: np.ndarray, unit: float) -> list[float]:
+        return ((values - raw) / unit).tolist()
+
+    upper = Panel(picture, 130, 50, 790, 180, (first, last), (-330, 330))
+    upper.ticks([-200, 0, 200], lambda value: f"{value:+g} us" if value else "0")
+    picture.text(130, 32, "off the truth by", "small")
+    sure = clocks.convert(device, GPU, RAW, policy="tube", bounds=True, bars="guaranteed")
+    picture.wide_area(
+        upper.points(xs, off(sure.latest, 1e3)), upper.points(xs, off(sure.earliest, 1e3))
+    )
+    picture.line(upper.points(xs, off(clocks.convert(device, GPU, RAW), 1e3)), "one")
+    picture.text(*upper.at(56, 245), "floor", "name one")
+    picture.text(*upper.at(43, -260), "guaranteed bar", "two")
+
+    lower = Panel(picture, 130, 290, 790, 180, (first, last), (-110, 110))
+    lower.ticks([-50, 0, 50], lambda value: f"{value:+g} ns" if value else "0")
+    lower.below([40, 50, 60, 70, 80], lambda value: f"{value:g} s")
+    bar = clocks.convert(device, GPU, RAW, policy="tube", bounds=True)
+    picture.area(lower.points(xs, off(bar.latest, 1)), lower.points(xs, off(bar.earliest, 1)))
+    picture.line(lower.points(xs, off(bar.estimate, 1)), "two")
+    for k in range(first // 10, last // 10 + 1):
+        x = 10 * k
+        picture.line(lower.points([x, x], [noise[k] - 50, noise[k] + 50]), "clock")
+        picture.dot(*lower.at(x, noise[k]))
+    picture.text(*lower.at(41, 88), "the tube: estimate and estimated bar", "name two")
+    picture.text(*lower.at(62, 88), "dots: snapshots, with half-widths of 50 ns", "small")
+    return picture
+
+
+def step() -> Picture:
+    """What the bar does where a clock was set."""
+    boot = np.arange(12) * S
+    wall = 1_768_469_400 * S + boot + np.where(boot >= 6 * S, 80_000_000, 0)
+    clocks = tt.ClockGraph()
+    clocks.add_snapshot(
+        tt.Snapshot(
+            {"BOOTTIME": boot, "REALTIME": wall},
+            reference="BOOTTIME",
+            half_width_ns={"REALTIME": 100},
+        )
+    )
+    (found,) = clocks.discontinuities()
+    picture = Picture(
+        "A step between two snapshots",
+        f"REALTIME is set forward by 80 ms between two snapshots. In that zone the bar holds both "
+        f"sides; graph.discontinuities() calls it a {found.kind}.",
+        300,
+    )
+    panel = Panel(picture, 130, 40, 790, 200, (1, 10), (-30, 110))
+    panel.ticks([0, 80], lambda value: f"{value:+g} ms" if value else "0")
+    panel.below([2, 4, 6, 8], lambda value: f"{value:g} s")
+    picture.text(130, 26, "REALTIME less BOOTTIME, less what that was at first", "small")
+    at = np.arange(20, 201) * (S // 20)
+    bar = clocks.convert(at, "BOOTTIME", "REALTIME", policy="tube", bounds=True)
+
+    def ahead(values: np.ndarray) -> list[float]:
+        return ((values - at - int(wall[0])) / 1e6).tolist()
+
+    xs = (at / S).tolist()
+    picture.area(panel.points(xs, ahead(bar.latest)), panel.points(xs, ahead(bar.earliest)))
+    picture.line(panel.points(xs, ahead(bar.estimate)), "two")
+    for x, offset in zip(boot / S, (wall - boot - wall[0]) / 1e6, strict=True):
+        if 1 <= x <= 10:
+            picture.dot(*panel.at(float(x), float(offset)))
+    picture.text(*panel.at(5.5, -18), f"{found.kind}: somewhere in here", "small middle")
+    picture.text(*panel.at(2, 12), "estimate", "two name")
+    return picture
+
+
+PICTURES: dict[str, Callable[[], Picture]] = {
+    "offsets": offsets,
+    "bracket": bracket,
+    "graph": graph,
+    "floor": floor,
+    "tube": tube,
+    "step": step,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("-o", "--out", type=Path, default=ROOT / "docs" / "pictures")
+    out: Path = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    for name, draw in PICTURES.items():
+        (out / f"{name}.svg").write_text(str(draw()))
+
+
+if __name__ == "__main__":
+    main()
