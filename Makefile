@@ -25,12 +25,15 @@ help: ## this list
 
 install: $(VENV)/.installed ## tracetime, editable, in .venv
 
-demo: $(VENV)/.installed ## put the demo trace on one timeline, and show what came of it
+demo: $(VENV)/.installed ## a trace and this machine's clocks, each put on one timeline
 	@mkdir -p out
 	$(call show,tracetime convert demo/demo.pftrace -o out/demo.parquet)
 	$(call show,tracetime clocks demo/demo.pftrace)
 	$(call show,tracetime at demo/demo.pftrace 40376950728 --from com.example.gpu --to BOOTTIME)
 	$(call show,tracetime at demo/demo.pftrace 18723683250240 --from BOOTTIME --to REALTIME)
+	$(call show,python demo/record_demo.py -o out/recorded.pftrace)
+	$(call show,tracetime convert out/recorded.pftrace -o out/recorded-floor.parquet)
+	$(call show,tracetime convert out/recorded.pftrace --policy tube -o out/recorded-tube.parquet)
 
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
