@@ -28,9 +28,12 @@ def child(path: str, mode: str, seed: int) -> None:
     with tracetime.record(path, interval=0.01, sampler=Live(), **options) as rec:
         track = rec.track("events")
         written = 0
+        # Long names, each new: megabytes of few events, made and read in little time.
+        padding = "x" * 400
         while True:
-            for _ in range(numbers.randrange(100_000, 300_000) if big else 3_000):
-                rec.instant("event", timestamp=time.clock_gettime_ns(1), clock=3, track=track)
+            for _ in range(numbers.randrange(8_000, 24_000) if big else 3_000):
+                name = f"{written} {padding}" if big else "event"
+                rec.instant(name, timestamp=time.clock_gettime_ns(1), clock=3, track=track)
                 written += 1
             say(f"flushing {written}")
             rec.flush()

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+import pyarrow.compute as pc
 import pytest
 from reading import opened, rows_of
 from recorded import extensions_of, names_of, packets_of
@@ -27,7 +28,7 @@ import tracetime as tt
 from tracetime import TraceError, UsageError, open_trace
 from tracetime._kernels.packets import whole_packets
 
-KILLS, BIG_KILLS = 200, 80
+KILLS, IN_BIG_FLUSHES, MOST_BIG = 200, 50, 150
 S = 10**9
 
 
@@ -90,7 +91,8 @@ def test_killed_at_any_moment_nothing_that_was_flushed_is_lost(nursery, tmp_path
     in_flush = split_flushes = 0
     for seed in range(KILLS):
         path = tmp_path / f"{seed}.pftrace"
-        mode = "big" if seed < BIG_KILLS else "small"
+        # Until enough have hit a flush: how many that takes is a matter of the machine's load.
+        mode = "big" if in_flush < IN_BIG_FLUSHES and seed < MOST_BIG else "small"
         flushed, during = kill_one(nursery, path, mode, seed)
         data = path.read_bytes()
         whole = whole_packets(data, len(data))
@@ -99,7 +101,7 @@ def test_killed_at_any_moment_nothing_that_was_flushed_is_lost(nursery, tmp_path
         with open_trace(path, partial=True) as trace:
             events = trace.read_all()
             assert events.num_rows >= flushed, f"seed {seed}"
-            assert set(events["status"].to_pylist()) == {"resolved"} or not len(events)
+            assert pc.unique(events["status"]).to_pylist() in (["resolved"], [])
             assert (trace.truncated is None) == (whole == len(data))
             if trace.truncated is not None:
                 assert trace.truncated.offset == whole
@@ -107,7 +109,7 @@ def test_killed_at_any_moment_nothing_that_was_flushed_is_lost(nursery, tmp_path
             assert last < trace._known().packets
         path.unlink()
     print(f"{in_flush} kills in a big flush; {split_flushes} files end in mid-packet")
-    assert in_flush >= 50, f"{in_flush} kills hit a flush, of which {split_flushes} were cut"
+    assert in_flush >= IN_BIG_FLUSHES, f"{in_flush} hit a flush, of which {split_flushes} were cut"
 
 
 def test_cut_at_every_byte_of_the_last_three_packets(path):
