@@ -96,12 +96,30 @@ def test_half_widths_of_a_device_hold_the_truth(
             at = snapshot.readings[reference.clock].value + int(snapshot.centre_ns[gpu.clock][0])
             missing = gpu.truth(true_ns(at, reference)) / ns_per_tick - count.ticks
             wrap = round(missing / 2**bits) * 2**bits
-        shown_ns = (count.ticks + wrap) * ns_per_tick
+        # Readings are whole ns, rounded down, and taken back to when the reference was read.
+        late_ns = count.ticks * ns_per_tick // 1 - sample.snapshot.readings[gpu.clock].value
+        assert late_ns == 0 or sample.snapshot.centre_ns[gpu.clock][0] == 0
+        shown_ns = (count.ticks + wrap) * ns_per_tick - late_ns
         off_ns = off_by_ns(sample, gpu, reference, shown_ns)
-        # Readings are whole ns, rounded down.
-        assert sample.snapshot.readings[gpu.clock].value == count.ticks * ns_per_tick // 1
         assert off_ns <= int(sample.snapshot.half_width_ns[gpu.clock][0])
         time.pass_ns(10**7)
+
+
+def test_a_devices_reading_is_taken_back_to_when_the_reference_was_read():
+    """It takes long to answer: readers that know no centres would be off by that."""
+    time = FakeTime(10**9, [50_000] * 30)
+    raw, mono = FakeClock("MONOTONIC_RAW"), FakeClock("MONOTONIC")
+    gpu = FakeClock(GPU, 10**12, 0, Fraction(10), 1, 48)
+    sample = Sampler(tries=1, sources=machine(time, raw=raw, mono=mono, gpu=gpu)).sample()
+    snapshot, count = sample.snapshot, sample.counts[gpu.clock]
+    assert snapshot.centre_ns[gpu.clock][0] == 0
+    late_ns = count.ticks * 10 - snapshot.readings[gpu.clock].value
+    assert late_ns >= 100_000
+    # What is predicted is of its count, which is as it was read.
+    at_ns = snapshot.readings[raw.clock].value + late_ns
+    predicted = sample.predict(gpu.clock, at_ns)
+    assert abs(predicted.estimate - count.ticks) <= 1
+    assert sample.nominal_ns(gpu.clock, count.raw) == count.ticks * 10
 
 
 def test_the_narrowest_bracket_of_some_is_kept():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from vulkan import environment, instance  # noqa: F401 - a fixture
 
-from tracetime import ClockGraph, Sampler, SourceError, UsageError
+from tracetime import ClockGraph, Sampler, SourceError, UsageError, open_trace, record
 from tracetime.capture import promises
 from tracetime.clocks import ClockId, clock_id
 from tracetime.sources import vulkan_api as api
@@ -167,6 +167,54 @@ def test_work_is_stamped_between_the_hosts_readings(instance):  # noqa: F811
         assert int(told.estimate.max()) <= after + slack
 
 
+def test_recorded_work_lies_between_the_hosts_readings(instance, tmp_path):  # noqa: F811
+    """vkCmdWriteTimestamp as track events in the device's clock, raw, and read back from the trace.
+
+    By both policies. The floor's offset is that of the snapshot before: it may be off by the drift
+    since, but not by how long it took to read the device.
+    """
+    path = tmp_path / "gpu.pftrace"
+    hosts = PosixSource()
+    rounds, ages_ns = 60, []
+    with Sampler(["vulkan:0", "MONOTONIC", "BOOTTIME"]) as sampler:
+        clock = next(c for c, name in sampler.names.items() if name.startswith("dev.tracetime.v"))
+        device = sampler.source(clock)
+        with record(path, interval=None, sampler=sampler) as rec:
+            gpu = rec.track("GPU")
+            for number in range(rounds):
+                if number % 5 == 0:
+                    taken_ns = rec.snapshot().readings[ClockId(6)].value
+                before = hosts.read(ClockId(6))
+                stamps = device.queue.stamp(3, work=1)
+                after = hosts.read(ClockId(6))
+                ages_ns.append(after - taken_ns)
+                rec.instant("before", timestamp=before, clock="BOOTTIME", track="host")
+                for stamp in stamps:
+                    rec.instant("stamp", timestamp=stamp, clock=clock, track=gpu)
+                rec.instant("after", timestamp=after, clock="BOOTTIME", track="host")
+            snapshots = rec.snapshots
+    with open_trace(path) as trace:
+        assert trace.trace_clock == ClockId(6)
+        assert trace.recorded_domains[clock].name == device.name
+        floor, tube = trace.read_all(), trace.read_all("tube").to_pydict()
+        assert trace.clocks.clocks()[0].snapshots == snapshots + 1
+    assert set(floor["status"].to_pylist()) == set(tube["status"]) == {"resolved"}
+    numbers = [6, clock.clock, clock.clock, clock.clock, 6]
+    assert floor["clock"].to_pylist() == numbers * rounds
+    times = floor["trace_time"].to_pylist()
+    assert len(times) == 5 * rounds
+    for at in range(0, len(times), 5):
+        before, after = times[at], times[at + 4]
+        bars = list(zip(tube["earliest"], tube["latest"], strict=True))[at + 1 : at + 4]
+        assert all(earliest <= after and before <= latest for earliest, latest in bars)
+        width = max(latest - earliest for earliest, latest in bars)
+        drifted = width + ages_ns[at // 5] // 1_000
+        for estimates, slack in ((tube["trace_time"], width), (times, drifted)):
+            stamps = estimates[at + 1 : at + 4]
+            assert stamps == sorted(stamps)
+            assert before - slack <= stamps[0] and stamps[-1] <= after + slack
+
+
 def test_what_is_predicted_of_a_device_comes_true(instance):  # noqa: F811
     with Sampler(["vulkan:0"]) as sampler:
         clock = next(c for c, name in sampler.names.items() if name.startswith("dev.tracetime.v"))
@@ -208,12 +256,16 @@ def test_a_driver_that_cannot_be_loaded_leaves_no_device(tmp_path, monkeypatch):
     local.close()
 
 
-def test_the_example_runs():
+def test_the_example_runs(tmp_path):
     import os
 
+    path = tmp_path / "gpu.pftrace"
     done = subprocess.run(
-        [sys.executable, str(EXAMPLE)], capture_output=True, text=True,
+        [sys.executable, str(EXAMPLE), str(path)], capture_output=True, text=True, timeout=100,
         env={**os.environ, **environment()},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "inside" in done.stdout
+    assert "10 of 10 inside" in done.stdout
+    with open_trace(path) as trace:
+        clocks = trace.read_all()["clock"].to_pylist()
+    assert len(clocks) == 40 and len(set(clocks)) == 2

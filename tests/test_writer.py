@@ -308,6 +308,7 @@ def test_threads_share_a_writer(writer, path):
         (lambda w, t: w.instant("e", "now", None, t), "whole number"),
         (lambda w, t: w.instant(5, 1, None, t), "name is a string"),
         (lambda w, t: w.instant("x" * 70_000, 1, None, t), "at most"),
+        (lambda w, t: w.instant("\udc80", 1, None, t), "UTF-8"),
         (lambda w, t: w.instant("e", 1, "com.example.other", t), "tie it in"),
         (lambda w, t: w.instant("e", 1, "nonsense", t), "is no clock"),
         (lambda w, t: w.instant("e", 1, None, None), "track"),

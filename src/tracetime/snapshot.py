@@ -43,6 +43,15 @@ class Reading:
     incremental: bool = False
 
     def __post_init__(self) -> None:
+        # What nearly all are, as they are: SupportsIndex, a protocol, takes microseconds to ask.
+        if (
+            type(self.value) is int
+            and INT64_MIN <= self.value <= INT64_MAX
+            and type(self.unit_ns) is int
+            and 1 <= self.unit_ns <= INT64_MAX
+            and type(self.incremental) is bool
+        ):
+            return
         if not isinstance(self.incremental, bool):
             raise UsageError(f"incremental is True or False, not {self.incremental!r}")
         unit_ns = _integer(self.unit_ns, "unit_ns")
@@ -139,23 +148,30 @@ class Snapshot:
         for what, given in (("half_width_ns", half_width_ns), ("centre_ns", centre_ns)):
             if given is not None and self._reference is None:
                 raise UsageError(f"{what} is told against a reference: say which clock that is")
-        self._half_width_ns = self._columns("half_width_ns", half_width_ns)
+        self._half_width_ns = self._columns(
+            "half_width_ns", half_width_ns, 0, INT64_MAX, "the half-width of {} is negative"
+        )
         self._centre_ns = self._columns("centre_ns", centre_ns)
-        self._frequency_scaled_ppm = self._columns("frequency_scaled_ppm", frequency_scaled_ppm)
-        for clock, widths in self._half_width_ns.items():
-            if int(widths.min(initial=0)) < 0:
-                raise UsageError(f"the half-width of {clock} is negative")
-        for clock, scaled in self._frequency_scaled_ppm.items():
-            if max(int(scaled.max(initial=0)), -int(scaled.min(initial=0))) > MOST_SCALED_PPM:
-                raise UsageError(
-                    f"the frequency of {clock} is off by more than 10 %: it is in 2^-16 ppm, the "
-                    "freq of adjtimex"
-                )
+        self._frequency_scaled_ppm = self._columns(
+            "frequency_scaled_ppm",
+            frequency_scaled_ppm,
+            -MOST_SCALED_PPM,
+            MOST_SCALED_PPM,
+            "the frequency of {} is off by more than 10 %: it is adjtimex's freq, in 2^-16 ppm",
+        )
 
     def _columns(
-        self, what: str, given: Mapping[Any, Any] | None
+        self,
+        what: str,
+        given: Mapping[Any, Any] | None,
+        least: int = INT64_MIN,
+        most: int = INT64_MAX,
+        otherwise: str = "",
     ) -> Mapping[ClockId, npt.NDArray[np.int64]]:
-        """Widths or the like by clock, each an array as long as there are snapshots."""
+        """Widths or the like by clock, each an array as long as there are snapshots.
+
+        All of it lies from least to most, or that is a UsageError that says `otherwise`.
+        """
         if given is None:
             return MappingProxyType({})
         columns = {}
@@ -164,9 +180,21 @@ class Snapshot:
             if clock not in self._readings:
                 raise UsageError(f"{what} names {clock}, which is not read in the snapshot")
             taken = _value(value)
-            if not isinstance(taken, int) and len(taken) != len(self):
+            if isinstance(taken, int):
+                within = least <= taken <= most
+            elif len(taken) != len(self):
                 raise UsageError(f"{what} of {clock} has {len(taken)} values, not {len(self)}")
-            columns[clock] = np.broadcast_to(np.asarray(taken, dtype=np.int64), (len(self),))
+            else:
+                within = taken.size == 0 or (least <= taken.min() and taken.max() <= most)
+            if not within:
+                raise UsageError(otherwise.format(clock))
+            if isinstance(taken, int) and len(self) == 1:
+                # Sampling makes dozens of these: broadcasting takes ten times as long.
+                column = np.array([taken], dtype=np.int64)
+                column.setflags(write=False)
+            else:
+                column = np.broadcast_to(np.asarray(taken, dtype=np.int64), (len(self),))
+            columns[clock] = column
         return MappingProxyType(columns)
 
     @property
@@ -276,6 +304,10 @@ def _common_length(readings: Mapping[ClockId, Reading]) -> int | None:
 
 
 def _integer(value: Any, name: str) -> int:
+    if type(value) is int and INT64_MIN <= value <= INT64_MAX:
+        return value
+    if type(value) is int and INT64_MIN <= value <= INT64_MAX:
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise UsageError(f"{name} is a whole number, not {value!r} ({type(value).__name__})")
     try:
@@ -288,6 +320,10 @@ def _integer(value: Any, name: str) -> int:
 
 
 def _value(value: Any) -> int | npt.NDArray[np.int64]:
+    if type(value) is int:
+        return _integer(value, "value")
+    if type(value) is int:
+        return _integer(value, "value")
     if isinstance(value, SupportsIndex) and not isinstance(value, np.ndarray):
         return _integer(value, "value")
     if isinstance(value, (str, bytes)) or not (

@@ -483,6 +483,7 @@ class Recorder:
                 return
             if self._writer.full:
                 # What room there is is for the end.
+                self._note("the file", _FULL)
                 self._stop.wait()
                 return
             try:

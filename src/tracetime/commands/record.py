@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _S: Final = 1_000_000_000
-_PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PASSED_ON: Final = (*_ENDING, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_FROM_KEYBOARD: Final = (signal.SIGINT, signal.SIGQUIT)
+_LOOK_S: Final = 0.05
+"""How often it is looked whether a signal has come."""
+
 _NOT_FOUND: Final = 127
 _NOT_RUN: Final = 126
 
@@ -39,7 +45,8 @@ def _time_option(*names: str, default: str | None = None, help: str) -> Callable
     )
 
 
-@click.command("record")
+# Like `time` and `nohup`: from the command's name on, options are its own, also without `--`.
+@click.command("record", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--out", required=True, type=click.Path(), help="The trace to write.")
 @_time_option("--duration", help="How long: 10s. Until Ctrl-C, or the command ends, if not given.")
 @_time_option("--interval", default="1s", help="From one snapshot to the next.")
@@ -72,8 +79,9 @@ def command(
     """Record this machine's clocks into a Perfetto trace.
 
     Snapshots are taken at the start, at the end, in between, and when a clock has stepped. With a
-    COMMAND, while it runs: its exit code is passed on, and so are signals. What is in the file is a
-    whole trace at any moment, whatever becomes of this process.
+    COMMAND, while it runs: its exit code is passed on, and so are signals; after --duration it is
+    sent SIGTERM. What is in the file is a whole trace at any moment, whatever becomes of this
+    process.
 
     \b
     Examples:
@@ -83,7 +91,7 @@ def command(
     """
     from tracetime.capture.recorder import record
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _Signals(_PASSED_ON if command else _ENDING) as signals:
         # They are told at the end, with how often each was.
         warnings.simplefilter("ignore")
         recording = record(
@@ -95,60 +103,113 @@ def command(
             max_size=max_size,
         )
         with recording as rec:
-            code = _run(rec, command, duration) if command else _wait(duration)
+            code = _run(rec, command, duration, signals) if command else _wait(duration, signals)
     _report(recording, as_json)
     return code
 
 
-def _wait(duration_ns: int | None) -> int:
-    """Until the time is over, or Ctrl-C, which is how a recording without end ends."""
+class _Signals:
+    """What this process is sent while it records: kept until it is asked for, or passed on.
+
+    An exception in the middle of things would lose what waits for the disk. Only where the
+    recording is to end already, a second signal is one: whoever sends it has waited enough.
+
+    Args:
+        numbers: of the signals. Those that are ignored, as by nohup, stay so.
+    """
+
+    def __init__(self, numbers: tuple[signal.Signals, ...]) -> None:
+        self._numbers = numbers
+        self._before: dict[int, Any] = {}
+        self._child: subprocess.Popen[bytes] | None = None
+        self._waiting: list[int] = []
+        self.received: int | None = None
+
+    def __enter__(self) -> _Signals:
+        for number in self._numbers:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def pass_to(self, child: subprocess.Popen[bytes]) -> None:
+        """From now on to a command, with what has come before it was there."""
+        self._child = child
+        while self._waiting:
+            child.send_signal(self._waiting.pop(0))
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        child = self._child
+        if child is not None and child.returncode is None:
+            if not (number in _FROM_KEYBOARD and _at_the_keyboard()):
+                child.send_signal(number)
+        elif number not in _ENDING:
+            self._waiting.append(number)
+        elif self.received is None:
+            self.received = number
+            self._waiting.append(number)
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+        else:
+            sys.exit(128 + number)
+
+
+def _at_the_keyboard() -> bool:
+    """Whether Ctrl-C reaches this process by its terminal, which sends it to the command too."""
     try:
-        if duration_ns is None:
-            click.echo("Recording until Ctrl-C ...", err=True)
-            while True:
-                time.sleep(3600)
-        time.sleep(duration_ns / _S)
-    except KeyboardInterrupt:
-        pass
-    return 0
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
 
 
-def _run(rec: Recorder, words: tuple[str, ...], duration_ns: int | None) -> int:
+def _wait(duration_ns: int | None, signals: _Signals) -> int:
+    """Until the time is over, or Ctrl-C, which is how a recording without end ends."""
+    if duration_ns is None:
+        click.echo("Recording until Ctrl-C ...", err=True)
+    end_s = None if duration_ns is None else time.monotonic() + duration_ns / _S
+    while signals.received is None:
+        left_s = _LOOK_S if end_s is None else min(_LOOK_S, end_s - time.monotonic())
+        if left_s <= 0:
+            break
+        time.sleep(left_s)
+    return 0 if signals.received in (None, signal.SIGINT) else 128 + signals.received
+
+
+def _run(rec: Recorder, words: tuple[str, ...], duration_ns: int | None, signals: _Signals) -> int:
     """Run a command; its exit code as shells give it."""
     track = rec.track("command")
     try:
-        child = subprocess.Popen(words)
+        # What it is to inherit it does, as make's job server wants; what is opened here is not.
+        child = subprocess.Popen(words, close_fds=False)
     except FileNotFoundError:
-        click.echo(f"tracetime: error: no such command: {words[0]}", err=True)
+        click.echo(f"tracetime: error: no such command: {_text(words[0])}", err=True)
         return _NOT_FOUND
     except OSError as error:
-        click.echo(f"tracetime: error: cannot run {words[0]}: {error.strerror}", err=True)
+        click.echo(f"tracetime: error: cannot run {_text(words[0])}: {error.strerror}", err=True)
         return _NOT_RUN
-    rec.begin(" ".join(words)[:200], track=track)
-    with _signals_to(child):
-        try:
-            child.wait(None if duration_ns is None else duration_ns / _S)
-        except subprocess.TimeoutExpired:
-            child.terminate()
-            child.wait()
+    signals.pass_to(child)
+    rec.begin(_text(" ".join(words)[:200]), track=track)
+    try:
+        child.wait(None if duration_ns is None else duration_ns / _S)
+    except subprocess.TimeoutExpired:
+        child.terminate()
+        child.wait()
     rec.end(track=track)
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
-@contextmanager
-def _signals_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Pass on what this process is sent. Ctrl-C the terminal sends to both."""
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        child.send_signal(number)
-
-    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _text(words: str) -> str:
+    """Words of a command line, which may be no text, as file names may: such bytes show as `?`."""
+    return words.encode(errors="replace").decode()
 
 
 def _report(rec: Recorder, as_json: bool) -> None:

@@ -29,6 +29,8 @@ from tracetime.snapshot import Snapshot
 
 BUFFER_BYTES: Final = 64 << 20
 FLUSH_BYTES: Final = 1 << 20
+# How the kernels refuse what a caller gave; a name may have halves of surrogate pairs in it.
+_REFUSED: Final = (TimestampError, TypeError, OverflowError, UnicodeEncodeError)
 # What the last snapshot and what is lost at the end may take beyond max_size's events.
 _KEPT_FOR_END: Final = 4096
 
@@ -215,25 +217,25 @@ class TraceWriter:
     def instant(self, name: str, timestamp: int | None, clock: Any, track: Track) -> bool:
         try:
             return self._events.instant(name, timestamp, clock, track)
-        except (TimestampError, TypeError, OverflowError) as error:
+        except _REFUSED as error:
             raise _usage(error, timestamp) from error
 
     def begin(self, name: str, timestamp: int | None, clock: Any, track: Track) -> bool:
         try:
             return self._events.begin(name, timestamp, clock, track)
-        except (TimestampError, TypeError, OverflowError) as error:
+        except _REFUSED as error:
             raise _usage(error, timestamp) from error
 
     def end(self, timestamp: int | None, clock: Any, track: Track) -> bool:
         try:
             return self._events.end(timestamp, clock, track)
-        except (TimestampError, TypeError, OverflowError) as error:
+        except _REFUSED as error:
             raise _usage(error, timestamp) from error
 
     def counter(self, value: float, timestamp: int | None, clock: Any, track: Track) -> bool:
         try:
             return self._events.counter(value, timestamp, clock, track)
-        except (TimestampError, TypeError, OverflowError) as error:
+        except _REFUSED as error:
             raise _usage(error, timestamp) from error
 
     # The file
@@ -307,6 +309,8 @@ def _number(value: int, what: str) -> int:
 def _usage(error: Exception, timestamp: object) -> UsageError:
     if isinstance(error, TimestampError):
         return UsageError(str(error))
+    if isinstance(error, UnicodeEncodeError):
+        return UsageError(f"an event's name is text that UTF-8 can hold: {error}")
     return UsageError(
         f"an event takes a timestamp that is a whole number within int64, and its track ({error}; "
         f"the timestamp is {timestamp!r})"
