@@ -1,0 +1,46 @@
+"""Write docs/reference/commands.md: what `--help` says of each command, as in a terminal of 80
+columns. A test compares the page with the commands.
+
+Usage: write_command_reference.py [-o docs/reference/commands.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tracetime.commands import SUBCOMMANDS
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "commands.md"
+
+HEAD = """# Commands
+
+What `--help` says of each. The pages under *How to* have examples and what they print.
+"""
+
+
+def block(*command: str) -> str:
+    """A console block of a command's help."""
+    told = subprocess.run(
+        [sys.executable, "-m", "tracetime", *command, "--help"],
+        env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout.rstrip()
+    return f"\n```console\n$ {' '.join(['tracetime', *command, '--help'])}\n{told}\n```\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the reference of the commands.")
+    parser.add_argument("-o", "--out", type=Path, default=PAGE)
+    out: Path = parser.parse_args().out
+    out.write_text(HEAD + block() + "".join(f"\n## {name}\n{block(name)}" for name in SUBCOMMANDS))
+
+
+if __name__ == "__main__":
+    main()
