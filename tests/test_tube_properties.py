@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, RESOLVED, ConversionError
@@ -116,6 +116,41 @@ def test_more_snapshots_never_widen_a_guaranteed_bar(data: st.DataObject) -> Non
     narrow = tube_of(snapshots, limits).convert(at, bars="guaranteed")
     assert (narrow.earliest >= wide.earliest).all()
     assert (narrow.latest <= wide.latest).all()
+
+
+# Close by and noisy: what knees, runs of one snapshot and strays are made of.
+noisy_snapshots = st.lists(
+    st.tuples(st.integers(1, 199), st.integers(-9, 9), st.integers(0, 8)), min_size=3, max_size=20
+).map(lambda steps: [(sum(s[0] for s in steps[: k + 1]), *s[1:]) for k, s in enumerate(steps)])
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    noisy_snapshots,
+    st.sampled_from([1e-4, 0.01, 0.05, 0.1]),
+    st.sampled_from([0, 1e-9, 1e-4, 1e-3, 0.01]),
+)
+@example([(8, 0, 7), (26, 0, 1), (49, 0, 2), (54, 13, 5), (150, 1, 2), (247, 2, 5)], 0.1, 0.0)
+@example([(100 * k, r, h) for k, (r, h) in enumerate(
+    [(0, 3), (-1, 2), (-2, 1), (0, 0), (-4, 2), (-5, 1), (0, 0)])], 0.05, 0.0)  # fmt: skip
+@example([(100 * k, r, h) for k, (r, h) in enumerate(
+    [(0, 2), (0, 3), (0, 1), (6, 1), *[(0, 2)] * 7])], 0.05, 0.01)  # fmt: skip
+@example([(100 * k, r, h) for k, (r, h) in enumerate(
+    [(0, 3), (-1, 3), (-2, 1), (-3, 1), (-4, 2), (-5, 1), (-6, 0), (-7, 2), (-8, 3), (-12, 1),
+     (-10, 0), (-11, 1), (-12, 1), (-13, 2), (-15, 0), (-15, 1), (-16, 1), (-17, 0)])],
+    0.05, 1e-4)  # fmt: skip
+def test_estimated_bars_are_never_wider_than_guaranteed_ones(
+    snapshots: list[tuple[int, int, int]], drift: float, wander: float
+) -> None:
+    tube = tube_of(snapshots, Limits(drift, wander))
+    at = np.arange(snapshots[0][0] - 50, snapshots[-1][0] + 50)
+    estimated, guaranteed = (tube.convert(at, bars=bars) for bars in BARS)  # type: ignore[arg-type]
+    assert (estimated.earliest <= estimated.estimate).all()
+    assert (estimated.estimate <= estimated.latest).all()
+    # About a snapshot that estimated bars leave out as an outlier, the two may not even meet.
+    if not tube.runs.strays.any():
+        assert (estimated.earliest >= guaranteed.earliest).all()
+        assert (estimated.latest <= guaranteed.latest).all()
 
 
 anywhere = st.integers(int(INT64.min), int(INT64.max))

@@ -10,6 +10,7 @@ def assemble(
     low: Values,
     high: Values,
     drift: int,
+    given: Values,
     limits: Values,
     knots: Values,
     smooth: Floats,

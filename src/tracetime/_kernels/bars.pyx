@@ -2,17 +2,17 @@
 """The rows of a tube, from its segments, runs and estimate (bar.pxd has their shape)."""
 
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
-from tracetime._kernels.bar cimport HULL, LIMITED, Bar, Line, high_at, low_at
+from tracetime._kernels.bar cimport HULL, LIMITED, Bar, Line
 from tracetime._kernels.cone cimport (
-    AFTER, BEFORE, BREAK, GAP, POINT, cone_after, cone_before, guaranteed_bar, high_knot, line_of,
-    low_knot,
+    AFTER, BEFORE, BREAK, GAP, KNOTS, POINT, cone_after, cone_before, guaranteed_bar, high_knot,
+    line_of, low_knot,
 )
 from tracetime._kernels.curve cimport Curve, chord, hermite, knee, moved, straight
-from tracetime._kernels.fixed cimport apart, int128, join, quotient
+from tracetime._kernels.fixed cimport apart, int128, join, quotient, rise
 from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW
 from tracetime._kernels.runs cimport Parts, Run, doubtful_bar, steps, widen
 
@@ -89,13 +89,31 @@ cdef void emit(
         put(table, at, kind, k, next_k, &here, &bent)
 
 
-cdef bint empty_at(
-    const Bar *bar, const Bar *limit, int64_t t, int64_t first, int64_t last
-) noexcept nogil:
-    t = min(max(t, first), last)
+cdef int128 value_at(const Line *line, uint64_t distance) noexcept nogil:
+    return join(line.ns, line.part) + rise(line.slope, distance)
+
+
+cdef int128 low_exactly(const Bar *bar, int64_t t) noexcept nogil:
+    """The least offset at t, not rounded, of a bar without a limit."""
+    cdef int128 one = value_at(&bar.low[0], apart(bar.at, t))
+    cdef int128 two = value_at(&bar.low[1], apart(bar.at, t))
+    return two if (two < one) == ((bar.mode & HULL) != 0) else one
+
+
+cdef int128 high_exactly(const Bar *bar, int64_t t) noexcept nogil:
+    cdef int128 one = value_at(&bar.high[0], apart(bar.at, t))
+    cdef int128 two = value_at(&bar.high[1], apart(bar.at, t))
+    return two if (two > one) == ((bar.mode & HULL) != 0) else one
+
+
+cdef bint empty_at(const Bar *bar, const Bar *limit, int64_t t) noexcept nogil:
+    """Whether they have nothing in common at t.
+
+    Not rounded: outward, two bars that do not meet would seem to at an end of the row, and leave
+    less than nothing further in.
+    """
     return (
-        low_at(bar, limit, t) > high_at(limit, limit, t)
-        or low_at(limit, limit, t) > high_at(bar, limit, t)
+        low_exactly(bar, t) > high_exactly(limit, t) or low_exactly(limit, t) > high_exactly(bar, t)
     )
 
 
@@ -109,7 +127,7 @@ cdef bint parted(const Bar *bar, const Bar *limit, int64_t first, int64_t last) 
     cdef int side
     cdef int64_t cross
     cdef int128 fall
-    if empty_at(bar, limit, first, first, last) or empty_at(bar, limit, last, first, last):
+    if empty_at(bar, limit, first) or empty_at(bar, limit, last):
         return True
     for side in range(4):
         one = &bar.low[0] if side == 0 else &bar.high[0] if side == 1 else &limit.low[0]
@@ -126,26 +144,40 @@ cdef bint parted(const Bar *bar, const Bar *limit, int64_t first, int64_t last) 
         if cross < 0 or <uint64_t>cross > apart(bar.at, last):
             continue
         cross += bar.at
-        if (
-            empty_at(bar, limit, cross, first, last)
-            or (cross < last and empty_at(bar, limit, cross + 1, first, last))
-        ):
+        if cross >= first and empty_at(bar, limit, cross):
+            return True
+        if cross < last and empty_at(bar, limit, max(cross + 1, first)):
             return True
     return False
 
 
+cdef bint same_knot(const Parts *p, int64_t k) noexcept nogil:
+    """Whether the strays change nothing of what the limits allow at a snapshot."""
+    return memcmp(p.limits + KNOTS * k, p.given + KNOTS * k, KNOTS * sizeof(int64_t)) == 0
+
+
 cdef void limit_bar(
-    Table *table, Bar *bar, const Bar *limit, int64_t first, int64_t last
+    Table *table, Bar *bar, const Parts *p, int64_t kind, int64_t k, int64_t next_k,
+    int64_t first, int64_t last
 ) noexcept nogil:
-    """Keep a bar within its limit; where the two have nothing in common, the limit stands."""
+    """Keep the bar of a row within the guaranteed one; where they never meet, that one stands.
+
+    Unless it is a stray that keeps them apart: that one is taken for an outlier, and the limits
+    are those that the other snapshots leave.
+    """
+    cdef Bar limit, rest
     if first > last:
         return
-    if parted(bar, limit, first, last):
-        bar[0] = limit[0]
-        return
+    limit = guaranteed_bar(kind, k, next_k, bar.at, p.a, p.given, p.drift)
+    if parted(bar, &limit, first, last):
+        rest = guaranteed_bar(kind, k, next_k, bar.at, p.a, p.limits, p.drift)
+        if (same_knot(p, k) and same_knot(p, next_k)) or parted(bar, &rest, first, last):
+            bar[0] = limit
+            return
+        limit = rest
     bar.mode |= LIMITED
     bar.limit = table.n_limits
-    table.limits[table.n_limits] = limit[0]
+    table.limits[table.n_limits] = limit
     table.n_limits += 1
 
 
@@ -154,7 +186,7 @@ cdef void add_run(Table *table, const Parts *p, int64_t m) noexcept nogil:
     cdef const Run *run = &p.runs[m]
     cdef int64_t k
     cdef bint slow = run.slope - run.width >= -p.drift and run.slope + run.width <= p.drift
-    cdef Bar bar, limit
+    cdef Bar bar
     cdef Curve curve
     for k in range(run.first, run.last):
         bar.at, bar.mode, bar.limit = p.a[k], 0, 0
@@ -162,13 +194,12 @@ cdef void add_run(Table *table, const Parts *p, int64_t m) noexcept nogil:
         cone_before(&bar, 1, p.knots, p.a, k + 1, run.slope, run.width)
         if not (
             slow
-            and low_knot(p.knots, k) >= low_knot(p.limits, k)
-            and high_knot(p.knots, k) <= high_knot(p.limits, k)
-            and low_knot(p.knots, k + 1) >= low_knot(p.limits, k + 1)
-            and high_knot(p.knots, k + 1) <= high_knot(p.limits, k + 1)
+            and low_knot(p.knots, k) >= low_knot(p.given, k)
+            and high_knot(p.knots, k) <= high_knot(p.given, k)
+            and low_knot(p.knots, k + 1) >= low_knot(p.given, k + 1)
+            and high_knot(p.knots, k + 1) <= high_knot(p.given, k + 1)
         ):
-            limit = guaranteed_bar(GAP, k, k + 1, p.a[k], p.a, p.limits, p.drift)
-            limit_bar(table, &bar, &limit, p.a[k], p.a[k + 1] - 1)
+            limit_bar(table, &bar, p, GAP, k, k + 1, p.a[k], p.a[k + 1] - 1)
         curve = hermite(p, k)
         emit(table, p.a[k], p.a[k + 1] - 1, GAP, k, k + 1, &bar, &curve)
 
@@ -178,7 +209,7 @@ cdef void add_point(Table *table, const Parts *p, int64_t m) noexcept nogil:
     cdef const Run *run = &p.runs[m]
     cdef int64_t k = run.last
     cdef int128 low, high
-    cdef Bar bar, limit
+    cdef Bar bar
     cdef Curve curve = straight(p, k, p.a[k])
     bar.at, bar.mode, bar.limit = p.a[k], 0, 0
     if run.lone:
@@ -187,12 +218,10 @@ cdef void add_point(Table *table, const Parts *p, int64_t m) noexcept nogil:
         widen(p, &p.runs[m + 1], False, p.a[k], &low, &high, False)
         bar.low[0] = line_of(low, 0, p.a[k], p.a[k])
         bar.high[0] = line_of(high, 0, p.a[k], p.a[k])
-        bar.low[1], bar.high[1] = bar.low[0], bar.high[0]
     else:
         cone_after(&bar, 0, p.knots, p.a, k, run.slope, run.width)
-        bar.low[1], bar.high[1] = bar.low[0], bar.high[0]
-        limit = guaranteed_bar(POINT, k, k, p.a[k], p.a, p.limits, p.drift)
-        limit_bar(table, &bar, &limit, p.a[k], p.a[k])
+    bar.low[1], bar.high[1] = bar.low[0], bar.high[0]
+    limit_bar(table, &bar, p, POINT, k, k, p.a[k], p.a[k])
     emit(table, p.a[k], p.a[k], POINT, k, k, &bar, &curve)
 
 
@@ -202,11 +231,10 @@ cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
     cdef const Run *after = &p.runs[m + 1]
     cdef int64_t j = run.last, i = after.first, k, first, last, bend = 0
     cdef bint doubtful = run.lone or after.lone
-    cdef bint free = doubtful or steps(p, m)
     cdef bint bends = (
         run.last > run.first and after.last > after.first and knee(p, j, i, &bend)
     )
-    cdef Bar bar, limit
+    cdef Bar bar
     cdef Curve curve
     for k in range(j, i):
         first, last = p.a[k] + (k == j), p.a[k + 1] - 1
@@ -218,9 +246,7 @@ cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
         else:
             cone_after(&bar, 0, p.knots, p.a, j, run.slope, run.width)
             cone_before(&bar, 1, p.knots, p.a, i, after.slope, after.width)
-        if not free:
-            limit = guaranteed_bar(GAP, k, k + 1, p.a[k], p.a, p.limits, p.drift)
-            limit_bar(table, &bar, &limit, first, last)
+        limit_bar(table, &bar, p, GAP, k, k + 1, first, last)
         if not bends:
             curve = chord(p, k, j, i, p.a[k])
             emit(table, first, last, GAP, k, k + 1, &bar, &curve)
@@ -238,10 +264,11 @@ cdef void add_break(Table *table, const Parts *p, int64_t j, int64_t i) noexcept
     cdef Curve curve = straight(p, j, p.a[j])
     cdef Bar bar = guaranteed_bar(BREAK, j, i, p.a[j], p.a, p.limits, p.drift)
     # Two snapshots at one value that contradict each other: that value is all of the zone.
-    if p.a[i] == p.a[j]:
-        emit(table, p.a[j], p.a[j], BREAK, j, i, &bar, &curve)
-    else:
-        emit(table, p.a[j] + 1, p.a[i] - 1, BREAK, j, i, &bar, &curve)
+    cdef int64_t apart_by = p.a[i] != p.a[j]
+    cdef int64_t first = p.a[j] + apart_by, last = p.a[i] - apart_by
+    if not (same_knot(p, j) and same_knot(p, i)):
+        limit_bar(table, &bar, p, BREAK, j, i, first, last)
+    emit(table, first, last, BREAK, j, i, &bar, &curve)
 
 
 cdef void add_ends(Table *table, const Parts *p, bint after) noexcept nogil:
@@ -249,7 +276,7 @@ cdef void add_ends(Table *table, const Parts *p, bint after) noexcept nogil:
     cdef int64_t k = run.last if after else run.first
     cdef int64_t kind = AFTER if after else BEFORE
     cdef int64_t first = p.a[k] if after else INT64_LOW
-    cdef Bar bar, limit = guaranteed_bar(kind, k, k, p.a[k], p.a, p.limits, p.drift)
+    cdef Bar bar
     cdef Curve curve = straight(p, k, p.a[k])
     if not after and p.a[k] == INT64_LOW:
         return
@@ -259,19 +286,20 @@ cdef void add_ends(Table *table, const Parts *p, bint after) noexcept nogil:
     else:
         cone_before(&bar, 0, p.knots, p.a, k, run.slope, run.width)
     bar.low[1], bar.high[1] = bar.low[0], bar.high[0]
-    limit_bar(table, &bar, &limit, p.a[k], p.a[k])
+    limit_bar(table, &bar, p, kind, k, k, p.a[k], p.a[k])
     emit(table, first, INT64_HIGH if after else p.a[k] - 1, kind, k, k, &bar, &curve)
 
 
 def assemble(
     const int64_t[::1] a, const int64_t[::1] r, const int64_t[::1] low, const int64_t[::1] high,
-    int64_t drift, const int64_t[:, ::1] limits, const int64_t[:, ::1] knots,
+    int64_t drift, const int64_t[:, ::1] given, const int64_t[:, ::1] limits,
+    const int64_t[:, ::1] knots,
     const double[:, ::1] smooth, const int64_t[:, ::1] runs
 ):
     """The rows of a tube.
 
-    a, r, low, high: int64 ns, one a snapshot; limits, knots: what `cones` gives of the segments
-    and of the runs; smooth: of `smooth`; runs: (segment, first, last, slope, width, lone), a
+    a, r, low, high: int64 ns, one a snapshot; given, limits, knots: what `cones` gives of the
+    segments, of the segments without strays, and of the runs; smooth: of `smooth`; runs: (segment, first, last, slope, width, lone), a
     lone one between two others of its segment. drift, slopes and widths in 2^-52.
 
     Returns:
@@ -294,7 +322,8 @@ def assemble(
     if n == 0 or n_runs == 0:
         raise ValueError("no snapshots")
     p.a, p.r, p.low, p.high = &a[0], &r[0], &low[0], &high[0]
-    p.drift, p.limits, p.knots, p.smooth = drift, &limits[0, 0], &knots[0, 0], &smooth[0, 0]
+    p.drift, p.given, p.limits = drift, &given[0, 0], &limits[0, 0]
+    p.knots, p.smooth = &knots[0, 0], &smooth[0, 0]
     p.runs, p.n_runs = <const Run *>&runs[0, 0], n_runs
     table.starts, table.cells = &starts_view[0], &cells_view[0, 0]
     table.bars, table.limits = <Bar *>&bars_view[0, 0], <Bar *>&limits_view[0, 0]

@@ -20,7 +20,8 @@ cdef struct Parts:
     const int64_t *low
     const int64_t *high
     int64_t drift
-    const int64_t *limits   # knots of the drift cones
+    const int64_t *given    # knots of the drift cones
+    const int64_t *limits   # and without the strays
     const int64_t *knots    # knots of the runs' tubes
     const double *smooth    # per snapshot: what to add to r, and the rate
     const Run *runs

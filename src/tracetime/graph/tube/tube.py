@@ -56,8 +56,8 @@ class Tube:
         self._runs: Runs = find_runs(self._segments, limits)
         here = self._runs.evidence
         self._starts, self._bars, bar_limits, self._curves, self._cells = assemble(
-            here.a, here.r, here.low, here.high, self._drift, self._runs.limits,
-            self._runs.knots, self._runs.smoothed(), self._runs.table(),
+            here.a, here.r, here.low, here.high, self._drift, self._segments.knots,
+            self._runs.limits, self._runs.knots, self._runs.smoothed(), self._runs.table(),
         )  # fmt: skip
         self._tables: dict[Bars, _Table] = {
             "estimated": _Table(self._starts, self._bars, bar_limits, self._curves, here.a)
