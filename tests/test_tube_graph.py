@@ -398,3 +398,27 @@ def test_the_widest_half_width_that_may_be_assumed_is_one_a_tube_holds(graph):
         graph.declare(ClockDomain(clock, assumed_half_width_ns=1 << 58))
     got = graph.convert(5, "BOOTTIME", 5, policy="tube", bounds=True)
     assert got.latest - got.earliest >= 1 << 59
+
+
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_loops_of_any_length_are_checked(n):
+    at = np.arange(20) * 10 * S
+    names = [f"com.example.clock{k}" for k in range(n)]
+    for wrong in (0, 12_000):
+        graph = ClockGraph()
+        for k, name in enumerate(names):
+            other = names[(k + 1) % n]
+            offset = 5 if k < n - 1 else -5 * (n - 1) + wrong
+            graph.add_snapshot(
+                Snapshot({name: at, other: at + offset}, reference=name, half_width_ns={other: 20})
+            )
+        found = graph.inconsistencies()
+        if not wrong:
+            assert found == []
+            continue
+        assert len(found) == n
+        for one in found:
+            assert {str(c) for c in (one.src, one.dst, *one.via)} == {
+                str(ClockId.parse(name)) for name in names
+            }
+            assert 0 < one.gap_ns <= wrong

@@ -5,12 +5,12 @@ One hop is a pair's tube (`pairs.py`); here values travel over several, with the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.pairs import Pair, Pairs
-from tracetime.graph.paths import least_error
+from tracetime.graph.paths import detour, least_error
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.wraps import Counter
@@ -36,6 +36,7 @@ Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
 
 _CHECKED_LOOPS: Final = 4096
+_DETOURS: Final = 256
 # Above every bar: for a tube along a clock that was set back, where no other path leads.
 _LAST_RESORT: Final = 2.0**63
 _INT64: Final = np.iinfo(np.int64)
@@ -147,11 +148,14 @@ class PairDiscontinuity(NamedTuple):
 
 
 class Inconsistency(NamedTuple):
-    """Two paths from src to dst whose bars do not meet at an instant of src, by gap_ns."""
+    """Two paths from src to dst whose bars do not meet at an instant of src, by gap_ns.
+
+    The one is direct, the other leads over the clocks `via`.
+    """
 
     src: ClockId
     dst: ClockId
-    via: ClockId
+    via: tuple[ClockId, ...]
     at_ns: int
     gap_ns: int
 
@@ -289,36 +293,49 @@ class TubePolicy:
         return sorted(found, key=lambda d: (d.src, d.dst, d.a_from, d.a_to, d.kind))
 
     def inconsistencies(self, same_series: Callable[..., bool]) -> list[Inconsistency]:
-        """Triangles of clocks whose two ways do not meet, the widest gap of each.
+        """Loops of clocks whose two ways do not meet, the widest gap of each.
+
+        Of three clocks all loops; of more those whose ends are in none of three, by the shortest
+        way round.
 
         same_series: whether every snapshot of three clocks has them all: these agree by nature.
         """
         found = []
-        checked = 0
-        for src in sorted(self._neighbours):
-            for dst in self._neighbours[src]:
-                if not src < dst:
-                    continue
-                for via in self._neighbours[src]:
-                    if via == dst or via not in self._neighbours[dst]:
-                        continue
-                    if checked >= _CHECKED_LOOPS or same_series(src, dst, via):
-                        continue
-                    checked += 1
-                    with suppress(ConversionError):
-                        gap = self._gap(src, dst, via)
-                        if gap is not None:
-                            found.append(gap)
+        for src, *via, dst in islice(self._loops(same_series), _CHECKED_LOOPS):
+            with suppress(ConversionError):
+                gap = self._gap(src, dst, tuple(via))
+                if gap is not None:
+                    found.append(gap)
         return found
 
-    def _gap(self, src: ClockId, dst: ClockId, via: ClockId) -> Inconsistency | None:
+    def _loops(self, same_series: Callable[..., bool]) -> Iterator[list[ClockId]]:
+        """Paths of more than one hop between clocks that share snapshots."""
+        around = self._neighbours
+        searched = 0
+        for src in sorted(around):
+            for dst in around[src]:
+                if not src < dst:
+                    continue
+                between = [via for via in around[src] if via != dst and via in around[dst]]
+                for via in between:
+                    if not same_series(src, dst, via):
+                        yield [src, via, dst]
+                # Most clocks are tied to one other alone: no way leads round.
+                if not between and min(len(around[src]), len(around[dst])) > 1:
+                    searched += 1
+                    path = detour(src, dst, around.__getitem__) if searched < _DETOURS else None
+                    if path is not None:
+                        yield path
+
+    def _gap(self, src: ClockId, dst: ClockId, via: tuple[ClockId, ...]) -> Inconsistency | None:
         direct = self._pairs.pair(src, dst)
         points = direct.tube.evidence.a
         points = points if direct.a == src else direct.tube.convert(points).estimate
         start = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
         one = _hop(direct, src, start, "guaranteed")
-        between = _hop(self._pairs.pair(src, via), src, start, "guaranteed")
-        other = _hop(self._pairs.pair(via, dst), via, between, "guaranteed")
+        other = start
+        for here, there in pairwise((src, *via, dst)):
+            other = _hop(self._pairs.pair(here, there), here, other, "guaranteed")
         known = (one.status | other.status) == RESOLVED
         gaps = np.maximum(one.earliest - other.latest, other.earliest - one.latest)
         gaps = np.where(known, gaps, 0)

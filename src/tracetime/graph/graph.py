@@ -415,7 +415,7 @@ class ClockGraph:
         return self._tubes().discontinuities(sorted(pairs))
 
     def inconsistencies(self) -> list[Inconsistency]:
-        """Loops of three clocks whose two ways do not meet: snapshots contradict each other."""
+        """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
         lists = [set(clocks) for clocks, _ in self.series()]
 
         def same_series(*three: ClockId) -> bool:
