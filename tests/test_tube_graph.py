@@ -331,3 +331,94 @@ def test_clocks_of_cpu_time_are_no_clocks_that_step():
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": [S, 20 * S, 40 * S], 7: [5, 6, 9], 8: [1, 2, 3]})
     assert graph.discontinuities() == []
+
+
+def test_what_rests_on_assumptions_is_an_estimate_whatever_was_asked(graph):
+    told = graph.explain(5, "BOOTTIME", 5, policy="tube", bars="guaranteed")
+    assert (told.bars, told.basis) == ("guaranteed", "estimated")
+    assert "guaranteed bars, but estimates: half-widths are assumed" in str(told)
+    tsc = ClockGraph()
+    at = np.arange(5) * S
+    tsc.add_snapshot(
+        Snapshot({"BOOTTIME": at, "TSC": at * 3}, reference="BOOTTIME", half_width_ns={"TSC": 20})
+    )
+    told = tsc.explain(7, "TSC", "BOOTTIME", policy="tube", bars="guaranteed")
+    assert told.steps[0].learnt
+    assert told.basis == "estimated"
+    assert "a rate is learnt" in str(told)
+    tsc.declare(ClockDomain("TSC", ns_per_tick=Fraction(1, 3)))
+    told = tsc.explain(7, "TSC", "BOOTTIME", policy="tube", bars="guaranteed")
+    assert told.basis == "guaranteed"
+    assert "estimates" not in str(told)
+
+
+def test_a_tick_beyond_int64_costs_only_itself():
+    graph = ClockGraph(domains=[ClockDomain("TSC", ns_per_tick=Fraction(1000, 2445))])
+    at = np.arange(5) * S
+    graph.add_snapshot({"BOOTTIME": at, "TSC": at * 2445 // 1000})
+    far = (1 << 63) - 1
+    got = graph.convert(
+        [S, far, -far], "BOOTTIME", "TSC", policy="tube", bounds=True, errors="mask"
+    )
+    assert [column.is_null().to_pylist() for column in got] == [[False, True, True]] * 3
+    assert got.estimate[0].as_py() == 2_445_000_000
+    graph.declare(ClockDomain("TSC", ns_per_tick=Fraction(3)))
+    got = graph.convert([3, far], "TSC", "BOOTTIME", policy="tube", errors="mask")
+    assert got.is_null().to_pylist() == [False, True]
+    with pytest.raises(ConversionError, match="index 1") as caught:
+        graph.convert([3, far], "TSC", "BOOTTIME", policy="tube")
+    assert caught.value.reason == "overflow"
+
+
+def test_order_takes_whole_numbers(graph):
+    for ts in ("x", 5.5, np.array([1, 2])):
+        with pytest.raises(UsageError):
+            graph.order((5, 5), (ts, "BOOTTIME"))
+        with pytest.raises(UsageError):
+            graph.order((ts, "BOOTTIME"), (ts, "BOOTTIME"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ns_per_tick", "abc"), ("ns_per_tick", float("nan")), ("ns_per_tick", "1/0"),
+        ("valid_bits", 36.5), ("valid_bits", "36"), ("valid_bits", True),
+        ("max_drift_ppm", "5"), ("wander_ppm", "5"), ("tick_ns", "5"), ("tick_ns", float("inf")),
+        ("assumed_half_width_ns", 1.5), ("assumed_half_width_ns", -1),
+        ("assumed_half_width_ns", 1 << 70),
+    ],
+)  # fmt: skip
+def test_limits_that_are_none_are_refused(field, value):
+    with pytest.raises(UsageError, match=f"{field} of TSC"):
+        ClockDomain("TSC", **{field: value})
+
+
+def test_the_widest_half_width_that_may_be_assumed_is_one_a_tube_holds(graph):
+    for clock in ("MONOTONIC_RAW", "BOOTTIME"):
+        graph.declare(ClockDomain(clock, assumed_half_width_ns=1 << 58))
+    got = graph.convert(5, "BOOTTIME", 5, policy="tube", bounds=True)
+    assert got.latest - got.earliest >= 1 << 59
+
+
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_loops_of_any_length_are_checked(n):
+    at = np.arange(20) * 10 * S
+    names = [f"com.example.clock{k}" for k in range(n)]
+    for wrong in (0, 12_000):
+        graph = ClockGraph()
+        for k, name in enumerate(names):
+            other = names[(k + 1) % n]
+            offset = 5 if k < n - 1 else -5 * (n - 1) + wrong
+            graph.add_snapshot(
+                Snapshot({name: at, other: at + offset}, reference=name, half_width_ns={other: 20})
+            )
+        found = graph.inconsistencies()
+        if not wrong:
+            assert found == []
+            continue
+        assert len(found) == n
+        for one in found:
+            assert {str(c) for c in (one.src, one.dst, *one.via)} == {
+                str(ClockId.parse(name)) for name in names
+            }
+            assert 0 < one.gap_ns <= wrong

@@ -79,10 +79,10 @@ def test_twin(given_snapshots: tuple[list[int], list[int], list[int]], held: Lim
     ):
         least, most, wider = twin.estimated(t)
         low_end, high_end = t + math.floor(least), t + math.ceil(most)
+        least, most = twin.guaranteed(t)
         if wider:
-            assert earliest <= low_end
-            assert latest >= high_end
+            assert t + math.floor(least) <= earliest <= low_end
+            assert high_end <= latest <= t + math.ceil(most)
         elif (earliest, latest) != (low_end, high_end):
             # Where a run and the limits contradict each other, the limits stand for the whole row.
-            least, most = twin.guaranteed(t)
             assert (earliest, latest) == (t + math.floor(least), t + math.ceil(most))

@@ -231,3 +231,31 @@ def test_unfolding_follows_any_counter_within_its_limits(
     assert (got.earliest <= expected + slack_ticks).all()
     assert (expected - slack_ticks <= got.latest).all()
     assert graph.discontinuities() == []
+
+
+def test_order_compares_raw_timestamps_of_a_short_counter_whichever_comes_first():
+    graph, boottime, counted = counting(36, Fraction(625, 12), every=10 * S, n=100, start=1 << 35)
+    raw = int(counted[90]) % (1 << 36)
+    for other, sign in ((int(boottime[90]) + S, -1), (int(boottime[90]) - S, 1)):
+        assert graph.order((raw, GPU), (other, "BOOTTIME")) == sign
+        assert graph.order((other, "BOOTTIME"), (raw, GPU)) == -sign
+    graph, boottime, counted = counting(32)
+    for one, other in (((0, GPU), (5, "BOOTTIME")), ((5, "BOOTTIME"), (0, GPU))):
+        with pytest.raises(ConversionError, match="near") as caught:
+            graph.order(one, other)
+        assert caught.value.reason == "ambiguous_source"
+
+
+def test_one_snapshot_of_a_short_counter_of_any_rate_is_enough():
+    graph, boottime, counted = counting(36, Fraction(625, 12), n=1)
+    got = graph.convert(int(counted[0]), GPU, "BOOTTIME", policy="tube", bounds=True)
+    assert got.earliest <= boottime[0] <= got.latest
+    got = graph.convert([], GPU, "BOOTTIME", policy="tube", bounds=True)
+    assert [len(column) for column in got] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("near", [5, (5,), (1, 2, 3), "BOOTTIME"])
+def test_near_is_a_time_and_a_clock(near):
+    graph, _, _ = counting(36)
+    with pytest.raises(UsageError, match="near is"):
+        graph.convert(5, GPU, "BOOTTIME", policy="tube", near=near)

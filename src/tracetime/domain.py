@@ -6,9 +6,9 @@ of clock; a trace that says nothing, or a caller who knows better, may declare o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import Any, Final
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
@@ -22,6 +22,9 @@ CRYSTAL_DRIFT_PPM: Final = 100.0
 
 COARSE_TICK_NS: Final = 10_000_000
 """What a COARSE clock steps by at most: the kernel's tick, at 100 Hz."""
+
+LONGEST_NS: Final = 1 << 58
+"""The longest tick or half-width (9 years): two of them stay within what a tube can hold."""
 
 _COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
 _DISCIPLINED: Final = frozenset(
@@ -47,6 +50,10 @@ _STEADINESS: Final = {
     )
 }
 _UNSTEADY: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME", "REALTIME_COARSE"))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +105,24 @@ class ClockDomain:
             tick_ns = COARSE_TICK_NS if clock.clock in _COARSE else 1
         rate = self.ns_per_tick
         if rate is not None:
-            rate = Fraction(rate)
+            try:
+                rate = Fraction(rate)
+            except (TypeError, ValueError, ArithmeticError):
+                raise UsageError(f"ns_per_tick of {clock} is no fraction: {rate!r}") from None
             if rate <= 0:
                 raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
-        if not (math.isfinite(tick_ns) and tick_ns > 0):
-            raise UsageError(f"tick_ns of {clock} is {tick_ns}: it is above 0")
-        if not 1 <= self.valid_bits <= 64:
-            raise UsageError(f"valid_bits of {clock} is {self.valid_bits}: use 1 to 64")
-        if self.assumed_half_width_ns is not None and self.assumed_half_width_ns < 0:
-            raise UsageError(f"assumed_half_width_ns of {clock} is negative")
+        if not (isinstance(tick_ns, Real) and 0 < tick_ns <= LONGEST_NS):
+            raise UsageError(f"tick_ns of {clock} is {tick_ns!r}: it is above 0, ns")
+        if not (_is_whole(self.valid_bits) and 1 <= self.valid_bits <= 64):
+            raise UsageError(f"valid_bits of {clock} is {self.valid_bits!r}: use 1 to 64")
+        assumed = self.assumed_half_width_ns
+        if assumed is not None and not (_is_whole(assumed) and 0 <= assumed <= LONGEST_NS):
+            raise UsageError(
+                f"assumed_half_width_ns of {clock} is {assumed!r}: use 0 or more, whole ns"
+            )
         for what, ppm in (("max_drift_ppm", drift_ppm), ("wander_ppm", self.wander_ppm)):
-            if ppm is not None and not 0 <= ppm <= 100_000:
-                raise UsageError(f"{what} of {clock} is {ppm}: use 0 to 100000")
+            if ppm is not None and not (isinstance(ppm, Real) and 0 <= ppm <= 100_000):
+                raise UsageError(f"{what} of {clock} is {ppm!r}: use 0 to 100000")
         for name, value in (
             ("id", clock),
             ("tick_ns", float(tick_ns)),

@@ -172,7 +172,7 @@ class TwinTube:
         )
 
     def estimated(self, t: int) -> tuple[Fraction, Fraction, bool]:
-        """The bar, and whether a wider one would do: about a lone run."""
+        """The bar, and whether a wider one, still guaranteed, would do: about a lone run."""
         about = self._about(t, [(run.first, run.last) for run in self.runs])
         runs = [m for m, run in enumerate(self.runs) if (run.first, run.last) in about]
         if len({self.runs[m].segment for m in runs}) > 1:
@@ -181,16 +181,5 @@ class TwinTube:
         runs = sorted({*runs, *(m + 1 for m in lone), *(m - 1 for m in lone)})
         hulls = [self._run_cone(self.runs[m], t) for m in runs]
         low, high = min(low for low, _ in hulls), max(high for _, high in hulls)
-        if lone:
-            return low, high, True
-        if len(runs) == 2 and self._steps(*runs):
-            return low, high, False
         least, most = self.guaranteed(t)
-        return max(low, least), min(high, most), False
-
-    def _steps(self, m: int, n: int) -> bool:
-        signs = set()
-        for t in (self.snaps[self.runs[m].last].a, self.snaps[self.runs[n].first].a):
-            before, after = self._run_cone(self.runs[m], t), self._run_cone(self.runs[n], t)
-            signs.add((after[0] > before[1]) - (after[1] < before[0]))
-        return signs in ({1}, {-1})
+        return max(low, least), min(high, most), bool(lone)

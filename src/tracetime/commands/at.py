@@ -159,6 +159,7 @@ def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
         facts |= {
             "policy": "tube",
             "bars": told.bars,
+            "basis": told.basis,
             "result": told.result,
             "earliest": told.earliest,
             "latest": told.latest,

@@ -123,18 +123,19 @@ def _late_trace_clock(survey: Survey) -> Iterator[Finding]:
 def _disagreements(survey: Survey) -> Iterator[Finding]:
     loops: dict[frozenset[ClockId], Inconsistency] = {}
     for found in survey.inconsistencies:
-        loop = frozenset((found.src, found.dst, found.via))
+        loop = frozenset((found.src, found.dst, *found.via))
         if loop not in loops or loops[loop].gap_ns < found.gap_ns:
             loops[loop] = found
     for found in loops.values():
         worst = found.gap_ns > survey.tolerance_ns
+        over = ", ".join(map(str, found.via))
         events = survey.used.get(found.src, 0) + survey.used.get(found.dst, 0)
         yield Finding(
             "paths-disagree",
             "warning" if worst and events else "info",
-            f"{found.src} to {found.dst}: directly and over {found.via} differ by "
+            f"{found.src} to {found.dst}: directly and over {over} differ by "
             f"{duration(found.gap_ns)} at least",
-            tuple(sorted((found.src, found.dst, found.via))), (), events, found.gap_ns,
+            tuple(sorted((found.src, found.dst, *found.via))), (), events, found.gap_ns,
             "Different snapshots tie these clocks together, and contradict each other beyond what "
             "drift within the limits and the width of the readings can explain.",
             "Find the snapshot that is wrong (`tracetime report` draws them), or say that its "

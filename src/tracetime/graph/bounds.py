@@ -5,12 +5,12 @@ One hop is a pair's tube (`pairs.py`); here values travel over several, with the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,15 +27,16 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.pairs import Pair, Pairs
-from tracetime.graph.paths import least_error
+from tracetime.graph.paths import detour, least_error
 from tracetime.graph.tube import Bars
-from tracetime.graph.tube.rate import nominal_ns
+from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.wraps import Counter
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
 
 _CHECKED_LOOPS: Final = 4096
+_DETOURS: Final = 256
 # Above every bar: for a tube along a clock that was set back, where no other path leads.
 _LAST_RESORT: Final = 2.0**63
 _INT64: Final = np.iinfo(np.int64)
@@ -66,6 +67,7 @@ class TubeHop(NamedTuple):
 
     estimate, earliest, latest: on dst, ns (ticks where dst counts them). snapshots: how many the
     pair shares. half_width_ns: the median of theirs; `assumed` where the trace says none.
+    learnt: the rate of a clock was taken from these snapshots.
     """
 
     src: ClockId
@@ -78,11 +80,16 @@ class TubeHop(NamedTuple):
     assumed: bool
     drift_ppm: float
     wander_ppm: float
+    learnt: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TubeExplanation:
-    """A conversion with its bar, and where that comes from; `str()` tells it in words."""
+    """A conversion with its bar, and where that comes from; `str()` tells it in words.
+
+    Attributes:
+        bars: as asked for; see `basis`.
+    """
 
     value: int
     src: ClockId
@@ -93,11 +100,24 @@ class TubeExplanation:
     earliest: int
     latest: int
 
+    @property
+    def basis(self) -> Bars:
+        """What the bar is: on widths assumed or a rate learnt it is an estimate, whatever asked."""
+        unsure = any(step.assumed or step.learnt for step in self.steps)
+        return "estimated" if unsure else self.bars
+
     def __str__(self) -> str:
+        told = f"{self.bars} bars"
+        if self.basis != self.bars:
+            what = (
+                ("half-widths are assumed", any(step.assumed for step in self.steps)),
+                ("a rate is learnt", any(step.learnt for step in self.steps)),
+            )
+            told += ", but estimates: " + " and ".join(why for why, so in what if so)
         lines = [
             f"{self.src} {self.value} -> {self.dst} {self.result}",
             f"  between {self.earliest} and {self.latest} "
-            f"(-{self.result - self.earliest} +{self.latest - self.result} ns), {self.bars} bars",
+            f"(-{self.result - self.earliest} +{self.latest - self.result} ns), {told}",
         ]
         for number, hop in enumerate(self.steps, 1):
             widths = "assumed" if hop.assumed else "measured"
@@ -106,6 +126,7 @@ class TubeExplanation:
                 f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} ns: "
                 f"{hop.snapshots} snapshots, half-width {hop.half_width_ns:.0f} ns ({widths}), "
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
+                + (", rate learnt from these" if hop.learnt else "")
             )
         return "\n".join(lines)
 
@@ -127,11 +148,14 @@ class PairDiscontinuity(NamedTuple):
 
 
 class Inconsistency(NamedTuple):
-    """Two paths from src to dst whose bars do not meet at an instant of src, by gap_ns."""
+    """Two paths from src to dst whose bars do not meet at an instant of src, by gap_ns.
+
+    The one is direct, the other leads over the clocks `via`.
+    """
 
     src: ClockId
     dst: ClockId
-    via: ClockId
+    via: tuple[ClockId, ...]
     at_ns: int
     gap_ns: int
 
@@ -252,6 +276,7 @@ class TubePolicy:
                     src, dst, int(reached.estimate[0]), int(reached.earliest[0]),
                     int(reached.latest[0]), len(pair.snapshots), pair.half_width_ns,
                     pair.assumed, limits.drift * 1e6, float(pair.tube.wander.max() * 1e6),
+                    pair.learnt,
                 )
             )  # fmt: skip
         return TubeExplanation(
@@ -281,36 +306,49 @@ class TubePolicy:
         return sorted(found, key=lambda d: (d.src, d.dst, d.a_from, d.a_to, d.kind))
 
     def inconsistencies(self, same_series: Callable[..., bool]) -> list[Inconsistency]:
-        """Triangles of clocks whose two ways do not meet, the widest gap of each.
+        """Loops of clocks whose two ways do not meet, the widest gap of each.
+
+        Of three clocks all loops; of more those whose ends are in none of three, by the shortest
+        way round.
 
         same_series: whether every snapshot of three clocks has them all: these agree by nature.
         """
         found = []
-        checked = 0
-        for src in sorted(self._neighbours):
-            for dst in self._neighbours[src]:
-                if not src < dst:
-                    continue
-                for via in self._neighbours[src]:
-                    if via == dst or via not in self._neighbours[dst]:
-                        continue
-                    if checked >= _CHECKED_LOOPS or same_series(src, dst, via):
-                        continue
-                    checked += 1
-                    with suppress(ConversionError):
-                        gap = self._gap(src, dst, via)
-                        if gap is not None:
-                            found.append(gap)
+        for src, *via, dst in islice(self._loops(same_series), _CHECKED_LOOPS):
+            with suppress(ConversionError):
+                gap = self._gap(src, dst, tuple(via))
+                if gap is not None:
+                    found.append(gap)
         return found
 
-    def _gap(self, src: ClockId, dst: ClockId, via: ClockId) -> Inconsistency | None:
+    def _loops(self, same_series: Callable[..., bool]) -> Iterator[list[ClockId]]:
+        """Paths of more than one hop between clocks that share snapshots."""
+        around = self._neighbours
+        searched = 0
+        for src in sorted(around):
+            for dst in around[src]:
+                if not src < dst:
+                    continue
+                between = [via for via in around[src] if via != dst and via in around[dst]]
+                for via in between:
+                    if not same_series(src, dst, via):
+                        yield [src, via, dst]
+                # Most clocks are tied to one other alone: no way leads round.
+                if not between and min(len(around[src]), len(around[dst])) > 1:
+                    searched += 1
+                    path = detour(src, dst, around.__getitem__) if searched < _DETOURS else None
+                    if path is not None:
+                        yield path
+
+    def _gap(self, src: ClockId, dst: ClockId, via: tuple[ClockId, ...]) -> Inconsistency | None:
         direct = self._pairs.pair(src, dst)
         points = direct.tube.evidence.a
         points = points if direct.a == src else direct.tube.convert(points).estimate
         start = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
         one = _hop(direct, src, start, "guaranteed")
-        between = _hop(self._pairs.pair(src, via), src, start, "guaranteed")
-        other = _hop(self._pairs.pair(via, dst), via, between, "guaranteed")
+        other = start
+        for here, there in pairwise((src, *via, dst)):
+            other = _hop(self._pairs.pair(here, there), here, other, "guaranteed")
         known = (one.status | other.status) == RESOLVED
         gaps = np.maximum(one.earliest - other.latest, other.earliest - one.latest)
         gaps = np.where(known, gaps, 0)
@@ -330,36 +368,46 @@ def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:
 
 def _hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
     """Bring values of src, with their bars, over one pair."""
-    estimate, earliest, latest = (_nominal(values, pair.rate_of(src)) for values in here[:3])
+    own = pair.rate_of(src)
+    estimate, beyond = _scaled(here.estimate, own)
+    earliest, latest = (
+        estimate if values is here.estimate else _scaled(values, own)[0] for values in here[1:3]
+    )
     exact = earliest is latest or np.array_equal(earliest, latest)
     there = pair.tube.convert(
         estimate, bars=bars, inverse=src == pair.b, within=None if exact else (earliest, latest)
     )
     rate = pair.rate_of(pair.a if src == pair.b else pair.b)
-    low, high = _ticks(there.earliest, rate, 0), _ticks(there.latest, rate, 1)
+    low, high = _ticks(there.earliest, rate, 0)[0], _ticks(there.latest, rate, 1)[0]
+    ticks, left = _ticks(there.estimate, rate, 0.5)
+    status = np.where(here.status, here.status, there.status)
     return Reached(
         # An estimate rests on all evidence, guaranteed or not: it stays within these bars.
-        np.clip(_ticks(there.estimate, rate, 0.5), low, high),
+        np.clip(ticks, low, high),
         low,
         high,
-        np.where(here.status, here.status, there.status),
+        np.where((status == RESOLVED) & (beyond | left), np.uint8(OVERFLOW), status),
     )
 
 
-def _nominal(values: Values, rate: Fraction) -> Values:
-    return values if rate == 1 else nominal_ns(values, rate)
+def _scaled(values: Values, rate: Fraction) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """Readings at `rate` ns a tick as ns, within int64; and which do not fit."""
+    if rate == 1:
+        return values, np.zeros(len(values), dtype=bool)
+    return saturated_ns(values, rate)
 
 
-def _ticks(ns: Values, rate: Fraction, up: float) -> Values:
+def _ticks(ns: Values, rate: Fraction, up: float) -> tuple[Values, npt.NDArray[np.bool_]]:
     """ns as readings of a clock with `rate` ns a tick: rounded down, to the nearest, or up."""
     if rate == 1:
-        return ns
-    ticks = nominal_ns(ns, 1 / rate)
-    if up == 0:
-        return ticks
+        return _scaled(ns, rate)
+    if up == 0.5:
+        half = rate.numerator // (2 * rate.denominator)
+        return saturated_ns(np.where(ns > _INT64.max - half, ns, ns + half), 1 / rate)
+    ticks, beyond = saturated_ns(ns, 1 / rate)
     if up == 1:
-        return ticks + 1
-    return nominal_ns(ns + rate.numerator // (2 * rate.denominator), 1 / rate)
+        ticks += ticks < _INT64.max
+    return ticks, beyond
 
 
 def check_bars(bars: str) -> None:

@@ -340,6 +340,8 @@ class ClockGraph:
 
     def _span(self, near: tuple[Any, Any], source: ClockId, n: int) -> Near:
         """The readings of `source` at the times of `near`."""
+        if not (isinstance(near, (tuple, list)) and len(near) == 2):
+            raise UsageError(f"near is (timestamps, clock), not {near!r}")
         times, clock = take(near[0]), clock_of_caller(near[1])
         if times.missing is not None or not (times.scalar or len(times.values) == n):
             raise UsageError(f"near is one timestamp, or {n} of them without nulls")
@@ -382,14 +384,28 @@ class ClockGraph:
         Timestamps of one clock compare exactly.
 
         Raises:
-            UsageError, ConversionError: as `convert` with the tube.
+            UsageError, ConversionError: as `convert` with the tube; a timestamp that is no int.
         """
         (ts_one, clock_one), (ts_other, clock_other) = one, other
         first, second = clock_of_caller(clock_one), clock_of_caller(clock_other)
+        if not (take(ts_one).scalar and take(ts_other).scalar):
+            raise UsageError("order compares two timestamps, each an int")
         if first == second:
             return int(ts_one > ts_other) - int(ts_one < ts_other)
         bar = self.convert(ts_one, first, second, policy="tube", bounds=True)
-        there = ts_other * self._unit_ns(second)
+        with self._lock:
+            there = int(ts_other) * self._unit_ns(second)
+            counter = self._tubes().counter(second)
+        if counter is not None:
+            # Bars of a short counter count on where its timestamps wrap.
+            start, end = counter.wraps_of(there)
+            if start != end:
+                raise ConversionError(
+                    f"{second} {ts_other} can mean two instants: {second} wrapped; convert it, "
+                    "saying near which time it was (near)",
+                    REASONS[AMBIGUOUS_SOURCE],
+                )
+            there = start
         return int(bar.earliest > there) - int(bar.latest < there)
 
     def discontinuities(self) -> list[PairDiscontinuity]:
@@ -411,7 +427,7 @@ class ClockGraph:
         return sorted(pairs)
 
     def inconsistencies(self) -> list[Inconsistency]:
-        """Loops of three clocks whose two ways do not meet: snapshots contradict each other."""
+        """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
         lists = [set(clocks) for clocks, _ in self.series()]
 
         def same_series(*three: ClockId) -> bool:

@@ -57,6 +57,7 @@ class Pair(NamedTuple):
         half_width_ns: median of the evidence's half-widths.
         bar_ns: median half-width of the estimated bars over the whole coverage.
         assumed: whether half-widths were assumed.
+        learnt: whether a clock's rate was, from these snapshots.
         far: (number, a, b) of snapshots left out: their readings are more than 73 years apart.
     """
 
@@ -69,6 +70,7 @@ class Pair(NamedTuple):
     half_width_ns: float
     bar_ns: float
     assumed: bool
+    learnt: bool
     far: list[tuple[int, int, int]]
 
     def rate_of(self, clock: ClockId) -> Fraction:
@@ -213,7 +215,8 @@ class Pairs:
         tube = Tube.build(evidence, limits)
         return Pair(
             a, b, tube, snapshots, a_rate, b_rate, float(np.median(evidence.half)),
-            _median_bar(tube), evidence.assumed, far,
+            _median_bar(tube), evidence.assumed,
+            any(self._domain(clock).ns_per_tick is None for clock in (a, b)), far,
         )  # fmt: skip
 
     def _near(
@@ -229,7 +232,7 @@ class Pairs:
 
     def _rate(self, clock: ClockId, readings: Values, others: Values) -> Fraction:
         rate = self._domain(clock).ns_per_tick
-        return learn_rate(readings, others) if rate is None else rate
+        return learn_rate(readings, others, str(clock)) if rate is None else rate
 
     def _limits(self, a: ClockId, b: ClockId) -> Limits:
         one, other = self._domain(a), self._domain(b)

@@ -1,7 +1,8 @@
-"""Least-error paths: through the pairs of clocks whose bars are narrowest."""
+"""Paths through the pairs of clocks: of least error, and round a pair."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
@@ -33,4 +34,25 @@ def least_error(
                 hop = bar_ns(here, there)
                 if hop < float("inf"):
                     heappush(queue, (width + hop, hops + 1, [*path, there]))
+    return None
+
+
+def detour(
+    source: ClockId, target: ClockId, neighbours: Callable[[ClockId], Iterable[ClockId]]
+) -> list[ClockId] | None:
+    """The path of fewest hops between two neighbours that is not the one hop between them."""
+    came_from: dict[ClockId, ClockId] = {}
+    queue = deque([source])
+    while queue:
+        here = queue.popleft()
+        for there in neighbours(here):
+            if there in came_from or there == source or (here == source and there == target):
+                continue
+            came_from[there] = here
+            if there == target:
+                path = [target]
+                while path[-1] != source:
+                    path.append(came_from[path[-1]])
+                return path[::-1]
+            queue.append(there)
     return None

@@ -12,12 +12,13 @@ from tracetime.errors import NO_PATH, OVERFLOW, REASONS, ConversionError
 Values = npt.NDArray[np.int64]
 
 MOST_DENOMINATOR = 1 << 40
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
-def learn_rate(ticks: Values, ns: Values) -> Fraction:
+def learn_rate(ticks: Values, ns: Values, clock: str = "the clock") -> Fraction:
     """ns per tick of a clock whose rate is unknown, from the first and last of its snapshots.
 
-    ticks, ns: int64, what the two clocks read together, in any order.
+    ticks, ns: int64, what the two clocks read together, in any order; clock: for messages.
 
     Raises:
         ConversionError: fewer than two snapshots, or none in which both clocks have moved on.
@@ -28,7 +29,7 @@ def learn_rate(ticks: Values, ns: Values) -> Fraction:
         spans = (int(ns[last]) - int(ns[first]), int(ticks[last]) - int(ticks[first]))
     if spans[0] <= 0 or spans[1] <= 0:
         raise ConversionError(
-            "the rate of the clock is unknown, and its snapshots do not give it: take two in "
+            f"the rate of {clock} is unknown, and its snapshots do not give it: take two in "
             "which both clocks have moved on, or say how many ns a tick lasts",
             REASONS[NO_PATH],
         )
@@ -41,16 +42,35 @@ def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:
     Raises:
         ConversionError: a result does not fit in int64.
     """
-    numerator, denominator = ns_per_tick.numerator, ns_per_tick.denominator
-    # whole + part/denominator, each product within int64 or in Python's integers.
-    whole, rest = np.divmod(ticks, denominator)
-    extreme = max((abs(int(w)) for w in (whole.min(), whole.max())), default=0) + 1
-    if extreme * numerator > 1 << 62 or denominator * numerator > 1 << 62:
-        exact = [int(t) * numerator // denominator for t in ticks.tolist()]
-        if exact and not -(1 << 63) <= min(exact) <= max(exact) < 1 << 63:
+    exact = _exact_ns(ticks, ns_per_tick)
+    if isinstance(exact, list):
+        if not INT64_MIN <= min(exact) <= max(exact) <= INT64_MAX:
             raise ConversionError(
                 f"ticks of {float(ns_per_tick):g} ns do not fit in int64 ns", REASONS[OVERFLOW]
             )
         return np.array(exact, dtype=np.int64)
+    return exact
+
+
+def saturated_ns(ticks: Values, ns_per_tick: Fraction) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """As `nominal_ns`, what does not fit being the nearest int64; and which of them that is."""
+    exact = _exact_ns(ticks, ns_per_tick)
+    if isinstance(exact, list):
+        held = [min(max(value, INT64_MIN), INT64_MAX) for value in exact]
+        beyond = [value != kept for value, kept in zip(exact, held, strict=True)]
+        return np.array(held, dtype=np.int64), np.array(beyond, dtype=bool)
+    return exact, np.zeros(len(exact), dtype=bool)
+
+
+def _exact_ns(ticks: Values, ns_per_tick: Fraction) -> Values | list[int]:
+    """Python's integers where products would leave int64; then at least one."""
+    if not len(ticks):
+        return ticks.copy()
+    numerator, denominator = ns_per_tick.numerator, ns_per_tick.denominator
+    # whole + part/denominator, each product within int64 or in Python's integers.
+    whole, rest = np.divmod(ticks, denominator)
+    extreme = max(abs(int(whole.min())), abs(int(whole.max()))) + 1
+    if extreme * numerator > 1 << 62 or denominator * numerator > 1 << 62:
+        return [int(t) * numerator // denominator for t in ticks.tolist()]
     result: Values = whole * numerator + rest * numerator // denominator
     return result
