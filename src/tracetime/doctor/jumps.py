@@ -59,16 +59,16 @@ _FIX: Final = {
         "number."
     ),
     "clock-reset": (
-        "Give the clock a new number after a restart, or convert with `--policy tube`, which knows "
-        "the two apart where their readings do not overlap."
+        "Give the clock a new number after a restart. `--policy tube` gives a bar that holds both "
+        "instants a reading can mean."
     ),
     "realtime-set-back": (
-        "Time events with BOOTTIME or MONOTONIC; keep REALTIME in the snapshots to convert to. Or "
-        "convert with `--policy tube`."
+        "Time events with BOOTTIME or MONOTONIC; keep REALTIME in the snapshots to convert to. "
+        "`--policy tube` gives a bar that holds both instants a reading can mean."
     ),
     "clock-ran-backwards": (
         "Time events with a clock that only goes forward, and keep each recording in a trace of "
-        "its own. `--policy tube` places the readings that occur once."
+        "its own. `--policy tube` gives a bar that holds both instants a reading can mean."
     ),
     "snapshot-outlier": (
         "Read the clocks of a snapshot without interruption, best of several tries; `--policy "

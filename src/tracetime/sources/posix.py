@@ -142,7 +142,8 @@ def coarse_tick_ns(code: int) -> float:
     """What a COARSE clock's readings may be off by, ns: the spread of its lag behind the fine one.
 
     At least its step: the kernel's tick, which `clock_getres` says truly of these clocks. Its
-    updates come late at times, so the spread is the longer one. Watched over some of its steps.
+    updates come late at times, so the spread is the longer one. Watched over some of its steps; and
+    a step more, because a busy machine's tick can come later than any that was watched.
 
     Raises:
         SourceError: it cannot be read.
@@ -165,4 +166,4 @@ def coarse_tick_ns(code: int) -> float:
             most = high if most is None else max(most, high)
         last = time.perf_counter_ns()
     spread = 0 if least is None or most is None else most - least
-    return float(max(step_ns, spread))
+    return float(max(step_ns, spread) + step_ns)
