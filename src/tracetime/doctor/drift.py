@@ -172,7 +172,9 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
     cut = {number for numbers in broken for number in numbers}
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
     for clock, events in survey.used.items():
-        if not events or clock == survey.trace_clock or clock.clock in (0, _TSC):
+        if not events or clock == survey.trace_clock or clock not in survey.infos:
+            continue
+        if clock.clock in (0, _TSC):
             continue
         try:
             path = survey.graph.path(clock, survey.trace_clock)

@@ -28,6 +28,7 @@ from tracetime.errors import (
 )
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import least_error
+from tracetime.graph.triangles import Triangles
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import nominal_ns
 from tracetime.graph.wraps import Counter
@@ -280,22 +281,21 @@ class TubePolicy:
                 )
         return sorted(found, key=lambda d: (d.src, d.dst, d.a_from, d.a_to, d.kind))
 
-    def inconsistencies(self, same_series: Callable[..., bool]) -> list[Inconsistency]:
+    def inconsistencies(self, series: list[tuple[ClockId, ...]]) -> list[Inconsistency]:
         """Triangles of clocks whose two ways do not meet, the widest gap of each.
 
-        same_series: whether every snapshot of three clocks has them all: these agree by nature.
+        series: the lists of clocks that snapshots have had.
         """
-        found = []
+        found: list[Inconsistency] = []
         checked = 0
+        triangles = Triangles(series)
         for src in sorted(self._neighbours):
             for dst in self._neighbours[src]:
                 if not src < dst:
                     continue
-                for via in self._neighbours[src]:
-                    if via == dst or via not in self._neighbours[dst]:
-                        continue
-                    if checked >= _CHECKED_LOOPS or same_series(src, dst, via):
-                        continue
+                for via in triangles.vias(src, dst):
+                    if checked >= _CHECKED_LOOPS:
+                        return found
                     checked += 1
                     with suppress(ConversionError):
                         gap = self._gap(src, dst, via)
