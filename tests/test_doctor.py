@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from building import BOOTTIME, event, snapshot, trace
-from faults import FAULTS, NIC, SEQUENCE, Model, S
+from faults import FAULTS, NIC, SEQUENCE, START, Model, S
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
@@ -184,3 +184,12 @@ def test_thousands_of_clocks_do_not_take_hours():
     findings(trace(*packets))
     # Where triangles of clocks are gone through one by one, it takes more than ten minutes.
     assert time.process_time() - begin < 60
+
+
+@pytest.mark.parametrize(("snapshots", "a_second"), [(2, 1), (8, 10), (3, 1000)])
+def test_the_tsc_counts_ticks_however_few_snapshots_say_so(snapshots, a_second):
+    model = Model()
+    model.n = snapshots
+    model.time = lambda k: START + k * S // a_second
+    expected = FAULTS["tsc"](model, Random(1))
+    assert [finding.code for finding in findings(model.build())] == [expected.code]
