@@ -1,8 +1,19 @@
 """What all tests share: where machines must have everything, a skip is a failure."""
 
 import os
+import signal
 
 import pytest
+
+# Whoever runs the tests may have had signals ignored, as nohup and shells' background jobs do: what
+# the tests start would ignore them too.
+for _number, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGQUIT, signal.SIG_DFL),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -3,6 +3,7 @@
 import json
 from random import Random
 
+import pytest
 from faults import FAULTS, Model
 
 pytest_plugins = ["cli"]
@@ -69,3 +70,21 @@ def test_the_tolerance_is_a_time(tracetime, write):
     assert code == 2
     assert "write it as 100us" in err
     assert "snapshots-too-sparse" in tracetime("doctor", path, "--tolerance", "5us")[1]
+
+
+@pytest.mark.parametrize("command", ["doctor", "report"])
+def test_a_hostile_name_of_a_file_stays_on_its_line(tracetime, write, tmp_path, command):
+    path = write(Model().build(), "\x1b[31mfine\nerror: all is lost")
+    more = ["-o", tmp_path / "r.html"] if command == "report" else []
+    text = tracetime(command, path, *more)[1]
+    assert "\x1b" not in text
+    assert not any(line.startswith("error: all") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "args", [("watch", "-n", 1, "--interval"), ("calibrate", "-n", 1, "--seconds")]
+)
+def test_nan_is_no_number_of_seconds(tracetime, args):
+    code, _, err = tracetime(*args, "nan")
+    assert code == 2
+    assert "'nan' is no number of seconds" in err

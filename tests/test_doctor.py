@@ -1,11 +1,12 @@
 """The doctor: a healthy trace is left in peace, each fault put into it is the one it names."""
 
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
-from building import BOOTTIME, event
-from faults import FAULTS, NIC, SEQUENCE, Model
+from building import BOOTTIME, event, snapshot, trace
+from faults import FAULTS, NIC, SEQUENCE, START, Model, S
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
@@ -159,3 +160,36 @@ def test_every_trace_can_be_examined():
         with open_trace(path, partial=True) as trace:
             for finding in diagnose(trace):
                 assert finding.code
+
+
+def test_a_reading_off_in_the_second_snapshot_is_no_second_clock():
+    model = Model()
+    model.edit(1, lambda readings: readings.update({NIC: readings[NIC] + 400_000_000}))
+    (finding,) = findings(model.build())
+    assert finding.code == "snapshot-outlier"
+    assert finding.packets[0] in model.at_snapshot(1)
+
+
+def test_thousands_of_clocks_do_not_take_hours():
+    numbers = [0x8000_0001 + n for n in range(1500)]
+    packets = [
+        snapshot({BOOTTIME: (1000 + k) * S, **dict.fromkeys(numbers, k * S)}, 1) for k in range(3)
+    ]
+    packets += [
+        packet
+        for n in range(2, 1500)
+        for packet in (snapshot({BOOTTIME: 1002 * S + n, 64: n}, n), event(n, 64, n))
+    ]
+    begin = time.process_time()
+    findings(trace(*packets))
+    # Where triangles of clocks are gone through one by one, it takes more than ten minutes.
+    assert time.process_time() - begin < 60
+
+
+@pytest.mark.parametrize(("snapshots", "a_second"), [(2, 1), (8, 10), (3, 1000)])
+def test_the_tsc_counts_ticks_however_few_snapshots_say_so(snapshots, a_second):
+    model = Model()
+    model.n = snapshots
+    model.time = lambda k: START + k * S // a_second
+    expected = FAULTS["tsc"](model, Random(1))
+    assert [finding.code for finding in findings(model.build())] == [expected.code]

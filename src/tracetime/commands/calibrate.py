@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracetime.commands.options import json_option
+from tracetime.commands.options import Seconds, json_option
 from tracetime.commands.show import console, duration, print_json, print_table, print_text, short
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, 3600),
+    type=Seconds(0, 3600),
     default=1.0,
     show_default=True,
     help="The time to spread that over, so that drift can show.",
@@ -60,7 +60,9 @@ def command(
         print_json(found.to_dict())
         return
     screen = console()
-    click.echo(f"{snapshots:,} snapshots over {seconds:g} s, against {found.reference}.")
+    click.echo(
+        f"{snapshots:,} snapshot{'' if snapshots == 1 else 's'} over {seconds:g} s, against {found.reference}."
+    )
     columns = ("clock", ">tick", ">read", ">half-width", ">p99", ">ppm", ">ahead by")
     print_table(screen, "Clocks", columns, _rows(found))
     called = short(clock.name for clock in found.clocks)

@@ -10,6 +10,7 @@ import click
 
 from tracetime.commands.limits import domains_of, limit_options, time_ns
 from tracetime.commands.options import DEFAULT_EXPANSION, Size, json_option
+from tracetime.commands.results import printable_path
 from tracetime.commands.show import console, events, named, print_json, print_text, wrapped
 from tracetime.errors import TracetimeError
 
@@ -89,7 +90,7 @@ def command(
             if len(traces) == 1:
                 raise
             # The others are still worth a look.
-            click.echo(f"tracetime: error: {path}: {error}", err=True)
+            click.echo(f"tracetime: error: {printable_path(path)}: {error}", err=True)
             failed = error
             continue
         worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
@@ -105,6 +106,7 @@ def command(
 
 def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], verbose: bool) -> None:
     screen = console()
+    path = printable_path(path)
     counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
         click.echo(f"{path}: the clocks are in order.")

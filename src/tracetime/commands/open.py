@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE
-from tracetime.commands.options import json_option
+from tracetime.commands.options import Seconds, json_option
 from tracetime.commands.show import print_json
 
 
@@ -14,7 +14,7 @@ from tracetime.commands.show import print_json
 @click.option("--no-browser", is_flag=True, help="Only print the link.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     metavar="SECONDS",
     help="Exit with 1 if the file has not been fetched by then.",
 )

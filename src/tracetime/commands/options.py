@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -36,6 +37,18 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
         if match is None:
             self.fail(f"{value!r} is no size: write bytes, or 512M, 4G, 1T", param, ctx)
         return int(match[1]) * _UNITS[match[2].upper()]
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds within limits; nan, which compares with none, is not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not isfinite(seconds):
+            self.fail(f"{value!r} is no number of seconds", param, ctx)
+        return seconds
 
 
 class Clock(click.ParamType):  # type: ignore[type-arg]

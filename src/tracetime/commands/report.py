@@ -10,6 +10,7 @@ import click
 
 from tracetime.commands.limits import domains_of, limit_options, time_ns
 from tracetime.commands.options import json_option, trace_options
+from tracetime.commands.results import printable_path
 from tracetime.commands.show import console, print_json, print_text, size
 
 
@@ -76,5 +77,5 @@ def command(
         f"{n} {what}{'' if n == 1 else 's'}" for what in ("error", "warning") if (n := counts[what])
     ]
     said = " and ".join(bad) if bad else "the clocks are in order"
-    print_text(screen, f"{trace}: {said}.", hanging="  ")
-    print_text(screen, f"report: {made.path} ({size(made.size)})", hanging="  ")
+    print_text(screen, f"{printable_path(trace)}: {said}.", hanging="  ")
+    print_text(screen, f"report: {printable_path(made.path)} ({size(made.size)})", hanging="  ")

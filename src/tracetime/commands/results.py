@@ -64,10 +64,15 @@ def _cells(batch: pa.RecordBatch) -> list[list[str]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def printable(value: str) -> str:
+def printable(value: str, widest: int = _WIDEST) -> str:
     """The text on one line, and without what would move a terminal's cursor or hide text."""
-    shown = "".join(c if c.isprintable() else _escaped(c) for c in islice(value, _WIDEST))
-    return shown + ("…" if len(value) > _WIDEST else "")
+    shown = "".join(c if c.isprintable() else _escaped(c) for c in islice(value, widest))
+    return shown + ("…" if len(value) > widest else "")
+
+
+def printable_path(path: str) -> str:
+    """A path as `printable` shows it, and whole: it is there to be copied."""
+    return printable(path, len(path))
 
 
 def _escaped(character: str) -> str:

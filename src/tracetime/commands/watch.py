@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.options import json_option
+from tracetime.commands.options import Seconds, json_option
 from tracetime.commands.show import console, duration, short
 from tracetime.errors import UsageError
 
@@ -67,7 +67,7 @@ class _Line:
 )
 @click.option(
     "--interval",
-    type=click.FloatRange(0.01, 3600),
+    type=Seconds(0.01, 3600),
     default=1.0,
     show_default=True,
     help="Seconds from one snapshot to the next.",

@@ -40,6 +40,8 @@ def rates(survey: Survey) -> Iterator[Finding]:
         if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
         found = _rate(survey, clock)
+        if found is None and clock.clock == _TSC and clock not in survey.graph.declared:
+            found = _ticks_at_all(survey, clock)
         if found is None:
             continue
         used = survey.used.get(clock, 0)
@@ -117,6 +119,25 @@ def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
     return _Rate(partner, rate, snapshots)
 
 
+def _ticks_at_all(survey: Survey, clock: ClockId) -> _Rate | None:
+    """The rate of the TSC from its first and last snapshot, however few and close they are.
+
+    Of another clock too few snapshots say whether it jumped or counts something else; this one
+    counts ticks by nature.
+    """
+    partner = survey.partner(clock)
+    if partner is None:
+        return None
+    snapshots, readings, others = survey.together(clock, partner)
+    if len(snapshots) < 2:
+        return None
+    span, gain = int(others[-1]) - int(others[0]), int(readings[-1]) - int(readings[0])
+    if span <= 0 or gain <= 0 or abs(gain - span) < _LEAST_OFF_NS:
+        return None
+    rate = gain / span - 1
+    return _Rate(partner, rate, snapshots) if abs(rate) >= _OTHER_UNIT else None
+
+
 def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
     total = 0.0
     for clock in (one, other):
@@ -172,7 +193,9 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
     cut = {number for numbers in broken for number in numbers}
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
     for clock, events in survey.used.items():
-        if not events or clock == survey.trace_clock or clock.clock in (0, _TSC):
+        if not events or clock == survey.trace_clock or clock not in survey.infos:
+            continue
+        if clock.clock in (0, _TSC):
             continue
         try:
             path = survey.graph.path(clock, survey.trace_clock)

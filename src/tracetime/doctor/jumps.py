@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -170,7 +171,11 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding
     """What a clock's jumps come to: a cause for those that ran backwards, and each other kind."""
     clock = jumper.clock
     info = survey.infos.get(clock)
-    lost = sum(g.events for g in survey.of("non_monotonic_source") if g.clock == clock)
+    lost = sum(
+        group.events
+        for group in survey.by_clock.get(clock, [])
+        if group.reason == "non_monotonic_source"
+    )
     by_code: dict[str, list[PairDiscontinuity]] = defaultdict(list)
     bits = None
     if info is not None and not info.monotonic:
@@ -179,6 +184,14 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding
     else:
         for d in jumper.found:
             by_code[_CODES[d.kind]].append(d)
+        steps = sorted(by_code["clock-stepped"], key=lambda d: d.a_from)
+        off: set[int] = set()
+        for k, (one, other) in enumerate(pairwise(steps)):
+            if k not in off and _there_and_back(one, other):
+                off |= {k, k + 1}
+                by_code["snapshot-outlier"].append(one)
+        by_code["clock-stepped"] = [d for k, d in enumerate(steps) if k not in off]
+        by_code = {code: found for code, found in by_code.items() if found}
         if _alternates(jumper.found) and clock.clock >= FIRST_GLOBAL_CLOCK:
             by_code = {"clock-id-collision": list(jumper.found)}
     for code, found in by_code.items():
@@ -269,12 +282,23 @@ def _bits(survey: Survey, clock: ClockId, falls: list[tuple[int, int, int, int]]
     return None
 
 
+def _there_and_back(one: PairDiscontinuity, other: PairDiscontinuity) -> bool:
+    """Whether two jumps away and back are one reading that is off."""
+    if one.size_ns is None or other.size_ns is None or one.src != other.src:
+        return False
+    away, back = sum(one.size_ns) / 2, sum(other.size_ns) / 2
+    return one.snapshots[-1] == other.snapshots[0] and abs(away + back) <= 0.01 * abs(away)
+
+
 def _alternates(found: list[PairDiscontinuity]) -> bool:
     """Whether the offset jumps to and fro by about one size, twice at least."""
     sized = sorted((d for d in found if d.size_ns is not None), key=lambda d: d.a_from)
     if len(sized) < 2 or len({d.src for d in sized}) > 1:
         return False
     middles = [(d.size_ns[0] + d.size_ns[1]) / 2 for d in sized if d.size_ns is not None]
+    if len(sized) == 2 and sized[0].snapshots[-1] == sized[1].snapshots[0]:
+        # Away in one snapshot and back in the next is one reading that is off.
+        return False
     outliers = all(d.kind == "outlier" for d in sized)
     largest, least = max(map(abs, middles)), min(map(abs, middles))
     if least < 0.9 * largest:

@@ -113,7 +113,8 @@ def _skipped(survey: Survey) -> Iterator[Finding]:
         yield Finding(
             "lost-incremental-state",
             "error",
-            f"{count(events, 'event')} skipped: they need state that was lost",
+            f"{count(events, 'event')} skipped: {'it needs' if events == 1 else 'they need'} "
+            "state that was lost",
             tuple(sorted({group.clock for group in groups})),
             first_packets(group.first_packet for group in groups), events, None,
             "These packets build on earlier ones of their sequence (interned names, defaults, the "

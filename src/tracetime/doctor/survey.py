@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,6 +79,7 @@ class Survey:
             raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
         self.trace = trace
         self.tolerance_ns = tolerance_ns
+        self._last_pair: tuple[tuple[ClockId, ClockId], tuple[Values, Values, Values]] | None = None
         found: dict[tuple[int, int, int, int], Group] = {}
         for columns in trace.columns():
             for key, group in _groups(columns):
@@ -174,12 +176,19 @@ class Survey:
     def readings_at(self, clock: ClockId, beside: ClockId, snapshots: Iterable[int]) -> list[int]:
         """What a clock read in some of the snapshots that it shares with another, ns."""
         numbers, readings, _ = self.together(clock, beside)
-        at = dict(zip(numbers.tolist(), readings.tolist(), strict=True))
-        return [at[number] for number in snapshots if number in at]
+        wanted = np.array(list(snapshots), dtype=np.int64)
+        at = np.searchsorted(numbers, wanted)
+        there = at < len(numbers)
+        there[there] = numbers[at[there]] == wanted[there]
+        found: list[int] = readings[at[there]].tolist()
+        return found
 
     def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """(snapshots, one_ns, other_ns) of two clocks, in file order."""
-        return self.graph._shared(one, other)
+        # Whoever asks goes through what befell one pair, then the next.
+        if self._last_pair is None or self._last_pair[0] != (one, other):
+            self._last_pair = (one, other), self.graph._shared(one, other)
+        return self._last_pair[1]
 
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
@@ -187,8 +196,36 @@ class Survey:
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that it shares snapshots with, in order."""
-        series = (clocks for clocks, _ in self.graph.series() if clock in clocks)
-        return sorted({other for clocks in series for other in clocks} - {clock})
+        return sorted({other for clocks in self._series_of[clock] for other in clocks} - {clock})
+
+    @cached_property
+    def series(self) -> list[tuple[ClockId, ...]]:
+        """The lists of clocks that snapshots have had; see `ClockGraph.series`."""
+        return [clocks for clocks, _ in self.graph.series()]
+
+    @cached_property
+    def _series_of(self) -> dict[ClockId, list[tuple[ClockId, ...]]]:
+        found = defaultdict[ClockId, list[tuple[ClockId, ...]]](list)
+        for clocks in self.series:
+            for clock in clocks:
+                found[clock].append(clocks)
+        return found
+
+    @cached_property
+    def by_number(self) -> dict[tuple[int, int], list[ClockId]]:
+        """The clocks of snapshots by (number, machine): alike on many sequences."""
+        found = defaultdict[tuple[int, int], list[ClockId]](list)
+        for clock in self.infos:
+            found[clock.clock, clock.machine].append(clock)
+        return found
+
+    @cached_property
+    def by_clock(self) -> dict[ClockId, list[Group]]:
+        """The groups of each clock."""
+        found = defaultdict[ClockId, list[Group]](list)
+        for group in self.groups:
+            found[group.clock].append(group)
+        return found
 
     @cached_property
     def _partners(self) -> dict[ClockId, ClockId]:
@@ -196,7 +233,7 @@ class Survey:
             return (other != self.trace_clock, *self.graph.domain(other).steadiness())
 
         best: dict[ClockId, ClockId] = {}
-        for clocks, _ in self.graph.series():
+        for clocks in self.series:
             if len(clocks) < 2:
                 continue
             first, second = sorted(clocks, key=rank)[:2]

@@ -51,7 +51,7 @@ def _unsnapshotted(survey: Survey) -> Iterator[Finding]:
     elsewhere, plain = [], []
     for group in groups:
         clock = group.clock
-        if clock.clock in _SEQUENCES and _others(survey, clock):
+        if clock.clock in _SEQUENCES and (clock.clock, clock.machine) in survey.by_number:
             elsewhere.append(group)
         elif clock.machine not in tied:
             continue
@@ -134,11 +134,8 @@ def _is_zero(survey: Survey, clock: ClockId) -> bool:
 
 def _others(survey: Survey, clock: ClockId) -> list[ClockId]:
     """The same number on other sequences, in snapshots."""
-    return [
-        other
-        for other in survey.infos
-        if (other.clock, other.machine) == (clock.clock, clock.machine) and other != clock
-    ]
+    alike = survey.by_number.get((clock.clock, clock.machine), [])
+    return [other for other in alike if other != clock]
 
 
 def _by_number(groups: list[Group]) -> dict[int, list[Group]]:

@@ -28,6 +28,7 @@ from tracetime.errors import (
 )
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import detour, least_error
+from tracetime.graph.triangles import Triangles
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.wraps import Counter
@@ -305,23 +306,23 @@ class TubePolicy:
                 )
         return sorted(found, key=lambda d: (d.src, d.dst, d.a_from, d.a_to, d.kind))
 
-    def inconsistencies(self, same_series: Callable[..., bool]) -> list[Inconsistency]:
+    def inconsistencies(self, series: list[tuple[ClockId, ...]]) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet, the widest gap of each.
 
         Of three clocks all loops; of more those whose ends are in none of three, by the shortest
         way round.
 
-        same_series: whether every snapshot of three clocks has them all: these agree by nature.
+        series: the lists of clocks that snapshots have had.
         """
         found = []
-        for src, *via, dst in islice(self._loops(same_series), _CHECKED_LOOPS):
+        for src, *via, dst in islice(self._loops(Triangles(series)), _CHECKED_LOOPS):
             with suppress(ConversionError):
                 gap = self._gap(src, dst, tuple(via))
                 if gap is not None:
                     found.append(gap)
         return found
 
-    def _loops(self, same_series: Callable[..., bool]) -> Iterator[list[ClockId]]:
+    def _loops(self, triangles: Triangles) -> Iterator[list[ClockId]]:
         """Paths of more than one hop between clocks that share snapshots."""
         around = self._neighbours
         searched = 0
@@ -329,14 +330,13 @@ class TubePolicy:
             for dst in around[src]:
                 if not src < dst:
                     continue
-                between = [via for via in around[src] if via != dst and via in around[dst]]
-                for via in between:
-                    if not same_series(src, dst, via):
-                        yield [src, via, dst]
+                for via in triangles.vias(src, dst):
+                    yield [src, via, dst]
                 # Most clocks are tied to one other alone: no way leads round.
-                if not between and min(len(around[src]), len(around[dst])) > 1:
+                alone = min(len(around[src]), len(around[dst])) == 1
+                if not alone and searched < _DETOURS and not triangles.closed(src, dst):
                     searched += 1
-                    path = detour(src, dst, around.__getitem__) if searched < _DETOURS else None
+                    path = detour(src, dst, around.__getitem__)
                     if path is not None:
                         yield path
 

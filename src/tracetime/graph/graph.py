@@ -428,13 +428,7 @@ class ClockGraph:
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
-        lists = [set(clocks) for clocks, _ in self.series()]
-
-        def same_series(*three: ClockId) -> bool:
-            wanted = set(three)
-            return all(wanted <= clocks for clocks in lists if len(wanted & clocks) > 1)
-
-        return self._tubes().inconsistencies(same_series)
+        return self._tubes().inconsistencies([clocks for clocks, _ in self.series()])
 
     def _converted(
         self, given: Given, source: ClockId, target: ClockId
