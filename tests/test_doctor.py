@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from building import BOOTTIME, event, snapshot, trace
+from building import BOOTTIME, MONOTONIC, event, snapshot, trace
 from faults import FAULTS, NIC, SEQUENCE, START, Model, S
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,3 +193,20 @@ def test_the_tsc_counts_ticks_however_few_snapshots_say_so(snapshots, a_second):
     model.time = lambda k: START + k * S // a_second
     expected = FAULTS["tsc"](model, Random(1))
     assert [finding.code for finding in findings(model.build())] == [expected.code]
+
+
+def test_the_time_of_the_file_does_not_drift_from_boottime():
+    model = Model()
+    # An event before the first snapshot: trace time is TRACE_FILE, which BOOTTIME equals by rule.
+    model.extra[0] = [event(model.time(0), MONOTONIC, 3, machine=5)]
+    model.event_clocks = [BOOTTIME]
+    assert [f for f in findings(model.build()) if f.severity != "info"] == []
+
+
+def test_events_of_no_machine_are_counted_beside_a_first_one_that_has_a_name():
+    model = Model()
+    model.extra[0] = [event(model.time(0), BOOTTIME, 3, machine=5)]
+    model.without = set(range(1, model.n))
+    model.event_clocks = [NIC]
+    found = {finding.code: finding for finding in findings(model.build())}
+    assert found["used-after-last-snapshot"].events > 50

@@ -9,6 +9,7 @@ import click
 
 from tracetime.commands.options import Seconds, json_option
 from tracetime.commands.show import console, duration, print_json, print_table, print_text, short
+from tracetime.telling import count
 
 if TYPE_CHECKING:
     from tracetime.capture.calibrate import Calibration
@@ -60,9 +61,8 @@ def command(
         print_json(found.to_dict())
         return
     screen = console()
-    click.echo(
-        f"{snapshots:,} snapshot{'' if snapshots == 1 else 's'} over {seconds:g} s, against {found.reference}."
-    )
+    taken = count(snapshots, "snapshot")
+    click.echo(f"{taken} over {seconds:g} s, against {found.reference}.")
     columns = ("clock", ">tick", ">read", ">half-width", ">p99", ">ppm", ">ahead by")
     print_table(screen, "Clocks", columns, _rows(found))
     called = short(clock.name for clock in found.clocks)

@@ -19,6 +19,9 @@ _CPU_TIME: Final = (7, 8)
 _OTHER_UNIT: Final = 0.01
 """A rate this far from nominal is no drift: the clock counts something else."""
 
+_TICKS: Final = 0.2
+"""So far from nominal is the TSC's rate when that has to be seen in few snapshots."""
+
 _HEALTHY_PPM: Final = {True: 500.0, False: 100.0}
 """How far a disciplined clock may be slewed, and a crystal be off."""
 
@@ -131,11 +134,14 @@ def _ticks_at_all(survey: Survey, clock: ClockId) -> _Rate | None:
     snapshots, readings, others = survey.together(clock, partner)
     if len(snapshots) < 2:
         return None
-    span, gain = int(others[-1]) - int(others[0]), int(readings[-1]) - int(readings[0])
-    if span <= 0 or gain <= 0 or abs(gain - span) < _LEAST_OFF_NS:
+    gaps, gains = np.diff(others.astype(np.float64)), np.diff(readings.astype(np.float64))
+    if gaps.min() <= 0 or abs(gains.sum() - gaps.sum()) < _LEAST_OFF_NS:
         return None
-    rate = gain / span - 1
-    return _Rate(partner, rate, snapshots) if abs(rate) >= _OTHER_UNIT else None
+    rate = float(gains.sum() / gaps.sum() - 1)
+    # A clock of ns that jumps has no one rate, or one near 1.
+    if abs(rate) < _TICKS or np.abs(gains / gaps - 1 - rate).max() > 0.05 * (1 + rate):
+        return None
+    return _Rate(partner, rate, snapshots)
 
 
 def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:

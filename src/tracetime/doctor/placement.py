@@ -13,6 +13,7 @@ from tracetime.doctor.survey import Group, Survey
 from tracetime.errors import RESOLVED, TracetimeError
 
 _FAR_NS: Final = 1_000_000_000
+_TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 _ONE_RATE: Final = frozenset(
     BUILTIN_IDS[name]
     for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
@@ -48,7 +49,13 @@ def _beyond_doubt(survey: Survey, clock: ClockId) -> bool:
     if clock == target or not clock.clock or clock.machine != target.machine:
         return clock == target or not clock.clock
     # A sequence's own clock is a way of writing a clock of the machine: an encoding, no device.
-    return clock.is_sequence_scoped or {clock.clock, target.clock} <= _ONE_RATE
+    if clock.is_sequence_scoped:
+        return True
+    info = survey.infos.get(target)
+    if target.clock == _TRACE_FILE and info is not None and info.first_ns == info.last_ns == 0:
+        # Perfetto equates it with BOOTTIME, by a snapshot at 0 that nobody took.
+        return clock.clock in _ONE_RATE
+    return {clock.clock, target.clock} <= _ONE_RATE
 
 
 def _outside(survey: Survey, group: Group, end_ns: int, *, before: bool) -> Iterator[Finding]:

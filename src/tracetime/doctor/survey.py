@@ -159,11 +159,17 @@ class Survey:
         }
         if not wanted:
             return counts
-        machines = dict(enumerate(self.trace.machines))
+        known = self.trace.machines
+
+        def raw_ids(machine: int) -> list[int]:
+            # Packets that name no machine (0) are of the first, whatever that is called.
+            own = [known[machine]] if machine < len(known) else []
+            return own if machine in known else [*own, machine]
+
         for columns in self.trace.columns():
             for (number, sequence, machine), clock in wanted.items():
                 rows = (columns["clock"] == number) & (columns["sequence"] == sequence)
-                rows &= columns["machine"] == machines.get(machine, machine)
+                rows &= np.isin(columns["machine"], raw_ids(machine))
                 if not rows.any():
                     continue
                 source = columns["source_ns"][rows]
