@@ -69,7 +69,7 @@ def command(
     \b
     Examples:
       tracetime doctor trace.pftrace
-      tracetime doctor *.pftrace --json | jq '.[].findings[].code'
+      tracetime doctor trace.pftrace --json | jq '.findings[].code'
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
     from tracetime.doctor import SEVERITIES, diagnose

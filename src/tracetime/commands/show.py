@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tracetime.perfetto.reader import TraceWarning
 
 WARNINGS_SHOWN: Final = 5
+_HASHED: Final = 1 << 31
+"""From here on a clock's number is the hash of a name, and looks like no other number."""
+
 _OWN: Final = "dev.tracetime."
 
 
@@ -153,7 +156,7 @@ def fold(
 def named(text: str, names: Mapping[ClockId, str]) -> str:
     """A text in which clocks that are numbered by a hash are called by their names."""
     for clock, name in names.items():
-        if clock.scope == "global":
+        if clock.clock >= _HASHED:
             text = text.replace(str(clock), name)
     return text
 
