@@ -18,7 +18,7 @@ from tracetime._kernels.memory cimport grow, mix, put_slot, resize_slots
 from tracetime._kernels.rows cimport Rows
 from tracetime._kernels.text cimport keep_bytes, let_go, put_bytes, put_text
 from tracetime._kernels.wire cimport (
-    BYTES, Field, Span, is_number, load_number, read_field, read_varint, span_of,
+    BYTES, Field, Span, is_number, is_set, load_number, read_field, read_varint, span_of,
 )
 
 cdef enum:
@@ -36,10 +36,6 @@ cdef enum:
     SETTLED = 2
     LONGEST_NAME = 8192
     MOST_KNOWN = 1 << 28    # in slots of 32 bits
-
-
-cdef inline bint is_set(Span s) noexcept nogil:
-    return s.data != NULL
 
 
 cdef Span load_bytes(Span message, uint32_t number) noexcept nogil:

@@ -8,7 +8,9 @@ from tracetime._kernels.fields cimport (
     EXT_CENTRE_NS, EXT_EVENTS_DROPPED, EXT_HALF_WIDTH_NS, EXT_KERNEL_CLOCK, EXT_RAW_MINUS_READING,
     EXT_REFERENCE,
 )
-from tracetime._kernels.wire cimport BYTES, VARINT, Field, Span, read_field, read_varint, span_of
+from tracetime._kernels.wire cimport (
+    BYTES, VARINT, Field, Span, nothing, read_field, read_varint, span_of,
+)
 
 cdef enum:
     # Centres and half-widths beyond 2^50 ns, 13 days, are nobody's measurement, and sums of them
@@ -29,13 +31,7 @@ cdef inline bint read_extension(Span message, Extension *out) noexcept nogil:
     """Find the parts of an extension; False where it cannot be read to its end."""
     cdef const uint8_t *at = message.data
     cdef Field f
-    cdef Span none
-    none.data = NULL
-    none.end = NULL
-    out.centres = none
-    out.halves = none
-    out.raws = none
-    out.kernel_clock = none
+    out.centres = out.halves = out.raws = out.kernel_clock = nothing()
     out.reference = 0
     out.has_reference = False
     out.events_dropped = 0

@@ -1,6 +1,8 @@
 # Field numbers of the Perfetto messages that the kernels read, in one place.
 # tests/test_schema.py checks every one against the schema of the `perfetto` package.
 
+from libc.stdint cimport uint32_t
+
 cdef enum:
     TRACE_PACKET = 1
 
@@ -249,3 +251,13 @@ cdef enum:
     EXT_DOMAIN_MAX_DRIFT_PPM = 8
     EXT_DOMAIN_WANDER_PPM = 9
     EXT_DOMAIN_DISCIPLINED = 10
+
+
+cdef inline bint is_inner(uint32_t field) noexcept nogil:
+    """Whether a payload has items with timestamps of their own, read at once."""
+    return (
+        field == PACKET_TRACK_EVENT or field == PACKET_FTRACE_EVENTS
+        or field == PACKET_STREAMING_PROFILE_PACKET or field == PACKET_STATSD_ATOM
+        or field == PACKET_POWER_RAILS or field == PACKET_ANDROID_LOG
+        or field == PACKET_ETW_EVENTS
+    )

@@ -29,8 +29,8 @@ from tracetime._kernels.rows cimport (
     KIND_STACK_SAMPLE, KIND_STATSD_ATOM, KIND_TRACK_EVENT_LEGACY, Kind, Row, Rows,
 )
 from tracetime._kernels.wire cimport (
-    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, load_number, read_field, read_varint,
-    span_of,
+    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, is_set, load_number, read_field,
+    read_varint, span_of,
 )
 
 cdef enum:
@@ -63,20 +63,6 @@ cdef inline Key machine_key(uint32_t clock, uint32_t machine) noexcept nogil:
     key.file = 0
     key.machine = machine
     return key
-
-
-cdef inline bint is_set(Span s) noexcept nogil:
-    return s.data != NULL
-
-
-cdef inline bint is_inner(uint32_t field) noexcept nogil:
-    """Whether a payload has items with timestamps of their own, read at once."""
-    return (
-        field == PACKET_TRACK_EVENT or field == PACKET_FTRACE_EVENTS
-        or field == PACKET_STREAMING_PROFILE_PACKET or field == PACKET_STATSD_ATOM
-        or field == PACKET_POWER_RAILS or field == PACKET_ANDROID_LOG
-        or field == PACKET_ETW_EVENTS
-    )
 
 
 cdef inline bint taken_silently(uint32_t field) noexcept nogil:

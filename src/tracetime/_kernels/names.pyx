@@ -29,8 +29,8 @@ from tracetime._kernels.text cimport (
     Arena, Bytes, hash_bytes, is_utf8, keep_bytes, let_go, put_byte, put_bytes, put_text, utf8_step,
 )
 from tracetime._kernels.wire cimport (
-    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, load_number, read_field, read_varint,
-    span_of,
+    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, is_set, load_number, nothing,
+    read_field, read_varint, span_of,
 )
 
 cdef enum:
@@ -40,17 +40,6 @@ cdef enum:
     # Text of a batch, were every row to hold its own: what others make of it stays bounded, too.
     BATCH_TEXT = 1 << 25
     KEPT_BUFFER = 1 << 26
-
-
-cdef inline bint is_set(Span s) noexcept nogil:
-    return s.data != NULL
-
-
-cdef inline Span nothing() noexcept nogil:
-    cdef Span s
-    s.data = NULL
-    s.end = NULL
-    return s
 
 
 cdef Span load_bytes(Span message, uint32_t number) noexcept nogil:
@@ -65,16 +54,6 @@ cdef Span load_bytes(Span message, uint32_t number) noexcept nogil:
         if f.number == number and f.wire == BYTES:
             last = span_of(&f)
     return last
-
-
-cdef inline bint is_inner(uint32_t field) noexcept nogil:
-    """Whether the importer looks into a payload, and then into no other one of the packet."""
-    return (
-        field == PACKET_TRACK_EVENT or field == PACKET_FTRACE_EVENTS
-        or field == PACKET_STREAMING_PROFILE_PACKET or field == PACKET_STATSD_ATOM
-        or field == PACKET_POWER_RAILS or field == PACKET_ANDROID_LOG
-        or field == PACKET_ETW_EVENTS
-    )
 
 
 cdef class Names(Listener):

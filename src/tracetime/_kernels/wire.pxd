@@ -21,6 +21,18 @@ cdef struct Span:
     const uint8_t *end
 
 
+cdef inline Span nothing() noexcept nogil:
+    """A span that is not there."""
+    cdef Span s
+    s.data = NULL
+    s.end = NULL
+    return s
+
+
+cdef inline bint is_set(Span s) noexcept nogil:
+    return s.data != NULL
+
+
 cdef inline const uint8_t *read_varint(
     const uint8_t *p, const uint8_t *end, uint64_t *out
 ) noexcept nogil:
