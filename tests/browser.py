@@ -11,7 +11,7 @@ import pytest
 
 
 def chromium():
-    """The path of a Chromium, and why there is none."""
+    """The path of a Chromium, or None."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         found = shutil.which(name)
         if found is not None:
@@ -29,17 +29,18 @@ def chrome():
         from playwright.sync_api import sync_playwright
     except ImportError:
         pytest.skip("Playwright is not installed: pip install playwright")
-    # A sanitizer for Python is none for a browser.
+    # A sanitizer for Python is none for a browser, but tests after it still want theirs.
     preload = os.environ.pop("LD_PRELOAD", None)
     try:
-        with sync_playwright() as playwright:
-            # Its own sandbox needs rights that containers and root do not have.
-            started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-            yield started
-            started.close()
+        driver = sync_playwright().start()
+        # Its own sandbox needs rights that containers and root do not have.
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
     finally:
         if preload is not None:
             os.environ["LD_PRELOAD"] = preload
+    yield started
+    started.close()
+    driver.stop()
 
 
 @pytest.fixture(scope="session")
