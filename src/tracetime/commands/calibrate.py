@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracetime.commands.options import Seconds, json_option
+from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, duration, print_json, print_table, print_text, short
 from tracetime.telling import count
 
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("calibrate")
-@click.option(
-    "--clock",
-    "clocks",
-    multiple=True,
-    metavar="CLOCK",
-    help="A clock to look at: MONOTONIC, TSC, vulkan:0. Repeatable; all if not given.",
-)
+@clocks_option("look at")
 @click.option(
     "-n",
     "--snapshots",
@@ -38,7 +32,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The time to spread that over, so that drift can show.",
 )
-@click.option("--reference", metavar="CLOCK", help="The clock that the others are bracketed by.")
+@reference_option
 @json_option
 def command(
     clocks: tuple[str, ...], snapshots: int, seconds: float, reference: str | None, as_json: bool

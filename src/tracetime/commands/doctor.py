@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.limits import domains_of, limit_options, time_ns
-from tracetime.commands.options import DEFAULT_EXPANSION, Size, json_option
+from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.options import expansion_option, json_option, tolerance_option
 from tracetime.commands.results import printable_path
 from tracetime.commands.show import console, events, named, print_json, print_text, wrapped
 from tracetime.errors import TracetimeError
@@ -28,26 +28,13 @@ _CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
 @click.argument(
     "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
-@click.option(
-    "--tolerance",
-    metavar="TIME",
-    default="1ms",
-    show_default=True,
-    callback=lambda ctx, param, text: time_ns(text),
-    help="Events may be misplaced by so much without that being an error.",
-)
+@tolerance_option
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning"]),
     help="Exit with 1 if there is a finding as bad as this, or worse.",
 )
-@click.option(
-    "--max-expansion",
-    type=Size(),
-    default=DEFAULT_EXPANSION,
-    show_default=True,
-    help="Stop at a trace that decompresses to more than this.",
-)
+@expansion_option
 @click.option("-v", "--verbose", is_flag=True, help="Explain notes as well.")
 @limit_options
 @json_option

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.commands.limits import named_clock
+from tracetime.commands.limits import named_clock, time_ns
 from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEFAULT_EXPANSION: Final = "4G"
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
 
@@ -73,16 +72,52 @@ class Clock(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(name) for name in known]
 
 
+def time_option(*names: str, default: str | None = None, help: str) -> Callable[[F], F]:
+    """An option that is a time with its unit, in ns; None where it is not given."""
+    return click.option(
+        *names,
+        metavar="TIME",
+        default=default,
+        show_default=default is not None,
+        callback=lambda ctx, param, text: None if text is None else time_ns(text),
+        help=help,
+    )
+
+
+tolerance_option = time_option(
+    "--tolerance",
+    default="1ms",
+    help="Events may be misplaced by so much without that being an error.",
+)
+
+expansion_option = click.option(
+    "--max-expansion",
+    type=Size(),
+    default="4G",
+    show_default=True,
+    help="Stop at a trace that decompresses to more than this.",
+)
+
+reference_option = click.option(
+    "--reference", metavar="CLOCK", help="The clock that the others are bracketed by."
+)
+
+
+def clocks_option(verb: str) -> Callable[[F], F]:
+    """Add --clock, for clocks of this machine, of which all are taken where none is named."""
+    return click.option(
+        "--clock",
+        "clocks",
+        multiple=True,
+        metavar="CLOCK",
+        help=f"A clock to {verb}: MONOTONIC, TSC, vulkan:0. Repeatable; all if not given.",
+    )
+
+
 def reading_options(function: F) -> F:
     """Add how traces are read: --partial, --max-expansion."""
     for decorate in (
-        click.option(
-            "--max-expansion",
-            type=Size(),
-            default=DEFAULT_EXPANSION,
-            show_default=True,
-            help="Stop at a trace that decompresses to more than this.",
-        ),
+        expansion_option,
         click.option(
             "--partial",
             is_flag=True,

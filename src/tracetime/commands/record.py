@@ -8,20 +8,22 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.limits import time_ns
-from tracetime.commands.options import Size, json_option
+from tracetime.commands.options import (
+    Size,
+    clocks_option,
+    json_option,
+    reference_option,
+    time_option,
+)
 from tracetime.commands.show import print_json, short, size
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _S: Final = 1_000_000_000
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,34 +36,17 @@ _NOT_FOUND: Final = 127
 _NOT_RUN: Final = 126
 
 
-def _time_option(*names: str, default: str | None = None, help: str) -> Callable[[F], F]:
-    return click.option(
-        *names,
-        metavar="TIME",
-        default=default,
-        show_default=default is not None,
-        callback=lambda ctx, param, text: None if text is None else time_ns(text),
-        help=help,
-    )
-
-
 # Like `time` and `nohup`: from the command's name on, options are its own, also without `--`.
 @click.command("record", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--out", required=True, type=click.Path(), help="The trace to write.")
-@_time_option("--duration", help="How long: 10s. Until Ctrl-C, or the command ends, if not given.")
-@_time_option("--interval", default="1s", help="From one snapshot to the next.")
-@_time_option(
+@time_option("--duration", help="How long: 10s. Until Ctrl-C, or the command ends, if not given.")
+@time_option("--interval", default="1s", help="From one snapshot to the next.")
+@time_option(
     "--target-error",
     help="Let the interval adapt, so that bars between snapshots stay within: 1us.",
 )
-@click.option(
-    "--clock",
-    "clocks",
-    multiple=True,
-    metavar="CLOCK",
-    help="A clock to record: MONOTONIC, TSC, vulkan:0. Repeatable; all if not given.",
-)
-@click.option("--reference", metavar="CLOCK", help="The clock that the others are bracketed by.")
+@clocks_option("record")
+@reference_option
 @click.option("--max-size", type=Size(), help="Let the file become no larger than this.")
 @json_option
 @click.argument("command", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)

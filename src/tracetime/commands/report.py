@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from tracetime.commands.limits import domains_of, limit_options, time_ns
-from tracetime.commands.options import json_option, trace_options
+from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.options import json_option, tolerance_option, trace_options
 from tracetime.commands.results import printable_path
 from tracetime.commands.show import console, print_json, print_text, size
 
@@ -22,14 +22,7 @@ from tracetime.commands.show import console, print_json, print_text, size
     type=click.Path(dir_okay=False),
     help="The file to write; the trace's name with .html where it is not given.",
 )
-@click.option(
-    "--tolerance",
-    metavar="TIME",
-    default="1ms",
-    show_default=True,
-    callback=lambda ctx, param, text: time_ns(text),
-    help="Events may be misplaced by so much without that being an error.",
-)
+@tolerance_option
 @limit_options
 @json_option
 def command(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.options import Seconds, json_option
+from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, duration, short
 from tracetime.errors import UsageError
 
@@ -58,13 +58,7 @@ class _Line:
 
 
 @click.command("watch")
-@click.option(
-    "--clock",
-    "clocks",
-    multiple=True,
-    metavar="CLOCK",
-    help="A clock to watch: MONOTONIC, TSC, vulkan:0. Repeatable; all if not given.",
-)
+@clocks_option("watch")
 @click.option(
     "--interval",
     type=Seconds(0.01, 3600),
@@ -73,7 +67,7 @@ class _Line:
     help="Seconds from one snapshot to the next.",
 )
 @click.option("-n", "--snapshots", type=click.IntRange(1), help="Stop after so many.")
-@click.option("--reference", metavar="CLOCK", help="The clock that the others are bracketed by.")
+@reference_option
 @json_option
 def command(
     clocks: tuple[str, ...],
