@@ -11,8 +11,10 @@ from random import Random
 from typing import Any
 
 from tracetime import ClockDomain, ClockId, Snapshot, SourceError, record
+from tracetime.kernel_clock import KernelClock
 
 START_NS = 5_000_000_000_000
+_UNSTEERED = KernelClock(1_234_567, 10_000, 0, 16_000_000, 16_000_000, 64, 5, 0)
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Taken:
     snapshot: Snapshot
     counts: dict[ClockId, tuple[int, int]]
     failed: dict[ClockId, str]
-    adjtimex: tuple[int, ...] | None = (1_234_567, 10_000, 0, 16_000_000, 16_000_000, 64, 5, 0)
+    adjtimex: KernelClock | None = _UNSTEERED
     findings: Sequence[Any] = ()
 
 

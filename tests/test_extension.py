@@ -15,9 +15,9 @@ from reading import opened, rows_of
 from recorded import EXTENSION, EXTENSION_FIELD, extensions_of, packets_of, split
 
 from tracetime import ClockDomain, ClockId, Snapshot
+from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.extension import (
     Extension,
-    KernelClock,
     decode,
     decode_domain,
     encode,

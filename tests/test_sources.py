@@ -17,6 +17,7 @@ from tracetime._kernels import sampling as kernel
 from tracetime.capture.unwrap import Unwrapper
 from tracetime.clocks import ClockId, clock_id
 from tracetime.errors import SourceError, UsageError
+from tracetime.kernel_clock import KernelClock
 from tracetime.sources import adjtimex, host, names, posix, tsc
 from tracetime.sources.host import HostSource
 from tracetime.sources.local import LocalClocks
@@ -174,7 +175,7 @@ def test_tai_that_equals_realtime_is_said_to():
 
 @LINUX
 def test_tai_of_a_kernel_that_was_told(monkeypatch):
-    told = adjtimex.AdjtimexState(0, 10_000, 0, 0, 0, 0, 0, 37)
+    told = KernelClock(0, 10_000, 0, 0, 0, 0, 0, 37)
     monkeypatch.setattr(posix, "read_adjtimex", lambda: told)
     assert posix.tai_note() is None
     monkeypatch.setattr(posix, "read_adjtimex", lambda: None)
@@ -237,7 +238,7 @@ def test_adjtimex_is_only_read():
 
 
 def test_frequency_is_told_in_ppm():
-    state = adjtimex.AdjtimexState(-65_536 * 12, 10_001, 0, 0, 0, 0x40, 5, 0)
+    state = KernelClock(-65_536 * 12, 10_001, 0, 0, 0, 0x40, 5, 0)
     assert state.frequency_ppm == 100 - 12
     assert not state.synchronized
 

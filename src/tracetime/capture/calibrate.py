@@ -15,7 +15,8 @@ from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import TRIES, Sampler
 from tracetime.clocks import ClockId
 from tracetime.errors import SourceError, UsageError
-from tracetime.sources.adjtimex import AdjtimexState, read_adjtimex
+from tracetime.kernel_clock import KernelClock
+from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.source import ClockSource, Unavailable
 
 Values = npt.NDArray[np.int64]
@@ -93,7 +94,7 @@ class Calibration:
     clocks: tuple[ClockCalibration, ...]
     unavailable: tuple[Unavailable, ...]
     findings: tuple[Finding, ...]
-    adjtimex: AdjtimexState | None
+    adjtimex: KernelClock | None
 
     def to_dict(self) -> dict[str, Any]:
         """In the types of JSON."""

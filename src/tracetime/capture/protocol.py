@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
+from tracetime.kernel_clock import KernelClock
 from tracetime.snapshot import Snapshot
 
 
@@ -25,8 +26,8 @@ class Sample(Protocol):
         """Of clocks that count ticks: what was read, and the same with its wraps undone."""
 
     @property
-    def adjtimex(self) -> tuple[int, ...] | None:
-        """How the kernel steers its clocks, in the order of `KernelClock`."""
+    def adjtimex(self) -> KernelClock | None:
+        """How the kernel steers its clocks; None where that is not known."""
 
     @property
     def failed(self) -> Mapping[ClockId, str]:

@@ -13,8 +13,8 @@ from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.bounds import Bounds
 from tracetime.graph.tube.limits import Limits
+from tracetime.kernel_clock import KernelClock
 from tracetime.snapshot import Snapshot
-from tracetime.sources.adjtimex import AdjtimexState
 
 
 class Finding(NamedTuple):
@@ -64,7 +64,7 @@ class Sample:
     snapshot: Snapshot
     counts: Mapping[ClockId, Count]
     domains: Mapping[ClockId, ClockDomain]
-    adjtimex: AdjtimexState | None
+    adjtimex: KernelClock | None
     failed: Mapping[ClockId, str]
     findings: tuple[Finding, ...]
 

@@ -15,35 +15,13 @@ from tracetime._kernels import packets
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
+from tracetime.kernel_clock import KernelClock
 
 _LONGEST_NAME: Final = 256
 # What no clock that is recorded declares, and the tube's arithmetic is not made for.
 _MOST_TICK_NS: Final = 1e12
 _MOST_DRIFT_PPM: Final = 10_000
 _MOST_WANDER_PPM: Final = 1_000
-
-
-class KernelClock(NamedTuple):
-    """How the kernel steers its clocks, as adjtimex(2) tells it.
-
-    Attributes:
-        frequency_scaled: correction of the rate, in 2^-16 ppm.
-        tick_us: length of a tick; other than 10,000 it corrects the rate too.
-        offset_ns: what remains to be slewed.
-        maxerror_us, esterror_us: how far off REALTIME may be.
-        status: the STA_ bits.
-        state: what the call returned, TIME_OK (0) to TIME_ERROR (5).
-        tai_s: what TAI is ahead of REALTIME; 0 where nobody told the kernel.
-    """
-
-    frequency_scaled: int
-    tick_us: int
-    offset_ns: int
-    maxerror_us: int
-    esterror_us: int
-    status: int
-    state: int
-    tai_s: int
 
 
 class Extension(NamedTuple):

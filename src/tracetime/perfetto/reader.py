@@ -28,6 +28,7 @@ from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.graph.bounds import check_bars
 from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
 from tracetime.graph.tube import Bars
+from tracetime.kernel_clock import STA_UNSYNC
 from tracetime.perfetto.bounded import Bounding, FloorCost
 from tracetime.perfetto.extension import as_written, decode_domain
 from tracetime.perfetto.schema import (
@@ -42,7 +43,6 @@ from tracetime.perfetto.source import TraceFile
 from tracetime.perfetto.wire import Columns, Pass
 
 MAX_EXPANSION: Final = 4 << 30
-_STA_UNSYNC: Final = 0x40
 BATCH_ROWS: Final = 1 << 16
 NAMES_LIMIT: Final = 64 << 20
 """Bytes that names may take while a trace is read: those of tracks, threads and processes, and once
@@ -312,7 +312,7 @@ class Trace:
 
         adjtimex(2), STA_UNSYNC. False where the trace does not say.
         """
-        return bool((self._known().kernel_clock()[3] & _STA_UNSYNC).any())
+        return bool((self._known().kernel_clock()[3] & STA_UNSYNC).any())
 
     @property
     def machines(self) -> list[int]:

@@ -12,7 +12,8 @@ from tracetime._kernels import packets
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
-from tracetime.perfetto.extension import Extension, KernelClock, encode, encode_domain
+from tracetime.kernel_clock import KernelClock
+from tracetime.perfetto.extension import Extension, encode, encode_domain
 from tracetime.perfetto.ordering import Order, Orders
 from tracetime.perfetto.recorded import (
     SNAPSHOT_SEQUENCE,

@@ -21,7 +21,7 @@ from tracetime._kernels.writer import (
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
-from tracetime.perfetto.extension import KernelClock
+from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.output import TraceOutput
 from tracetime.perfetto.recorded import SNAPSHOT_SEQUENCE, RecordedClocks
 from tracetime.perfetto.snapshots import SnapshotPackets
@@ -113,7 +113,7 @@ class TraceWriter:
         snapshot: Snapshot,
         *,
         counts: Mapping[ClockId, tuple[int, int]] | None = None,
-        kernel_clock: tuple[int, ...] | None = None,
+        kernel_clock: KernelClock | None = None,
         main: bool = False,
         names: Mapping[ClockId, str] | None = None,
     ) -> bool:
@@ -124,7 +124,7 @@ class TraceWriter:
                 taken for what its kind is.
             counts: clocks whose reading is in ns already, with the ticks that they said and the
                 same unwrapped.
-            kernel_clock: how the kernel steered its clocks then, in the order of `KernelClock`.
+            kernel_clock: how the kernel steered its clocks then.
             main: whether it is one of the regular ones, by which everything is converted.
             names: what the caller called clocks by.
 
@@ -137,10 +137,9 @@ class TraceWriter:
         if any(reading.incremental for reading in snapshot.readings.values()):
             raise UsageError("incremental clocks are not recorded: give absolute readings")
         with self._lock:
-            kernel = None if kernel_clock is None else KernelClock(*kernel_clock)
             try:
                 packet = self._snapshots.packet(
-                    snapshot, counts or {}, kernel, main, names or {}, self._buffer.dropped
+                    snapshot, counts or {}, kernel_clock, main, names or {}, self._buffer.dropped
                 )
                 return self._buffer.put(packet)
             except (TimestampError, TypeError, OverflowError) as error:

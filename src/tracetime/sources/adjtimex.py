@@ -9,45 +9,11 @@ import ctypes
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-STA_UNSYNC: Final = 0x0040
+from tracetime.kernel_clock import KernelClock
+
 STA_NANO: Final = 0x2000
-TIME_ERROR: Final = 5
-_USUAL_TICK_US: Final = 10_000
-
-
-class AdjtimexState(NamedTuple):
-    """The kernel's state of its clock at some moment; fields as adjtimex(2) has them.
-
-    Attributes:
-        frequency_scaled: the frequency correction, in 2^-16 ppm.
-        tick_us: length of a kernel tick, us; other than 10,000 it is a correction too.
-        offset_ns: what remains to be slewed.
-        maxerror_us, esterror_us: how far REALTIME may be off, as whoever steers it says.
-        status: STA_ bits.
-        state: what the call returned: 5 (TIME_ERROR) is a clock that nothing steers.
-        tai_s: TAI less UTC, s; 0 where the kernel was told none.
-    """
-
-    frequency_scaled: int
-    tick_us: int
-    offset_ns: int
-    maxerror_us: int
-    esterror_us: int
-    status: int
-    state: int
-    tai_s: int
-
-    @property
-    def frequency_ppm(self) -> float:
-        """By how much the kernel makes its clocks run faster than the hardware's rate says."""
-        return self.frequency_scaled / 65_536 + (self.tick_us - _USUAL_TICK_US) * 100.0
-
-    @property
-    def synchronized(self) -> bool:
-        """Whether something (NTP, PTP) steers the clock."""
-        return not self.status & STA_UNSYNC and self.state != TIME_ERROR
 
 
 class _Timex(ctypes.Structure):
@@ -92,7 +58,7 @@ def _call() -> Callable[[Any], int] | None:
     return call
 
 
-def read_adjtimex() -> AdjtimexState | None:
+def read_adjtimex() -> KernelClock | None:
     """The state now, in about 2 us; None where the system has none (or forbids the call)."""
     call = _call()
     if call is None:
@@ -101,7 +67,7 @@ def read_adjtimex() -> AdjtimexState | None:
     state = call(ctypes.byref(timex))
     if state < 0:
         return None
-    return AdjtimexState(
+    return KernelClock(
         timex.freq,
         timex.tick,
         timex.offset if timex.status & STA_NANO else timex.offset * 1_000,
