@@ -158,3 +158,9 @@ def test_near_says_which_wrap_of_a_short_counter(tracetime, write):
     assert "say near which time" in err
     code, text, _ = tracetime(*asked, "--near", 1009 * second + 20, "--json")
     assert abs(json.loads(text)["result"] - 1009 * second) < 10
+
+
+def test_near_is_for_the_tube(tracetime, write):
+    code, _, err = tracetime("at", write(CLOCK_SYNC), 1104, "--from", "MONOTONIC", "--near", 5)
+    assert code == 2
+    assert "--policy tube" in err

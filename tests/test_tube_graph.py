@@ -422,3 +422,11 @@ def test_loops_of_any_length_are_checked(n):
                 str(ClockId.parse(name)) for name in names
             }
             assert 0 < one.gap_ns <= wrong
+
+
+@pytest.mark.parametrize("wrong", ["TSC", ["TSC"], [None]])
+def test_domains_are_clock_domains(wrong):
+    with pytest.raises(UsageError, match="ClockDomain"):
+        ClockGraph(domains=wrong)
+    with pytest.raises(UsageError, match="ClockDomain"):
+        ClockGraph().declare(wrong)

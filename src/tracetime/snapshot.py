@@ -306,8 +306,6 @@ def _common_length(readings: Mapping[ClockId, Reading]) -> int | None:
 def _integer(value: Any, name: str) -> int:
     if type(value) is int and INT64_MIN <= value <= INT64_MAX:
         return value
-    if type(value) is int and INT64_MIN <= value <= INT64_MAX:
-        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise UsageError(f"{name} is a whole number, not {value!r} ({type(value).__name__})")
     try:
@@ -320,8 +318,6 @@ def _integer(value: Any, name: str) -> int:
 
 
 def _value(value: Any) -> int | npt.NDArray[np.int64]:
-    if type(value) is int:
-        return _integer(value, "value")
     if type(value) is int:
         return _integer(value, "value")
     if isinstance(value, SupportsIndex) and not isinstance(value, np.ndarray):

@@ -123,6 +123,8 @@ def _explain(
         for clock in (src, dst)
     ):
         raise UsageError("--sequence is for a clock from 64 to 127, and none is given without one")
+    if near is not None and policy != "tube":
+        raise UsageError("only the tube tells wraps apart: give --policy tube with --near")
     graph = trace.clocks
     return graph.explain(
         value,

@@ -114,7 +114,7 @@ class ClockGraph:
         self._lock = RLock()
         self._file = 0
         self._measured = Measured()
-        self._domains = {domain.id: domain for domain in domains}
+        self._domains = {_domain(domain).id: domain for domain in domains}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
 
@@ -161,7 +161,7 @@ class ClockGraph:
 
     def declare(self, domain: ClockDomain) -> None:
         """Say what a clock is and may do; replaces what was said of it before."""
-        self._domains[domain.id] = domain
+        self._domains[_domain(domain).id] = domain
         self._forget()
 
     def domain(self, clock: Any) -> ClockDomain:
@@ -671,6 +671,12 @@ def _cpu_time(clock: ClockId) -> bool:
 def _check_policy(policy: str) -> None:
     if policy not in ("floor", "tube"):
         raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
+
+
+def _domain(domain: ClockDomain) -> ClockDomain:
+    if not isinstance(domain, ClockDomain):
+        raise UsageError(f"a domain is a ClockDomain, as in ClockDomain('TSC'), not {domain!r}")
+    return domain
 
 
 def clock_of_caller(clock: Any) -> ClockId:
