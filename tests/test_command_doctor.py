@@ -4,7 +4,9 @@ import json
 from random import Random
 
 import pytest
+from building import snapshot, trace
 from faults import FAULTS, Model
+from samples import BOOTTIME
 
 pytest_plugins = ["cli"]
 
@@ -88,3 +90,25 @@ def test_nan_is_no_number_of_seconds(tracetime, args):
     code, _, err = tracetime(*args, "nan")
     assert code == 2
     assert "'nan' is no number of seconds" in err
+
+
+def test_many_findings_of_one_kind_are_folded(tracetime, write):
+    """Twelve counters that each began again: five are told, with how many more there are."""
+    counters = range(0x80000001, 0x8000000D)
+    path = write(
+        trace(
+            *(
+                snapshot({BOOTTIME: k * 10**9, counter: value})
+                for counter in counters
+                for k, value in ((1, 10**12), (2, 10**9))
+            )
+        )
+    )
+    text = tracetime("doctor", path)[1]
+    assert text.count("was reset once [clock-reset]") == 5
+    assert "note: 7 more [clock-reset]; --verbose shows them\n" in text
+    verbose = tracetime("doctor", path, "--verbose")[1]
+    assert verbose.count("was reset once [clock-reset]") == 12
+    assert "--verbose" not in verbose
+    findings = json.loads(tracetime("doctor", path, "--json")[1])["findings"]
+    assert [finding["code"] for finding in findings].count("clock-reset") == 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
 _CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
+_MOST_ALIKE: Final = 5
+"""How many findings of one code and severity are shown one by one, unless all are asked for."""
 
 
 @click.command("doctor")
@@ -35,7 +37,7 @@ _CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
     help="Exit with 1 if there is a finding as bad as this, or worse.",
 )
 @expansion_option
-@click.option("-v", "--verbose", is_flag=True, help="Explain notes as well.")
+@click.option("-v", "--verbose", is_flag=True, help="Explain notes too, and show all findings.")
 @limit_options
 @json_option
 def command(
@@ -104,28 +106,50 @@ def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], ver
             if (n := counts[severity])
         ]
         click.echo(f"{path}: {', '.join(told)}")
-    for before, finding in zip([None, *findings], findings, strict=False):
+    before = None
+    for finding, more in _folded(findings, verbose):
         brief = finding.severity == "info" and not verbose
-        if not (brief and before is not None and before.severity == "info"):
+        if not (brief and before == "info"):
             click.echo()
-        _print_finding(screen, finding, names, "", verbose)
+        _print_finding(screen, finding, names, "", verbose, more)
+        before = finding.severity
+
+
+def _folded(findings: Iterable[Finding], verbose: bool) -> Iterator[tuple[Finding, int]]:
+    """The findings to show, each with how many like it are left out after it."""
+    findings = list(findings)
+    left = Counter((finding.severity, finding.code) for finding in findings)
+    shown = Counter[tuple[str, str]]()
+    for finding in findings:
+        alike = finding.severity, finding.code
+        shown[alike] += 1
+        if verbose or shown[alike] <= _MOST_ALIKE:
+            last = not verbose and shown[alike] == _MOST_ALIKE
+            yield finding, left[alike] - _MOST_ALIKE if last else 0
 
 
 def _print_finding(
-    screen: Console, finding: Finding, names: Mapping[ClockId, str], indent: str, verbose: bool
+    screen: Console,
+    finding: Finding,
+    names: Mapping[ClockId, str],
+    indent: str,
+    verbose: bool,
+    more: int,
 ) -> None:
     head = _CALLED[finding.severity]
     title = named(f"{head}: {finding.title} [{finding.code}]", names)
     lines = wrapped(screen, title, indent, indent + "  ")
     # Coloured after wrapping, which would count the codes.
     click.echo(lines.replace(head, click.style(head, fg=_COLOURS[finding.severity], bold=True), 1))
-    if finding.severity == "info" and not verbose:
-        return
-    for line in _details(finding):
-        print_text(screen, named(line, names), indent + "  ", indent + "    ")
-    for consequence in finding.consequences:
-        print_text(screen, "which leads to", indent + "  ")
-        _print_finding(screen, consequence, names, indent + "    ", verbose)
+    if finding.severity != "info" or verbose:
+        for line in _details(finding):
+            print_text(screen, named(line, names), indent + "  ", indent + "    ")
+        for consequence, others in _folded(finding.consequences, verbose):
+            print_text(screen, "which leads to", indent + "  ")
+            _print_finding(screen, consequence, names, indent + "    ", verbose, others)
+    if more:
+        told = f"{head}: {more:,} more [{finding.code}]; --verbose shows them"
+        print_text(screen, told, indent, indent + "  ")
 
 
 def _details(finding: Finding) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final
 
+from tracetime.clocks import ClockId
 from tracetime.doctor.finding import Finding
 from tracetime.doctor.survey import Survey
 
@@ -66,24 +68,26 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
     """The findings that are no consequences, each with those that are its."""
     parent: dict[int, int] = {}
     for causes, effects in _LEADS_TO:
+        open_ones = [j for j, effect in enumerate(findings) if effect.code in effects]
+        by_clock: dict[ClockId, list[int]] = defaultdict(list)
+        for j in open_ones:
+            for clock in findings[j].clocks:
+                by_clock[clock].append(j)
         for i, cause in enumerate(findings):
             if cause.code not in causes or i in parent:
                 continue
-            for j, effect in enumerate(findings):
-                if (
-                    j != i
-                    and j not in parent
-                    and effect.code in effects
-                    and _root(parent, i) != j
-                    and (
-                        cause.code in _ANYWHERE
-                        or effects is _NOT_THERE
-                        or set(cause.clocks) & set(effect.clocks)
-                    )
-                ):
-                    parent[j] = i
+            root = _root(parent, i)
+            if cause.code in _ANYWHERE or effects is _NOT_THERE:
+                open_ones = [j for j in open_ones if j not in parent]
+                reached = open_ones
+            else:
+                reached = [j for clock in cause.clocks for j in by_clock[clock]]
+            parent.update({j: i for j in reached if j not in parent and j not in (i, root)})
+    consequences: dict[int, list[Finding]] = defaultdict(list)
+    for j in sorted(parent):
+        consequences[_root(parent, j)].append(findings[j])
     return [
-        finding.leading_to(*(findings[j] for j in sorted(parent) if _root(parent, j) == i))
+        finding.leading_to(*consequences[i])
         for i, finding in enumerate(findings)
         if i not in parent
     ]
