@@ -1,6 +1,7 @@
 """The doctor: a healthy trace is left in peace, each fault put into it is the one it names."""
 
 import time
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
 
-from tracetime import Finding, TraceError, UsageError, diagnose, open_trace
+from tracetime import ClockDomain, Finding, TraceError, UsageError, diagnose, open_trace
 
 PAGES = Path(__file__).parents[1] / "docs" / "findings"
 
@@ -210,3 +211,19 @@ def test_events_of_no_machine_are_counted_beside_a_first_one_that_has_a_name():
     model.event_clocks = [NIC]
     found = {finding.code: finding for finding in findings(model.build())}
     assert found["used-after-last-snapshot"].events > 50
+
+
+def test_two_snapshots_cannot_tell_a_step_from_a_count_of_something_else():
+    """A counter at 2.445 GHz in two snapshots: its rate, once said, is no step."""
+    said = {"why": [], "codes": []}
+    for rate in (Fraction(1), Fraction(1000, 2445)):
+        data = trace(
+            snapshot({BOOTTIME: 1000 * S, NIC: 5000 * S}),
+            snapshot({BOOTTIME: 1010 * S, NIC: 5000 * S + 24_450_000_000}),
+        )
+        with opened(data, domains=[ClockDomain(NIC, ns_per_tick=rate)]) as read:
+            found = diagnose(read)
+        said["codes"].append([finding.code for finding in found])
+        said["why"].append(" ".join(finding.why for finding in found))
+    assert said["codes"] == [["clock-stepped", "no-realtime"], ["no-realtime"]]
+    assert "--clock-rate" in said["why"][0]

@@ -25,6 +25,11 @@ LOST_WHY: Final = (
     "of the file; converting to it still works."
 )
 
+_TWO_WHY: Final = (
+    " With two snapshots alone, a clock that counts something other than ns looks the same: say "
+    "what it counts with --clock-rate, and see whether this goes."
+)
+
 _WHY: Final = {
     "counter-wraps": (
         "The counter has {bits} bits and began again at 0: each fall is by 2^{bits} ticks."
@@ -212,7 +217,9 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding
             code, severity, _title(survey, jumper, code, found, worst),
             tuple(sorted({clock, *(jumper.beside if code == "suspend" else ())})),
             first_packets(survey.packets_of(numbers)), lost or touched, worst,
-            _WHY[code].format(bits=bits) + (LOST_WHY if backwards else ""),
+            _WHY[code].format(bits=bits)
+            + (LOST_WHY if backwards else "")
+            + (_TWO_WHY if code == "clock-stepped" and _of_two(survey, found) else ""),
             _FIX[code].format(bits=bits, clock=clock),
         )  # fmt: skip
 
@@ -288,6 +295,11 @@ def _there_and_back(one: PairDiscontinuity, other: PairDiscontinuity) -> bool:
         return False
     away, back = sum(one.size_ns) / 2, sum(other.size_ns) / 2
     return one.snapshots[-1] == other.snapshots[0] and abs(away + back) <= 0.01 * abs(away)
+
+
+def _of_two(survey: Survey, found: list[PairDiscontinuity]) -> bool:
+    """Whether all that is known of the clock's rate is two readings."""
+    return all(len(survey.together(d.dst, d.src)[0]) == 2 for d in found)
 
 
 def _alternates(found: list[PairDiscontinuity]) -> bool:
