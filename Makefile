@@ -65,7 +65,7 @@ accuracy: $(VENV)/.installed-test ## the error bars beside what they must show (
 fuzz: $(VENV)/.installed-test ## hostile bytes at the reader for FUZZ_SECONDS
 	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
 
-asan: $(VENV)/.installed-lint ## tests and fuzzing with the kernels under AddressSanitizer
+asan: $(VENV)/.installed-lint ## tests of the kernels, and fuzzing, under AddressSanitizer
 	@tools/asan $(FUZZ_SECONDS)
 
 wheel: $(VENV)/.installed-lint $(VENV)/.headers ## sdist and wheel, in dist
