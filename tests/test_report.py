@@ -73,6 +73,16 @@ def test_many_snapshots_of_many_clocks_are_thinned(tmp_path):
     assert made.size < 3_000_000
 
 
+def test_a_clock_that_jumps_at_every_snapshot_fills_no_page(tmp_path):
+    packets, other = [], 0
+    for k in range(8000):
+        other += (2 if k % 2 else 4) * S
+        packets.append(snapshot({BOOTTIME: 1000 * S + k * S, 0x8A01B2C3: other}))
+    made, page = written(trace(*packets, event(1000 * S, BOOTTIME)), tmp_path)
+    assert "7,959 more are not shown" in page
+    assert made.size < 3_000_000
+
+
 def test_links_within_the_page_lead_somewhere(tmp_path):
     model = Model()
     FAULTS["stepped"](model, Random(1))

@@ -88,7 +88,7 @@ class Curves:
         origin_ns: what the hub read at time 0 of the picture.
         offset_ns: clock - hub at the first snapshot.
         trend_ppm: the drift that was taken out of the offsets.
-        seen, sampled, rate: see their classes; thinned, gaps and extremes kept.
+        seen, sampled, rate: see their classes; thinned, extremes and gaps kept; the longest runs.
         gap_time, gap_ppm, gap_span: drift from each snapshot to the next, and how long that is.
         breaks: discontinuities, by time; the first `MOST_BREAKS`.
         n_snapshots, n_breaks: how many there are in all.
@@ -172,7 +172,7 @@ def curves(
         trend_ppm=float(_ppm(np.array([frame.trend]), frame.forward)[0]),
         seen=_seen(frame, time, most),
         sampled=sampled,
-        rate=_rate(frame, time),
+        rate=_rate(frame, time, most),
         gap_time=gap_time,
         gap_ppm=gap_ppm,
         gap_span=gap_span,
@@ -282,8 +282,7 @@ def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
     evidence, a = frame.pair.tube.evidence, frame.a
     given = frame.pair.snapshots[evidence.order[evidence.group]]
     height = frame.height(a, frame.offset)
-    keep = frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos]))
-    few = _some(most, height, keep if keep.sum() < most else np.zeros(len(a), dtype=bool))
+    few = _some(most, height, frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos])))
     one, other = a[few], (a + frame.r)[few]
     hub, clock = (one, other) if frame.forward else (other, one)
     return Seen(time[few], height[few], evidence.half[few], given[few], hub, clock, frame.odd[few])
@@ -292,19 +291,23 @@ def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
 def _some(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
     """Which points to show of many: extremes alone would look like two lines."""
     regular = np.arange(len(column)) % max(1, -(-2 * len(column) // most)) == 0
-    return thin(most if len(column) <= most else most // 2, [column], keep | regular)
+    keep = regular if keep.sum() > most // 4 else keep | regular
+    return thin(most if len(column) <= most else most // 2, [column], keep)
 
 
-def _rate(frame: _Frame, time: Floats) -> Rate:
+def _rate(frame: _Frame, time: Floats, most: int) -> Rate:
+    """The runs, or the longest of them where they are many."""
     runs = frame.pair.tube.runs
-    at = [
-        np.searchsorted(frame.a, runs.evidence.a[ends]).clip(0, len(time) - 1)
+    start, end = (
+        time[np.searchsorted(frame.a, runs.evidence.a[ends]).clip(0, len(time) - 1)]
         for ends in (runs.first, runs.last)
-    ]
+    )
     slopes = [runs.slope, runs.slope_low, runs.slope_high]
     if not frame.forward:
         slopes[1:] = slopes[:0:-1]
-    return Rate(time[at[0]], time[at[1]], *(_ppm(slope / ONE, frame.forward) for slope in slopes))
+    kept = np.sort(np.argsort(start - end, kind="stable")[:most])
+    ppm = (_ppm(slope[kept] / ONE, frame.forward) for slope in slopes)
+    return Rate(start[kept], end[kept], *ppm)
 
 
 def _reach(span: tuple[int, int] | None, pair: Pair, forward: bool) -> tuple[int, int]:

@@ -15,7 +15,8 @@ def thin(
 
     Of each bucket of neighbours the least and greatest of every column stay, so that no spike is
     lost, and both sides of every gap (NaN), so that none closes; with the first and last point,
-    and those of `keep`.
+    and those of `keep`. Where gaps are too many for that, one point of them in each bucket stays;
+    too many of `keep` are as others are.
 
     Args:
         most: fewer points than this are all kept.
@@ -31,14 +32,20 @@ def thin(
     for column in columns:
         missing = np.isnan(column)
         turns = np.flatnonzero(missing[1:] != missing[:-1])
-        chosen += [turns, turns + 1]
+        chosen += [turns, turns + 1] if len(turns) <= most else [_firsts(missing, edges)]
         for filled, least in ((np.where(missing, np.inf, column), True),
                               (np.where(missing, -np.inf, column), False)):  # fmt: skip
             # Within each bucket the index of its extreme: the first that equals it.
             extreme = (np.minimum if least else np.maximum).reduceat(filled, edges[:-1])
-            hits = np.flatnonzero(filled == np.repeat(extreme, np.diff(edges)))
-            bucket = np.searchsorted(edges, hits, side="right")
-            chosen.append(hits[np.append(True, bucket[1:] != bucket[:-1])])
-    if keep is not None:
+            chosen.append(_firsts(filled == np.repeat(extreme, np.diff(edges)), edges))
+    if keep is not None and keep.sum() <= 2 * most:
         chosen.append(np.flatnonzero(keep))
     return np.unique(np.concatenate(chosen))
+
+
+def _firsts(marks: npt.NDArray[np.bool_], edges: Indices) -> Indices:
+    """The first that is marked in each bucket that has any."""
+    hits = np.flatnonzero(marks)
+    bucket = np.searchsorted(edges, hits, side="right")
+    first: Indices = hits[np.append(True, bucket[1:] != bucket[:-1])[: len(hits)]]
+    return first
