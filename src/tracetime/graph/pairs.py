@@ -285,8 +285,10 @@ def _drift_ppm(domain: ClockDomain) -> float:
 def _median_bar(tube: Tube) -> float:
     """Median half-width of the estimated bars over the coverage of a tube, ns."""
     a = tube.evidence.a
-    points = np.unique(np.concatenate([a, a[:-1] + (a[1:] - a[:-1]) // 2]))
-    if len(points) > _SAMPLES:
-        points = points[np.linspace(0, len(points) - 1, _SAMPLES).astype(np.int64)]
+    # The snapshots and half-way between them are numbered through; a few of them do.
+    n = 2 * len(a) - 1
+    chosen = np.linspace(0, n - 1, min(n, _SAMPLES)).astype(np.int64)
+    at, halves = chosen >> 1, chosen & 1
+    points = a[at] + (a[at + halves] - a[at]) // 2
     bars = tube.convert(points)
     return float(np.median((bars.latest - bars.earliest).astype(np.float64)) / 2)

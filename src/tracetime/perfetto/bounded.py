@@ -26,6 +26,7 @@ from tracetime.errors import (
 from tracetime.graph.bounds import Reached
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
+from tracetime.graph.values import ascending
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, record_batch
 
 Values = npt.NDArray[np.int64]
@@ -266,11 +267,11 @@ def _largest_change(graph: ClockGraph, clock: ClockId, target: ClockId) -> float
 def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:
     """Readings of a clock at and between the snapshots that it shares with another."""
     _, readings_ns, _ = graph._shared(clock, other)
-    readings = np.unique(readings_ns // graph._unit_ns(clock))
+    readings = ascending(readings_ns // graph._unit_ns(clock))
     here, there = readings[:-1], readings[1:]
     if len(here) > _GAPS_SAMPLED:
         chosen = np.linspace(0, len(here) - 1, _GAPS_SAMPLED).astype(np.intp)
         here, there = here[chosen], there[chosen]
     # Halves apart, because the sum of two readings may not fit.
     middle = (here >> 1) + (there >> 1) + (here & there & 1)
-    return np.unique(np.concatenate([here, middle, there - 1, readings[-1:]]))
+    return ascending(np.concatenate([here, middle, there - 1, readings[-1:]]))

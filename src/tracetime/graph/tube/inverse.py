@@ -18,6 +18,7 @@ from tracetime.graph.tube import findings
 from tracetime.graph.tube.evidence import Values
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import ascending
 from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 
@@ -40,7 +41,7 @@ def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseT
         twice.lows,
         twice.highs[twice.highs < INT64_MAX] + 1,
     ]
-    starts = np.unique(np.concatenate(begins))
+    starts = ascending(np.concatenate(begins))
     cells = np.stack(
         [
             np.minimum(np.searchsorted(reached, starts), len(reached) - 1),
