@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -133,10 +134,10 @@ class ClockDomain:
         ):
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def of_kind(cls, clock: ClockId) -> ClockDomain:
+    @staticmethod
+    def of_kind(clock: ClockId) -> ClockDomain:
         """What is taken of a clock that nobody declared; a TSC's rate has to be learnt."""
-        return cls(clock, ns_per_tick=None if clock.clock == _TSC else Fraction(1))
+        return _of_kind(clock)
 
     @property
     def drift_ppm(self) -> float:
@@ -153,3 +154,8 @@ class ClockDomain:
             else _STEADINESS.get(clock, len(_STEADINESS) + (0 if clock < 128 else 1))
         )
         return kind, self.id
+
+
+@lru_cache(maxsize=1024)
+def _of_kind(clock: ClockId) -> ClockDomain:
+    return ClockDomain(clock, ns_per_tick=None if clock.clock == _TSC else Fraction(1))
