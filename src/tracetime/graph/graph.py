@@ -212,7 +212,8 @@ class ClockGraph:
                 np.array([reading.incremental for reading in readings], dtype=np.uint8),
                 None if self._trace_clock is None else self._key(self._trace_clock),
             )
-            self._measured.add(view.version(self._engine) - added, snapshot)
+            end = view.version(self._engine)
+            self._measured.add(end - added, end, snapshot)
         if fault:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
             raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))

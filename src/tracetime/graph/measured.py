@@ -32,6 +32,7 @@ class Read(NamedTuple):
 
 class _Block(NamedTuple):
     first: int
+    end: int
     snapshot: Snapshot
 
 
@@ -64,10 +65,13 @@ class Measured:
         self._steered = steered
         self._blocks: list[_Block] = []
 
-    def add(self, first: int, snapshot: Snapshot) -> None:
-        """Keep a snapshot (or a column of them) whose first has this number in the graph."""
-        if snapshot.reference is not None or snapshot.frequency_scaled_ppm:
-            self._blocks.append(_Block(first, snapshot))
+    def add(self, first: int, end: int, snapshot: Snapshot) -> None:
+        """Keep what a snapshot (or a column of them) says.
+
+        The graph has them from number `first` up to, not with, `end`: the rest was refused.
+        """
+        if first < end and (snapshot.reference is not None or snapshot.frequency_scaled_ppm):
+            self._blocks.append(_Block(first, end, snapshot))
 
     def knows(self, clock: ClockId) -> bool:
         """Whether a file said of any of its snapshots how it was read."""
@@ -84,10 +88,10 @@ class Measured:
             known = column.snapshots[at] == snapshots
             centre[known] = column.read.centre[at[known]]
             half[known] = column.read.half[at[known]]
-        for first, snapshot in self._blocks:
+        for first, end, snapshot in self._blocks:
             if clock not in snapshot.readings:
                 continue
-            start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))
+            start, stop = np.searchsorted(snapshots, (first, end))
             if start == stop:
                 continue
             rows = snapshots[start:stop] - first
@@ -108,9 +112,9 @@ class Measured:
             numbers, recorded = numbers[ours], recorded[ours]
             at = np.minimum(np.searchsorted(numbers, snapshots), len(numbers) - 1)
             scaled_ppm = np.where(numbers[at] == snapshots, recorded[at], scaled_ppm)
-        for first, snapshot in self._blocks:
+        for first, end, snapshot in self._blocks:
             if clock in snapshot.frequency_scaled_ppm:
-                start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))
+                start, stop = np.searchsorted(snapshots, (first, end))
                 rows = snapshots[start:stop] - first
                 scaled_ppm[start:stop] = snapshot.frequency_scaled_ppm[clock][rows]
         return scaled_ppm
