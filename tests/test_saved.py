@@ -37,7 +37,8 @@ from tracetime import (
 from tracetime._kernels import view
 from tracetime._kernels.engine import series_hash
 from tracetime._kernels.state import engine_of, state_of
-from tracetime.graph.saved import FORMAT, GRAPH_KEY, from_bytes, to_bytes
+from tracetime.graph.restored import from_bytes
+from tracetime.graph.saved import FORMAT, GRAPH_KEY, to_bytes
 from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.writer import TraceWriter
 
@@ -712,8 +713,11 @@ def test_no_fact_of_another_type_or_out_of_range_does_harm(example):
             changed = put(facts, at, wrong)
             if survives(remade(example, changed)) is None or changed == facts:
                 continue
-            # Smaller counts, packets, and hashes of lists of clocks that no whole snapshot had.
-            rest = at[0] in ("columns", "without_readings") or at[-1] == "snapshots"
+            # Smaller counts, packets, flags, and hashes of lists that no whole snapshot had.
+            rest = at[0] in ("columns", "without_readings") or at[-1] in (
+                "snapshots",
+                "incremental",
+            )
             assert FREE & set(at) or rest, (at, wrong)
             assert type(wrong) in (int, bool) or {"id", "trace_clock", "domains"} & set(at), (
                 at,

@@ -619,12 +619,13 @@ class ClockGraph:
             TraceError: it is none that `save` wrote, is cut off or damaged, or of a later version
                 of tracetime.
         """
-        from tracetime.graph.saved import load
+        from tracetime.graph.restored import load
 
         return load(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from tracetime.graph.saved import from_bytes, to_bytes
+        from tracetime.graph.restored import from_bytes
+        from tracetime.graph.saved import to_bytes
 
         return from_bytes, (to_bytes(self),)
 
