@@ -445,3 +445,12 @@ def test_domains_are_clock_domains(wrong):
         ClockGraph(domains=wrong)
     with pytest.raises(UsageError, match="ClockDomain"):
         ClockGraph().declare(wrong)
+
+
+@pytest.mark.parametrize("rate", [None, Fraction(10**30), Fraction(1, 10**30)])
+def test_rates_whose_fractions_leave_int64(rate):
+    graph = ClockGraph(domains=[ClockDomain("TSC", ns_per_tick=rate)])
+    graph.add_snapshot({"TSC": [-1, 0], "MONOTONIC": [-(2**63), 0]})
+    for source, target in (("TSC", "MONOTONIC"), ("MONOTONIC", "TSC")):
+        got = graph.convert([-1, 0], source, target, policy="tube", bounds=True, errors="mask")
+        assert len(got.estimate) == 2
