@@ -168,6 +168,22 @@ def test_half_widths_centres_and_frequencies_come_back(measured):
     ]  # fmt: skip
 
 
+def test_half_widths_of_a_clock_in_several_lists_of_clocks():
+    graph = ClockGraph()
+    for n in range(6):
+        readings = {"BOOTTIME": n * S, ("MONOTONIC", "REALTIME")[n % 2]: n * S}
+        half = {"BOOTTIME": 10 * n + 1}
+        graph.add_snapshot(
+            Snapshot(
+                readings,
+                reference="BOOTTIME",
+                half_width_ns=half,
+                frequency_scaled_ppm={"BOOTTIME": n},
+            )
+        )
+    assert_same(graph, saved(graph))
+
+
 def test_a_graph_without_snapshots():
     graph = ClockGraph("BOOTTIME", [ClockDomain("TSC")])
     assert_same(graph, saved(graph))
@@ -806,6 +822,17 @@ def test_rows_that_no_graph_has(tmp_path, example, name, row, value, match):
     values = feather.read_table(pa.BufferReader(example))[name].to_pylist()
     values[row] = value
     refused(tmp_path / "graph.arrow", remade(example, columns={name: values}), match)
+
+
+def test_nulls_where_the_schema_says_there_are_none(tmp_path, example):
+    table = feather.read_table(pa.BufferReader(example))
+    values = pa.array([None, *table["half_width_ns"].to_pylist()[1:]], pa.int64())
+    at = table.column_names.index("half_width_ns")
+    nulls = table.set_column(at, table.schema.field(at), values)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(nulls)
+    refused(tmp_path / "graph.arrow", sink.getvalue().to_pybytes(), "null")
 
 
 @pytest.mark.parametrize("facts", [b"", b"\xff", b"[]", b"null", b"[" * 100_000, b"NaN", b"{"])
