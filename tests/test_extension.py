@@ -15,6 +15,7 @@ from reading import opened, rows_of
 from recorded import EXTENSION, EXTENSION_FIELD, extensions_of, packets_of, split
 
 from tracetime import ClockDomain, ClockId, Snapshot
+from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.extension import (
     Extension,
@@ -24,6 +25,7 @@ from tracetime.perfetto.extension import (
     encode_domain,
 )
 from tracetime.perfetto.writer import TraceWriter
+from tracetime.snapshot import MOST_SCALED_PPM
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 KERNEL = KernelClock(-1_234_567, 10_001, -44, 16_000_000, 16_000_001, 0x40, 5, 37)
@@ -140,6 +142,21 @@ def test_our_reader_takes_widths_centres_and_domains_from_the_trace(tmp_path: Pa
         ns = one.clock_snapshot.clocks[at].timestamp
         raw_ticks = ns + (its.raw_minus_reading[at] if its.raw_minus_reading else 0)
         assert raw_ticks % (1 << 64) == 19_200_000 * n
+
+
+@pytest.mark.parametrize("scaled", [0, 1, -1_234_567, MOST_SCALED_PPM, -MOST_SCALED_PPM])
+def test_by_how_much_the_kernel_steered_its_clocks(scaled):
+    content = encode(Extension(None, [], [], [], KERNEL._replace(frequency_scaled=scaled), [], 0))
+    beyond = MOST_SCALED_PPM + 1 if scaled >= 0 else -MOST_SCALED_PPM - 1
+    too_much = encode(Extension(None, [], [], [], KERNEL._replace(frequency_scaled=beyond), [], 0))
+    data = trace(
+        with_extension(snapshot({BOOTTIME: 1, MONOTONIC: 1}), content),
+        with_extension(snapshot({BOOTTIME: 2, MONOTONIC: 2}), too_much),
+    )
+    with opened(data) as read:
+        frequency = read.clocks._measured.frequency(ClockId(MONOTONIC), np.arange(2))
+        assert frequency.tolist() == [scaled, NOT_RECORDED]
+        assert read.is_unsynchronised
 
 
 def test_the_callers_domains_go_before_the_traces(tmp_path: Path):

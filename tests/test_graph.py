@@ -553,6 +553,26 @@ def test_of_arrays_the_snapshots_before_the_refused_one_stay():
     assert graph.convert([1, 2, 3, 4], 3, 6).tolist() == [10, 20, 21, 22]
 
 
+def test_widths_of_refused_snapshots_are_not_those_of_later_ones():
+    graph = ClockGraph("BOOTTIME")
+    column = Snapshot(
+        {"BOOTTIME": [10, 20, 5, 30], "MONOTONIC": [1, 2, 3, 4]},
+        reference="BOOTTIME",
+        half_width_ns={"MONOTONIC": [7, 8, 9, 10]},
+        centre_ns={"MONOTONIC": [1, 2, 3, 4]},
+        frequency_scaled_ppm={"MONOTONIC": [5, 6, 7, 8]},
+    )
+    with pytest.raises(UsageError):
+        graph.add_snapshot(column)
+    graph.add_snapshot({"BOOTTIME": [40, 50], "MONOTONIC": [10, 20]})
+    boottime, monotonic = graph.readings()
+    assert boottime.half_width_ns.tolist() == [0, 0, -1, -1]
+    assert monotonic.half_width_ns.tolist() == [7, 8, -1, -1]
+    assert monotonic.centre_ns.tolist() == [1, 2, 0, 0]
+    recorded = graph._measured.frequency(ClockId(3), monotonic.snapshots)
+    assert recorded.tolist() == [5, 6, LOW, LOW]
+
+
 def test_arrays_are_as_many_snapshots_in_order(suspended):
     one_by_one = ClockGraph()
     for monotonic, boottime in zip(

@@ -385,12 +385,27 @@ def test_order_takes_whole_numbers(graph):
         ("valid_bits", 36.5), ("valid_bits", "36"), ("valid_bits", True),
         ("max_drift_ppm", "5"), ("wander_ppm", "5"), ("tick_ns", "5"), ("tick_ns", float("inf")),
         ("assumed_half_width_ns", 1.5), ("assumed_half_width_ns", -1),
-        ("assumed_half_width_ns", 1 << 70),
+        ("assumed_half_width_ns", 1 << 70), ("ns_per_tick", Fraction(1, 1 << 2048)),
+        ("name", 5), ("oscillator", b"x"), ("disciplined", 1),
     ],
 )  # fmt: skip
 def test_limits_that_are_none_are_refused(field, value):
     with pytest.raises(UsageError, match=f"{field} of TSC"):
         ClockDomain("TSC", **{field: value})
+
+
+def test_limits_are_kept_as_the_types_they_are_declared_with():
+    domain = ClockDomain(
+        "TSC", valid_bits=np.int8(36), wander_ppm=Fraction(1, 4), assumed_half_width_ns=np.int64(7),
+        max_drift_ppm=np.float32(0.5), tick_ns=np.int64(2),
+    )  # fmt: skip
+    kept = (
+        domain.valid_bits, domain.wander_ppm, domain.assumed_half_width_ns, domain.max_drift_ppm,
+        domain.tick_ns,
+    )  # fmt: skip
+    assert [(type(value), value) for value in kept] == [
+        (int, 36), (float, 0.25), (int, 7), (float, 0.5), (float, 2.0),
+    ]  # fmt: skip
 
 
 def test_the_widest_half_width_that_may_be_assumed_is_one_a_tube_holds(graph):
@@ -430,3 +445,12 @@ def test_domains_are_clock_domains(wrong):
         ClockGraph(domains=wrong)
     with pytest.raises(UsageError, match="ClockDomain"):
         ClockGraph().declare(wrong)
+
+
+@pytest.mark.parametrize("rate", [None, Fraction(10**30), Fraction(1, 10**30)])
+def test_rates_whose_fractions_leave_int64(rate):
+    graph = ClockGraph(domains=[ClockDomain("TSC", ns_per_tick=rate)])
+    graph.add_snapshot({"TSC": [-1, 0], "MONOTONIC": [-(2**63), 0]})
+    for source, target in (("TSC", "MONOTONIC"), ("MONOTONIC", "TSC")):
+        got = graph.convert([-1, 0], source, target, policy="tube", bounds=True, errors="mask")
+        assert len(got.estimate) == 2

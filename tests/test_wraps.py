@@ -162,6 +162,14 @@ def test_nothing_to_unfold_by_is_said():
     assert graph.inconsistencies() == []
 
 
+def test_a_short_counter_alone_in_its_snapshots_has_nothing_to_unfold_by():
+    graph = ClockGraph(domains=[domain(36)])
+    graph.add_snapshot({GPU: 5})
+    graph.add_snapshot({"BOOTTIME": 5})
+    with pytest.raises(ConversionError, match="no snapshot has 0x8a01b2c3, which wraps, with"):
+        graph.convert(5, GPU, "BOOTTIME", policy="tube")
+
+
 def test_near_is_for_the_tube_and_of_one_length():
     graph, _, _ = counting(32)
     with pytest.raises(UsageError, match="only the tube has near"):

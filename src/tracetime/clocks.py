@@ -35,7 +35,7 @@ FIRST_SEQUENCE_CLOCK: Final = 64
 FIRST_GLOBAL_CLOCK: Final = 128
 
 _NAMED: Final = 0x8000_0000
-_UINT32_MAX: Final = 0xFFFF_FFFF
+UINT32_MAX: Final = 0xFFFF_FFFF
 
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _DECIMAL_FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]*")
@@ -66,7 +66,7 @@ def clock_id(name: str) -> int:
         raise UsageError(f"clock name {name!r} cannot be written in UTF-8") from None
     value = 0x811C9DC5
     for byte in data:
-        value = ((value ^ byte) * 0x01000193) & _UINT32_MAX
+        value = ((value ^ byte) * 0x01000193) & UINT32_MAX
     return value | _NAMED
 
 
@@ -99,8 +99,8 @@ class ClockId:
             value = getattr(self, name)
             if type(value) is not int:
                 object.__setattr__(self, name, value := _as_int(value, name))
-            if not 0 <= value <= _UINT32_MAX:
-                raise UsageError(f"{name} {value} is out of range: it takes 0 to {_UINT32_MAX}")
+            if not 0 <= value <= UINT32_MAX:
+                raise UsageError(f"{name} {value} is out of range: it takes 0 to {UINT32_MAX}")
         if self.sequence and not self.is_sequence_scoped:
             raise UsageError(
                 f"clock {_base(self.clock)} is not scoped to a sequence: only 64 to 127 are; "
@@ -186,7 +186,7 @@ def _parse_base(base: str, text: str) -> int:
 def _number(digits: str) -> int:
     # Python refuses to parse more than 4300 digits; nothing that long is in range anyway.
     if len(digits) > 32:
-        raise UsageError(f"{digits[:16]}... is out of range: it takes 0 to {_UINT32_MAX}")
+        raise UsageError(f"{digits[:16]}... is out of range: it takes 0 to {UINT32_MAX}")
     return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import shutil
 import threading
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from tracetime.errors import UsageError
 from tracetime.formats.tables import TableWriter, table_writer
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.summary import Summary, Tally, summarise
+from tracetime.whole_file import file_target, not_written, part_of
 
 if TYPE_CHECKING:
     from tracetime.graph.tube import Bars
@@ -132,25 +132,11 @@ def output_path(out: str | os.PathLike[str], trace_path: str) -> Path:
     Raises:
         UsageError: it is no file, or the trace itself.
     """
-    target = Path(os.path.realpath(out))
-    try:
-        if target.exists() and not target.is_file():
-            raise UsageError(f"cannot write {str(out)!r}: it is not a file")
-    except OSError as error:
-        raise not_written(target, error) from error
+    target = file_target(out)
     with contextlib.suppress(OSError):
         if target.samefile(trace_path):
             raise UsageError(f"cannot write {str(out)!r}: that is the trace itself")
     return target
-
-
-def not_written(target: Path, error: OSError) -> UsageError:
-    """The error to raise where writing `target` failed, after what was written is removed."""
-    # Arrow puts the system's error into its message, where errno is not set.
-    why = os.strerror(error.errno) if error.errno else str(error)
-    return UsageError(
-        f"cannot write {str(target)!r}: {why}; nothing was left behind, choose another file"
-    )
 
 
 class _Output:
@@ -161,8 +147,7 @@ class _Output:
 
     def __init__(self, target: Path) -> None:
         self._target = target
-        # As short as can be: a directory may take no longer name than the target's.
-        self._part = target.with_name(f".{secrets.token_hex(4)}.part")
+        self._part = part_of(target)
         self._error: BaseException | None = None
         self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
         self._writer: TableWriter | None = None

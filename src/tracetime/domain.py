@@ -27,6 +27,9 @@ COARSE_TICK_NS: Final = 10_000_000
 LONGEST_NS: Final = 1 << 58
 """The longest tick or half-width (9 years): two of them stay within what a tube can hold."""
 
+# The fraction that any float is has less.
+_MOST_RATE_BITS: Final = 2048
+
 _COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
 _DISCIPLINED: Final = frozenset(
     BUILTIN_IDS[name]
@@ -112,6 +115,11 @@ class ClockDomain:
                 raise UsageError(f"ns_per_tick of {clock} is no fraction: {rate!r}") from None
             if rate <= 0:
                 raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
+            if max(rate.as_integer_ratio()).bit_length() > _MOST_RATE_BITS:
+                raise UsageError(
+                    f"ns_per_tick of {clock} has too many digits: use a fraction of smaller "
+                    "numbers (Fraction.limit_denominator)"
+                )
         if not (isinstance(tick_ns, Real) and 0 < tick_ns <= LONGEST_NS):
             raise UsageError(f"tick_ns of {clock} is {tick_ns!r}: it is above 0, ns")
         if not (_is_whole(self.valid_bits) and 1 <= self.valid_bits <= 64):
@@ -124,13 +132,21 @@ class ClockDomain:
         for what, ppm in (("max_drift_ppm", drift_ppm), ("wander_ppm", self.wander_ppm)):
             if ppm is not None and not (isinstance(ppm, Real) and 0 <= ppm <= 100_000):
                 raise UsageError(f"{what} of {clock} is {ppm!r}: use 0 to 100000")
+        for what, text in (("name", self.name), ("oscillator", oscillator)):
+            if not (text is None or isinstance(text, str)):
+                raise UsageError(f"{what} of {clock} is {text!r}: it is a string")
+        if not isinstance(disciplined, bool):
+            raise UsageError(f"disciplined of {clock} is {disciplined!r}: it is True or False")
         for name, value in (
             ("id", clock),
             ("tick_ns", float(tick_ns)),
             ("disciplined", disciplined),
+            ("valid_bits", int(self.valid_bits)),
             ("max_drift_ppm", float(drift_ppm)),
+            ("wander_ppm", None if self.wander_ppm is None else float(self.wander_ppm)),
             ("oscillator", oscillator),
             ("ns_per_tick", rate),
+            ("assumed_half_width_ns", None if assumed is None else int(assumed)),
         ):
             object.__setattr__(self, name, value)
 

@@ -67,7 +67,6 @@ cdef struct Series:
     int32_t *nodes
     int32_t *columns
     int64_t count
-    uint32_t first_snapshot
 
 cdef struct Hop:
     int32_t source

@@ -315,8 +315,6 @@ cdef class Engine:
             column.n += 1
         if n and not dry:
             made = self.whole_series(nodes, n, hash)
-            if self.series[made].count == 0:
-                self.series[made].first_snapshot = snapshot
             self.series[made].count += 1
         return FAULT_NONE
 

@@ -48,8 +48,10 @@ cdef enum:
     FLAG_INCREMENTAL_STATE_CLEARED = 1
     FLAG_NEEDS_INCREMENTAL_STATE = 2
     LONGEST_DOMAIN = 4096
-    MOST_FREQUENCY = 1 << 40        # beyond any that a kernel has
     MOST_DOMAINS = 1 << 14
+
+# snapshot.py's: what a tube can hold. No enum, whose constants are C's ints.
+cdef int64_t MOST_SCALED_PPM = <int64_t>100000 << 16
 
 
 cdef inline bint is_sequence_scoped(uint32_t clock) noexcept nogil:
@@ -470,7 +472,7 @@ cdef class Importer:
         cdef int64_t frequency = unzigzag(
             load_number(kernel_clock, EXT_KERNEL_FREQUENCY_SCALED, &found)
         )
-        if frequency > MOST_FREQUENCY or frequency < -MOST_FREQUENCY:
+        if frequency > MOST_SCALED_PPM or frequency < -MOST_SCALED_PPM:
             return 0
         grow(
             <void **>&self.kernel_reads, &self.kernel_reads_capacity, self.n_kernel_reads + 1,

@@ -402,7 +402,7 @@ def _ticks(ns: Values, rate: Fraction, up: float) -> tuple[Values, npt.NDArray[n
     if rate == 1:
         return _scaled(ns, rate)
     if up == 0.5:
-        half = rate.numerator // (2 * rate.denominator)
+        half = min(rate.numerator // (2 * rate.denominator), int(_INT64.max))
         return saturated_ns(np.where(ns > _INT64.max - half, ns, ns + half), 1 / rate)
     ticks, beyond = saturated_ns(ns, 1 / rate)
     if up == 1:

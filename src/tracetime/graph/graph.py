@@ -6,8 +6,10 @@ a value is converted over a hop is a policy's to say (`floor.py`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -32,7 +34,7 @@ from tracetime.graph.bounds import (
 )
 from tracetime.graph.explain import Explanation, Hop
 from tracetime.graph.floor import FloorHop
-from tracetime.graph.measured import Column, Measured, Read, Values
+from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.pairs import Pairs
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
@@ -55,6 +57,7 @@ SNAPSHOT_FAULTS: Final = (
 
 MAX_HOPS: Final = 4
 _KEPT_ROUTES: Final = 64
+_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
 class ClockInfo(NamedTuple):
@@ -122,12 +125,12 @@ class ClockGraph:
     def _of(
         cls,
         engine: Engine,
-        trace_clock: ClockId,
+        trace_clock: ClockId | None,
         file: int,
-        measured: Mapping[tuple[int, int, int, int], tuple[Values, Values, Values]],
-        steered: tuple[Values, Values, Values],
+        measured: Mapping[tuple[int, int, int, int], tuple[Values, Values, Values]] = _NOTHING,
+        steered: tuple[Values, Values, Values] = NONE_STEERED,
     ) -> ClockGraph:
-        """Wrap the engine of an import, whose trace clock may be any number a trace gave.
+        """Wrap an engine, as of an import, whose trace clock may be any number a trace gave.
 
         file: the number that the engine gives the one file there is; callers know it as 0.
         measured: by the engine's key of a clock, the snapshots that say how it was read, its
@@ -212,7 +215,8 @@ class ClockGraph:
                 np.array([reading.incremental for reading in readings], dtype=np.uint8),
                 None if self._trace_clock is None else self._key(self._trace_clock),
             )
-            self._measured.add(view.version(self._engine) - added, snapshot)
+            end = view.version(self._engine)
+            self._measured.add(end - added, end, snapshot)
         if fault:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
             raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
@@ -587,6 +591,43 @@ class ClockGraph:
                     if source != target and source not in backwards:
                         counts[source, target] = counts.get((source, target), 0) + snapshots
         return [(source, target, n) for (source, target), n in sorted(counts.items())]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all the graph holds to a file, for `load`, which appears when it is complete.
+
+        An Arrow IPC file (Feather, version 2), uncompressed, a row for each reading: snapshot and
+        clock by number, reading_ns, and, where anything is said of them, packet, centre_ns,
+        half_width_ns (-1: not known) and frequency_scaled_ppm. What is no reading stands as JSON
+        in the schema's metadata, under `tracetime.graph`.
+
+        Args:
+            path: of the file, replaced if it is there.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+        from tracetime.graph.saved import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ClockGraph:
+        """The graph of a file that `save` wrote: it answers as the one saved, and goes on as it.
+
+        Raises:
+            UsageError: the file cannot be read.
+            TraceError: it is none that `save` wrote, is cut off or damaged, or of a later version
+                of tracetime.
+        """
+        from tracetime.graph.restored import load
+
+        return load(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from tracetime.graph.restored import from_bytes
+        from tracetime.graph.saved import to_bytes
+
+        return from_bytes, (to_bytes(self),)
 
     def _repr_html_(self) -> str:
         from tracetime.graph.shown import graph_table

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from tracetime.snapshot import Snapshot
 
 Values = npt.NDArray[np.int64]
 
-
-_NONE = np.empty(0, dtype=np.int64)
+NONE_STEERED: Final = (np.empty(0, dtype=np.int64),) * 3
+"""Where no file says how kernels steered clocks."""
 
 
 class Read(NamedTuple):
@@ -32,6 +32,7 @@ class Read(NamedTuple):
 
 class _Block(NamedTuple):
     first: int
+    end: int
     snapshot: Snapshot
 
 
@@ -47,31 +48,52 @@ class Column(NamedTuple):
     read: Read
 
 
+class Corrected(NamedTuple):
+    """By how much one clock was being run faster in the snapshots that say so.
+
+    Attributes:
+        snapshots: their numbers in the graph, int64, ascending.
+        scaled_ppm: in 2^-16 ppm, int64, as long.
+    """
+
+    snapshots: Values
+    scaled_ppm: Values
+
+
 class Measured:
     """What was measured of the snapshots of a graph.
 
     Args:
         columns: what a file said of its snapshots, by clock.
         steered: (snapshots, machines, 2^-16 ppm) by which it says that kernels steered clocks.
+        corrected: by which it says that one clock was steered.
+        known: clocks of which a trace said how they were read; all of `columns` if not given.
     """
 
     def __init__(
         self,
         columns: Mapping[ClockId, Column] | None = None,
-        steered: tuple[Values, Values, Values] = (_NONE, _NONE, _NONE),
+        steered: tuple[Values, Values, Values] = NONE_STEERED,
+        corrected: Mapping[ClockId, Corrected] | None = None,
+        known: Collection[ClockId] | None = None,
     ) -> None:
         self._columns = dict(columns or {})
         self._steered = steered
+        self._corrected = dict(corrected or {})
+        self._known = frozenset(self._columns if known is None else known)
         self._blocks: list[_Block] = []
 
-    def add(self, first: int, snapshot: Snapshot) -> None:
-        """Keep a snapshot (or a column of them) whose first has this number in the graph."""
-        if snapshot.reference is not None or snapshot.frequency_scaled_ppm:
-            self._blocks.append(_Block(first, snapshot))
+    def add(self, first: int, end: int, snapshot: Snapshot) -> None:
+        """Keep what a snapshot (or a column of them) says.
+
+        The graph has them from number `first` up to, not with, `end`: the rest was refused.
+        """
+        if first < end and (snapshot.reference is not None or snapshot.frequency_scaled_ppm):
+            self._blocks.append(_Block(first, end, snapshot))
 
     def knows(self, clock: ClockId) -> bool:
-        """Whether a file said of any of its snapshots how it was read."""
-        return clock in self._columns
+        """Whether a trace said of any of its snapshots how it was read."""
+        return clock in self._known
 
     def reads(self, clock: ClockId, snapshots: Values) -> Read:
         """How `clock` was read in the snapshots of these numbers (ascending)."""
@@ -79,15 +101,13 @@ class Measured:
         half = np.full(len(snapshots), -1, dtype=np.int64)
         column = self._columns.get(clock)
         if column is not None:
-            at = np.searchsorted(column.snapshots, snapshots)
-            at[at == len(column.snapshots)] = 0
-            known = column.snapshots[at] == snapshots
-            centre[known] = column.read.centre[at[known]]
-            half[known] = column.read.half[at[known]]
-        for first, snapshot in self._blocks:
+            at, known = _found(column.snapshots, snapshots)
+            centre[known] = column.read.centre[at]
+            half[known] = column.read.half[at]
+        for first, end, snapshot in self._blocks:
             if clock not in snapshot.readings:
                 continue
-            start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))
+            start, stop = np.searchsorted(snapshots, (first, end))
             if start == stop:
                 continue
             rows = snapshots[start:stop] - first
@@ -105,12 +125,22 @@ class Measured:
         numbers, machines, recorded = self._steered
         ours = machines == clock.machine
         if ours.any():
-            numbers, recorded = numbers[ours], recorded[ours]
-            at = np.minimum(np.searchsorted(numbers, snapshots), len(numbers) - 1)
-            scaled_ppm = np.where(numbers[at] == snapshots, recorded[at], scaled_ppm)
-        for first, snapshot in self._blocks:
+            at, known = _found(numbers[ours], snapshots)
+            scaled_ppm[known] = recorded[ours][at]
+        if clock in self._corrected:
+            at, known = _found(self._corrected[clock].snapshots, snapshots)
+            scaled_ppm[known] = self._corrected[clock].scaled_ppm[at]
+        for first, end, snapshot in self._blocks:
             if clock in snapshot.frequency_scaled_ppm:
-                start, stop = np.searchsorted(snapshots, (first, first + len(snapshot)))
+                start, stop = np.searchsorted(snapshots, (first, end))
                 rows = snapshots[start:stop] - first
                 scaled_ppm[start:stop] = snapshot.frequency_scaled_ppm[clock][rows]
         return scaled_ppm
+
+
+def _found(numbers: Values, snapshots: Values) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """Where among `numbers` (ascending, one at least) the `snapshots` stand that do, and which."""
+    at = np.searchsorted(numbers, snapshots)
+    at[at == len(numbers)] = 0
+    known = numbers[at] == snapshots
+    return at[known], known

@@ -151,7 +151,8 @@ class Pairs:
         if modulus is None:
             return None
         best: tuple[ClockId, Values, Values, Values] | None = None
-        for other in sorted(self._neighbours[clock], key=lambda o: self._domain(o).steadiness()):
+        neighbours = self._neighbours.get(clock, ())
+        for other in sorted(neighbours, key=lambda o: self._domain(o).steadiness()):
             if self._modulus(other) is not None or self._domain(other).ns_per_tick is None:
                 continue
             snapshots, readings, others = self._shared(clock, other)

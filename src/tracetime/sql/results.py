@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import math
 import os
-import secrets
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -16,9 +14,10 @@ from typing import IO, Any, Final, Protocol
 
 import pyarrow as pa
 
-from tracetime.convert import not_written, output_path
+from tracetime.convert import output_path
 from tracetime.errors import UsageError
 from tracetime.sql.session import Result
+from tracetime.whole_file import whole_file
 
 
 class ResultWriter(Protocol):
@@ -120,23 +119,16 @@ def save(result: Result, out: str, kind: str, keep: Iterable[str] = ()) -> int:
     target = Path(os.path.realpath(out))
     for path in keep:
         output_path(out, path)
-    part = target.with_name(f".{secrets.token_hex(4)}.part")
     rows = 0
     try:
-        with part.open("xb") as file:
+        with whole_file(target) as part, part.open("wb") as file:
             writer = WRITERS[kind](file, result.schema)
             for batch in result.batches:
                 writer.write(batch)
                 rows += batch.num_rows
             writer.finish()
-        part.replace(target)
-    except OSError as error:
-        raise not_written(target, error) from error
     except pa.ArrowException as error:
         raise UsageError(f"{kind} cannot hold this result: {error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
     return rows
 
 

@@ -67,6 +67,8 @@ def _exact_ns(ticks: Values, ns_per_tick: Fraction) -> Values | list[int]:
     if not len(ticks):
         return ticks.copy()
     numerator, denominator = ns_per_tick.numerator, ns_per_tick.denominator
+    if denominator > INT64_MAX:
+        return [int(t) * numerator // denominator for t in ticks.tolist()]
     # whole + part/denominator, each product within int64 or in Python's integers.
     whole, rest = np.divmod(ticks, denominator)
     extreme = max(abs(int(whole.min())), abs(int(whole.max()))) + 1

@@ -1,0 +1,324 @@
+"""Clock graphs from the bytes that saved.py makes.
+
+They may be anybody's: what no graph could have left is refused here or, where it concerns how
+readings hang together, in `_kernels/state.pyx`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import struct
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.state import State, engine_of
+from tracetime._version import __version__
+from tracetime.clocks import UINT32_MAX, ClockId
+from tracetime.domain import ClockDomain
+from tracetime.errors import TraceError, UsageError
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.measured import Column, Corrected, Measured, Read, Values
+from tracetime.graph.saved import (
+    CLOCK,
+    CLOCK_ID,
+    FORMAT,
+    GRAPH_KEY,
+    ROWS,
+    SAID,
+    VERSION_KEY,
+    clocks_of_rows,
+)
+from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.snapshot import INT64_MAX, INT64_MIN, MOST_SCALED_PPM
+
+_MAGIC: Final = b"ARROW1"
+_HEAD: Final = 8
+# Numbers of fields in Arrow's format/Message.fbs.
+_MESSAGE_HEADER: Final = 2
+_RECORD_BATCH_COMPRESSION: Final = 3
+
+
+def load(path: str | os.PathLike[str]) -> ClockGraph:
+    """A graph from a file; see `ClockGraph.load`."""
+    name = os.fspath(path)
+    try:
+        with Path(name).open("rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"cannot read {name!r}: it is not a file")
+            data = file.read()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {name!r}: {reason}") from error
+    try:
+        return _graph(data)
+    except _Unreadable as error:
+        raise TraceError(f"cannot load a clock graph from {name!r}: {error}") from error
+
+
+def from_bytes(data: bytes) -> ClockGraph:
+    """The graph of `to_bytes`.
+
+    Raises:
+        TraceError: they are no such bytes.
+    """
+    try:
+        return _graph(data)
+    except _Unreadable as error:
+        raise TraceError(f"cannot make a clock graph of these bytes: {error}") from error
+
+
+class _Unreadable(Exception):
+    """What is wrong with bytes that should be a graph."""
+
+
+def _graph(data: bytes) -> ClockGraph:
+    """The graph of a file's bytes; _Unreadable where there is none."""
+    table = _table_of(data)
+    facts = _facts_of(table.schema)
+    flags = ("incremental", "seen", "measured")
+    clocks = [
+        [*(_int(c, name) for name in CLOCK[:6]), *(int(_get(c, name, bool)) for name in flags)]
+        for c in _get(facts, "clocks", list)
+    ]
+    columns = _integers(_get(facts, "columns", list), "columns", 3)
+    snapshots, clock_of_row, readings, packets, centre, half, scaled_ppm = _rows_of(table)
+    _check_rows(columns, clock_of_row, half, scaled_ppm)
+    series = [(_get(s, "clocks", list), _int(s, "snapshots")) for s in _get(facts, "series", list)]
+    state = State(
+        _integers(clocks, "clocks", len(CLOCK) + 1),
+        columns,
+        snapshots,
+        readings,
+        _integers([[len(members), n] for members, n in series], "series", 2),
+        _integers([clock for members, _ in series for clock in members], "series"),
+        _integers(_get(facts, "backwards", list), "backwards"),
+        _packets_of(facts, snapshots, packets),
+        _int(facts, "next_packet", 0),
+    )
+    file = _int(facts, "file", 0, UINT32_MAX)
+    trace_clock = None if facts.get("trace_clock", 0) is None else _id_of(facts, "trace_clock")
+    try:
+        graph = ClockGraph._of(engine_of(state), trace_clock, file)
+    except ValueError as error:
+        raise _Unreadable(str(error)) from error
+    for entry in _get(facts, "domains", list):
+        domain = _domain_of(entry)
+        if domain.id in graph.declared:
+            raise _Unreadable(f"it declares {domain.id} twice")
+        graph.declare(domain)
+    ids = [graph._clock((a, b, c, d)) for a, b, c, d, *_ in clocks]
+    known = {clock for clock, (*_, measured) in zip(ids, clocks, strict=True) if measured}
+    graph._measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
+    return graph
+
+
+def _table_of(data: bytes) -> pa.Table:
+    """The rows of a file, their columns those of `ROWS` and some of `SAID`."""
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise _Unreadable("it is no Arrow file; open_trace opens traces")
+    if data[-len(_MAGIC) :] != _MAGIC:
+        raise _Unreadable("it is cut off; get a whole copy")
+    try:
+        # What stands between head and foot is a stream; the foot repeats where its parts are.
+        messages = pa.ipc.MessageReader.open_stream(pa.py_buffer(memoryview(data)[_HEAD:]))
+        schema = pa.ipc.read_schema(messages.read_next_message())
+        _check_schema(schema)
+        batches = []
+        for message in messages:
+            if _is_compressed(memoryview(message.metadata)):
+                raise _Unreadable("its columns are compressed, which save never does")
+            batches.append(pa.ipc.read_record_batch(message, schema))
+        table = pa.Table.from_batches(batches, schema)
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, StopIteration, struct.error) as error:
+        raise _Unreadable(f"it is damaged: {error or 'nothing is in it'}") from error
+    return table
+
+
+def _check_schema(schema: pa.Schema) -> None:
+    kinds = (*ROWS, *((name, kind) for name, kind, _ in SAID if name in schema.names))
+    wanted = pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds])
+    if not schema.equals(wanted) or GRAPH_KEY not in (schema.metadata or {}):
+        raise _Unreadable("it is an Arrow file, but ClockGraph.save did not write it")
+
+
+def _is_compressed(message: memoryview) -> bool:
+    """Whether a record batch is compressed: Arrow expands it without limit.
+
+    message: metadata that Arrow has found well-formed; the tables of its format/Message.fbs.
+    """
+
+    def field(table: int, number: int) -> int | None:
+        (back,) = struct.unpack_from("<i", message, table)
+        (size,) = struct.unpack_from("<H", message, table - back)
+        at = 4 + 2 * number
+        (there,) = struct.unpack_from("<H", message, table - back + at) if at < size else (0,)
+        return table + there if there else None
+
+    header = field(struct.unpack_from("<I", message)[0], _MESSAGE_HEADER)
+    if header is None:
+        return False
+    (batch,) = struct.unpack_from("<I", message, header)
+    return field(header + batch, _RECORD_BATCH_COMPRESSION) is not None
+
+
+def _facts_of(schema: pa.Schema) -> dict[str, Any]:
+    try:
+        facts = json.loads(schema.metadata[GRAPH_KEY])
+    except (ValueError, RecursionError) as error:
+        raise _Unreadable(f"its metadata is no JSON: {error}") from error
+    version = _int(facts, "format", 1)
+    if version > FORMAT:
+        writer = schema.metadata.get(VERSION_KEY, b"a later version").decode(errors="replace")
+        raise _Unreadable(
+            f"it has format {version}, of tracetime {writer}, and this is {__version__}, which "
+            f"knows {FORMAT}: upgrade tracetime"
+        )
+    assert isinstance(facts, dict)
+    return facts
+
+
+def _rows_of(table: pa.Table) -> list[npt.NDArray[Any]]:
+    """The columns of `ROWS` and `SAID` as contiguous arrays; what was left out says nothing."""
+    found = []
+    for name, kind, nothing in (*((name, kind, 0) for name, kind in ROWS), *SAID):
+        dtype = kind.to_pandas_dtype()
+        if name not in table.column_names:
+            found.append(np.broadcast_to(np.array(nothing, dtype=dtype), len(table)))
+            continue
+        column = table.column(name)
+        if column.null_count:
+            raise _Unreadable(f"there are nulls in {name}")
+        found.append(np.require(column.to_numpy(), dtype, ["C", "A"]))
+    return found
+
+
+def _check_rows(
+    columns: Values, clock_of_row: npt.NDArray[np.uint32], half: Values, scaled_ppm: Values
+) -> None:
+    counts = columns[:, 2]
+    n = len(clock_of_row)
+    if not ((counts >= 0) & (counts <= n)).all() or counts.sum() != n:
+        raise _Unreadable(f"its columns do not have the {n} readings that are there")
+    if not np.array_equal(clocks_of_rows(columns), clock_of_row):
+        raise _Unreadable("its rows are not of the clocks that its columns are of")
+    if (half < -1).any():
+        raise _Unreadable("a half-width is negative")
+    off = (scaled_ppm > MOST_SCALED_PPM) | (scaled_ppm < -MOST_SCALED_PPM)
+    if (off & (scaled_ppm != NOT_RECORDED)).any():
+        raise _Unreadable("the frequency of a clock is off by more than 10 %")
+
+
+def _packets_of(
+    facts: dict[str, Any], snapshots: npt.NDArray[np.uint32], packets: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """The packet of each snapshot, by its number: no number is left out."""
+    n = _int(facts, "snapshots", 0)
+    unread = _integers(_get(facts, "without_readings", list), "without_readings", 2)
+    # A file that says more than it has rows for would have memory made for them.
+    if n > len(snapshots) + len(unread):
+        raise _Unreadable(f"it has {n} snapshots, and too few readings for them")
+    if len(snapshots) and int(snapshots.max()) >= n:
+        raise _Unreadable(f"it has {n} snapshots, and readings of more")
+    found = np.zeros(n, dtype=np.uint64)
+    found[snapshots] = packets
+    if (found[snapshots] != packets).any():
+        raise _Unreadable("a snapshot has come in two packets")
+    missing = np.ones(n, dtype=bool)
+    missing[snapshots] = False
+    if not np.array_equal(np.flatnonzero(missing), unread[:, 0]) or (unread[:, 1] < 0).any():
+        raise _Unreadable("the snapshots without readings are others than it says")
+    found[unread[:, 0]] = unread[:, 1]
+    return found
+
+
+def _measured_of(
+    clocks: list[ClockId],
+    known: set[ClockId],
+    columns: Values,
+    snapshots: npt.NDArray[np.uint32],
+    read: Read,
+    scaled_ppm: Values,
+) -> Measured:
+    """What rows say of how they were read; `clocks` are those that `columns` name."""
+    parts: dict[ClockId, list[slice]] = {}
+    start = 0
+    for clock, _, n in columns.tolist():
+        parts.setdefault(clocks[clock], []).append(slice(start, start := start + n))
+    measured, corrected = {}, {}
+    for clock, rows in parts.items():
+        numbers, centre, half, scaled = (
+            np.concatenate([values[part] for part in rows]) if len(rows) > 1 else values[rows[0]]
+            for values in (snapshots, read.centre, read.half, scaled_ppm)
+        )
+        order = np.argsort(numbers, kind="stable") if len(rows) > 1 else slice(None)
+        numbers, centre, half, scaled = (v[order] for v in (numbers, centre, half, scaled))
+        said = (centre != 0) | (half != -1)
+        if said.any():
+            told = Read(centre[said], half[said])
+            measured[clock] = Column(numbers[said].astype(np.int64), told)
+        said = scaled != NOT_RECORDED
+        if said.any():
+            corrected[clock] = Corrected(numbers[said].astype(np.int64), scaled[said])
+    return Measured(measured, corrected=corrected, known=known)
+
+
+def _domain_of(facts: Any) -> ClockDomain:
+    given = {field.name: _get(facts, field.name, object) for field in fields(ClockDomain)}
+    rate = given["ns_per_tick"]
+    try:
+        if rate is not None:
+            numerator, denominator = _get(facts, "ns_per_tick", str).split("/")
+            given["ns_per_tick"] = Fraction(int(numerator), int(denominator))
+        return ClockDomain(**given | {"id": _id_of(facts, "id")})
+    except (UsageError, ValueError, ZeroDivisionError) as error:
+        raise _Unreadable(f"one of its domains: {error}") from error
+
+
+def _id_of(facts: dict[str, Any], name: str) -> ClockId:
+    parts = _get(facts, name, dict)
+    try:
+        return ClockId(**{part: _int(parts, part) for part in CLOCK_ID})
+    except UsageError as error:
+        raise _Unreadable(f"its {name}: {error}") from error
+
+
+def _get(facts: Any, name: str, kind: type) -> Any:
+    """What stands under a name in a JSON object."""
+    if not isinstance(facts, dict) or name not in facts:
+        raise _Unreadable(f"its metadata lacks {name!r}")
+    value = facts[name]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _Unreadable(f"its metadata has no {kind.__name__} as {name!r}")
+    return value
+
+
+def _int(facts: Any, name: str, least: int = INT64_MIN, most: int = INT64_MAX) -> int:
+    value: int = _get(facts, name, int)
+    if not least <= value <= most:
+        raise _Unreadable(f"its metadata has {name!r} out of range")
+    return value
+
+
+def _integers(values: list[Any], name: str, width: int | None = None) -> Values:
+    """A list of ints, or of lists of `width` ints, as an array: int64[n] or int64[n, width]."""
+    if width is not None:
+        if not all(isinstance(row, list) and len(row) == width for row in values):
+            raise _Unreadable(f"its metadata has no lists of {width} numbers as {name!r}")
+        values = [value for row in values for value in row]
+    # By their types: NumPy would take floats, truth values and digits, too.
+    if not set(map(type, values)) <= {int}:
+        raise _Unreadable(f"its metadata has no list of whole numbers as {name!r}")
+    try:
+        array = np.array(values, dtype=np.int64)
+    except OverflowError as error:
+        raise _Unreadable(f"its metadata has {name!r} out of range") from error
+    return array if width is None else array.reshape(-1, width)

@@ -1,0 +1,146 @@
+"""Clock graphs as bytes and files: Arrow IPC (Feather, version 2), a row for each reading.
+
+What is no reading stands as JSON in the schema's metadata; docs/howto/clocks.md says what is in it.
+How the bytes become a graph again stands in restored.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.state import State, state_of
+from tracetime._version import __version__
+from tracetime.clocks import ClockId
+from tracetime.domain import ClockDomain
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.measured import Values
+from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.whole_file import file_target, whole_file
+
+FORMAT: Final = 1
+"""Of the files written here; a file of a later one is refused."""
+
+GRAPH_KEY: Final = b"tracetime.graph"
+VERSION_KEY: Final = b"tracetime.version"
+
+CLOCK_ID: Final = ("clock", "sequence", "file", "machine")
+CLOCK: Final = (*CLOCK_ID, "unit_ns", "last_ns", "incremental", "seen")
+ROWS: Final = (
+    ("snapshot", pa.uint32()),
+    ("clock", pa.uint32()),
+    ("reading_ns", pa.int64()),
+)
+SAID: Final = (
+    ("packet", pa.uint64(), 0),
+    ("centre_ns", pa.int64(), 0),
+    ("half_width_ns", pa.int64(), -1),
+    ("frequency_scaled_ppm", pa.int64(), NOT_RECORDED),
+)
+"""Columns that not all graphs need, and what stands for nothing: one of that alone is left out."""
+
+
+def save(graph: ClockGraph, path: str | os.PathLike[str]) -> None:
+    """Write a graph to a file; see `ClockGraph.save`."""
+    target = file_target(path)
+    batch = _batch(graph)
+    with whole_file(target) as part, pa.OSFile(str(part), "wb") as file:
+        _write(batch, file)
+
+
+def to_bytes(graph: ClockGraph) -> bytes:
+    """The bytes of a file with the graph."""
+    sink = pa.BufferOutputStream()
+    _write(_batch(graph), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _write(batch: pa.RecordBatch, sink: pa.NativeFile) -> None:
+    with pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _batch(graph: ClockGraph) -> pa.RecordBatch:
+    """The rows, with all else in the schema's metadata."""
+    with graph._lock:
+        state = state_of(graph._engine)
+        said = _said(graph, state)
+        facts = _facts(graph, state)
+    columns = [state.snapshots, clocks_of_rows(state.columns), state.readings_ns]
+    schema = [pa.field(name, kind, nullable=False) for name, kind in ROWS]
+    for (name, kind, nothing), values in zip(SAID, said, strict=True):
+        if (values != nothing).any():
+            columns.append(values)
+            schema.append(pa.field(name, kind, nullable=False))
+    metadata = {GRAPH_KEY: json.dumps(facts), VERSION_KEY: __version__}
+    return pa.record_batch([pa.array(c) for c in columns], schema=pa.schema(schema, metadata))
+
+
+def clocks_of_rows(columns: Values) -> npt.NDArray[np.uint32]:
+    """The clock of each row, from (clock, hash, readings) of the columns that stand in a row."""
+    return np.repeat(columns[:, 0].astype(np.uint32), columns[:, 2])
+
+
+def _said(graph: ClockGraph, state: State) -> tuple[npt.NDArray[Any], ...]:
+    """The columns of `SAID`."""
+    clocks = [graph._clock((a, b, c, d)) for a, b, c, d in state.clocks[:, :4].tolist()]
+    numbers = state.snapshots.astype(np.int64)
+    centre, half, scaled_ppm = (np.empty_like(state.readings_ns) for _ in range(3))
+    start = 0
+    for clock, _, n in state.columns.tolist():
+        rows = slice(start, start := start + n)
+        read = graph._measured.reads(clocks[clock], numbers[rows])
+        centre[rows], half[rows] = read.centre, read.half
+        scaled_ppm[rows] = graph._measured.frequency(clocks[clock], numbers[rows])
+    return state.packets[state.snapshots], centre, half, scaled_ppm
+
+
+def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
+    """All of a graph that is no row, in the types of JSON."""
+    clocks = []
+    for row in state.clocks.tolist():
+        facts = dict(zip(CLOCK, row, strict=True))
+        clock = graph._clock((row[0], row[1], row[2], row[3]))
+        told = {"id": str(clock), "measured": graph._measured.knows(clock)}
+        flags = {name: bool(facts[name]) for name in ("incremental", "seen")}
+        clocks.append({**told, **facts, **flags})
+    ends = np.cumsum(state.series[:, 0])
+    lists = np.split(state.members, ends[:-1]) if len(ends) else []
+    read = np.zeros(len(state.packets), dtype=bool)
+    read[state.snapshots] = True
+    unread = np.flatnonzero(~read)
+    return {
+        "format": FORMAT,
+        "trace_clock": None if graph._trace_clock is None else _id_facts(graph._trace_clock),
+        "file": graph._file,
+        "snapshots": len(state.packets),
+        "without_readings": [[n, int(state.packets[n])] for n in unread.tolist()],
+        "next_packet": int(state.next_packet),
+        "clocks": clocks,
+        "columns": state.columns.tolist(),
+        "series": [
+            {"clocks": members.tolist(), "snapshots": n}
+            for members, n in zip(lists, state.series[:, 1].tolist(), strict=True)
+        ],
+        "backwards": state.backwards.tolist(),
+        "domains": [_domain_facts(domain) for domain in graph.declared.values()],
+    }
+
+
+def _id_facts(clock: ClockId) -> dict[str, int]:
+    return {name: getattr(clock, name) for name in CLOCK_ID}
+
+
+def _domain_facts(domain: ClockDomain) -> dict[str, Any]:
+    facts = {field.name: getattr(domain, field.name) for field in fields(domain)}
+    rate = domain.ns_per_tick
+    return facts | {
+        "id": _id_facts(domain.id),
+        "ns_per_tick": None if rate is None else f"{rate.numerator}/{rate.denominator}",
+    }
