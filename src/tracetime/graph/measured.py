@@ -14,7 +14,8 @@ from tracetime.snapshot import Snapshot
 
 Values = npt.NDArray[np.int64]
 
-NONE_STEERED: Final = (np.empty(0, dtype=np.int64),) * 3
+_NOTHING: Final = (np.empty(0, dtype=np.int64),) * 3
+NONE_STEERED: Final = _NOTHING
 """Where no file says how kernels steered clocks."""
 
 
@@ -28,12 +29,6 @@ class Read(NamedTuple):
 
     centre: Values
     half: Values
-
-
-class _Block(NamedTuple):
-    first: int
-    end: int
-    snapshot: Snapshot
 
 
 class Column(NamedTuple):
@@ -77,19 +72,34 @@ class Measured:
         corrected: Mapping[ClockId, Corrected] | None = None,
         known: Collection[ClockId] | None = None,
     ) -> None:
-        self._columns = dict(columns or {})
+        self._read = {
+            clock: _Grown(column.snapshots, *column.read)
+            for clock, column in (columns or {}).items()
+        }
         self._steered = steered
-        self._corrected = dict(corrected or {})
-        self._known = frozenset(self._columns if known is None else known)
-        self._blocks: list[_Block] = []
+        self._corrected = {clock: _Grown(*given) for clock, given in (corrected or {}).items()}
+        self._known = frozenset(self._read if known is None else known)
 
     def add(self, first: int, end: int, snapshot: Snapshot) -> None:
         """Keep what a snapshot (or a column of them) says.
 
         The graph has them from number `first` up to, not with, `end`: the rest was refused.
         """
-        if first < end and (snapshot.reference is not None or snapshot.frequency_scaled_ppm):
-            self._blocks.append(_Block(first, end, snapshot))
+        if first == end:
+            return
+        numbers, n = np.arange(first, end), end - first
+        if snapshot.reference is not None:
+            for clock in snapshot.readings:
+                centre, half = snapshot.centre_ns.get(clock), snapshot.half_width_ns.get(clock)
+                unsaid = 0 if clock == snapshot.reference else -1
+                if not (centre is None and half is None and unsaid):
+                    self._read.setdefault(clock, _Grown(*_NOTHING)).extend(
+                        numbers,
+                        0 if centre is None else centre[:n],
+                        unsaid if half is None else half[:n],
+                    )
+        for clock, scaled_ppm in snapshot.frequency_scaled_ppm.items():
+            self._corrected.setdefault(clock, _Grown(*_NOTHING[:2])).extend(numbers, scaled_ppm[:n])
 
     def knows(self, clock: ClockId) -> bool:
         """Whether a trace said of any of its snapshots how it was read."""
@@ -99,24 +109,10 @@ class Measured:
         """How `clock` was read in the snapshots of these numbers (ascending)."""
         centre = np.zeros(len(snapshots), dtype=np.int64)
         half = np.full(len(snapshots), -1, dtype=np.int64)
-        column = self._columns.get(clock)
-        if column is not None:
-            at, known = _found(column.snapshots, snapshots)
-            centre[known] = column.read.centre[at]
-            half[known] = column.read.half[at]
-        for first, end, snapshot in self._blocks:
-            if clock not in snapshot.readings:
-                continue
-            start, stop = np.searchsorted(snapshots, (first, end))
-            if start == stop:
-                continue
-            rows = snapshots[start:stop] - first
-            if clock in snapshot.centre_ns:
-                centre[start:stop] = snapshot.centre_ns[clock][rows]
-            if clock in snapshot.half_width_ns:
-                half[start:stop] = snapshot.half_width_ns[clock][rows]
-            elif clock == snapshot.reference:
-                half[start:stop] = 0
+        if clock in self._read:
+            numbers, *read = self._read[clock].columns
+            at, known = _found(numbers, snapshots)
+            centre[known], half[known] = read[0][at], read[1][at]
         return Read(centre, half)
 
     def frequency(self, clock: ClockId, snapshots: Values) -> Values:
@@ -128,14 +124,33 @@ class Measured:
             at, known = _found(numbers[ours], snapshots)
             scaled_ppm[known] = recorded[ours][at]
         if clock in self._corrected:
-            at, known = _found(self._corrected[clock].snapshots, snapshots)
-            scaled_ppm[known] = self._corrected[clock].scaled_ppm[at]
-        for first, end, snapshot in self._blocks:
-            if clock in snapshot.frequency_scaled_ppm:
-                start, stop = np.searchsorted(snapshots, (first, end))
-                rows = snapshots[start:stop] - first
-                scaled_ppm[start:stop] = snapshot.frequency_scaled_ppm[clock][rows]
+            numbers, corrections = self._corrected[clock].columns
+            at, known = _found(numbers, snapshots)
+            scaled_ppm[known] = corrections[at]
         return scaled_ppm
+
+
+class _Grown:
+    """Columns that grow at their end; a snapshot costs the same however many there are."""
+
+    def __init__(self, *columns: Values) -> None:
+        self._rows = np.stack(columns)
+        self._n = len(columns[0])
+
+    @property
+    def columns(self) -> Values:
+        """A row each."""
+        return self._rows[:, : self._n]
+
+    def extend(self, first: Values, *others: Values | int) -> None:
+        columns = (first, *others)
+        start, self._n = self._n, self._n + len(first)
+        if self._n > self._rows.shape[1]:
+            room = np.empty((len(columns), 2 * self._n), dtype=np.int64)
+            room[:, :start] = self._rows[:, :start]
+            self._rows = room
+        for row, column in zip(self._rows, columns, strict=True):
+            row[start : self._n] = column
 
 
 def _found(numbers: Values, snapshots: Values) -> tuple[Values, npt.NDArray[np.bool_]]:
