@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from tracetime.doctor import TOLERANCE_NS, Finding
-from tracetime.errors import UsageError
 from tracetime.perfetto.reader import Trace
+from tracetime.whole_file import file_target, whole_file
 
 __all__ = ["Report", "report"]
-
-_TEMPORARY: Final = ".part"
 
 
 class Report(NamedTuple):
@@ -57,21 +54,16 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
     from tracetime.report.gather import gather
     from tracetime.report.page import page
 
-    # Whoever has no Bokeh is told before the trace is read.
+    # Whoever has no Bokeh, or names no file, is told before the trace is read.
     Bokeh()
+    target = file_target(path)
     facts = gather(trace, tolerance_ns)
     content = page(facts).encode("utf-8", "backslashreplace")
-    target = Path(path)
-    half_done = target.with_name(target.name + _TEMPORARY)
-    try:
-        half_done.write_bytes(content)
-        half_done.replace(target)
-    except OSError as error:
-        half_done.unlink(missing_ok=True)
-        raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
+    with whole_file(target) as part:
+        part.write_bytes(content)
     graph = facts.survey.graph
     return Report(
-        str(target),
+        os.fspath(path),
         len(content),
         facts.findings,
         [(graph.name(pair.hub), graph.name(pair.clock)) for pair in facts.pictured],
