@@ -21,7 +21,7 @@ from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
 from tracetime.perfetto.bounded import CLOCKS_SAMPLED, FloorCost, floor_cost_at_snapshots
 
 if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockInfo
+    from tracetime.graph.facts import ClockInfo
     from tracetime.perfetto.reader import Trace, TraceWarning
 
 ADVICE: Final[Mapping[str, str]] = {

@@ -23,7 +23,8 @@ from tracetime.commands.show import (
 from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockGraph, ClockInfo
+    from tracetime.graph.facts import ClockInfo
+    from tracetime.graph.graph import ClockGraph
     from tracetime.perfetto.reader import Trace
 
 

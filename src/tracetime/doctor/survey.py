@@ -14,7 +14,8 @@ import numpy.typing as npt
 from tracetime.clocks import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, UsageError
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
-from tracetime.graph.graph import ClockGraph, ClockInfo
+from tracetime.graph.facts import ClockInfo
+from tracetime.graph.graph import ClockGraph
 from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from tracetime._kernels import view
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph.graph import ClockGraph, clock_of_caller
+from tracetime.graph.asked import clock_of_caller
+from tracetime.graph.graph import ClockGraph
 
 
 def displayed(graph: ClockGraph, trace_time: int, clock: Any = "REALTIME") -> int:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,14 @@ from tracetime._kernels.floor import scale
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
+from tracetime.graph.asked import (
+    SNAPSHOT_FAULTS,
+    check_policy,
+    checked_domain,
+    clock_of_caller,
+    is_cpu_time,
+    refusal,
+)
 from tracetime.graph.bounds import (
     Bounds,
     Inconsistency,
@@ -33,6 +41,7 @@ from tracetime.graph.bounds import (
     check_bars,
 )
 from tracetime.graph.explain import Explanation, Hop
+from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo
 from tracetime.graph.floor import FloorHop
 from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.pairs import Pairs
@@ -44,56 +53,8 @@ from tracetime.snapshot import Snapshot
 if TYPE_CHECKING:
     from tracetime.graph.curves import Curves
 
-SNAPSHOT_FAULTS: Final = (
-    "",
-    "{clock} is incremental, which only sequence-scoped clocks (64 to 127) can be",
-    "{clock} has another unit or incremental flag than in its first snapshot",
-    "{clock} is the trace clock, which must count nanoseconds (unit_ns=1)",
-    "{clock} stands twice in the snapshot",
-    "{clock} is the trace clock, and went backwards",
-    "the reading of {clock} does not fit in int64 nanoseconds",
-)
-"""Why a snapshot is refused, or not taken whole; the kernels' code is the index."""
-
-MAX_HOPS: Final = 4
 _KEPT_ROUTES: Final = 64
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
-
-
-class ClockInfo(NamedTuple):
-    """One clock of a graph: its properties, and its readings in the order they were added."""
-
-    clock: ClockId
-    unit_ns: int
-    incremental: bool
-    monotonic: bool
-    snapshots: int
-    first_ns: int | None
-    last_ns: int | None
-
-
-class SeriesInfo(NamedTuple):
-    """One ordered list of clocks that snapshots have had, and how many had it."""
-
-    clocks: tuple[ClockId, ...]
-    snapshots: int
-
-
-class Readings(NamedTuple):
-    """What one clock said in some snapshots, in their order: int64 arrays of one length.
-
-    Attributes:
-        snapshots: numbers of the snapshots, counted over the graph from 0.
-        values_ns: the readings, in ns whatever the clock's unit.
-        centre_ns: when they were taken, ns of the reference after its own reading.
-        half_width_ns: how far from there that may have been; -1 where the snapshot does not say.
-    """
-
-    clock: ClockId
-    snapshots: npt.NDArray[np.int64]
-    values_ns: npt.NDArray[np.int64]
-    centre_ns: npt.NDArray[np.int64]
-    half_width_ns: npt.NDArray[np.int64]
 
 
 class ClockGraph:
@@ -117,7 +78,7 @@ class ClockGraph:
         self._lock = RLock()
         self._file = 0
         self._measured = Measured()
-        self._domains = {_domain(domain).id: domain for domain in domains}
+        self._domains = {checked_domain(domain).id: domain for domain in domains}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
 
@@ -164,7 +125,7 @@ class ClockGraph:
 
     def declare(self, domain: ClockDomain) -> None:
         """Say what a clock is and may do; replaces what was said of it before."""
-        self._domains[_domain(domain).id] = domain
+        self._domains[checked_domain(domain).id] = domain
         self._forget()
 
     def domain(self, clock: Any) -> ClockDomain:
@@ -258,7 +219,7 @@ class ClockGraph:
             ConversionError: a clock is unknown, there is no path, src has run backwards (floor)
                 or a value of it can mean two instants (tube), or a result does not fit in int64.
         """
-        _check_policy(policy)
+        check_policy(policy)
         check_bars(bars)
         for what, asked in (("bounds", bounds), ("near", near is not None)):
             if asked and policy != "tube":
@@ -427,7 +388,7 @@ class ClockGraph:
         for clocks, _ in self.series():
             steady = min(clocks, key=lambda clock: self.domain(clock).steadiness())
             hub = self._trace_clock if self._trace_clock in clocks else steady
-            pairs |= {(hub, clock) for clock in clocks if clock != hub and not _cpu_time(clock)}
+            pairs |= {(hub, clock) for clock in clocks if clock != hub and not is_cpu_time(clock)}
         return sorted(pairs)
 
     def inconsistencies(self) -> list[Inconsistency]:
@@ -461,7 +422,7 @@ class ClockGraph:
         Raises:
             UsageError, ConversionError: as `convert`.
         """
-        _check_policy(policy)
+        check_policy(policy)
         source, target = clock_of_caller(src), clock_of_caller(dst)
         if source == target:
             return [source]
@@ -672,7 +633,7 @@ class ClockGraph:
                 f"no path from {source} to {target}: {error}", "no_path"
             ) from error
         if status:
-            raise self._refusal(REASONS[status], source, target)
+            raise refusal(REASONS[status], source, target, self.clocks())
         route = [
             FloorHop.of(
                 self._clock(here),
@@ -684,46 +645,3 @@ class ClockGraph:
         ]
         self._routes[source, target] = unit_ns, route
         return unit_ns, route
-
-    def _refusal(self, reason: str, source: ClockId, target: ClockId) -> ConversionError:
-        there = self._known() if reason.startswith("unknown") else ""
-        text = {
-            "unknown_source_clock": f"no snapshot has {source}: {there}",
-            "unknown_target_clock": f"no snapshot has {target}: {there}",
-            "non_monotonic_source": f"{source} ran backwards in the snapshots, so that one reading "
-            f"of it can mean two instants: it can be converted to, not from",
-            "no_path": f"the snapshots do not lead from {source} to {target} in {MAX_HOPS} hops: "
-            "take one that has both, or a clock that each is tied to",
-        }[reason]
-        return ConversionError(text, reason)
-
-    def _known(self) -> str:
-        clocks = self.clocks()
-        named = ", ".join(str(info.clock) for info in clocks[:12]) or "no clocks"
-        more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""
-        return f"the graph has {named}{more}"
-
-
-def _cpu_time(clock: ClockId) -> bool:
-    """PROCESS_CPUTIME and THREAD_CPUTIME, which builtin_clock.proto has reserved since."""
-    return clock.clock in (7, 8)
-
-
-def _check_policy(policy: str) -> None:
-    if policy not in ("floor", "tube"):
-        raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
-
-
-def _domain(domain: ClockDomain) -> ClockDomain:
-    if not isinstance(domain, ClockDomain):
-        raise UsageError(f"a domain is a ClockDomain, as in ClockDomain('TSC'), not {domain!r}")
-    return domain
-
-
-def clock_of_caller(clock: Any) -> ClockId:
-    parsed = ClockId.parse(clock)
-    if parsed.is_sequence_scoped and not parsed.sequence:
-        raise UsageError(
-            f"clock {parsed} belongs to a packet sequence: say which, as in {parsed}@seq7"
-        )
-    return parsed

@@ -10,7 +10,8 @@ from tracetime.telling import count, duration, table
 
 if TYPE_CHECKING:
     from tracetime.clocks import ClockId
-    from tracetime.graph.graph import ClockGraph, ClockInfo
+    from tracetime.graph.facts import ClockInfo
+    from tracetime.graph.graph import ClockGraph
 
 FOLDED_FROM: Final = 4
 """From so many sequences on, the same clock of each is shown as one line."""

@@ -25,8 +25,9 @@ from tracetime._kernels.names import Names
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import TraceError, TracetimeError, UsageError
+from tracetime.graph.asked import SNAPSHOT_FAULTS
 from tracetime.graph.bounds import check_bars
-from tracetime.graph.graph import SNAPSHOT_FAULTS, ClockGraph
+from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.kernel_clock import STA_UNSYNC
 from tracetime.perfetto.bounded import Bounding, FloorCost

@@ -22,7 +22,8 @@ from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
 from tracetime.sql.streams import Faults, Stream
 
 if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockGraph, Readings
+    from tracetime.graph.facts import Readings
+    from tracetime.graph.graph import ClockGraph
     from tracetime.graph.tube import Bars
     from tracetime.perfetto.reader import Trace
 
