@@ -1,4 +1,4 @@
-"""What the report's pictures rest on: curves, thinning, timelines, Allan deviations."""
+"""What the report's pictures rest on: curves, timelines, Allan deviations."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.graph.curves import MOST_POINTS, since
-from tracetime.graph.thin import thin
 from tracetime.report.allan import allan_deviation
 from tracetime.report.timeline import Timeline
 
@@ -20,34 +19,6 @@ def graph_of(**readings):
     graph = ClockGraph(trace_clock="BOOTTIME")
     graph.add_snapshot({name: np.asarray(values) for name, values in readings.items()})
     return graph
-
-
-# Thinning
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.one_of(st.floats(-1e9, 1e9), st.just(float("nan"))), min_size=1, max_size=400),
-    st.integers(4, 100),
-)
-def test_thinned_points_keep_extremes_gaps_and_ends(values, most):
-    column = np.array(values)
-    kept = thin(most, [column])
-    assert list(kept) == sorted(set(kept.tolist()))
-    assert {0, len(column) - 1} <= set(kept.tolist())
-    known = column[~np.isnan(column)]
-    if len(known):
-        assert np.nanmin(column[kept]) == known.min()
-        assert np.nanmax(column[kept]) == known.max()
-    turns = np.flatnonzero(np.diff(np.isnan(column).astype(int)))
-    assert set(turns.tolist()) | set((turns + 1).tolist()) <= set(kept.tolist())
-
-
-def test_what_has_to_stay_stays():
-    keep = np.zeros(10_000, dtype=bool)
-    keep[4321] = True
-    assert 4321 in thin(100, [np.zeros(10_000)], keep)
-    assert len(thin(100, [np.random.default_rng(1).normal(size=10_000)])) <= 102
 
 
 # Curves
