@@ -11,7 +11,7 @@ from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, Final
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks import BUILTIN_IDS, ClockId, hashed_name
 from tracetime.errors import UsageError
 
 SLEWED_DRIFT_PPM: Final = 500.0
@@ -62,7 +62,8 @@ class ClockDomain:
 
     Args:
         id: the clock, anything `ClockId.parse` takes.
-        name: what to call it where the id says nothing (a hash cannot be reversed).
+        name: what to call it where the id says nothing (a hash cannot be reversed); that by which
+            the id was given, where it was given by a name that is hashed.
         tick_ns: what the clock really steps by, ns; None for that of its kind.
         ns_per_tick: nominal rate as an exact fraction; None where it is unknown.
         valid_bits: how many bits count before it wraps, 1 to 64.
@@ -92,6 +93,7 @@ class ClockDomain:
 
     def __post_init__(self) -> None:
         clock = ClockId.parse(self.id)
+        name = hashed_name(self.id) if self.name is None else self.name
         disciplined = clock.clock in _DISCIPLINED if self.disciplined is None else self.disciplined
         drift_ppm = self.max_drift_ppm
         if drift_ppm is None:
@@ -123,15 +125,16 @@ class ClockDomain:
         for what, ppm in (("max_drift_ppm", drift_ppm), ("wander_ppm", self.wander_ppm)):
             if ppm is not None and not (isinstance(ppm, Real) and 0 <= ppm <= 100_000):
                 raise UsageError(f"{what} of {clock} is {ppm!r}: use 0 to 100000")
-        for name, value in (
+        for field, value in (
             ("id", clock),
+            ("name", name),
             ("tick_ns", float(tick_ns)),
             ("disciplined", disciplined),
             ("max_drift_ppm", float(drift_ppm)),
             ("oscillator", oscillator),
             ("ns_per_tick", rate),
         ):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, field, value)
 
     @classmethod
     def of_kind(cls, clock: ClockId) -> ClockDomain:
