@@ -48,7 +48,7 @@ cdef enum:
     FLAG_INCREMENTAL_STATE_CLEARED = 1
     FLAG_NEEDS_INCREMENTAL_STATE = 2
     LONGEST_DOMAIN = 4096
-    MOST_FREQUENCY = 1 << 40        # beyond any that a kernel has
+    FREQUENCY_BITS = 40             # more than any that a kernel has
     MOST_DOMAINS = 1 << 14
 
 
@@ -470,7 +470,9 @@ cdef class Importer:
         cdef int64_t frequency = unzigzag(
             load_number(kernel_clock, EXT_KERNEL_FREQUENCY_SCALED, &found)
         )
-        if frequency > MOST_FREQUENCY or frequency < -MOST_FREQUENCY:
+        # Not a constant of the enum: C has those as int, where so large a shift leaves 0.
+        cdef int64_t most = <int64_t>1 << FREQUENCY_BITS
+        if frequency > most or frequency < -most:
             return 0
         grow(
             <void **>&self.kernel_reads, &self.kernel_reads_capacity, self.n_kernel_reads + 1,
