@@ -20,8 +20,17 @@ from faults import FAULTS, NIC, SEQUENCE, START, Model, S
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
+from simulated import Machine, usual_clocks
 
-from tracetime import ClockDomain, Finding, TraceError, UsageError, diagnose, open_trace
+from tracetime import (
+    ClockDomain,
+    Finding,
+    TraceError,
+    UsageError,
+    diagnose,
+    open_trace,
+    record,
+)
 
 PAGES = Path(__file__).parents[1] / "docs" / "findings"
 
@@ -269,3 +278,19 @@ def test_machines_that_only_a_rule_ties_are_told_of_though_each_has_snapshots():
     assert found[0].severity == "warning"
     codes = [finding.code for finding in every(findings(two_machines(True)))]
     assert "machine-not-synchronised" not in codes
+
+
+@pytest.mark.parametrize("has_realtime", [False, True])
+def test_a_recording_tells_that_realtime_was_not_synchronised_where_it_has_it(
+    tmp_path, has_realtime
+):
+    clocks = [c for c in usual_clocks() if has_realtime or str(c.domain.id) != "REALTIME"]
+    path = tmp_path / "recorded.pftrace"
+    with record(path, interval=None, sampler=Machine(clocks)) as rec:
+        rec.snapshot()
+    with open_trace(path) as trace:
+        codes = {finding.code for finding in diagnose(trace)}
+    assert ("realtime-unsynchronised" in codes, "no-realtime" in codes) == (
+        has_realtime,
+        not has_realtime,
+    )
