@@ -148,6 +148,7 @@ def test_a_broken_pipe_is_quiet(spawn, write):
         (101_100 * 10**9, "28 h 5 min"),
         (273_600 * 10**9, "3 d 4 h"),
         (-5_000_000, "-5.000 ms"),
+        (-273_601 * 10**9, "-3 d 4 h"),
     ],
 )
 def test_durations(ns, text):

@@ -6,13 +6,31 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from building import BOOTTIME, MONOTONIC, event, snapshot, trace
+from building import (
+    BOOTTIME,
+    MONOTONIC,
+    REALTIME,
+    event,
+    packet,
+    remote_sync,
+    snapshot,
+    trace,
+)
 from faults import FAULTS, NIC, SEQUENCE, START, Model, S
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
+from simulated import Machine, usual_clocks
 
-from tracetime import ClockDomain, Finding, TraceError, UsageError, diagnose, open_trace
+from tracetime import (
+    ClockDomain,
+    Finding,
+    TraceError,
+    UsageError,
+    diagnose,
+    open_trace,
+    record,
+)
 
 PAGES = Path(__file__).parents[1] / "docs" / "findings"
 
@@ -227,3 +245,52 @@ def test_two_snapshots_cannot_tell_a_step_from_a_count_of_something_else():
         said["why"].append(" ".join(finding.why for finding in found))
     assert said["codes"] == [["clock-stepped", "no-realtime"], ["no-realtime"]]
     assert "--clock-rate" in said["why"][0]
+
+
+def two_machines(synchronised: bool) -> bytes:
+    """The other machine's clocks are 77 s ahead, its REALTIME is 5 minutes ahead."""
+    rounds = [
+        ({BOOTTIME: START + k + 77 * S, REALTIME: 7 * START + k + 300 * S},
+         {BOOTTIME: START + k, REALTIME: 7 * START + k})
+        for k in (S, 2 * S)
+    ]  # fmt: skip
+    packets = []
+    for k in range(5):
+        t = START + k * S
+        here = {BOOTTIME: t, MONOTONIC: t - 5 * S, REALTIME: 7 * START + k * S}
+        there = {BOOTTIME: t + 77 * S, MONOTONIC: t, REALTIME: 7 * START + (300 + k) * S}
+        packets.append(snapshot(here))
+        if synchronised and not k:
+            # Ahead of the machine's own snapshot, which moves trace time to its own clock.
+            packets.append(packet(machine=555, remote_clock_sync=remote_sync(rounds)))
+            packets.append(event(there[BOOTTIME], BOOTTIME, machine=555))
+        packets += [
+            snapshot(there, machine=555),
+            event(t - 4 * S, MONOTONIC),
+            event(t + S, MONOTONIC, machine=555),
+        ]
+    return trace(*packets)
+
+
+def test_machines_that_only_a_rule_ties_are_told_of_though_each_has_snapshots():
+    found = findings(two_machines(False))
+    assert found[0].code == "machine-not-synchronised"
+    assert found[0].severity == "warning"
+    codes = [finding.code for finding in every(findings(two_machines(True)))]
+    assert "machine-not-synchronised" not in codes
+
+
+@pytest.mark.parametrize("has_realtime", [False, True])
+def test_a_recording_tells_that_realtime_was_not_synchronised_where_it_has_it(
+    tmp_path, has_realtime
+):
+    clocks = [c for c in usual_clocks() if has_realtime or str(c.domain.id) != "REALTIME"]
+    path = tmp_path / "recorded.pftrace"
+    with record(path, interval=None, sampler=Machine(clocks)) as rec:
+        rec.snapshot()
+    with open_trace(path) as trace:
+        codes = {finding.code for finding in diagnose(trace)}
+    assert ("realtime-unsynchronised" in codes, "no-realtime" in codes) == (
+        has_realtime,
+        not has_realtime,
+    )

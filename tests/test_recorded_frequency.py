@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulated import Machine, usual_clocks
 
-from tracetime import ClockGraph, ClockId, Snapshot, UsageError
+from tracetime import ClockGraph, ClockId, Snapshot, UsageError, open_trace, record
 from tracetime.graph.bounds import PairDiscontinuity
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import NOT_RECORDED
@@ -318,3 +319,22 @@ def test_no_record_overflows_and_the_order_of_snapshots_does_not_matter(
 
 def _plain(d):
     return (d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm)
+
+
+def test_what_a_recording_says_of_the_frequency_is_read_back(tmp_path):
+    """Any machine that NTP steers has one that is not 0."""
+    frequencies_scaled = iter([1_234_567, -2_000_000, 0])
+
+    class Steered(Machine):
+        def sample(self):
+            taken = super().sample()
+            frequency_scaled = next(frequencies_scaled)
+            taken.adjtimex = taken.adjtimex._replace(frequency_scaled=frequency_scaled)
+            return taken
+
+    path = tmp_path / "steered.pftrace"
+    with record(path, interval=None, sampler=Steered(usual_clocks())) as rec:
+        rec.snapshot()
+    with open_trace(path) as trace:
+        told = trace.clocks._measured.frequency(ClockId(3), np.arange(3))
+    assert told.tolist() == [1_234_567, -2_000_000, 0]

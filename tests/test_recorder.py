@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -488,3 +489,15 @@ def test_a_file_never_exceeds_its_max_size(path):
         # The last one is there.
         last = max(info.last_ns for info in trace.clocks.clocks() if info.clock == ClockId(5))
         assert machine.now_ns - last < 10_000
+
+
+def test_a_domain_is_called_by_the_name_that_it_was_given_by(tmp_path):
+    assert ClockDomain("com.example.gpu@machine1").name == "com.example.gpu"
+    assert ClockDomain("com.example.gpu", "GPU").name == "GPU"
+    assert [ClockDomain(clock).name for clock in ("TSC", "64@seq7", 0x8A01B2C3)] == [None] * 3
+    path = tmp_path / "named.pftrace"
+    with tt.record(path, interval=None, sampler=Machine(usual_clocks())) as rec:
+        rec.declare(ClockDomain("com.example.gpu", ns_per_tick=Fraction(125, 3), valid_bits=36))
+        rec.snapshot({"com.example.gpu": 24_000_000, "MONOTONIC": 10**12})
+    with open_trace(path) as trace:
+        assert "com.example.gpu" in trace.clocks.names.values()

@@ -183,6 +183,15 @@ def _parse_base(base: str, text: str) -> int:
     raise UsageError(f"{text!r} is no clock: {_FORMS}")
 
 
+def hashed_name(text: object) -> str | None:
+    """The name in what `ClockId.parse` takes, where its hash is the clock's number; else None."""
+    if not isinstance(text, str):
+        return None
+    base = text.strip().partition("@")[0]
+    hashed = "." in base and base.upper() not in BUILTIN_IDS
+    return base if hashed else None
+
+
 def _number(digits: str) -> int:
     # Python refuses to parse more than 4300 digits; nothing that long is in range anyway.
     if len(digits) > 32:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Final
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks import BUILTIN_IDS, ClockId, hashed_name
 from tracetime.errors import UsageError
 
 SLEWED_DRIFT_PPM: Final = 500.0
@@ -66,7 +66,8 @@ class ClockDomain:
 
     Args:
         id: the clock, anything `ClockId.parse` takes.
-        name: what to call it where the id says nothing (a hash cannot be reversed).
+        name: what to call it where the id says nothing (a hash cannot be reversed); that by which
+            the id was given, where it was given by a name that is hashed.
         tick_ns: what the clock really steps by, ns; None for that of its kind.
         ns_per_tick: nominal rate as an exact fraction; None where it is unknown.
         valid_bits: how many bits count before it wraps, 1 to 64.
@@ -96,6 +97,7 @@ class ClockDomain:
 
     def __post_init__(self) -> None:
         clock = ClockId.parse(self.id)
+        name = hashed_name(self.id) if self.name is None else self.name
         disciplined = clock.clock in _DISCIPLINED if self.disciplined is None else self.disciplined
         drift_ppm = self.max_drift_ppm
         if drift_ppm is None:
@@ -132,13 +134,14 @@ class ClockDomain:
         for what, ppm in (("max_drift_ppm", drift_ppm), ("wander_ppm", self.wander_ppm)):
             if ppm is not None and not (isinstance(ppm, Real) and 0 <= ppm <= 100_000):
                 raise UsageError(f"{what} of {clock} is {ppm!r}: use 0 to 100000")
-        for what, text in (("name", self.name), ("oscillator", oscillator)):
+        for what, text in (("name", name), ("oscillator", oscillator)):
             if not (text is None or isinstance(text, str)):
                 raise UsageError(f"{what} of {clock} is {text!r}: it is a string")
         if not isinstance(disciplined, bool):
             raise UsageError(f"disciplined of {clock} is {disciplined!r}: it is True or False")
-        for name, value in (
+        for field, value in (
             ("id", clock),
+            ("name", name),
             ("tick_ns", float(tick_ns)),
             ("disciplined", disciplined),
             ("valid_bits", int(self.valid_bits)),
@@ -148,7 +151,7 @@ class ClockDomain:
             ("ns_per_tick", rate),
             ("assumed_half_width_ns", None if assumed is None else int(assumed)),
         ):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, field, value)
 
     @staticmethod
     def of_kind(clock: ClockId) -> ClockDomain:

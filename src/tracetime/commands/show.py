@@ -98,14 +98,16 @@ def duration(ns: int | None) -> str:
     """A time span: ``10.009 s``, ``3 min 20 s``, ``28 h 5 min``, ``3 d 4 h``."""
     if ns is None:
         return "-"
-    if abs(ns) < 1000:
+    if ns < 0:
+        return f"-{duration(-ns)}"
+    if ns < 1000:
         return f"{ns} ns"
     for unit, scale, limit in (
         ("us", 1e3, 10**6),
         ("ms", 1e6, 10**9),
         ("s", 1e9, 60 * 10**9),
     ):
-        if abs(ns) < limit:
+        if ns < limit:
             return f"{ns / scale:.3f} {unit}"
     minutes, seconds = divmod(ns // 10**9, 60)
     if minutes < 60:

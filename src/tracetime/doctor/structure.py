@@ -177,7 +177,7 @@ def _missing(survey: Survey) -> Iterator[Finding]:
             + ("that name a clock cannot be placed." if named else "name no clock: one is enough."),
             "To line the trace up with anything else, record ClockSnapshots.",
         )  # fmt: skip
-    elif not any(clock.clock == _REALTIME for clock in survey.infos):
+    elif not _has_realtime(survey):
         yield Finding(
             "no-realtime",
             "info",
@@ -189,8 +189,12 @@ def _missing(survey: Survey) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _has_realtime(survey: Survey) -> bool:
+    return any(clock.clock == _REALTIME for clock in survey.infos)
+
+
 def _unsynchronised(survey: Survey) -> Iterator[Finding]:
-    if survey.trace.is_unsynchronised:
+    if survey.trace.is_unsynchronised and _has_realtime(survey):
         yield Finding(
             "realtime-unsynchronised",
             "info",

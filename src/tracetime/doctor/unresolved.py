@@ -79,7 +79,7 @@ def _unsnapshotted(survey: Survey) -> Iterator[Finding]:
             _clocks(found), first_packets(g.first_packet for g in found), _events(found), None,
             "The clocks of another machine are other clocks, whatever they are called. They are "
             "tied to this one's by RemoteClockSync packets, and there are none: Perfetto takes the "
-            "BOOTTIME of both to be one, and drops what is timed by any other clock.",
+            "REALTIME of both to be one, or else their BOOTTIME, and drops what leads to neither.",
             "Record with a relay (traced_relay) that sends RemoteClockSync, or convert each "
             "machine's trace alone.",
         )  # fmt: skip
@@ -120,16 +120,17 @@ def _tied_machines(survey: Survey) -> set[int]:
     home = survey.trace_clock.machine
     tied = {home}
     for clocks, _ in survey.graph.series():
-        machines = {clock.machine for clock in clocks}
-        if home in machines and not all(_is_zero(survey, clock) for clock in clocks):
-            tied |= machines
+        ours = [clock for clock in clocks if clock.machine == home]
+        theirs = [clock for clock in clocks if clock.machine not in tied]
+        if ours:
+            tied |= {clock.machine for clock in theirs if not _equated(survey, ours[0], clock)}
     return tied
 
 
-def _is_zero(survey: Survey, clock: ClockId) -> bool:
-    """Whether a clock of another machine stands in one snapshot, at 0: equated by rule."""
-    info = survey.infos[clock]
-    return clock.machine == survey.trace_clock.machine or info.first_ns == info.last_ns == 0
+def _equated(survey: Survey, ours: ClockId, theirs: ClockId) -> bool:
+    """Whether all that ties clocks of two machines is the rule that equates them, at 0."""
+    _, one, other = survey.graph._shared(ours, theirs)
+    return not (one.any() or other.any())
 
 
 def _others(survey: Survey, clock: ClockId) -> list[ClockId]:
