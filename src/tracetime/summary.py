@@ -64,6 +64,9 @@ ADVICE: Final[Mapping[str, str]] = {
 _COUNTED_ROWS: Final = 1_000_000
 """Up to so many events are placed once more, by the tube, to count those that floor reorders."""
 
+_FEW_ROWS: Final = 200_000
+"""Up to so many are placed once more wherever snapshots stand behind events from after them."""
+
 _GROUPS_MAX: Final = 1 << 18
 _KEY: Final = ("clock", "sequence", "machine", "status")
 
@@ -298,14 +301,18 @@ def summarise(
         # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
         most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
         cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most, tally.span_ns)
-        if not cost.leaves_bars:
-            # Of clocks that were left out nothing is known.
-            cost.reordered = None if cost.clocks_left_out else 0
-        elif tally.rows <= _COUNTED_ROWS:
+        late = trace.late_snapshots is not None
+        matters = late and (cost.drifts_on or tally.rows <= _FEW_ROWS)
+        if tally.rows <= _COUNTED_ROWS and (cost.leaves_bars or matters):
             for _ in trace.events("tube"):
                 pass
             assert trace.floor_cost is not None
-            cost.reordered = trace.floor_cost.reordered
+            cost.join(trace.floor_cost)
+        elif late:
+            cost.allow_for_late()
+        elif not cost.leaves_bars:
+            # Of clocks that were left out nothing is known.
+            cost.reordered = None if cost.clocks_left_out else 0
     return Summary(
         trace=trace.path,
         out=out,

@@ -46,6 +46,7 @@ cdef struct Node:
     bint has_snapshots
     bint incremental
     bint backwards          # ran backwards: no longer a source
+    int64_t placed_ns       # the latest reading of an event that snapshots placed, or INT64_LOW
     Membership *memberships
     int64_t n_memberships
     int64_t memberships_capacity

@@ -131,6 +131,7 @@ cdef class Engine:
         memset(made, 0, sizeof(Node))
         made.key = key
         made.unit_ns = 1
+        made.placed_ns = INT64_LOW
         self.n_nodes += 1
         if 2 * self.n_nodes > self.node_slots_n:
             resize_slots(&self.node_slots, &self.node_slots_n)

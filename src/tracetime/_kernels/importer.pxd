@@ -148,8 +148,10 @@ cdef class Importer:
     cdef int8_t file_codec
     cdef Packet packet
     cdef readonly list faults
-    cdef readonly object late_clock         # (packet, clock) of a trace clock said too late
+    cdef readonly object late_clock         # (packet, clock, machine) of a trace clock said too late
     cdef readonly int64_t n_faults
+    cdef readonly int64_t n_late_snapshots  # that stand behind events they would have placed
+    cdef readonly int64_t latest_snapshot, latest_snapshot_ns
 
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil
@@ -161,6 +163,7 @@ cdef class Importer:
     cdef int equate(self, Key a, Key b) except -1 nogil
     cdef int64_t reserve_clocks(self, int64_t n) except -1 nogil
     cdef int add_clocks(self, int64_t n) except -1 nogil
+    cdef int note_late_snapshot(self, int64_t n) except -1 nogil
     cdef int note_fault(self, int fault) except -1 nogil
     cdef int to_trace_time(
         self, uint32_t machine, Key key, int64_t value, int64_t *out

@@ -19,7 +19,10 @@ class Importer:
     codec: int
     faults: list[tuple[int, int, int, tuple[int, int, int, int]]]
     n_faults: int
-    late_clock: tuple[int, int] | None
+    late_clock: tuple[int, int, int] | None
+    n_late_snapshots: int
+    latest_snapshot: int
+    latest_snapshot_ns: int
     trace_clock: tuple[int, int]
     machine_ids: list[int]
     declared: dict[tuple[int, int, int, int], bytes]

@@ -14,14 +14,15 @@ import numpy as np
 
 from tracetime._kernels.engine cimport (
     AS_IS, NO_PATH, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
-    Engine, Key, Router,
+    Engine, Key, Node, Router,
 )
 from tracetime._kernels.encode cimport unzigzag
 from tracetime._kernels.extension cimport Extension, is_measured, read_extension
 from tracetime._kernels.fields cimport *
 from tracetime._kernels.listen cimport Heard, Listener
 from tracetime._kernels.memory cimport (
-    grow, mix, mul_overflows, put_slot, resize_slots, saturating_add, saturating_mul,
+    INT64_HIGH, grow, mix, mul_overflows, put_slot, resize_slots, saturating_add, saturating_mul,
+    sub_overflows,
 )
 from tracetime._kernels.rows cimport (
     KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_HEAP_DUMP,
@@ -258,7 +259,7 @@ cdef class Importer:
     cdef int note_late_clock(self, uint32_t machine, uint32_t clock) except -1 nogil:
         if machine == self.trace_key.machine and clock != self.trace_key.clock:
             with gil:
-                self.late_clock = self.late_clock or (self.packets, clock)
+                self.late_clock = self.late_clock or (self.packets, clock, machine)
         return 0
 
     cdef int reach(self, Key source, Key target) except -1:
@@ -321,7 +322,14 @@ cdef class Importer:
                 m.bridged = True
                 self.bridge(machine)
             m.converted = True
-        return self.engine.convert_one(self.engine.find_node(key), value, self.router, out)
+        cdef int32_t source = self.engine.find_node(key)
+        cdef int32_t target = self.router.target
+        cdef int status = self.engine.convert_one(source, value, self.router, out)
+        cdef Node *nodes = self.engine.nodes
+        if status == RESOLVED and source != target:
+            nodes[source].placed_ns = max(nodes[source].placed_ns, self.engine.source_ns)
+            nodes[target].placed_ns = max(nodes[target].placed_ns, out[0])
+        return status
 
     cdef int to_trace_time_or_raw(
         self, uint32_t machine, Key key, int64_t value, int64_t *out
@@ -358,6 +366,23 @@ cdef class Importer:
                 self.clock_nodes[i], 0 if self.clock_incremental[i] else self.clock_values[i],
                 self.router, &ignored,
             )
+        return 0
+
+    cdef int note_late_snapshot(self, int64_t n) except -1 nogil:
+        """Whether events from after the snapshot that was added last had been placed without it."""
+        cdef int64_t i, late_ns, most_ns = -1
+        cdef Node *node
+        for i in range(n):
+            node = &self.engine.nodes[self.clock_nodes[i]]
+            if node.placed_ns >= node.last_ns:
+                if sub_overflows(node.placed_ns, node.last_ns, &late_ns):
+                    late_ns = INT64_HIGH
+                most_ns = max(most_ns, late_ns)
+        if most_ns >= 0:
+            self.n_late_snapshots += 1
+            if most_ns > self.latest_snapshot_ns or self.n_late_snapshots == 1:
+                self.latest_snapshot_ns = most_ns
+                self.latest_snapshot = self.engine.n_snapshots - 1
         return 0
 
     cdef int note_fault(self, int fault) except -1 nogil:
@@ -424,6 +449,8 @@ cdef class Importer:
             self.machines[p.machine].default_clock = primary
             self.set_trace_clock(p.machine, primary)
         cdef int fault = self.add_clocks(n)
+        if fault == 0:
+            self.note_late_snapshot(n)
         if is_set(p.extension):
             self.import_extension(p, n, fault == 0)
         return 0

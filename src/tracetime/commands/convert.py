@@ -187,7 +187,7 @@ def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> s
     else:
         order = f"it puts {events(cost.reordered)} in another order than they certainly had"
     if policy == "floor":
-        limit = f"at least {at_most}" if cost.clocks_left_out else f"at most {at_most}"
+        limit = f"at {'most' if cost.is_limit else 'least'} {at_most}"
         return (
             f"The floor policy's trace time is {limit} from the tube's estimate here ({name}); "
             f"{order}. --policy tube writes the estimate, with error bars"

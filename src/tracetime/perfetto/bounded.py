@@ -37,6 +37,8 @@ CLOCKS_SAMPLED: Final = 200
 
 _GAPS_SAMPLED: Final = 2048
 
+_NEGLIGIBLE_NS: Final = 10_000
+
 
 class FloorCost:
     """How far the floor policy's trace time is from the tube's estimate.
@@ -48,6 +50,9 @@ class FloorCost:
             later: neighbours of one batch sorted by floor's time (ties in file order), where the
             first's earliest is after the second's latest. None where events were not looked at.
         clocks_left_out: how many clocks may be farther off, and were not looked at.
+        is_limit: whether no event can be farther off than `largest_ns`.
+        drift_ns: how far the offset of a clock strayed over the whole trace, at most: by so much
+            more floor is off at most where a snapshot stands behind events from after it.
         leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within,
             no two events can be in an order that their bars rule out.
     """
@@ -57,6 +62,8 @@ class FloorCost:
         self.largest_ns = 0
         self.reordered = reordered
         self.clocks_left_out = 0
+        self.drift_ns = 0
+        self.is_limit = True
         self.leaves_bars = False
 
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
@@ -68,6 +75,26 @@ class FloorCost:
         largest = int((high.view(np.uint64) - low.view(np.uint64)).max())
         if self.clock is None or largest > self.largest_ns:
             self.clock, self.largest_ns = clock, largest
+
+    def join(self, events: FloorCost) -> None:
+        """Take over what was seen of every event."""
+        if self.clock is None or events.largest_ns > self.largest_ns:
+            self.clock, self.largest_ns = events.clock, events.largest_ns
+        self.reordered = events.reordered
+        self.clocks_left_out = 0
+        self.is_limit = True
+
+    @property
+    def drifts_on(self) -> bool:
+        """Whether an offset older than the last can make floor much worse."""
+        return self.drift_ns > max(self.largest_ns, _NEGLIGIBLE_NS)
+
+    def allow_for_late(self) -> None:
+        """Where events may have been placed by any snapshot before them, and nobody looked."""
+        if self.drifts_on:
+            self.is_limit = False
+        else:
+            self.largest_ns += self.drift_ns
 
     def count_order(self, floor: Values, earliest: Values, latest: Values) -> None:
         """Count the neighbours in floor's order whose bars say the reverse."""
@@ -84,6 +111,7 @@ class FloorCost:
             "at_most_ns": self.largest_ns,
             "events_reordered": self.reordered,
             "clocks_left_out": self.clocks_left_out,
+            "is_limit": self.is_limit,
         }
 
 
@@ -229,7 +257,9 @@ def floor_cost_at_snapshots(
         at, estimate, low, high = (np.asarray(one.fill_null(0))[known] for one in (floor, *tube))
         cost.compare(clock, at, estimate)
         cost.leaves_bars |= bool(np.any((at < low) | (at > high)))
+        cost.drift_ns = max(cost.drift_ns, _drift_ns(graph, graph.path(clock, trace_clock)))
     cost.clocks_left_out = sum(-change > cost.largest_ns for change, _ in ranked[most:])
+    cost.is_limit = not cost.clocks_left_out
     return cost
 
 
@@ -262,6 +292,16 @@ def _largest_change(graph: ClockGraph, clock: ClockId, target: ClockId) -> float
             # In floats, which no difference overflows: this only ranks.
             changes += float(np.abs(np.diff(theirs.astype(float) - ours.astype(float))).max())
     return changes
+
+
+def _drift_ns(graph: ClockGraph, path: list[ClockId]) -> int:
+    """How far the offset from the first clock of a path to the last strayed at most, ns."""
+    total = 0
+    for here, there in pairwise(path):
+        _, ours, theirs = graph._shared(here, there)
+        offset = theirs.astype(float) - ours.astype(float)
+        total += int(offset.max() - offset.min()) if len(offset) else 0
+    return total
 
 
 def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:

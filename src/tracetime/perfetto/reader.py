@@ -86,6 +86,21 @@ def open_trace(
     )
 
 
+class LateSnapshots(NamedTuple):
+    """Snapshots that stand in the file behind events from after them.
+
+    Attributes:
+        snapshots: how many.
+        late_ns: by how much the latest is: what a clock read in an event before it, less what it
+            reads in it.
+        packet: of that one.
+    """
+
+    snapshots: int
+    late_ns: int
+    packet: int
+
+
 class Trace:
     """One trace file. Nothing is read before it is asked for; close it, or use it in a `with`.
 
@@ -304,8 +319,20 @@ class Trace:
         known = self._known()
         if known.late_clock is None:
             return None
-        packet, clock = known.late_clock
-        return packet, ClockId(clock, machine=known.trace_clock[1])
+        packet, clock, machine = known.late_clock
+        return packet, ClockId(clock, machine=machine)
+
+    @property
+    def late_snapshots(self) -> LateSnapshots | None:
+        """Snapshots that stand behind events which they would have placed; None without any.
+
+        Perfetto converts by what it has read: such events take an older offset.
+        """
+        known = self._known()
+        if not known.n_late_snapshots:
+            return None
+        packet = int(self.snapshot_packets[known.latest_snapshot])
+        return LateSnapshots(known.n_late_snapshots, known.latest_snapshot_ns, packet)
 
     @property
     def is_unsynchronised(self) -> bool:
