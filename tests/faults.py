@@ -40,6 +40,7 @@ class Model:
         edits: by snapshot, functions that change its readings {clock: value}.
         event_clocks: what events are read in, by snapshot interval.
         extra: packets to put before the snapshot of a number.
+        late: by how many intervals snapshots but the first stand behind their place in the file.
         cut: bytes to leave out at the end.
         primary: primary_trace_clock by snapshot.
     """
@@ -63,6 +64,7 @@ class Model:
         self.without: set[int] = set()
         self.snapshot_sequence: int | None = SEQUENCE
         self.event_sequence: int | None = SEQUENCE
+        self.late = 0
         self.cut = 0
 
     def time(self, k: int) -> int:
@@ -80,6 +82,7 @@ class Model:
 
     def build(self) -> bytes:
         packets: list[Any] = []
+        waiting: list[Any] = []
         for k in range(self.n):
             t = self.time(k)
             packets += self.extra.get(k, [])
@@ -91,13 +94,16 @@ class Model:
                 for change in self.edits.get(k, []):
                     change(readings)
                 pairs = readings.pop("pairs", None) or readings
-                packets.append(snapshot(pairs, self.snapshot_sequence, primary=self.primary.get(k)))
+                made = snapshot(pairs, self.snapshot_sequence, primary=self.primary.get(k))
+                (waiting if self.late and k else packets).append(made)
             for i, clock in enumerate(self.event_clocks):
                 at = t + (i + 1) * S // (len(self.event_clocks) + 2)
                 read = self.reads.get(clock, self.reads[BOOTTIME])
                 packets.append(event(read(at), clock, self.event_sequence))
-        made = trace(*packets)
-        return made[: len(made) - self.cut]
+            if self.late and k >= self.late and waiting:
+                packets.append(waiting.pop(0))
+        data = trace(*packets, *waiting)
+        return data[: len(data) - self.cut]
 
 
 def _after(k: int, read: Read, by: Callable[[int, int], int], model: Model) -> Read:
@@ -256,6 +262,12 @@ def sparse(m: Model, r: Random) -> Expected:
     return Expected("snapshots-too-sparse")
 
 
+def snapshots_late(m: Model, r: Random) -> Expected:
+    m.late = r.randint(10, 50)
+    m.reads[NIC] = drifting(r.choice([-1, 1]) * r.randint(150, 280), 77 * S)
+    return Expected("snapshots-late")
+
+
 def drifts_far(m: Model, r: Random) -> Expected:
     m.reads[NIC] = drifting(r.choice([-1, 1]) * r.randint(700, 9_000), 77 * S)
     return Expected("drift-beyond-healthy", m.at_snapshot(0))
@@ -388,6 +400,7 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         set_back, counter_wraps, counter_reset, ran_backwards, suspend, stepped, outlier,
         rate_changed, unit_changed, incremental_changed, incremental_global, clock_twice,
         trace_clock_backwards, trace_clock_unit, reading_overflow, late_trace_clock, sparse,
+        snapshots_late,
         drifts_far, ticks_for_ns, stands_still, tsc, no_realtime, no_snapshots, lost_state,
         negative, overflow, before_first, after_last, not_tied, not_synchronised, disagree,
         truncated, trace_clock_missing, long_path, coarse,

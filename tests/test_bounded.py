@@ -210,3 +210,55 @@ def test_within_the_bars_floor_reorders_nothing_and_beyond_them_it_is_counted(tm
     with open_trace(path) as opened_trace:
         summary = convert(opened_trace, tmp_path / "out.parquet")
     assert (summary.floor_cost.leaves_bars, summary.floor_cost.reordered) == (False, 0)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_what_floor_costs_holds_where_snapshots_come_after_the_events(tmp_path, monkeypatch, few):
+    """All but the first snapshot stand at the end: events are placed by an offset 80 s old."""
+    events = [event(10 * S * k + 200_000 * k + 5, MONOTONIC) for k in range(9)]
+    path = tmp_path / "late.pftrace"
+    path.write_bytes(trace(DRIFTING[0], *events, *DRIFTING[1:]))
+    monkeypatch.setattr("tracetime.summary._COUNTED_ROWS", 100 if few else 1)
+    with open_trace(path) as read:
+        cost = convert(read, tmp_path / "out.parquet").floor_cost
+        late = read.late_snapshots
+    with open_trace(path) as read:
+        read.read_all("tube")
+        exact = read.floor_cost
+    assert (late.snapshots, late.packet) == (8, 10)
+    assert late.late_ns == pytest.approx(70 * S, rel=1e-4)
+    assert exact.largest_ns == pytest.approx(8 * 200_000, rel=1e-3)
+    if few:
+        assert (cost.largest_ns, cost.is_limit) == (exact.largest_ns, True)
+    else:
+        assert not cost.is_limit
+    path.write_bytes(trace(*DRIFTING, *events))
+    with open_trace(path) as read:
+        assert read.late_snapshots is None
+
+
+def test_small_drifts_of_late_snapshots_are_allowed_for_without_another_reading(
+    tmp_path, monkeypatch
+):
+    still = [snapshot({BOOTTIME: S * k, MONOTONIC: S * k + 5 + k}) for k in range(10)]
+    events = [event(S * k + 100, MONOTONIC) for k in range(10)]
+    path = tmp_path / "late.pftrace"
+    path.write_bytes(trace(still[0], *events, *still[1:]))
+    monkeypatch.setattr("tracetime.summary._FEW_ROWS", 0)
+    with open_trace(path) as read:
+        cost = convert(read, tmp_path / "out.parquet").floor_cost
+        assert read.floor_cost is None
+    assert cost.is_limit
+    assert 9 <= cost.largest_ns < 20
+
+
+def test_a_clock_that_ran_backwards_later_is_compared_where_floor_placed_it(tmp_path):
+    """Floor placed the first event, half a gap of drift off, before MONOTONIC ran backwards."""
+    path = tmp_path / "backwards.pftrace"
+    back = snapshot({BOOTTIME: 100 * S, MONOTONIC: 7}, 7)
+    path.write_bytes(trace(*DRIFTING, event(95 * S, MONOTONIC), event(3), back))
+    with open_trace(path) as read:
+        cost = convert(read, tmp_path / "out.parquet").floor_cost
+    assert cost.is_limit
+    assert cost.clock == ClockId(MONOTONIC)
+    assert cost.largest_ns > 50_000

@@ -297,12 +297,12 @@ def summarise(
     clocks, reasons = _by_clock(tally.groups(), infos, trace.machines)
     cost = trace.floor_cost if policy == "tube" else None
     if policy == "floor":
-        used = [use.clock for use in clocks if use.events and use.snapshots]
+        used = [use.clock for use in clocks if use.events > use.unresolved and use.snapshots]
         # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
         most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
         cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most, tally.span_ns)
         late = trace.late_snapshots is not None
-        matters = late and (cost.drifts_on or tally.rows <= _FEW_ROWS)
+        matters = cost.ended_early or (late and (cost.drifts_on or tally.rows <= _FEW_ROWS))
         if tally.rows <= _COUNTED_ROWS and (cost.leaves_bars or matters):
             for _ in trace.events("tube"):
                 pass
@@ -312,7 +312,7 @@ def summarise(
             cost.allow_for_late()
         elif not cost.leaves_bars:
             # Of clocks that were left out nothing is known.
-            cost.reordered = None if cost.clocks_left_out else 0
+            cost.reordered = None if cost.clocks_left_out or cost.ended_early else 0
     return Summary(
         trace=trace.path,
         out=out,

@@ -37,6 +37,7 @@ _LOST: Final = ("clock-without-snapshot", "clock-not-tied", "trace-clock-without
 _NOT_THERE: Final = (*_LOST, "no-realtime")
 _MISPLACED: Final = (
     "events-reordered",
+    "snapshots-late",
     "snapshots-too-sparse",
     "used-before-first-snapshot",
     "used-after-last-snapshot",
@@ -55,7 +56,7 @@ _LEADS_TO: Final = (
     (("ad-hoc-clock-id",), ("clock-id-collision",)),
     (_JUMPED, _MISPLACED),
     (("drift-beyond-healthy",), ("snapshots-too-sparse",)),
-    (("snapshots-too-sparse",), ("events-reordered",)),
+    (("snapshots-too-sparse", "snapshots-late"), ("events-reordered",)),
     (("trace-clock-changed-late",), _LOST),
 )
 """Causes and what they lead to, where they share a clock; the first that fits counts."""

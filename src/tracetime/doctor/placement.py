@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Group, Survey
 from tracetime.errors import RESOLVED, TracetimeError
 
@@ -25,6 +25,7 @@ def placement(survey: Survey) -> Iterator[Finding]:
     """Events before the first and after the last snapshot of their clock, and below zero."""
     yield from _negative(survey)
     yield from _skipped(survey)
+    yield from _late(survey)
     for group in survey.of("resolved"):
         clock = group.clock
         if _beyond_doubt(survey, clock):
@@ -41,6 +42,26 @@ def placement(survey: Survey) -> Iterator[Finding]:
             yield from _outside(survey, group, first, before=True)
         if group.high_ns - last > _FAR_NS:
             yield from _outside(survey, group, last, before=False)
+
+
+def _late(survey: Survey) -> Iterator[Finding]:
+    """Snapshots that stand in the file behind events from after them."""
+    late = survey.trace.late_snapshots
+    if late is None or not survey.late:
+        return
+    events = sum(beyond for beyond, _ in survey.late.values())
+    worst = max(worst for _, worst in survey.late.values())
+    yield Finding(
+        "snapshots-late",
+        "error",
+        f"snapshots stand up to {duration(late.late_ns)} behind events from after them: "
+        f"{names(survey.late)} off by up to {duration(worst)}",
+        tuple(sorted(survey.late)), (late.packet,), events, worst,
+        "Perfetto reads the file in order, and converts an event by the snapshots it has read: a "
+        "nearer one that comes later in the file comes too late.",
+        "Write a snapshot before the events that follow it, as a ring buffer or a merge of files "
+        "may not; or convert with `--policy tube`, which takes all of them.",
+    )  # fmt: skip
 
 
 def _beyond_doubt(survey: Survey, clock: ClockId) -> bool:

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
-from tracetime.errors import AS_IS, REASONS, RESOLVED, UsageError
+from tracetime.errors import AS_IS, REASONS, RESOLVED, TracetimeError, UsageError
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.facts import ClockInfo
 from tracetime.graph.graph import ClockGraph
+from tracetime.perfetto.bounded import by_clock, distances, drift_ns
 from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
 
@@ -134,6 +135,42 @@ class Survey:
             pass
         cost = self.trace.floor_cost
         return 0 if cost is None else cost.reordered or 0
+
+    @cached_property
+    def late(self) -> dict[ClockId, tuple[int, int]]:
+        """Clocks of events that snapshots behind them in the file would place elsewhere.
+
+        For each, how many by more than the tolerance, and by how much at most, ns. Reads once more,
+        where offsets stray so far at all.
+        """
+        if self.trace.late_snapshots is None or not any(map(self._strays, self.used)):
+            return {}
+        machines = {machine_id: index for index, machine_id in enumerate(self.trace.machines)}
+        found: dict[ClockId, tuple[int, int]] = {}
+        for columns in self.trace.columns():
+            rows = np.flatnonzero(columns["status"] == RESOLVED)
+            for clock, group in by_clock(columns, rows, machines):
+                if not self._strays(clock):
+                    continue
+                readings = columns["source_ns"][group] // self.infos[clock].unit_ns
+                there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
+                known = np.asarray(there.is_valid())
+                placed, better = columns["trace_time"][group][known], np.asarray(there.drop_null())
+                off = distances(placed, better)
+                beyond, worst = found.get(clock, (0, 0))
+                beyond += int(np.count_nonzero(off > self.tolerance_ns))
+                found[clock] = beyond, max(worst, int(off.max(initial=0)))
+        return {clock: (beyond, worst) for clock, (beyond, worst) in found.items() if beyond}
+
+    def _strays(self, clock: ClockId) -> bool:
+        """Whether any two snapshots place a clock's events further apart than the tolerance."""
+        if clock == self.trace_clock or clock not in self.infos:
+            return False
+        try:
+            path = self.graph.path(clock, self.trace_clock)
+        except TracetimeError:
+            return False
+        return drift_ns(self.graph, path) > self.tolerance_ns
 
     @cached_property
     def inconsistencies(self) -> list[Inconsistency]:

@@ -51,6 +51,8 @@ class FloorCost:
             first's earliest is after the second's latest. None where events were not looked at.
         clocks_left_out: how many clocks may be farther off, and were not looked at.
         is_limit: whether no event can be farther off than `largest_ns`.
+        ended_early: whether floor had placed events of a clock before it ran backwards, where
+            nobody looked how well.
         drift_ns: how far the offset of a clock strayed over the whole trace, at most: by so much
             more floor is off at most where a snapshot stands behind events from after it.
         leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within,
@@ -63,6 +65,7 @@ class FloorCost:
         self.reordered = reordered
         self.clocks_left_out = 0
         self.drift_ns = 0
+        self.ended_early = False
         self.is_limit = True
         self.leaves_bars = False
 
@@ -70,9 +73,7 @@ class FloorCost:
         """Note the largest distance between two placings of the same events of one clock."""
         if not len(floor):
             return
-        # In uint64, where the distance of any two int64 fits.
-        high, low = np.maximum(floor, estimate), np.minimum(floor, estimate)
-        largest = int((high.view(np.uint64) - low.view(np.uint64)).max())
+        largest = int(distances(floor, estimate).max())
         if self.clock is None or largest > self.largest_ns:
             self.clock, self.largest_ns = clock, largest
 
@@ -147,7 +148,7 @@ class Bounding:
         estimate, status = floor.copy(), before.copy()
         earliest, latest = np.ones_like(floor), np.zeros_like(floor)
         rows = np.flatnonzero((before == RESOLVED) | (before == NON_MONOTONIC_SOURCE))
-        for clock, group in self._groups(columns, rows):
+        for clock, group in by_clock(columns, rows, self._machines):
             backwards = before[group] == NON_MONOTONIC_SOURCE
             if backwards.any() and clock in self._incremental:
                 # Deltas of a clock that Perfetto had given up: nobody summed them.
@@ -193,30 +194,42 @@ class Bounding:
             why = np.full(len(source_ns), REASONS.index(error.reason), dtype=np.uint8)
             return Reached(nothing, nothing + 1, nothing, why)
 
-    def _groups(
-        self, columns: dict[str, npt.NDArray[Any]], rows: npt.NDArray[np.intp]
-    ) -> Iterator[tuple[ClockId, npt.NDArray[np.intp]]]:
-        """The clocks of some rows, each with its rows in file order."""
-        if not len(rows):
-            return
-        scoped = columns["clock"][rows].astype(np.uint64) << np.uint64(32)
-        scoped |= columns["sequence"][rows]
-        keys, which = np.unique(scoped, return_inverse=True)
-        machines, on = np.unique(columns["machine"][rows], return_inverse=True)
-        if len(machines) > 1:
-            pairs, which = np.unique(which * len(machines) + on, return_inverse=True)
-        else:
-            pairs = np.arange(len(keys))
-        ends = np.cumsum(np.bincount(which, minlength=len(pairs)))
-        # Few clocks fit in 16 bits, where a stable sort is a radix sort.
-        kind = np.uint16 if len(pairs) <= 1 << 16 else np.int64
-        parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
-        for pair, group in zip(pairs.tolist(), parts, strict=True):
-            key, machine = divmod(pair, len(machines))
-            clock, sequence = divmod(int(keys[key]), 1 << 32)
-            # A machine_id without an index is the one that stands for the host.
-            index = self._machines.get(int(machines[machine]), 0)
-            yield ClockId(clock, sequence, index), group
+
+def distances(one: Values, other: Values) -> npt.NDArray[np.uint64]:
+    """How far apart values are; in uint64, where the distance of any two int64 fits."""
+    apart: npt.NDArray[np.uint64] = np.maximum(one, other).view(np.uint64) - np.minimum(
+        one, other
+    ).view(np.uint64)
+    return apart
+
+
+def by_clock(
+    columns: dict[str, npt.NDArray[Any]], rows: npt.NDArray[np.intp], machines: dict[int, int]
+) -> Iterator[tuple[ClockId, npt.NDArray[np.intp]]]:
+    """The clocks of some rows, each with its rows in file order.
+
+    machines: the index of each machine_id.
+    """
+    if not len(rows):
+        return
+    scoped = columns["clock"][rows].astype(np.uint64) << np.uint64(32)
+    scoped |= columns["sequence"][rows]
+    keys, which = np.unique(scoped, return_inverse=True)
+    found, on = np.unique(columns["machine"][rows], return_inverse=True)
+    if len(found) > 1:
+        pairs, which = np.unique(which * len(found) + on, return_inverse=True)
+    else:
+        pairs = np.arange(len(keys))
+    ends = np.cumsum(np.bincount(which, minlength=len(pairs)))
+    # Few clocks fit in 16 bits, where a stable sort is a radix sort.
+    kind = np.uint16 if len(pairs) <= 1 << 16 else np.int64
+    parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
+    for pair, group in zip(pairs.tolist(), parts, strict=True):
+        key, machine = divmod(pair, len(found))
+        clock, sequence = divmod(int(keys[key]), 1 << 32)
+        # A machine_id without an index is the one that stands for the host.
+        index = machines.get(int(found[machine]), 0)
+        yield ClockId(clock, sequence, index), group
 
 
 def floor_cost_at_snapshots(
@@ -233,18 +246,24 @@ def floor_cost_at_snapshots(
     What cannot be compared is left out.
 
     Args:
-        clocks: those in use.
+        clocks: those of which floor has placed events.
         most: tubes are built for so many clocks at most: those whose offset changes most from one
             snapshot to the next, which is about what floor can be off by.
         span_ns: the least and the greatest trace time of the events.
     """
     cost = FloorCost()
-    ranked = sorted((-_largest_change(graph, clock, trace_clock), clock) for clock in clocks)
-    for change, clock in ranked[:most]:
-        if change > 0:
-            break
+    paths: dict[ClockId, list[ClockId]] = {}
+    for clock in clocks:
         try:
-            points = _points(graph, clock, graph.path(clock, trace_clock)[1])
+            paths[clock] = graph.path(clock, trace_clock)
+        except TracetimeError:
+            cost.ended_early = True
+    ranked = sorted(
+        (-_largest_change(graph, path), clock) for clock, path in paths.items() if len(path) > 1
+    )
+    for _, clock in ranked[:most]:
+        try:
+            points = _points(graph, clock, paths[clock][1])
             if span_ns is not None:
                 points = np.append(points, _ends(graph, clock, trace_clock, span_ns))
             floor = graph.convert(points, clock, trace_clock, errors="mask")
@@ -257,9 +276,9 @@ def floor_cost_at_snapshots(
         at, estimate, low, high = (np.asarray(one.fill_null(0))[known] for one in (floor, *tube))
         cost.compare(clock, at, estimate)
         cost.leaves_bars |= bool(np.any((at < low) | (at > high)))
-        cost.drift_ns = max(cost.drift_ns, _drift_ns(graph, graph.path(clock, trace_clock)))
+        cost.drift_ns = max(cost.drift_ns, drift_ns(graph, paths[clock]))
     cost.clocks_left_out = sum(-change > cost.largest_ns for change, _ in ranked[most:])
-    cost.is_limit = not cost.clocks_left_out
+    cost.is_limit = not (cost.clocks_left_out or cost.ended_early)
     return cost
 
 
@@ -274,17 +293,8 @@ def _ends(
     return np.asarray(there.drop_null(), dtype=np.int64) // graph._unit_ns(clock)
 
 
-def _largest_change(graph: ClockGraph, clock: ClockId, target: ClockId) -> float:
-    """The largest change of offset between neighbouring snapshots, summed over floor's hops, ns.
-
-    -1 where floor does not convert, or has nothing to do.
-    """
-    try:
-        path = graph.path(clock, target)
-    except TracetimeError:
-        return -1
-    if len(path) < 2:
-        return -1
+def _largest_change(graph: ClockGraph, path: list[ClockId]) -> float:
+    """The largest change of offset between neighbouring snapshots, summed over floor's hops, ns."""
     changes = 0.0
     for here, there in pairwise(path):
         _, ours, theirs = graph._shared(here, there)
@@ -294,7 +304,7 @@ def _largest_change(graph: ClockGraph, clock: ClockId, target: ClockId) -> float
     return changes
 
 
-def _drift_ns(graph: ClockGraph, path: list[ClockId]) -> int:
+def drift_ns(graph: ClockGraph, path: list[ClockId]) -> int:
     """How far the offset from the first clock of a path to the last strayed at most, ns."""
     total = 0
     for here, there in pairwise(path):
