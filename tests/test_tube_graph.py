@@ -370,8 +370,30 @@ def test_a_tick_beyond_int64_costs_only_itself():
     assert caught.value.reason == "overflow"
 
 
+def test_order_of_arrays_is_that_of_their_elements(graph):
+    raws = truth(np.arange(1100, 1400, 10) * S)
+    others = np.arange(1100, 1400, 10) * S + np.resize([-10_000, 0, 10_000], 30)
+    each = [
+        graph.order((int(raw), "MONOTONIC_RAW"), (int(other), "BOOTTIME"))
+        for raw, other in zip(raws, others, strict=True)
+    ]
+    got = graph.order((raws, "MONOTONIC_RAW"), (others.tolist(), "BOOTTIME"))
+    assert (got.dtype, got.tolist()) == (np.int8, each)
+    assert set(each) == {-1, 0, 1}
+    one = int(others[4])
+    assert graph.order((raws, "MONOTONIC_RAW"), (one, "BOOTTIME")).tolist() == [
+        graph.order((int(raw), "MONOTONIC_RAW"), (one, "BOOTTIME")) for raw in raws
+    ]
+    assert (
+        graph.order((others, "BOOTTIME"), (one, "BOOTTIME")).tolist()
+        == np.sign(others - one).tolist()
+    )
+    with pytest.raises(UsageError, match="30 with 2"):
+        graph.order((raws, "MONOTONIC_RAW"), (others[:2], "BOOTTIME"))
+
+
 def test_order_takes_whole_numbers(graph):
-    for ts in ("x", 5.5, np.array([1, 2])):
+    for ts in ("x", 5.5, np.array([1.0, 2.0]), pa.array([1, None]), [[1]]):
         with pytest.raises(UsageError):
             graph.order((5, 5), (ts, "BOOTTIME"))
         with pytest.raises(UsageError):

@@ -48,7 +48,7 @@ from tracetime.graph.pairs import Pairs
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
 from tracetime.graph.wraps import Counter
-from tracetime.snapshot import Snapshot
+from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
 
 if TYPE_CHECKING:
     from tracetime.graph.curves import Curves
@@ -343,35 +343,62 @@ class ClockGraph:
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
         return view.pairs(self._engine, self._key(one), self._key(other))
 
-    def order(self, one: tuple[int, Any], other: tuple[int, Any]) -> int:
+    def order(self, one: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
         """Which of two (timestamp, clock) comes first: -1, 1, or 0 where the bars leave it open.
 
         Timestamps of one clock compare exactly.
 
+        Args:
+            one, other: (timestamps, clock), timestamps as for `convert`: an int, or as many as the
+                other has.
+
+        Returns:
+            an int for two ints, else an int8 ndarray.
+
         Raises:
-            UsageError, ConversionError: as `convert` with the tube; a timestamp that is no int.
+            UsageError, ConversionError: as `convert` with the tube; arrays of different lengths.
         """
         (ts_one, clock_one), (ts_other, clock_other) = one, other
         first, second = clock_of_caller(clock_one), clock_of_caller(clock_other)
-        if not (take(ts_one).scalar and take(ts_other).scalar):
-            raise UsageError("order compares two timestamps, each an int")
-        if first == second:
-            return int(ts_one > ts_other) - int(ts_one < ts_other)
-        bar = self.convert(ts_one, first, second, policy="tube", bounds=True)
+        mine, theirs = take(ts_one), take(ts_other)
+        if mine.missing is not None or theirs.missing is not None:
+            raise UsageError("there are nulls among the timestamps: order compares whole numbers")
+        if not (mine.scalar or theirs.scalar or len(mine.values) == len(theirs.values)):
+            raise UsageError(
+                f"order compares as many timestamps with as many: {len(mine.values)} with "
+                f"{len(theirs.values)}"
+            )
+        earliest = latest = mine.values
+        there = theirs.values
+        if first != second:
+            given = ts_one if mine.scalar else mine.values
+            _, earliest, latest = self.convert(given, first, second, policy="tube", bounds=True)
+            there = self._on_the_line(there, second)
+        signs = (earliest > there).astype(np.int8) - (latest < there)
+        return int(signs[0]) if mine.scalar and theirs.scalar else signs
+
+    def _on_the_line(self, values: npt.NDArray[np.int64], clock: ClockId) -> npt.NDArray[np.int64]:
+        """Readings as bars tell them: in ns, those of a short counter counted on where it wraps.
+
+        What is beyond int64 is taken to its end.
+        """
         with self._lock:
-            there = int(ts_other) * self._unit_ns(second)
-            counter = self._tubes().counter(second)
-        if counter is not None:
-            # Bars of a short counter count on where its timestamps wrap.
-            start, end = counter.wraps_of(there)
-            if start != end:
-                raise ConversionError(
-                    f"{second} {ts_other} can mean two instants: {second} wrapped; convert it, "
-                    "saying near which time it was (near)",
-                    REASONS[AMBIGUOUS_SOURCE],
-                )
-            there = start
-        return int(bar.earliest > there) - int(bar.latest < there)
+            unit_ns = self._unit_ns(clock)
+            counter = self._tubes().counter(clock)
+        there = np.empty_like(values)
+        bad = np.zeros(len(values), dtype=np.uint8)
+        scale(values, unit_ns, there, bad)
+        there = np.where(bad, np.where(values > 0, INT64_MAX, INT64_MIN), there)
+        if counter is None:
+            return there
+        first, last = counter.wraps_of(there)
+        if (first != last).any():
+            raise ConversionError(
+                f"{clock} {values[int(np.argmax(first != last))]} can mean two instants: {clock} "
+                "wrapped; convert it, saying near which time it was (near)",
+                REASONS[AMBIGUOUS_SOURCE],
+            )
+        return first
 
     def discontinuities(self) -> list[PairDiscontinuity]:
         """Suspends, steps, resets, outliers and changes of rate, each with its zone and size.

@@ -50,13 +50,10 @@ class Counter(NamedTuple):
         there = np.where(there < here, here, there)
         return here, there
 
-    def wraps_of(self, value: int) -> tuple[int, int]:
-        """The first and the last that one value can have been, among the snapshots."""
-        if not 0 <= value < self.modulus:
-            return value, value
+    def wraps_of(self, values: Values) -> tuple[Values, Values]:
+        """The first and the last that values can have been, among the snapshots."""
         ends = self.readings.min(keepdims=True), self.readings.max(keepdims=True)
-        first, last = self.unfold(np.array([value], dtype=np.int64), *ends)
-        return int(first[0]), int(last[0])
+        return self.unfold(values, *ends)
 
     def unfold(self, values: Values, lows: Values, highs: Values) -> tuple[Values, Values]:
         """The first and the last that `values` can have been, between lows and highs.
