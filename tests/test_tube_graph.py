@@ -370,6 +370,16 @@ def test_a_tick_beyond_int64_costs_only_itself():
     assert caught.value.reason == "overflow"
 
 
+def test_readings_close_together_say_nothing_of_the_rate():
+    """Two snapshots 36 us apart, 200 ns off: a minute later the clocks are where floor has them."""
+    graph = ClockGraph()
+    graph.add_snapshot({5: [1000 * S, 1000 * S + 36_000], 6: [1000 * S, 1000 * S + 36_200]})
+    later = 1060 * S
+    got = graph.convert(later, 5, 6, policy="tube", bounds=True)
+    assert abs(got.estimate - graph.convert(later, 5, 6)) < 50_000
+    assert got.latest - got.estimate > 20_000_000
+
+
 def test_order_of_arrays_is_that_of_their_elements(graph):
     raws = truth(np.arange(1100, 1400, 10) * S)
     others = np.arange(1100, 1400, 10) * S + np.resize([-10_000, 0, 10_000], 30)

@@ -23,6 +23,9 @@ from tracetime.graph.tube.told import Cores, told_rates
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""
 
+_USUAL_SHARE: Final = 10
+"""Clocks stray from nominal by this part of what is allowed, about."""
+
 FEW: Final = 2
 """So many snapshots beside another run prove no rate."""
 
@@ -66,13 +69,20 @@ class Runs:
         columns = (self.segment, self.first, self.last, self.slope, self.width, self.lone)
         return np.ascontiguousarray(np.stack(columns, axis=1))
 
-    def smoothed(self) -> Floats:
-        """The estimate at every snapshot inside a core: float64[n, 2], ns to add to r, and rate."""
-        spread = np.maximum(self.width, 1) / ONE
+    def smoothed(self, drift: int) -> Floats:
+        """The estimate at every snapshot inside a core: float64[n, 2], ns to add to r, and rate.
+
+        Where the limit on drift, in 2^-52, cuts what the snapshots leave open, they say little of
+        the rate: it is likely near nominal then, as far as they allow it, and far from the limit.
+        """
+        low, high = self.slope_low, self.slope_high
+        cut = ((low <= -drift) | (high >= drift)) & (self.slope == (low + high) // 2)
+        likely = np.where(cut, np.clip(0, low, high), self.slope)
+        spread = np.maximum(np.where(cut, self.width // _USUAL_SHARE, self.width), 1) / ONE
         wander = np.maximum(self.wander[self.segment], 1) / ONE
         return smooth(
             self.evidence.a, self.evidence.r, self.evidence.half, self.first, self.last,
-            self.slope / ONE, spread, wander,
+            likely / ONE, spread, wander,
         )  # fmt: skip
 
 

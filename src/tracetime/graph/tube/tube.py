@@ -57,7 +57,8 @@ class Tube:
         here = self._runs.evidence
         self._starts, self._bars, bar_limits, self._curves, self._cells = assemble(
             here.a, here.r, here.low, here.high, self._drift, self._segments.knots,
-            self._runs.limits, self._runs.knots, self._runs.smoothed(), self._runs.table(),
+            self._runs.limits, self._runs.knots, self._runs.smoothed(self._drift),
+            self._runs.table(),
         )  # fmt: skip
         self._tables: dict[Bars, _Table] = {
             "estimated": _Table(self._starts, self._bars, bar_limits, self._curves, here.a)
