@@ -27,6 +27,7 @@ from tracetime.commands.show import (
     duration,
     events,
     fold,
+    named,
     number,
     print_json,
     print_table,
@@ -176,7 +177,7 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         click.echo(f"\n{events(summary.unresolved)} without a trace time")
         for reason in summary.reasons:
             print_text(screen, _reason_told(reason, called), "  ", " " * 4)
-            print_text(screen, reason.advice, " " * 4, " " * 4)
+            print_text(screen, named(reason.advice, called), " " * 4, " " * 4)
 
 
 def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> str:

@@ -112,6 +112,8 @@ class Trace:
         domains: as given to `open_trace`.
         floor_cost: how far the floor policy is from the tube; None before events have been read
             by the tube.
+        tube_faults: by clock and status (of `errors.REASONS`), why the tube could not place its
+            events in the last reading by it, and what to do; only where more can be said than that.
         names_left_out: how many names the last reading with names had no room for (64 MiB each for
             what descriptors name, and for interned data), or gave up for others.
     """
@@ -136,6 +138,7 @@ class Trace:
         self.truncated: TraceError | None = None
         self.domains = domains
         self.floor_cost: FloorCost | None = None
+        self.tube_faults: dict[tuple[ClockId, int], str] = {}
         self.names_left_out = 0
 
     def __enter__(self) -> Trace:
@@ -207,7 +210,7 @@ class Trace:
         make: Callable[[Columns], pa.RecordBatch] = record_batch
         if bars is not None:
             bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
-            self.floor_cost = bounding.cost
+            self.floor_cost, self.tube_faults = bounding.cost, bounding.faults
             make = bounding.batch
         yield from map(make, self.columns(progress, names))
 
