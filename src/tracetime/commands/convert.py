@@ -13,7 +13,7 @@ import click
 
 from tracetime.clocks import ClockId
 from tracetime.commands import CHECK_FAILED, DONE
-from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Clock,
     bars_of,
@@ -117,6 +117,7 @@ def command(
                 progress=progress,
             )
         called = opened.clocks.names
+    warn_of_absent(domains, {use.clock for use in summary.clocks if use.clock.clock}, called)
     if as_json:
         print_json(summary.to_dict())
     else:

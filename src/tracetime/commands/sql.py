@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.limits import domains_of, labels, limit_options
+from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
 from tracetime.commands.options import Size, bars_of, json_option, policy_options, reading_options
 from tracetime.commands.results import print_result
 from tracetime.errors import UsageError
@@ -120,6 +120,10 @@ def command(
             )
             for path in paths
         ]
+        if domains:
+            graphs = [trace.clocks for trace in traces]
+            present = {info.clock for graph in graphs for info in graph.clocks()}
+            warn_of_absent(domains, present, labels(domains))
         session = stack.enter_context(Session(traces, view, allow_files=allow_files, memory=memory))
         answer = _Answer(traces, kind, out, rows)
         if query is not None:
