@@ -21,6 +21,7 @@ from tracetime.commands.options import (
     time_option,
 )
 from tracetime.commands.show import print_json, short, size
+from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder
@@ -76,6 +77,10 @@ def command(
     """
     from tracetime.capture.recorder import record
 
+    if out == "-":
+        raise UsageError(
+            "a recording needs a file, to be whole if this process is killed: give -o run.pftrace"
+        )
     with warnings.catch_warnings(), _Signals(_PASSED_ON if command else _ENDING) as signals:
         # They are told at the end, with how often each was.
         warnings.simplefilter("ignore")
