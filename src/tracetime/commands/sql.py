@@ -146,6 +146,11 @@ def _taken_apart(arguments: Sequence[str]) -> tuple[list[str], str | None]:
         if not paths:
             raise UsageError(f"give a trace before the query (there is no file {last!r})")
         return paths, last
+    if paths and last != "-" and not _exists(last):
+        raise UsageError(
+            f"{last!r} is neither a file that is there nor a query: a query is one argument, "
+            'in quotes, such as "from events"'
+        )
     return [*paths, last], None
 
 

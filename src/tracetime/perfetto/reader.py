@@ -416,6 +416,17 @@ class Trace:
         return 1 if self._file.compressed else 0
 
 
+def check_trace(trace: object) -> None:
+    """Refuse what is no open trace, such as a path.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(trace, Trace):
+        kind = type(trace).__name__
+        raise UsageError(f"a {kind} is no open trace: give what tracetime.open_trace(path) returns")
+
+
 def _schema(policy: str) -> pa.Schema:
     schemas = {"floor": EVENTS_SCHEMA, "tube": BOUNDED_SCHEMA}
     if policy not in schemas:
