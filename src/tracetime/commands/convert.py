@@ -35,6 +35,7 @@ from tracetime.commands.show import (
     print_warnings,
     size,
 )
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.perfetto.bounded import FloorCost
@@ -153,7 +154,7 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
     print_text(
         screen,
         f"{events(summary.rows)} on trace time {summary.trace_clock} "
-        f"in {summary.out} ({written}, {seconds:.1f} s)",
+        f"in {printable_path(summary.out)} ({written}, {seconds:.1f} s)",
     )
     print_warnings(screen, summary.warnings, summary.n_warnings, summary.truncated)
     if summary.rows:

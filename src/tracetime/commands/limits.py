@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from tracetime.clocks import ClockId
-from tracetime.commands.results import printable_path
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph

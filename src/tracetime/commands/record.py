@@ -22,6 +22,7 @@ from tracetime.commands.options import (
 )
 from tracetime.commands.show import print_json, short, size
 from tracetime.errors import UsageError
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder
@@ -216,7 +217,10 @@ def _report(rec: Recorder, as_json: bool) -> None:
         return
     # On stderr: stdout is the command's.
     called = ", ".join(short(rec.clocks).values())
-    click.echo(f"{rec.path}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})", err=True)
+    click.echo(
+        f"{printable_path(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
+        err=True,
+    )
     for problem in rec.problems:
         often = f" ({problem.times} times)" if problem.times > 1 else ""
         click.echo(f"warning: {problem.what}: {problem.message}{often}", err=True)

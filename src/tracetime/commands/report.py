@@ -10,8 +10,8 @@ import click
 
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, tolerance_option, trace_options
-from tracetime.commands.results import printable_path
 from tracetime.commands.show import console, print_json, print_text, size
+from tracetime.telling import printable_path
 
 
 @click.command("report")

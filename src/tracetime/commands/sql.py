@@ -14,6 +14,7 @@ from tracetime.commands.limits import domains_of, labels, limit_options, warn_of
 from tracetime.commands.options import Size, bars_of, json_option, policy_options, reading_options
 from tracetime.commands.results import print_result
 from tracetime.errors import UsageError
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.perfetto.reader import Trace
@@ -210,7 +211,8 @@ class _Answer:
             if trace.truncated is not None and trace.path not in self._warned:
                 self._warned.add(trace.path)
                 click.echo(
-                    f"warning: {trace.path} not read to its end: {trace.truncated}", err=True
+                    f"warning: {printable_path(trace.path)} not read to its end: {trace.truncated}",
+                    err=True,
                 )
 
 

@@ -42,6 +42,7 @@ from tracetime.perfetto.schema import (
 )
 from tracetime.perfetto.source import TraceFile
 from tracetime.perfetto.wire import Columns, Pass
+from tracetime.telling import printable_path
 
 MAX_EXPANSION: Final = 4 << 30
 BATCH_ROWS: Final = 1 << 16
@@ -156,11 +157,12 @@ class Trace:
         """For notebooks: the trace and its clocks; reads the file where none has."""
         from tracetime.graph.shown import graph_table
 
+        path = escape(printable_path(self.path))
         try:
             told = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
-            return f"<p>{escape(self.path)}</p>{told}{graph_table(self.clocks)}"
+            return f"<p>{path}</p>{told}{graph_table(self.clocks)}"
         except TracetimeError as error:
-            return f"<p>{escape(self.path)}: {escape(str(error))}</p>"
+            return f"<p>{path}: {escape(str(error))}</p>"
 
     def close(self) -> None:
         """Give the file back."""
