@@ -297,6 +297,25 @@ def test_a_counter_that_wraps_more_than_once_between_snapshots_is_told_so(tracet
     assert advice.endswith("take a snapshot of it more often than it wraps.")
 
 
+def test_of_many_counters_some_are_told_and_the_others_counted(tracetime, write):
+    packets = []
+    for at in range(0, 40 * 10**9, 10 * 10**9):
+        for seq in range(1, 6):
+            packets.append(snapshot({BOOTTIME: at, 64: at % (1 << 32)}, seq))
+            packets.append(event((at + 10**8) % (1 << 32), 64, seq))
+    advice = why_ambiguous(tracetime, write(trace(*packets)), "--valid-bits", "64=32")
+    assert advice.count("wraps every") == 3
+    assert advice.endswith("So it is with 2 more clocks.")
+
+
+def test_a_counter_whose_rate_is_unknown_is_told_so(tracetime, write):
+    packets = [snapshot({BOOTTIME: at * 10**9, 9: at * 10**9}) for at in range(3)]
+    path = write(trace(*packets, event(10**9, 9)))
+    args = ("convert", path, "-o", f"{path}.csv", "--policy", "tube", "--valid-bits", "TSC=32")
+    text = tracetime(*args)[1]
+    assert "  no_path: 1 event (TSC: 1)\n    TSC wraps, and its rate is unknown: say how" in text
+
+
 def test_a_clock_that_was_stepped_back_is_told_that_still(tracetime, write):
     stepped = [
         snapshot({BOOTTIME: 10**9 * k, 1: 10**12 + 10**9 * (k - 3 * (k > 5))}) for k in range(12)

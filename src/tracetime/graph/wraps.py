@@ -138,7 +138,8 @@ def open_wraps(clock: ClockId, counter: Counter, rate: Fraction | None) -> str |
 
     rate: ns per unit of the readings; None where it is unknown.
     """
-    gap = int(np.diff(counter.readings).max(initial=0))
+    # In floats, which no difference overflows.
+    gap = float(np.diff(counter.readings.astype(np.float64)).max(initial=0))
     if gap < counter.modulus:
         return None
     often = "" if rate is None else f" every {float(counter.modulus * rate) * 1e-9:.6g} s"
