@@ -1,7 +1,12 @@
 """`tracetime calibrate` and `tracetime watch`, on this machine's own clocks."""
 
 import json
+import os
+import pty
+import select
 import signal
+import subprocess
+import termios
 
 import pytest
 
@@ -47,14 +52,46 @@ def test_watch_prints_a_line_a_snapshot_where_nobody_looks(tracetime):
 
 
 def test_watch_ends_with_ctrl_c(spawn):
-    import subprocess
-
     child = spawn(
         "watch", "--interval", "0.05", *QUICK[2:], "--json", stdout=subprocess.PIPE, text=True
     )
     assert json.loads(child.stdout.readline())
     child.send_signal(signal.SIGINT)
-    assert child.wait(10) == 130
+    assert child.wait(10) == 0
+
+
+def test_watch_gives_the_terminal_back(spawn):
+    master, slave = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    before = termios.tcgetattr(slave)
+    child = spawn("watch", "--interval", "50ms", *QUICK[2:], stdout=slave, env=env)
+    shown = b""
+    while b"REALTIME" not in shown:
+        assert select.select([master], [], [], 20)[0]
+        shown += os.read(master, 65536)
+    child.send_signal(signal.SIGINT)
+    while child.poll() is None:
+        if select.select([master], [], [], 0.05)[0]:
+            shown += os.read(master, 65536)
+    while select.select([master], [], [], 0)[0]:
+        shown += os.read(master, 65536)
+    assert child.returncode == 0
+    assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") == 1
+    assert shown.endswith((b"\n\x1b[?25h", b"\x1b[?25h\r\n"))
+    assert termios.tcgetattr(slave) == before
+    os.close(master)
+    os.close(slave)
+
+
+def test_times_may_have_units(tracetime):
+    code, text, _ = tracetime("calibrate", *QUICK, "--seconds", "20ms")
+    assert (code, text.partition(",")[0]) == (0, "5 snapshots over 0.02 s")
+    assert tracetime("watch", "-n", "2", "--interval", "10ms", *QUICK[2:])[0] == 0
+    for interval, says in (("1ms", "0.01<=x<=3600"), ("2h", "100us or 1ms")):
+        code, _, err = tracetime("watch", "-n", "2", "--interval", interval)
+        assert code == 2
+        assert "Invalid value for '--interval'" in err
+        assert says in err
 
 
 def test_one_clock_alone_cannot_be_watched(tracetime):

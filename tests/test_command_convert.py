@@ -260,3 +260,65 @@ def test_two_limits_for_one_clock_are_refused(tracetime, write, tmp_path):
     code, _, err = tracetime("convert", write(DRIFTING), "-o", tmp_path / "o.csv", *twice)
     assert code == 2
     assert "given twice" in err
+
+
+def counted(every, n=4):
+    """A 32-bit counter of ns, in a snapshot every so many ns, and read once in between."""
+    packets = []
+    for at in range(0, n * every, every):
+        packets.append(snapshot({BOOTTIME: at, GPU: at % (1 << 32)}))
+        packets.append(event((at + 10**8) % (1 << 32), GPU))
+    return trace(*packets)
+
+
+def why_ambiguous(tracetime, path, *more):
+    args = ("convert", path, "-o", f"{path}.csv", "--policy", "tube", "--json", *more)
+    (reason,) = json.loads(tracetime(*args)[1])["reasons"]
+    assert reason["reason"] == "ambiguous_source"
+    return reason["advice"]
+
+
+def test_a_counter_whose_wraps_cannot_be_counted_is_told_how_often_to_take_snapshots(
+    tracetime, write
+):
+    path = write(counted(7300 * 10**9))
+    advice = why_ambiguous(tracetime, path, "--valid-bits", f"{GPU}=32")
+    assert "wraps every 4.29497 s" in advice
+    assert "at least every 1428.27 s" in advice
+    assert "stepped back" not in advice
+    named = ("--valid-bits", f"{GPU}=32", "--clock-name", f"{GPU}=gpu0")
+    text = tracetime("convert", path, "-o", f"{path}.csv", "--policy", "tube", *named)[1]
+    assert "    gpu0 wraps every" in text
+
+
+def test_a_counter_that_wraps_more_than_once_between_snapshots_is_told_so(tracetime, write):
+    advice = why_ambiguous(tracetime, write(counted(10 * 10**9)), "--valid-bits", f"{GPU}=32")
+    assert "wraps every 4.29497 s, up to 2.3 times between two of its snapshots" in advice
+    assert advice.endswith("take a snapshot of it more often than it wraps.")
+
+
+def test_of_many_counters_some_are_told_and_the_others_counted(tracetime, write):
+    packets = []
+    for at in range(0, 40 * 10**9, 10 * 10**9):
+        for seq in range(1, 6):
+            packets.append(snapshot({BOOTTIME: at, 64: at % (1 << 32)}, seq))
+            packets.append(event((at + 10**8) % (1 << 32), 64, seq))
+    advice = why_ambiguous(tracetime, write(trace(*packets)), "--valid-bits", "64=32")
+    assert advice.count("wraps every") == 3
+    assert advice.endswith("So it is with 2 more clocks.")
+
+
+def test_a_counter_whose_rate_is_unknown_is_told_so(tracetime, write):
+    packets = [snapshot({BOOTTIME: at * 10**9, 9: at * 10**9}) for at in range(3)]
+    path = write(trace(*packets, event(10**9, 9)))
+    args = ("convert", path, "-o", f"{path}.csv", "--policy", "tube", "--valid-bits", "TSC=32")
+    text = tracetime(*args)[1]
+    assert "  no_path: 1 event (TSC: 1)\n    TSC wraps, and its rate is unknown: say how" in text
+
+
+def test_a_clock_that_was_stepped_back_is_told_that_still(tracetime, write):
+    stepped = [
+        snapshot({BOOTTIME: 10**9 * k, 1: 10**12 + 10**9 * (k - 3 * (k > 5))}) for k in range(12)
+    ]
+    advice = why_ambiguous(tracetime, write(trace(*stepped, event(1004 * 10**9, 1))))
+    assert advice.startswith("The clock was stepped back")

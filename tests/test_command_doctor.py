@@ -74,12 +74,27 @@ def test_the_tolerance_is_a_time(tracetime, write):
     assert "snapshots-too-sparse" in tracetime("doctor", path, "--tolerance", "5us")[1]
 
 
-@pytest.mark.parametrize("command", ["doctor", "report"])
-def test_a_hostile_name_of_a_file_stays_on_its_line(tracetime, write, tmp_path, command):
-    path = write(Model().build(), "\x1b[31mfine\nerror: all is lost")
-    more = ["-o", tmp_path / "r.html"] if command == "report" else []
-    text = tracetime(command, path, *more)[1]
-    assert "\x1b" not in text
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("doctor", ()),
+        ("report", ("-o", "r.html")),
+        ("report", ()),
+        ("convert", ("-o", "\u202e\x1b[31m\nerror: all.csv")),
+        ("sql", ("--partial", "from events")),
+        ("sql", ("\u202e\x1b[31m",)),
+    ],
+)
+def test_a_hostile_name_of_a_file_stays_on_its_line(
+    tracetime, write, tmp_path, monkeypatch, command, more
+):
+    monkeypatch.chdir(tmp_path)
+    path = write(Model().build()[:-1], "\x1b[31mfine\u202e\nerror: all is lost")
+    partial = () if command in ("doctor", "sql") else ("--partial",)
+    _, text, err = tracetime(command, path, *partial, *more)
+    text += err
+    assert r"\u202e" in text.replace("\n", "").replace(" ", "")
+    assert not set("\x1b\u202e") & set(text)
     assert not any(line.startswith("error: all") for line in text.splitlines())
 
 

@@ -294,6 +294,14 @@ def test_wrong_usage_and_clocks_that_are_not_there(tracetime, path, args, code, 
     assert not path.exists()
 
 
+def test_standard_output_is_no_file_to_record_into(tracetime, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = tracetime("record", "-o", "-", "--duration", "0s")
+    assert (code, out) == (2, "")
+    assert "a recording needs a file" in err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_target_that_cannot_be_written_is_exit_2(tracetime, tmp_path):
     ran = tmp_path / "ran"
     for target in (tmp_path, tmp_path / "none" / "x", "/dev/full"):

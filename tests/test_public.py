@@ -68,6 +68,14 @@ def test_other_names_are_attribute_errors():
         _ = tracetime.nope
 
 
+@pytest.mark.parametrize("verb", [tracetime.diagnose, lambda path: tracetime.report(path, "x")])
+def test_a_path_is_no_open_trace(verb, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(tracetime.UsageError, match=r"a str is no open trace: .*open_trace\(path\)"):
+        verb("t.pftrace")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_version_is_the_installed_one():
     assert metadata.version("tracetime") == tracetime.__version__
 

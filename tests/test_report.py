@@ -159,6 +159,19 @@ def test_text_is_never_markup(text):
     assert set(prose(text).replace("<code>", "").replace("</code>", "")) & {"<", ">"} == set()
 
 
+def test_the_name_of_the_file_cannot_turn_the_page_around(tmp_path):
+    named = tmp_path / "a\u202ehtml.\x1b\u2066<b>é.pftrace"
+    named.write_bytes(trace(snapshot({BOOTTIME: S, 1: 2 * S})))
+    with open_trace(named) as opened:
+        tracetime.report(opened, tmp_path / "r.html")
+        assert "\u202e" not in opened._repr_html_()
+    page = (tmp_path / "r.html").read_text("utf-8")
+    shown = r"a\u202ehtml.\x1b\u2066&lt;b&gt;é.pftrace"
+    assert f"<title>Clocks of {shown}</title>" in page
+    assert f"<h1>{shown}</h1>" in page
+    assert not {"\u202e", "\u2066", "\x1b"} & set(page)
+
+
 def test_html_is_not_escaped_twice():
     assert tag("p", Html("<b>"), "<b>") == "<p><b>&lt;b&gt;</p>"
 

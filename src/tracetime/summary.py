@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -66,6 +66,9 @@ _COUNTED_ROWS: Final = 1_000_000
 
 _FEW_ROWS: Final = 200_000
 """Up to so many are placed once more wherever snapshots stand behind events from after them."""
+
+_FAULTS_TOLD: Final = 3
+"""Of so many clocks it is told what the tube says of them, of those with the most events."""
 
 _GROUPS_MAX: Final = 1 << 18
 _KEY: Final = ("clock", "sequence", "machine", "status")
@@ -294,7 +297,8 @@ def summarise(
         out: the file they were written to.
     """
     infos = trace.clocks.clocks()
-    clocks, reasons = _by_clock(tally.groups(), infos, trace.machines)
+    faults = trace.tube_faults if policy == "tube" else {}
+    clocks, reasons = _by_clock(tally.groups(), infos, trace.machines, faults)
     cost = trace.floor_cost if policy == "tube" else None
     if policy == "floor":
         used = [use.clock for use in clocks if use.events > use.unresolved and use.snapshots]
@@ -334,7 +338,10 @@ def summarise(
 
 
 def _by_clock(
-    groups: list[_Group], infos: list[ClockInfo], machines: list[int]
+    groups: list[_Group],
+    infos: list[ClockInfo],
+    machines: list[int],
+    faults: Mapping[tuple[ClockId, int], str],
 ) -> tuple[tuple[ClockUse, ...], tuple[Unresolved, ...]]:
     # The table says machine_id, a ClockId the machine's index; and the table knows no files.
     index_of = {machine_id: index for index, machine_id in enumerate(machines)}
@@ -357,8 +364,26 @@ def _by_clock(
         uses.append(bare)
     reasons = [
         Unresolved(
-            REASONS[status], clocks.total(), tuple(clocks.most_common()), ADVICE[REASONS[status]]
+            REASONS[status],
+            clocks.total(),
+            tuple(clocks.most_common()),
+            _advice(status, clocks, faults),
         )
         for status, clocks in sorted(by_reason.items())
     ]
     return tuple(sorted(uses, key=lambda use: use.clock)), tuple(reasons)
+
+
+def _advice(
+    status: int, clocks: Counter[ClockId], faults: Mapping[tuple[ClockId, int], str]
+) -> str:
+    """What the tube says of these clocks; of those it says nothing of, what helps in general."""
+    # The tube knows no files, as the table.
+    told = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]
+    own = list(dict.fromkeys(fault for fault in told if fault is not None))
+    advice = [f"{fault}." for fault in own[:_FAULTS_TOLD]]
+    if len(own) > _FAULTS_TOLD:
+        advice.append(f"So it is with {len(own) - _FAULTS_TOLD} more clocks.")
+    if None in told:
+        advice.append(ADVICE[REASONS[status]])
+    return " ".join(advice)

@@ -1,4 +1,4 @@
-"""Numbers in words, for people: spans of time, counts; and text as HTML.
+"""Numbers in words, for people: spans of time, counts; text on one line, and as HTML.
 
 What a sentence says is its writer's; nothing here knows clocks or traces.
 """
@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import islice
+from typing import Final
+
+_WIDEST: Final = 200
+"""Characters of a cell that are shown; files have them all."""
 
 
 def duration(ns: float) -> str:
@@ -43,3 +48,18 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: 
     head = line("th", [column.removeprefix(">") for column in columns])
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
     return f"<table{attributes}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def printable(value: str, widest: int = _WIDEST) -> str:
+    """The text on one line, and without what would move a cursor, or hide or turn text."""
+    shown = "".join(c if c.isprintable() else _escaped(c) for c in islice(value, widest))
+    return shown + ("…" if len(value) > widest else "")
+
+
+def printable_path(path: str) -> str:
+    """A path as `printable` shows it, and whole: it is there to be copied."""
+    return printable(path, len(path))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     type=Seconds(0, 3600),
     default=1.0,
     show_default=True,
-    help="The time to spread that over, so that drift can show.",
+    help="The time to spread that over, so that drift can show: 500ms, or seconds without a unit.",
 )
 @reference_option
 @json_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracetime.clocks import ClockId
-from tracetime.commands.limits import domains_of, name_option
+from tracetime.commands.limits import domains_of, name_option, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.show import (
     console,
@@ -61,6 +61,7 @@ def command(
         raise UsageError("--dot and --json are two forms of the same: ask for one")
     domains = domains_of(limits)
     with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
+        warn_of_absent_in(opened.clocks, domains)
         if as_json:
             print_json(_facts(opened))
         elif dot:

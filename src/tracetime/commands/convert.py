@@ -13,7 +13,7 @@ import click
 
 from tracetime.clocks import ClockId
 from tracetime.commands import CHECK_FAILED, DONE
-from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Clock,
     bars_of,
@@ -27,6 +27,7 @@ from tracetime.commands.show import (
     duration,
     events,
     fold,
+    named,
     number,
     print_json,
     print_table,
@@ -34,6 +35,7 @@ from tracetime.commands.show import (
     print_warnings,
     size,
 )
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.perfetto.bounded import FloorCost
@@ -116,6 +118,7 @@ def command(
                 progress=progress,
             )
         called = opened.clocks.names
+    warn_of_absent(domains, {use.clock for use in summary.clocks if use.clock.clock}, called)
     if as_json:
         print_json(summary.to_dict())
     else:
@@ -151,7 +154,7 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
     print_text(
         screen,
         f"{events(summary.rows)} on trace time {summary.trace_clock} "
-        f"in {summary.out} ({written}, {seconds:.1f} s)",
+        f"in {printable_path(summary.out)} ({written}, {seconds:.1f} s)",
     )
     print_warnings(screen, summary.warnings, summary.n_warnings, summary.truncated)
     if summary.rows:
@@ -176,7 +179,7 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         click.echo(f"\n{events(summary.unresolved)} without a trace time")
         for reason in summary.reasons:
             print_text(screen, _reason_told(reason, called), "  ", " " * 4)
-            print_text(screen, reason.advice, " " * 4, " " * 4)
+            print_text(screen, named(reason.advice, called), " " * 4, " " * 4)
 
 
 def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import expansion_option, json_option, tolerance_option
-from tracetime.commands.results import printable_path
 from tracetime.commands.show import console, events, named, print_json, print_text, wrapped
 from tracetime.errors import TracetimeError
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,6 +68,8 @@ def command(
     told: list[dict[str, Any]] = []
     failed: TracetimeError | None = None
     worst = len(SEVERITIES)
+    called: dict[ClockId, str] = {}
+    present: set[ClockId] = set()
     for path in traces:
         try:
             with open_trace(
@@ -75,6 +77,8 @@ def command(
             ) as trace:
                 findings = diagnose(trace, tolerance)
                 names = trace.clocks.names
+                present |= {info.clock for info in trace.clocks.clocks()}
+                called |= names
         except TracetimeError as error:
             if len(traces) == 1:
                 raise
@@ -88,6 +92,8 @@ def command(
             _print(path, findings, names, verbose)
     if as_json:
         print_json(told[0] if len(traces) == 1 else told)
+    if told:
+        warn_of_absent(domains, present, called)
     if failed is not None:
         return 3
     return int(fail_on is not None and worst <= SEVERITIES.index(fail_on))

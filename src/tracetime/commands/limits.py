@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
+from tracetime.telling import printable_path
+
+if TYPE_CHECKING:
+    from tracetime.graph.graph import ClockGraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NAMES: Final = "tracetime.clock_names"
+_TYPED: Final = "tracetime.typed_clocks"
+_TOLD: Final = 8
+"""How many clocks a warning names at most."""
+
 _QUANTITY: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?) ?([a-zµ]*)", re.IGNORECASE | re.ASCII)
 _HERTZ: Final = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
 _NS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -30,8 +38,12 @@ def named_clock(text: str) -> ClockId:
         UsageError: no clock.
     """
     context = click.get_current_context(silent=True)
-    names: Mapping[str, ClockId] = {} if context is None else context.meta.get(_NAMES, {})
-    return names[text] if text in names else ClockId.parse(text)
+    if context is None:
+        return ClockId.parse(text)
+    names: Mapping[str, ClockId] = context.meta.get(_NAMES, {})
+    clock = names[text] if text in names else ClockId.parse(text)
+    context.meta.setdefault(_TYPED, {}).setdefault(clock, text)
+    return clock
 
 
 class Setting(click.ParamType):  # type: ignore[type-arg]
@@ -170,3 +182,43 @@ def domains_of(limits: Mapping[str, tuple[tuple[ClockId, Any], ...]]) -> list[Cl
 def labels(domains: list[ClockDomain]) -> dict[ClockId, str]:
     """The names given to clocks, as they are to be shown."""
     return {domain.id: domain.name for domain in domains if domain.name is not None}
+
+
+def warn_of_absent(
+    domains: Iterable[ClockDomain], present: Collection[ClockId], names: Mapping[ClockId, str]
+) -> None:
+    """Warn, on one line of stderr, of clocks that options name and a trace does not have.
+
+    Args:
+        domains: as `domains_of` put them together.
+        present: the clocks of the trace, or of all traces.
+        names: what these are called, where that is known.
+    """
+    from tracetime.graph.shown import fold
+
+    every = {replace(clock, sequence=0) for clock in present if clock.is_sequence_scoped}
+    absent = [d.id for d in domains if d.id not in present and d.id not in every]
+    if not absent:
+        return
+    context = click.get_current_context(silent=True)
+    typed: Mapping[ClockId, str] = {} if context is None else context.meta.get(_TYPED, {})
+    told = _listed(typed.get(clock, str(clock)) for clock in absent)
+    there = fold(sorted(present), lambda clock: names.get(clock) or str(clock))
+    have = f"the clocks are {_listed(dict.fromkeys(there.values()))}"
+    click.echo(
+        f"warning: no snapshot has {told}, which options name; "
+        f"{have if there else 'there are no snapshots'}",
+        err=True,
+    )
+
+
+def warn_of_absent_in(graph: ClockGraph, domains: list[ClockDomain]) -> None:
+    """`warn_of_absent`, of the clocks that a trace's snapshots have."""
+    if domains:
+        warn_of_absent(domains, {info.clock for info in graph.clocks()}, graph.names)
+
+
+def _listed(words: Iterable[str]) -> str:
+    every = list(words)
+    more = f" and {len(every) - _TOLD} more" if len(every) > _TOLD else ""
+    return ", ".join(map(printable_path, every[:_TOLD])) + more

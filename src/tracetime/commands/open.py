@@ -15,8 +15,7 @@ from tracetime.commands.show import print_json
 @click.option(
     "--timeout",
     type=Seconds(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Exit with 1 if the file has not been fetched by then.",
+    help="Exit with 1 if the file has not been fetched by then: 500ms, or seconds without a unit.",
 )
 @click.option(
     "--ui",

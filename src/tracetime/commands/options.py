@@ -39,15 +39,27 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
 
 
 class Seconds(click.FloatRange):
-    """A number of seconds within limits; nan, which compares with none, is not."""
+    """A time within limits: a number of seconds, or one with its unit, such as 100ms.
+
+    nan, which compares with none, is not.
+    """
+
+    name = "time"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        seconds = float(super().convert(value, param, ctx))
+        seconds = float(super().convert(_seconds(value), param, ctx))
         if not isfinite(seconds):
             self.fail(f"{value!r} is no number of seconds", param, ctx)
         return seconds
+
+
+def _seconds(value: Any) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return time_ns(value) / 1e9
 
 
 class Clock(click.ParamType):  # type: ignore[type-arg]

@@ -21,6 +21,8 @@ from tracetime.commands.options import (
     time_option,
 )
 from tracetime.commands.show import print_json, short, size
+from tracetime.errors import UsageError
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder
@@ -76,6 +78,10 @@ def command(
     """
     from tracetime.capture.recorder import record
 
+    if out == "-":
+        raise UsageError(
+            "a recording needs a file, to be whole if this process is killed: give -o run.pftrace"
+        )
     with warnings.catch_warnings(), _Signals(_PASSED_ON if command else _ENDING) as signals:
         # They are told at the end, with how often each was.
         warnings.simplefilter("ignore")
@@ -211,7 +217,10 @@ def _report(rec: Recorder, as_json: bool) -> None:
         return
     # On stderr: stdout is the command's.
     called = ", ".join(short(rec.clocks).values())
-    click.echo(f"{rec.path}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})", err=True)
+    click.echo(
+        f"{printable_path(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
+        err=True,
+    )
     for problem in rec.problems:
         often = f" ({problem.times} times)" if problem.times > 1 else ""
         click.echo(f"warning: {problem.what}: {problem.message}{often}", err=True)

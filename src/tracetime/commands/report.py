@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, tolerance_option, trace_options
-from tracetime.commands.results import printable_path
 from tracetime.commands.show import console, print_json, print_text, size
+from tracetime.telling import printable_path
 
 
 @click.command("report")
@@ -47,11 +47,11 @@ def command(
     from tracetime.perfetto.reader import open_trace
     from tracetime.report import report
 
+    domains = domains_of(limits)
     path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
-    with open_trace(
-        trace, partial=partial, max_expansion=max_expansion, domains=domains_of(limits)
-    ) as opened:
+    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
         made = report(opened, path, tolerance)
+        warn_of_absent_in(opened.clocks, domains)
     if as_json:
         print_json(
             {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from tracetime.telling import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from tracetime.sql.session import Result
 
 NULL: Final = "NULL"
-_WIDEST: Final = 200
-"""Characters of a cell that are shown; files have them all."""
 
 
 def print_result(result: Result, limit: int, width: int | None) -> None:
@@ -62,21 +61,6 @@ def _cells(batch: pa.RecordBatch) -> list[list[str]]:
         for column in batch.columns
     ]
     return [list(row) for row in zip(*columns, strict=True)]
-
-
-def printable(value: str, widest: int = _WIDEST) -> str:
-    """The text on one line, and without what would move a terminal's cursor or hide text."""
-    shown = "".join(c if c.isprintable() else _escaped(c) for c in islice(value, widest))
-    return shown + ("…" if len(value) > widest else "")
-
-
-def printable_path(path: str) -> str:
-    """A path as `printable` shows it, and whole: it is there to be copied."""
-    return printable(path, len(path))
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def _width(cell: str) -> int:

@@ -10,10 +10,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.limits import domains_of, labels, limit_options
+from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
 from tracetime.commands.options import Size, bars_of, json_option, policy_options, reading_options
 from tracetime.commands.results import print_result
 from tracetime.errors import UsageError
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.perfetto.reader import Trace
@@ -120,6 +121,10 @@ def command(
             )
             for path in paths
         ]
+        if domains:
+            graphs = [trace.clocks for trace in traces]
+            present = {info.clock for graph in graphs for info in graph.clocks()}
+            warn_of_absent(domains, present, labels(domains))
         session = stack.enter_context(Session(traces, view, allow_files=allow_files, memory=memory))
         answer = _Answer(traces, kind, out, rows)
         if query is not None:
@@ -142,6 +147,11 @@ def _taken_apart(arguments: Sequence[str]) -> tuple[list[str], str | None]:
         if not paths:
             raise UsageError(f"give a trace before the query (there is no file {last!r})")
         return paths, last
+    if paths and last != "-" and not _exists(last):
+        raise UsageError(
+            f"{last!r} is neither a file that is there nor a query: a query is one argument, "
+            'in quotes, such as "from events"'
+        )
     return [*paths, last], None
 
 
@@ -201,7 +211,8 @@ class _Answer:
             if trace.truncated is not None and trace.path not in self._warned:
                 self._warned.add(trace.path)
                 click.echo(
-                    f"warning: {trace.path} not read to its end: {trace.truncated}", err=True
+                    f"warning: {printable_path(trace.path)} not read to its end: {trace.truncated}",
+                    err=True,
                 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import deque
@@ -16,6 +17,7 @@ from tracetime.commands.show import console, duration, short
 from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from tracetime.capture.sample import Sample
@@ -64,7 +66,7 @@ class _Line:
     type=Seconds(0.01, 3600),
     default=1.0,
     show_default=True,
-    help="Seconds from one snapshot to the next.",
+    help="From one snapshot to the next: 100ms, or seconds without a unit.",
 )
 @click.option("-n", "--snapshots", type=click.IntRange(1), help="Stop after so many.")
 @reference_option
@@ -85,7 +87,7 @@ def command(
     \b
     Examples:
       tracetime watch
-      tracetime watch --clock MONOTONIC --clock REALTIME --interval 0.1
+      tracetime watch --clock MONOTONIC --clock REALTIME --interval 100ms
       tracetime watch --json -n 10 > clocks.jsonl
     """
     from tracetime.capture.sampling import Sampler
@@ -96,19 +98,31 @@ def command(
             raise UsageError("one clock alone has nothing to be compared with: name another")
         lines = {clock: _Line() for clock in sampler.domains if clock != sampler.reference}
         samples = _samples(sampler, interval, snapshots)
-        if as_json or not screen.is_terminal:
-            for sample in samples:
-                _note(lines, sample)
-                click.echo(
-                    json.dumps(_facts(sampler, lines, sample)) if as_json else _text(sampler, lines)
-                )
-            return
-        from rich.live import Live
+        # Ctrl-C is how it ends.
+        with contextlib.suppress(KeyboardInterrupt):
+            if as_json or not screen.is_terminal:
+                _print_lines(sampler, lines, samples, as_json)
+            else:
+                _draw(screen, sampler, lines, samples)
 
-        with Live(console=screen, auto_refresh=False, transient=False) as live:
-            for sample in samples:
-                _note(lines, sample)
-                live.update(_table(sampler, lines, sample), refresh=True)
+
+def _print_lines(
+    sampler: Sampler, lines: dict[ClockId, _Line], samples: Iterator[Sample], as_json: bool
+) -> None:
+    for sample in samples:
+        _note(lines, sample)
+        click.echo(json.dumps(_facts(sampler, lines, sample)) if as_json else _text(sampler, lines))
+
+
+def _draw(
+    screen: Console, sampler: Sampler, lines: dict[ClockId, _Line], samples: Iterator[Sample]
+) -> None:
+    from rich.live import Live
+
+    with Live(console=screen, auto_refresh=False, transient=False) as live:
+        for sample in samples:
+            _note(lines, sample)
+            live.update(_table(sampler, lines, sample), refresh=True)
 
 
 def _samples(sampler: Sampler, interval: float, most: int | None) -> Iterator[Sample]:

@@ -17,7 +17,7 @@ from tracetime.doctor.placement import placement
 from tracetime.doctor.structure import structure
 from tracetime.doctor.survey import Survey
 from tracetime.doctor.unresolved import lost_events
-from tracetime.perfetto.reader import Trace
+from tracetime.perfetto.reader import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
 
@@ -35,9 +35,10 @@ def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
         Findings, worst first, consequences nested under their cause.
 
     Raises:
-        UsageError: a negative tolerance.
+        UsageError: a negative tolerance, or no open trace.
         TraceError: nothing of the trace can be read.
     """
+    check_trace(trace)
     return findings_of(Survey(trace, tolerance_ns))
 
 

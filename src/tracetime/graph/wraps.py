@@ -130,6 +130,23 @@ def unfold_readings(
     return unfolded
 
 
+def open_wraps(clock: ClockId, counter: Counter, rate: Fraction | None) -> str | None:
+    """What to say where snapshots are further apart than a counter's wraps; None if none are.
+
+    rate: ns per unit of the readings; None where it is unknown.
+    """
+    # In floats, which no difference overflows.
+    gap = float(np.diff(counter.readings.astype(np.float64)).max(initial=0))
+    if gap < counter.modulus:
+        return None
+    often = "" if rate is None else f" every {float(counter.modulus * rate) * 1e-9:.6g} s"
+    return (
+        f"{clock} wraps{often}, up to {gap / counter.modulus:,.1f} times between two of its "
+        "snapshots, and which of these wraps a reading belongs to is open: take a snapshot of it "
+        "more often than it wraps"
+    )
+
+
 def _too_sparse(
     clock: ClockId, k: int, gaps: npt.NDArray[np.float64], wrap_ns: float, drift: float,
     slack_ns: int,

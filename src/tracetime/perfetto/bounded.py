@@ -23,10 +23,11 @@ from tracetime.errors import (
     ConversionError,
     TracetimeError,
 )
-from tracetime.graph.bounds import Reached
+from tracetime.graph.bounds import Reached, TubePolicy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import ascending
+from tracetime.graph.wraps import open_wraps
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, record_batch
 
 Values = npt.NDArray[np.int64]
@@ -124,6 +125,11 @@ class Bounding:
         trace_clock: what to convert to.
         machines: machine_id by index, as `Trace.machines` has them.
         bars: "estimated" or "guaranteed".
+
+    Attributes:
+        cost: how far floor is from the tube.
+        faults: by clock and status, why the tube could not place events of that clock, and what to
+            do, where it can say.
     """
 
     def __init__(
@@ -135,6 +141,7 @@ class Bounding:
         self._bars = bars
         self._incremental = {info.clock for info in graph.clocks() if info.incremental}
         self.cost = FloorCost(reordered=0)
+        self.faults: dict[tuple[ClockId, int], str] = {}
 
     def batch(self, columns: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
         """Return the rows as a batch of `BOUNDED_SCHEMA`.
@@ -182,7 +189,7 @@ class Bounding:
         try:
             # Not `graph.convert`: these are ns already, and which value fails why matters.
             tubes = self._graph._tubes()
-            return tubes.convert(
+            reached = tubes.convert(
                 source_ns,
                 clock,
                 self._trace_clock,
@@ -190,9 +197,21 @@ class Bounding:
                 lambda counter: counter.around(seen),
             )[0]
         except ConversionError as error:
+            reason = REASONS.index(error.reason)
+            self.faults[clock, reason] = error.message
             nothing = np.zeros_like(source_ns)
-            why = np.full(len(source_ns), REASONS.index(error.reason), dtype=np.uint8)
+            why = np.full(len(source_ns), reason, dtype=np.uint8)
             return Reached(nothing, nothing + 1, nothing, why)
+        if np.any(reached.status == AMBIGUOUS_SOURCE):
+            self._note_wraps(clock, tubes)
+        return reached
+
+    def _note_wraps(self, clock: ClockId, tubes: TubePolicy) -> None:
+        counter = tubes.counter(clock)
+        if counter is not None:
+            told = open_wraps(clock, counter, self._graph.domain(clock).ns_per_tick)
+            if told is not None:
+                self.faults[clock, AMBIGUOUS_SOURCE] = told
 
 
 def distances(one: Values, other: Values) -> npt.NDArray[np.uint64]:

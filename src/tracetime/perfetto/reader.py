@@ -42,6 +42,7 @@ from tracetime.perfetto.schema import (
 )
 from tracetime.perfetto.source import TraceFile
 from tracetime.perfetto.wire import Columns, Pass
+from tracetime.telling import printable_path
 
 MAX_EXPANSION: Final = 4 << 30
 BATCH_ROWS: Final = 1 << 16
@@ -112,6 +113,8 @@ class Trace:
         domains: as given to `open_trace`.
         floor_cost: how far the floor policy is from the tube; None before events have been read
             by the tube.
+        tube_faults: by clock and status (of `errors.REASONS`), why the tube could not place its
+            events in the last reading by it, and what to do; only where more can be said than that.
         names_left_out: how many names the last reading with names had no room for (64 MiB each for
             what descriptors name, and for interned data), or gave up for others.
     """
@@ -136,6 +139,7 @@ class Trace:
         self.truncated: TraceError | None = None
         self.domains = domains
         self.floor_cost: FloorCost | None = None
+        self.tube_faults: dict[tuple[ClockId, int], str] = {}
         self.names_left_out = 0
 
     def __enter__(self) -> Trace:
@@ -153,11 +157,12 @@ class Trace:
         """For notebooks: the trace and its clocks; reads the file where none has."""
         from tracetime.graph.shown import graph_table
 
+        path = escape(printable_path(self.path))
         try:
             told = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
-            return f"<p>{escape(self.path)}</p>{told}{graph_table(self.clocks)}"
+            return f"<p>{path}</p>{told}{graph_table(self.clocks)}"
         except TracetimeError as error:
-            return f"<p>{escape(self.path)}: {escape(str(error))}</p>"
+            return f"<p>{path}: {escape(str(error))}</p>"
 
     def close(self) -> None:
         """Give the file back."""
@@ -207,7 +212,7 @@ class Trace:
         make: Callable[[Columns], pa.RecordBatch] = record_batch
         if bars is not None:
             bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
-            self.floor_cost = bounding.cost
+            self.floor_cost, self.tube_faults = bounding.cost, bounding.faults
             make = bounding.batch
         yield from map(make, self.columns(progress, names))
 
@@ -411,6 +416,17 @@ class Trace:
     def _number(self) -> int:
         """A compressed file is a container, file 0; the trace within is file 1."""
         return 1 if self._file.compressed else 0
+
+
+def check_trace(trace: object) -> None:
+    """Refuse what is no open trace, such as a path.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(trace, Trace):
+        kind = type(trace).__name__
+        raise UsageError(f"a {kind} is no open trace: give what tracetime.open_trace(path) returns")
 
 
 def _schema(policy: str) -> pa.Schema:

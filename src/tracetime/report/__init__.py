@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tracetime.doctor import TOLERANCE_NS, Finding
-from tracetime.perfetto.reader import Trace
+from tracetime.perfetto.reader import Trace, check_trace
 from tracetime.whole_file import file_target, whole_file
 
 __all__ = ["Report", "report"]
@@ -46,8 +46,8 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
         tolerance_ns: as in `diagnose`.
 
     Raises:
-        UsageError: Bokeh is not installed (`pip install 'tracetime[report]'`), or the file cannot
-            be written.
+        UsageError: Bokeh is not installed (`pip install 'tracetime[report]'`), the file cannot
+            be written, or `trace` is no open trace.
         TraceError: the trace cannot be read.
     """
     from tracetime.graph.plot import Bokeh
@@ -56,6 +56,7 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
 
     # Whoever has no Bokeh, or names no file, is told before the trace is read.
     Bokeh()
+    check_trace(trace)
     target = file_target(path)
     facts = gather(trace, tolerance_ns)
     content = page(facts).encode("utf-8", "backslashreplace")

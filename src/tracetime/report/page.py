@@ -23,7 +23,7 @@ from tracetime.report.sections import (
     events_section,
     pair_links,
 )
-from tracetime.telling import count, duration
+from tracetime.telling import count, duration, printable_path
 
 _CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
 
@@ -100,7 +100,7 @@ class Figures:
 def page(facts: Facts) -> str:
     """Write the report of a trace."""
     figures = Figures()
-    name = Path(facts.trace.path).name
+    name = printable_path(Path(facts.trace.path).name)
     links = pair_links(facts)
     body = join(
         tag("a", "Skip to the findings", href="#findings", class_="skip"),
