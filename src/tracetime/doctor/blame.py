@@ -5,6 +5,7 @@ The graph finds discontinuities between two clocks, and cannot tell which of the
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import defaultdict
 from typing import Final
 
@@ -50,22 +51,29 @@ def settled(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
         by_witness[d.src].append(d)
     every = [d for told in by_witness.values() for d in _healed(told)]
     off = {number: d.src for d in every if d.kind == "outlier" for number in d.snapshots}
-    kept: list[PairDiscontinuity] = []
-    last: dict[bool, PairDiscontinuity] = {}
-    seen = set()
-    for d in sorted(every, key=lambda d: d.snapshots):
+    kept, seen = [], set()
+    zones: dict[bool, list[tuple[int, int, ClockId]]] = {True: [], False: []}
+    # The narrower zone is the better evidence.
+    for d in sorted(every, key=lambda d: (_zone(d)[1] - _zone(d)[0], d.snapshots)):
+        (start, end), told = _zone(d), zones[d.kind == "suspend"]
         if d.kind == "outlier":
             again = d.snapshots in seen
             seen.add(d.snapshots)
         else:
-            before = last.get(d.kind == "suspend", d)
-            again = before.src != d.src and d.snapshots[0] < before.snapshots[-1]
-            again |= any(off.get(number, d.src) != d.src for number in d.snapshots)
+            at = bisect_left(told, (start,))
+            again = any(
+                witness != d.src and low < end and start < high
+                for low, high, witness in told[max(at - 1, 0) : at + 1]
+            ) or any(off.get(number, d.src) != d.src for number in d.snapshots)
             if not again:
-                last[d.kind == "suspend"] = d
+                insort(told, (start, end, d.src))
         if not again:
             kept.append(d)
-    return kept
+    return sorted(kept, key=lambda d: d.snapshots)
+
+
+def _zone(d: PairDiscontinuity) -> tuple[int, int]:
+    return min(d.snapshots), max(d.snapshots)
 
 
 def _healed(told: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
