@@ -26,7 +26,9 @@ def test_clocks_says_what_ran_backwards(tracetime, write):
 def test_clocks_shows_no_coverage_of_a_counter_that_wrapped(tracetime, write):
     reads = ((1000, 2**32 - 10), (5000, 90))
     path = write(trace(*(snapshot({BOOTTIME: t, GPU: value}) for t, value in reads)))
-    (line,) = (line for line in tracetime("clocks", path)[1].splitlines() if "0x8a" in line)
+    (line,) = (
+        line for line in tracetime("clocks", path)[1].splitlines() if line.startswith("0x8a")
+    )
     assert line.split() == ["0x8a01b2c3", "global", "1", "2", "-", "ran", "backwards"]
 
 
