@@ -190,9 +190,22 @@ def stepped(m: Model, r: Random) -> Expected:
     return Expected("clock-stepped", m.at_snapshot(k))
 
 
+def misread(m: Model, clock: int, k: int, size: int) -> None:
+    """One reading of one clock, off by so many ns."""
+
+    def change(readings: dict[int, Any]) -> None:
+        if clock in m.units:
+            value, unit = readings[clock]
+            readings[clock] = value + size // unit, unit
+        else:
+            readings[clock] += size
+
+    m.edit(k, change)
+
+
 def outlier(m: Model, r: Random) -> Expected:
-    k, size = r.randint(5, 50), r.choice([-1, 1]) * r.randint(S // 100, S // 2)
-    m.edit(k, lambda readings: readings.update({NIC: readings[NIC] + size}))
+    k, size = r.randint(1, m.n - 2), r.choice([-1, 1]) * r.randint(S // 200, S // 2)
+    misread(m, r.choice(list(m.reads)), k, size)
     return Expected("snapshot-outlier", m.at_snapshot(k))
 
 

@@ -2,7 +2,8 @@
 
 import json
 
-from building import event, trace
+from building import BOOTTIME, event, snapshot, trace
+from faults import GPU
 from samples import CLOCK_SYNC, UNRESOLVED
 
 pytest_plugins = ["cli"]
@@ -20,6 +21,15 @@ def test_clocks_shows_the_graph(tracetime, write):
 
 def test_clocks_says_what_ran_backwards(tracetime, write):
     assert "ran backwards" in tracetime("clocks", write(UNRESOLVED))[1]
+
+
+def test_clocks_shows_no_coverage_of_a_counter_that_wrapped(tracetime, write):
+    reads = ((1000, 2**32 - 10), (5000, 90))
+    path = write(trace(*(snapshot({BOOTTIME: t, GPU: value}) for t, value in reads)))
+    (line,) = (
+        line for line in tracetime("clocks", path)[1].splitlines() if line.startswith("0x8a")
+    )
+    assert line.split() == ["0x8a01b2c3", "global", "1", "2", "-", "ran", "backwards"]
 
 
 def test_clocks_json(tracetime, write):

@@ -16,7 +16,7 @@ from building import (
     snapshot,
     trace,
 )
-from faults import FAULTS, NIC, SEQUENCE, START, Model, S
+from faults import FAULTS, GPU, NIC, SEQUENCE, START, Model, S, misread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
@@ -187,6 +187,107 @@ def test_a_reading_off_in_the_second_snapshot_is_no_second_clock():
     (finding,) = findings(model.build())
     assert finding.code == "snapshot-outlier"
     assert finding.packets[0] in model.at_snapshot(1)
+
+
+SIZES = st.integers(S // 200, 100 * S).flatmap(lambda size: st.sampled_from([size, -size]))
+
+
+@pytest.mark.parametrize("clock", Model().reads)
+@settings(max_examples=8, deadline=None)
+@given(k=st.integers(0, Model().n - 1), size=SIZES)
+def test_one_wrong_reading_is_one_finding_about_its_clock(clock, k, size):
+    model = Model()
+    # Far enough from 0 to be read too low.
+    model.reads[64] = lambda t: (t - START) // 1000 + 10**9
+    misread(model, clock, k, size)
+    (found,) = findings(model.build())
+    assert [c.clock for c in found.clocks] == [clock]
+    # What rises too far falls in the next snapshot.
+    after = model.at_snapshot(min(k + 1, model.n - 1))
+    assert set(found.packets) & {*model.at_snapshot(k), *after}
+    if 0 < k < model.n - 1:
+        # At either end a step looks the same.
+        refused = clock == BOOTTIME and found.code == "trace-clock-ran-backwards"
+        assert refused or found.code == "snapshot-outlier"
+
+
+@pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])
+@pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC, REALTIME])
+def test_of_three_clocks_two_say_which_one_was_misread(clock, primary):
+    model = Model()
+    kept = BOOTTIME, MONOTONIC, REALTIME
+    model.reads = {c: read for c, read in model.reads.items() if c in kept}
+    model.event_clocks = [BOOTTIME, MONOTONIC]
+    model.primary = dict.fromkeys(range(model.n), primary)
+    misread(model, clock, 20, 20_000_000)
+    (found,) = findings(model.build())
+    assert (found.code, [c.clock for c in found.clocks]) == ("snapshot-outlier", [clock])
+
+
+def test_of_two_clocks_the_less_steady_one_is_named():
+    for clock in (BOOTTIME, NIC):
+        model = Model()
+        model.reads = {c: model.reads[c] for c in (BOOTTIME, NIC)}
+        model.event_clocks = [BOOTTIME, NIC]
+        misread(model, clock, 20, 20_000_000)
+        found = {f.code: f for f in findings(model.build())}
+        assert [c.clock for c in found["snapshot-outlier"].clocks] == [NIC]
+
+
+def test_a_suspend_of_the_clocks_that_stop_is_no_jump_of_one():
+    """MONOTONIC alone loses time: the machine did not sleep, MONOTONIC_RAW says."""
+    model = Model()
+    read, begin = model.reads[MONOTONIC], model.time(20) - S // 3
+    model.reads[MONOTONIC] = lambda t: read(t) - (t > begin) * 50_000_000
+    (found,) = findings(model.build())
+    assert (found.code, [c.clock for c in found.clocks]) == ("clock-stepped", [MONOTONIC])
+
+
+def counting(ticks_per_s: int, bits: int, gap_s: int, n: int) -> bytes:
+    """A counter read beside BOOTTIME every `gap_s`, with an event halfway."""
+    packets = []
+    for k in range(n):
+        t = START + k * gap_s * S
+        now, later = ((t + d) * ticks_per_s // S % 2**bits for d in (0, gap_s * S // 2))
+        packets += [snapshot({BOOTTIME: t, GPU: now, REALTIME: 9 * START + t}), event(later, GPU)]
+    return trace(*packets)
+
+
+def diagnosed(data: bytes, *domains: ClockDomain) -> dict[str, Finding]:
+    with opened(data, domains=list(domains)) as read:
+        return {finding.code: finding for finding in every(diagnose(read))}
+
+
+def gpu(ticks_per_s: int, bits: int) -> ClockDomain:
+    return ClockDomain(GPU, ns_per_tick=Fraction(S, ticks_per_s), valid_bits=bits)
+
+
+def test_wraps_that_were_declared_are_a_note():
+    data = counting(19_200_000, 36, 600, 30)
+    wraps = diagnosed(data, gpu(19_200_000, 36))["counter-wraps"]
+    assert (wraps.severity, wraps.title) == ("info", "0x8a01b2c3 wraps: it fell back 5 times")
+    assert diagnosed(counting(S, 32, 1, 30), gpu(S, 32)).keys() == {"counter-wraps"}
+
+
+def test_wraps_of_a_counter_of_ticks_are_told_from_resets():
+    found = diagnosed(counting(19_200_000, 36, 600, 30))
+    assert found.keys() == {"rate-not-nominal", "counter-wraps"}
+    assert "--valid-bits 0x8a01b2c3=36" in found["counter-wraps"].fix
+
+
+def test_a_counter_whose_wraps_are_open_says_how_often_a_snapshot_is_needed():
+    found = diagnosed(counting(S, 32, 7300, 6), gpu(S, 32))
+    assert found.keys() == {"counter-wraps"}
+    wraps = found["counter-wraps"]
+    assert (wraps.severity, wraps.events, len(wraps.packets)) == ("error", 6, 2)
+    assert "at least every 1428.27 s" in wraps.why
+
+
+def test_a_clock_that_counts_seldom_does_not_stand_still():
+    model = Model()
+    model.reads[NIC] = lambda t: t // S
+    (found,) = findings(model.build())
+    assert (found.code, found.severity) == ("rate-not-nominal", "error")
 
 
 def test_thousands_of_clocks_do_not_take_hours():

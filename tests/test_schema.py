@@ -11,7 +11,7 @@ from recorded import EXTENSION, EXTENSION_FIELD, PROTO
 
 from tracetime.clocks import BUILTIN_IDS
 from tracetime.errors import REASONS
-from tracetime.graph import graph
+from tracetime.graph import asked
 from tracetime.perfetto import schema, wire
 
 KERNELS = Path(__file__).resolve().parents[1] / "src" / "tracetime" / "_kernels"
@@ -152,7 +152,7 @@ def test_statuses():
 
 
 def test_snapshot_faults():
-    assert len(enum_in("engine.pxd", "FAULT_")) == len(graph.SNAPSHOT_FAULTS)
+    assert len(enum_in("engine.pxd", "FAULT_")) == len(asked.SNAPSHOT_FAULTS)
 
 
 def test_import_errors():
@@ -170,7 +170,7 @@ def test_codecs():
 
 
 def test_the_most_hops():
-    assert numbers_in("engine.pxd")["MAX_HOPS"] == graph.MAX_HOPS == 4
+    assert numbers_in("engine.pxd")["MAX_HOPS"] == asked.MAX_HOPS == 4
 
 
 def test_builtin_clocks():

@@ -126,7 +126,7 @@ def _clock_rows(
         spans = [
             info.last_ns - info.first_ns
             for info in alike
-            if info.first_ns is not None and info.last_ns is not None
+            if info.monotonic and info.first_ns is not None and info.last_ns is not None
         ]
         yield (
             name,

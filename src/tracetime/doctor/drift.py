@@ -83,7 +83,7 @@ def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Find
             "Convert with `--policy tube`, which learns the rate from the snapshots, or say it: "
             f"`--clock-rate TSC={1 + found.rate:.6g}GHz`. In a recorder, write ns, not ticks.",
         )  # fmt: skip
-    stopped = found.rate < -0.999
+    stopped = found.rate == -1
     return Finding(
         "clock-stands-still" if stopped else "rate-not-nominal",
         "error" if used else "info",
@@ -104,9 +104,9 @@ def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Find
 def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
     """The rate that most gaps between snapshots agree on; None where they do not."""
     partner = survey.partner(clock)
-    if partner is None or partner.clock in _CPU_TIME:
+    if partner is None or partner.clock in _CPU_TIME or clock in survey.open_wraps:
         return None
-    snapshots, readings, others = survey.together(clock, partner)
+    snapshots, readings, others = survey.unfolded(clock, partner)
     span = others.astype(np.float64)
     if len(span) < 3 or span[-1] - span[0] < _LEAST_SPAN_NS:
         return None
@@ -117,7 +117,8 @@ def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
     rate = float(np.median(gains[good] / gaps[good] - 1))
     off = np.abs(gains - gaps * (1 + rate))
     agree = off <= np.maximum(0.1 * abs(rate) * np.abs(gaps), 2_000)
-    if np.mean(agree) < 0.8 or abs(rate) * (span[-1] - span[0]) < _LEAST_OFF_NS:
+    # What falls in most gaps has no rate that its readings tell.
+    if rate < -1 or np.mean(agree) < 0.8 or abs(rate) * (span[-1] - span[0]) < _LEAST_OFF_NS:
         return None
     return _Rate(partner, rate, snapshots)
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
+from tracetime.doctor.blame import BACK, WALL, blamed, settled
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
-from tracetime.doctor.survey import Survey
+from tracetime.doctor.survey import Survey, Values
 from tracetime.graph.bounds import PairDiscontinuity
 
-_WALL: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
 _KERNEL: Final = tuple(BUILTIN_IDS[name] for name in BUILTIN_IDS if name != "TSC")
 _BITS: Final = range(16, 64)
+# Told by where the clock fell: beside a clock of another rate it jumps elsewhere, too.
+_AT_FALLS: Final = ("counter-wraps", "clock-reset")
+
+Shared = Callable[[ClockId, ClockId], tuple[Values, Values, Values]]
+_OTHER_UNIT: Final = 0.01
+"""A clock whose rate is this far from nominal counts something else than ns."""
+
 _JUMPS: Final = ("suspend", "step", "reset", "possible_step")
 
 LOST_WHY: Final = (
@@ -37,7 +43,10 @@ _WHY: Final = {
     "clock-id-collision": (
         "Its readings jump to and fro between two lines: two clocks write under one number."
     ),
-    "clock-reset": "The counter began again near zero: its device or driver was restarted.",
+    "clock-reset": (
+        "The counter began again near zero: its device or driver was restarted, or it has few bits "
+        "and wrapped."
+    ),
     "realtime-set-back": "The wall clock was set back, by hand or by NTP.",
     "clock-ran-backwards": (
         "Its readings fall from one snapshot to the next: it was set, it wrapped, or the trace "
@@ -66,7 +75,7 @@ _FIX: Final = {
     ),
     "clock-reset": (
         "Give the clock a new number after a restart. `--policy tube` gives a bar that holds both "
-        "instants a reading can mean."
+        "instants a reading can mean. Of a short counter say the bits: `--valid-bits {clock}=32`."
     ),
     "realtime-set-back": (
         "Time events with BOOTTIME or MONOTONIC; keep REALTIME in the snapshots to convert to. "
@@ -91,25 +100,47 @@ _FIX: Final = {
 }
 
 
+class _Fall(NamedTuple):
+    """Where a clock fell: in which snapshot, by how much (ns), and what it read then.
+
+    advance: what it would have counted. off: the snapshot without which it did not fall, if there
+    is one.
+    """
+
+    snapshot: int
+    by: int
+    advance: int
+    after: int
+    off: int | None
+
+
 @dataclass(slots=True)
 class _Jumper:
     """A clock and what is known of its jumps.
 
-    falls: (snapshot, fall, expected advance, reading after it), ns.
+    Attributes:
+        beside: the clocks that its jumps were seen against.
+        found: jumps and outliers laid to it; one may be there once for each clock beside.
+        falls: where it fell, wraps that were declared left out.
+        wraps: where it fell because it is a short counter, as declared.
+        backwards: whether it ran backwards otherwise.
     """
 
     clock: ClockId
     beside: set[ClockId] = field(default_factory=set)
     found: list[PairDiscontinuity] = field(default_factory=list)
-    falls: list[tuple[int, int, int, int]] = field(default_factory=list)
+    falls: list[_Fall] = field(default_factory=list)
+    wraps: list[_Fall] = field(default_factory=list)
+    backwards: bool = False
 
 
 def jumps(survey: Survey) -> Iterator[Finding]:
     """One finding a clock and cause."""
+    yield from _open_wraps(survey)
     jumpers = _jumpers(survey)
     spans: dict[ClockId, list[tuple[int, int]]] = defaultdict(list)
     for jumper in jumpers:
-        for d in jumper.found:
+        for d in settled(jumper.found):
             if d.kind in _JUMPS and _size(d) > survey.tolerance_ns:
                 for clock in {jumper.clock, *jumper.beside} - {survey.trace_clock}:
                     other = d.src if clock == d.dst else d.dst
@@ -122,106 +153,136 @@ def jumps(survey: Survey) -> Iterator[Finding]:
         yield from _findings(survey, jumper, touched)
 
 
+def _open_wraps(survey: Survey) -> Iterator[Finding]:
+    """Counters that wrap too often for their snapshots."""
+    for clock, error in survey.open_wraps.items():
+        partner, used, packets = survey.partner(clock), survey.used.get(clock, 0), []
+        if partner is not None:
+            snapshots, _, others = survey.together(clock, partner)
+            k = int(np.argmax(np.diff(others))) if len(others) > 1 else 0
+            packets = survey.packets_of(snapshots[k : k + 2])
+        yield Finding(
+            "counter-wraps",
+            "error" if used else "info",
+            f"{clock} wraps, and how often it did between two snapshots is open",
+            (clock,), first_packets(packets), used, None, f"{error}.",
+            "Take snapshots more often, or unfold the counter before writing it.",
+        )  # fmt: skip
+
+
 def _jumpers(survey: Survey) -> list[_Jumper]:
     jumpers: dict[ClockId, _Jumper] = {}
-    for d in survey.discontinuities:
-        if d.kind != "rate_change":
-            culprit = d.src if d.kind == "suspend" and d.src == survey.trace_clock else d.dst
-            jumper = jumpers.setdefault(culprit, _Jumper(culprit))
-            jumper.beside.add(d.src if culprit == d.dst else d.dst)
-            jumper.found.append(d)
+    for d in blamed(survey):
+        jumper = jumpers.setdefault(d.dst, _Jumper(d.dst))
+        jumper.beside.add(d.src)
+        jumper.found.append(d)
     for info in survey.infos.values():
-        if not info.monotonic:
+        if not info.monotonic and info.clock not in survey.open_wraps:
             jumper = jumpers.setdefault(info.clock, _Jumper(info.clock))
-            jumper.falls = _falls(survey, info.clock)
-    return _suspends_together(list(jumpers.values()))
+            jumper.falls = _falls(survey, info.clock, survey.unfolded)
+            jumper.backwards = bool(jumper.falls) or info.clock not in survey.counters
+            if not jumper.backwards:
+                jumper.wraps = _falls(survey, info.clock, survey.together)
+    return list(jumpers.values())
 
 
-def _suspends_together(jumpers: list[_Jumper]) -> list[_Jumper]:
-    """BOOTTIME's jumps against several clocks are one suspend each; keep one of each."""
-    for jumper in jumpers:
-        seen = set()
-        kept = []
-        for d in jumper.found:
-            at = (d.kind, d.snapshots)
-            if d.kind != "suspend" or at not in seen:
-                kept.append(d)
-            seen.add(at)
-        jumper.found = kept
-    return jumpers
-
-
-def _falls(survey: Survey, clock: ClockId) -> list[tuple[int, int, int, int]]:
+def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
     """Where it fell beside the clock it is best compared with, else beside any that shows it."""
     partner = survey.partner(clock)
     others = [] if partner is None else [partner]
     others += [other for other in survey.neighbours(clock) if other != partner]
     for other in others:
-        snapshots, readings, theirs = survey.together(clock, other)
-        found = [
-            (
-                int(snapshots[k + 1]),
-                int(readings[k]) - int(readings[k + 1]),
-                int(theirs[k + 1]) - int(theirs[k]),
-                int(readings[k + 1]),
-            )
-            for k in np.flatnonzero(readings[1:] < readings[:-1]).tolist()
-        ]
-        if found:
-            return found
+        snapshots, readings, theirs = shared(clock, other)
+        fell = np.flatnonzero(readings[1:] < readings[:-1]).tolist()
+        if fell:
+            rate = _ticks_per_ns(readings, theirs)
+            return [_fall(k, snapshots, readings, theirs, rate) for k in fell]
     return []
+
+
+def _fall(k: int, snapshots: Values, readings: Values, theirs: Values, rate: float) -> _Fall:
+    """The fall after the k-th of some snapshots."""
+
+    def missing(i: int, j: int) -> int:
+        """How much less it counted from i to j than it would have."""
+        advance = round((int(theirs[j]) - int(theirs[i])) * rate)
+        return advance - (int(readings[j]) - int(readings[i]))
+
+    size, off = missing(k, k + 1), None
+    for one, i, j in ((k, k - 1, k + 1), (k + 1, k, k + 2)):
+        if i >= 0 and j < len(readings) and abs(missing(i, j)) <= BACK * size:
+            off = int(snapshots[one])
+    by, after = int(readings[k]) - int(readings[k + 1]), int(readings[k + 1])
+    return _Fall(int(snapshots[k + 1]), by, size - by, after, off)
+
+
+def _ticks_per_ns(readings: Values, theirs: Values) -> float:
+    """How fast a clock counts where it rises; 1 if that is about what it says."""
+    gains, gaps = np.diff(readings.astype(np.float64)), np.diff(theirs.astype(np.float64))
+    rises = (gains > 0) & (gaps > 0)
+    if rises.sum() < 3:
+        return 1.0
+    rate = float(np.median(gains[rises] / gaps[rises]))
+    return rate if abs(rate - 1) >= _OTHER_UNIT else 1.0
 
 
 def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding]:
     """What a clock's jumps come to: a cause for those that ran backwards, and each other kind."""
     clock = jumper.clock
-    info = survey.infos.get(clock)
     lost = sum(
         group.events
         for group in survey.by_clock.get(clock, [])
         if group.reason == "non_monotonic_source"
     )
+    if jumper.wraps:
+        # Who says how many bits it has knows that it wraps: that is normal then.
+        declared = survey.graph.domain(clock).valid_bits
+        yield _finding(survey, jumper, "counter-wraps", [], lost, declared)
+    found = settled(jumper.found)
+    bits: int | None = None
     by_code: dict[str, list[PairDiscontinuity]] = defaultdict(list)
-    bits = None
-    if info is not None and not info.monotonic:
-        code, bits = _cause(survey, jumper)
-        by_code[code] = list(jumper.found)
+    if jumper.backwards:
+        code, bits = _cause(survey, jumper, found)
+        by_code[code] = [] if code in _AT_FALLS else found
+    elif _alternates(jumper.found) and clock.clock >= FIRST_GLOBAL_CLOCK:
+        by_code["clock-id-collision"] = jumper.found
     else:
-        for d in jumper.found:
+        for d in found:
             by_code[_CODES[d.kind]].append(d)
-        steps = sorted(by_code["clock-stepped"], key=lambda d: d.a_from)
-        off: set[int] = set()
-        for k, (one, other) in enumerate(pairwise(steps)):
-            if k not in off and _there_and_back(one, other):
-                off |= {k, k + 1}
-                by_code["snapshot-outlier"].append(one)
-        by_code["clock-stepped"] = [d for k, d in enumerate(steps) if k not in off]
-        by_code = {code: found for code, found in by_code.items() if found}
-        if _alternates(jumper.found) and clock.clock >= FIRST_GLOBAL_CLOCK:
-            by_code = {"clock-id-collision": list(jumper.found)}
-    for code, found in by_code.items():
-        numbers = [d.snapshots[-1] for d in found] or [fall[0] for fall in jumper.falls]
-        sizes = [_size(d) for d in found] or [
-            fall + advance for _, fall, advance, _ in jumper.falls
-        ]
-        backwards = info is not None and not info.monotonic
-        worst = max(sizes, default=0)
+    for code, those in by_code.items():
+        finding = _finding(survey, jumper, code, those, lost or touched, bits)
         severity: Severity = "info"
-        if lost:
+        if lost and not jumper.wraps:
             severity = "error"
         elif code == "clock-id-collision" or (
-            worst > survey.tolerance_ns and (touched or code == "snapshot-outlier")
+            (finding.worst_ns or 0) > survey.tolerance_ns
+            and (touched or code == "snapshot-outlier")
         ):
             severity = "warning"
-        yield Finding(
-            code, severity, _title(survey, jumper, code, found, worst),
-            tuple(sorted({clock, *(jumper.beside if code == "suspend" else ())})),
-            first_packets(survey.packets_of(numbers)), lost or touched, worst,
-            _WHY[code].format(bits=bits)
-            + (LOST_WHY if backwards else "")
-            + (_TWO_WHY if code == "clock-stepped" and _of_two(survey, found) else ""),
-            _FIX[code].format(bits=bits, clock=clock),
-        )  # fmt: skip
+        yield replace(finding, severity=severity)
+
+
+def _finding(
+    survey: Survey, jumper: _Jumper, code: str, found: list[PairDiscontinuity], events: int,
+    bits: int | None,
+) -> Finding:  # fmt: skip
+    """A finding about some jumps, else about where the clock fell."""
+    clock, falls = jumper.clock, jumper.falls or jumper.wraps
+    numbers = [d.snapshots[-1] for d in found] or [fall.snapshot for fall in falls]
+    if code == "snapshot-outlier":
+        off = {number for d in found if d.kind == "outlier" for number in d.snapshots}
+        numbers = sorted(off | {fall.off for fall in falls if fall.off is not None})
+    sizes = [_size(d) for d in found] or [fall.by + fall.advance for fall in falls]
+    worst = max(sizes, default=0)
+    return Finding(
+        code, "info", _title(code, clock, max(len(numbers), 1), worst),
+        tuple(sorted({clock, *(jumper.beside if code == "suspend" else ())})),
+        first_packets(survey.packets_of(numbers)), events, worst,
+        _WHY[code].format(bits=bits)
+        + (LOST_WHY if jumper.backwards or not found else "")
+        + (_TWO_WHY if code == "clock-stepped" and _of_two(survey, found) else ""),
+        _FIX[code].format(bits=bits, clock=clock),
+    )  # fmt: skip
 
 
 _CODES: Final = {
@@ -233,11 +294,7 @@ _CODES: Final = {
 }
 
 
-def _title(
-    survey: Survey, jumper: _Jumper, code: str, found: list[PairDiscontinuity], worst: int
-) -> str:
-    clock = jumper.clock
-    times = max(len(found), len(jumper.falls) if not found else 0, 1)
+def _title(code: str, clock: ClockId, times: int, worst: int) -> str:
     often = "once" if times == 1 else f"{times:,} times"
     by = f"by {duration(worst)}" if times == 1 else f"by up to {duration(worst)}"
     return {
@@ -252,25 +309,26 @@ def _title(
     }[code]
 
 
-def _cause(survey: Survey, jumper: _Jumper) -> tuple[str, int | None]:
+def _cause(
+    survey: Survey, jumper: _Jumper, found: list[PairDiscontinuity]
+) -> tuple[str, int | None]:
     """Why a clock ran backwards, and for a counter that wrapped its bits."""
     clock, falls = jumper.clock, jumper.falls
-    kinds = {d.kind for d in jumper.found}
-    if clock.clock in _WALL:
-        return "realtime-set-back", None
     bits = _bits(survey, clock, falls)
     if bits is not None:
         return "counter-wraps", bits
     if clock.clock >= FIRST_GLOBAL_CLOCK and _alternates(jumper.found):
         return "clock-id-collision", None
-    if kinds == {"outlier"}:
+    if {d.kind for d in found} == {"outlier"} or (falls and all(f.off is not None for f in falls)):
         return "snapshot-outlier", None
-    if falls and all(0 <= after <= 1.1 * advance + 1_000_000 for _, _, advance, after in falls):
+    if clock.clock in WALL:
+        return "realtime-set-back", None
+    if falls and all(0 <= fall.after <= 1.1 * fall.advance + 1_000_000 for fall in falls):
         return "clock-reset", None
     return "clock-ran-backwards", None
 
 
-def _bits(survey: Survey, clock: ClockId, falls: list[tuple[int, int, int, int]]) -> int | None:
+def _bits(survey: Survey, clock: ClockId, falls: list[_Fall]) -> int | None:
     """The bits of a counter all of whose falls are wraps: from the top of a power of 2 to 0."""
     if not falls or clock.clock in _KERNEL:
         return None
@@ -279,22 +337,14 @@ def _bits(survey: Survey, clock: ClockId, falls: list[tuple[int, int, int, int]]
         modulus = unit << bits
         if all(
             # By as much as it was going to count, and so that no other size would do.
-            abs(fall + advance - modulus) <= (slack := advance * 0.01 + 1_000_000)
-            and 0 <= after <= 1.1 * advance + 1_000_000
-            and fall < modulus
+            abs(fall.by + fall.advance - modulus) <= (slack := fall.advance * 0.01 + 1_000_000)
+            and 0 <= fall.after <= 1.1 * fall.advance + 1_000_000
+            and fall.by < modulus
             and 20 * slack < modulus
-            for _, fall, advance, after in falls
+            for fall in falls
         ):
             return bits
     return None
-
-
-def _there_and_back(one: PairDiscontinuity, other: PairDiscontinuity) -> bool:
-    """Whether two jumps away and back are one reading that is off."""
-    if one.size_ns is None or other.size_ns is None or one.src != other.src:
-        return False
-    away, back = sum(one.size_ns) / 2, sum(other.size_ns) / 2
-    return one.snapshots[-1] == other.snapshots[0] and abs(away + back) <= 0.01 * abs(away)
 
 
 def _of_two(survey: Survey, found: list[PairDiscontinuity]) -> bool:

@@ -46,10 +46,13 @@ _MISPLACED: Final = (
     "rate-changed",
 )
 
+_UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "events-reordered")
+
 _LEADS_TO: Final = (
     (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow")),
     (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED)),
     (_NOT_TAKEN, _NOT_THERE),
+    (("trace-clock-ran-backwards",), _UNTIL_LATER),
     (("no-snapshots",), _LOST),
     (("trace-truncated",), ("lost-incremental-state",)),
     (("clock-without-snapshot", "sequence-clock-of-another-sequence"), ("ad-hoc-clock-id",)),
@@ -78,7 +81,7 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
             if cause.code not in causes or i in parent:
                 continue
             root = _root(parent, i)
-            if cause.code in _ANYWHERE or effects is _NOT_THERE:
+            if cause.code in _ANYWHERE or effects in (_NOT_THERE, _UNTIL_LATER):
                 open_ones = [j for j in open_ones if j not in parent]
                 reached = open_ones
             else:

@@ -12,10 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
-from tracetime.errors import AS_IS, REASONS, RESOLVED, TracetimeError, UsageError
+from tracetime.errors import (
+    AMBIGUOUS_SOURCE,
+    AS_IS,
+    REASONS,
+    RESOLVED,
+    ConversionError,
+    TracetimeError,
+    UsageError,
+)
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.facts import ClockInfo
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.wraps import Counter
 from tracetime.perfetto.bounded import by_clock, distances, drift_ns
 from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
@@ -234,13 +243,52 @@ class Survey:
             self._last_pair = (one, other), self.graph._shared(one, other)
         return self._last_pair[1]
 
+    def unfolded(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """As `together`; where `one` is declared to wrap, as if it never had."""
+        snapshots, readings, others = self.together(one, other)
+        counter = self.counters.get(one)
+        if counter is None:
+            return snapshots, readings, others
+        readings, known = counter.at(snapshots)
+        return snapshots[known], readings[known], others[known]
+
+    @cached_property
+    def counters(self) -> dict[ClockId, Counter]:
+        """The clocks declared to wrap, unfolded; without those whose wraps are open."""
+        return self._counters[0]
+
+    @cached_property
+    def open_wraps(self) -> dict[ClockId, ConversionError]:
+        """The clocks declared to wrap whose snapshots do not say how often they did."""
+        return self._counters[1]
+
+    @cached_property
+    def _counters(self) -> tuple[dict[ClockId, Counter], dict[ClockId, ConversionError]]:
+        known, is_open = {}, {}
+        for clock in self.graph.declared:
+            if clock not in self.infos:
+                continue
+            try:
+                counter = self.graph._tubes().counter(clock)
+            except ConversionError as error:
+                if error.reason == REASONS[AMBIGUOUS_SOURCE]:
+                    is_open[clock] = error
+            else:
+                if counter is not None:
+                    known[clock] = counter
+        return known, is_open
+
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
         return self._partners.get(clock)
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that it shares snapshots with, in order."""
-        return sorted({other for clocks in self._series_of[clock] for other in clocks} - {clock})
+        return sorted({other for clocks in self.series_of(clock) for other in clocks} - {clock})
+
+    def series_of(self, clock: ClockId) -> list[tuple[ClockId, ...]]:
+        """Those of `series` that have a clock."""
+        return self._series_of.get(clock, [])
 
     @cached_property
     def series(self) -> list[tuple[ClockId, ...]]:

@@ -79,11 +79,11 @@ def graph_table(graph: ClockGraph) -> str:
 
 
 def coverage(infos: list[ClockInfo]) -> str:
-    """From the first to the last reading, the longest of some clocks."""
+    """From the first to the last reading, the longest of some clocks that never ran backwards."""
     spans = [
         info.last_ns - info.first_ns
         for info in infos
-        if info.first_ns is not None and info.last_ns is not None
+        if info.monotonic and info.first_ns is not None and info.last_ns is not None
     ]
     return duration(max(spans)) if spans else "-"
 

@@ -93,7 +93,8 @@ def _ppm(ppm: float) -> str:
 
 
 def _span(info: Any) -> float:
-    return float(info.last_ns - info.first_ns) if info.first_ns is not None else 0.0
+    known = info.monotonic and info.first_ns is not None
+    return float(info.last_ns - info.first_ns) if known else 0.0
 
 
 def _range(values: list[float], told: Any) -> Cell:

@@ -1,0 +1,176 @@
+"""Whose jump it was: the other clocks of a snapshot are asked which of two clocks they went with.
+
+The graph finds discontinuities between two clocks, and cannot tell which of them they are of.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from typing import Final
+
+import numpy as np
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.doctor.survey import Survey, Values
+from tracetime.graph.bounds import PairDiscontinuity
+
+WALL: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
+_STOPPED: Final = (BUILTIN_IDS["MONOTONIC"], BUILTIN_IDS["MONOTONIC_RAW"])
+_MOST_ASKED: Final = 15
+_ALIKE: Final = 0.25
+"""A clock went with another one where it differs by no more than this part of the jump."""
+
+BACK: Final = 0.03
+"""A jump back differs from the jump away by no more than this part of it: that is drift."""
+
+
+def blamed(survey: Survey) -> list[PairDiscontinuity]:
+    """The jumps and outliers of all pairs, turned so that `dst` is the clock they are laid to.
+
+    Most of the other clocks in those snapshots went with `src`. Where there are none, or as many
+    went with each, it is the less steady one; of a suspend the one that is not the trace clock.
+    """
+    votes = _Votes(survey)
+    given = [d for d in survey.discontinuities if d.kind != "rate_change"]
+    slept = {d: votes.suspend(d) for d in given if d.kind == "suspend"}
+    asleep = {(d.src, d.snapshots) for d, found in slept.items() if found.kind == "suspend"}
+    return [
+        slept[d] if d in slept else d if (d.src, d.snapshots) in asleep else votes.jump(d)
+        for d in given
+    ]
+
+
+def settled(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+    """What befell one clock, each thing once: several pairs tell of it.
+
+    A jump away in one snapshot and back in the next is one reading that is off.
+    """
+    by_witness = defaultdict(list)
+    for d in sorted(found, key=lambda d: d.snapshots):
+        by_witness[d.src].append(d)
+    every = [d for told in by_witness.values() for d in _healed(told)]
+    off = {number: d.src for d in every if d.kind == "outlier" for number in d.snapshots}
+    kept, seen = [], set()
+    zones: dict[bool, list[tuple[int, int, ClockId]]] = {True: [], False: []}
+    # The narrower zone is the better evidence.
+    for d in sorted(every, key=lambda d: (_zone(d)[1] - _zone(d)[0], d.snapshots)):
+        (start, end), told = _zone(d), zones[d.kind == "suspend"]
+        if d.kind == "outlier":
+            again = d.snapshots in seen
+            seen.add(d.snapshots)
+        else:
+            at = bisect_left(told, (start,))
+            again = any(
+                witness != d.src and low < end and start < high
+                for low, high, witness in told[max(at - 1, 0) : at + 1]
+            ) or any(off.get(number, d.src) != d.src for number in d.snapshots)
+            if not again:
+                insort(told, (start, end, d.src))
+        if not again:
+            kept.append(d)
+    return sorted(kept, key=lambda d: d.snapshots)
+
+
+def _zone(d: PairDiscontinuity) -> tuple[int, int]:
+    return min(d.snapshots), max(d.snapshots)
+
+
+def _healed(told: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+    """The jumps beside one clock, in order, with those away and back as the outliers they are."""
+    found: list[PairDiscontinuity] = []
+    for d in told:
+        if found and _there_and_back(found[-1], d):
+            found[-1] = found[-1]._replace(kind="outlier", snapshots=d.snapshots[:1])
+        else:
+            found.append(d)
+    return found
+
+
+def _there_and_back(one: PairDiscontinuity, other: PairDiscontinuity) -> bool:
+    if one.size_ns is None or other.size_ns is None or "outlier" in (one.kind, other.kind):
+        return False
+    away, back = sum(one.size_ns) / 2, sum(other.size_ns) / 2
+    return one.snapshots[-1] == other.snapshots[0] and abs(away + back) <= BACK * abs(away)
+
+
+class _Votes:
+    """Which of two clocks the others went with."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._asked: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
+        self._readings: dict[tuple[ClockId, ClockId], tuple[Values, Values, Values]] = {}
+
+    def jump(self, d: PairDiscontinuity) -> PairDiscontinuity:
+        """A jump or an outlier, laid to one of its clocks."""
+        with_src, with_dst = self._parties(d)
+        if len(with_dst) <= len(with_src):
+            return d
+        return _turned(d, "outlier" if d.kind == "outlier" else "step")
+
+    def suspend(self, d: PairDiscontinuity) -> PairDiscontinuity:
+        """A suspend, or a jump of one clock where the others contradict that the machine slept."""
+        with_src, with_dst = self._parties(d)
+        if len(with_dst) > len(with_src) and _any_of(with_dst, _STOPPED, d.src.machine):
+            return _turned(d, "step")
+        if len(with_src) > len(with_dst) and _any_of(with_src, WALL, d.dst.machine):
+            return d._replace(kind="step")
+        return _turned(d, "suspend") if d.src == self._survey.trace_clock else d
+
+    def _parties(self, d: PairDiscontinuity) -> tuple[list[ClockId], list[ClockId]]:
+        """The other clocks of the snapshots that went with src, and those that went with dst."""
+        with_src: list[ClockId] = []
+        with_dst: list[ClockId] = []
+        size = 0.0 if d.size_ns is None else sum(d.size_ns) / 2
+        for clock in self._others(d.src, d.dst) if size else ():
+            moved = self._moved(d, clock)
+            if moved is None:
+                continue
+            if abs(moved) <= _ALIKE * abs(size):
+                with_src.append(clock)
+            elif abs(moved - size) <= _ALIKE * abs(size):
+                with_dst.append(clock)
+        return with_src, with_dst
+
+    def _moved(self, d: PairDiscontinuity, clock: ClockId) -> float | None:
+        """How far a clock jumped against src there, ns; None where it was not read."""
+        if (d.src, clock) not in self._readings:
+            self._readings[d.src, clock] = self._survey.together(d.src, clock)
+        numbers, ours, theirs = self._readings[d.src, clock]
+        at = np.searchsorted(numbers, d.snapshots)
+        if at.max() >= len(numbers) or (numbers[at] != d.snapshots).any():
+            return None
+        first, last = int(at[0]), int(at[-1])
+
+        def offset(k: int) -> float:
+            return float(int(theirs[k]) - int(ours[k]))
+
+        if d.kind != "outlier":
+            return offset(last) - offset(first)
+        about = [k for k in (first - 1, last + 1) if 0 <= k < len(numbers)]
+        if not about:
+            return None
+        usual = np.interp(ours[first], ours[about], [offset(k) for k in about])
+        return offset(first) - float(usual)
+
+    def _others(self, src: ClockId, dst: ClockId) -> list[ClockId]:
+        """The steadiest clocks that snapshots have with both."""
+        if (src, dst) not in self._asked:
+            others = {
+                clock for clocks in self._survey.series_of(dst) if src in clocks for clock in clocks
+            } - {src, dst}
+            self._asked[src, dst] = sorted(
+                others, key=lambda clock: self._survey.graph.domain(clock).steadiness()
+            )[:_MOST_ASKED]
+        return self._asked[src, dst]
+
+
+def _turned(d: PairDiscontinuity, kind: str) -> PairDiscontinuity:
+    """The same as seen from the other clock."""
+    size = None if d.size_ns is None else (-d.size_ns[1], -d.size_ns[0])
+    return d._replace(src=d.dst, dst=d.src, kind=kind, size_ns=size)
+
+
+def _any_of(clocks: list[ClockId], numbers: tuple[int, ...], machine: int) -> bool:
+    return any(clock.clock in numbers and clock.machine == machine for clock in clocks)
