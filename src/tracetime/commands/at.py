@@ -17,7 +17,7 @@ from tracetime.commands.options import (
     policy_options,
     trace_options,
 )
-from tracetime.commands.show import named, print_json
+from tracetime.commands.show import print_json
 from tracetime.errors import UsageError
 from tracetime.wallclock import format_wall_time, looks_like_wall_time, parse_wall_time
 
@@ -89,12 +89,11 @@ def command(
     domains = domains_of(limits)
     with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
-        names = opened.clocks.names
         told = _explain(opened, value, src, dst, sequence, near, policy, drawn)
     if as_json:
         print_json(_facts(trace, told))
         return
-    click.echo(named(str(told), names))
+    click.echo(str(told))
     for clock, ns in ((told.src, told.value), (told.dst, told.result)):
         if clock.clock in _WALL_CLOCKS:
             click.echo(f"{clock} {ns} is {format_wall_time(ns)}")

@@ -27,7 +27,6 @@ from tracetime.commands.show import (
     duration,
     events,
     fold,
-    named,
     number,
     print_json,
     print_table,
@@ -35,6 +34,7 @@ from tracetime.commands.show import (
     print_warnings,
     size,
 )
+from tracetime.graph.shown import named
 from tracetime.telling import printable_path
 
 if TYPE_CHECKING:

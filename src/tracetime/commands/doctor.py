@@ -10,8 +10,9 @@ import click
 
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import expansion_option, json_option, tolerance_option
-from tracetime.commands.show import console, events, named, print_json, print_text, wrapped
+from tracetime.commands.show import console, events, print_json, print_text, wrapped
 from tracetime.errors import TracetimeError
+from tracetime.graph.shown import named
 from tracetime.telling import printable_path
 
 if TYPE_CHECKING:

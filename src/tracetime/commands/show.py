@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from tracetime.perfetto.reader import TraceWarning
 
 WARNINGS_SHOWN: Final = 5
-_HASHED: Final = 1 << 31
-"""From here on a clock's number is the hash of a name, and looks like no other number."""
-
 _OWN: Final = "dev.tracetime."
 
 
@@ -153,14 +150,6 @@ def fold(
     if every:
         return {clock: given.get(clock) or str(clock) for clock in clocks}
     return shown.fold(clocks, lambda clock: given.get(clock) or str(clock))
-
-
-def named(text: str, names: Mapping[ClockId, str]) -> str:
-    """A text in which clocks that are numbered by a hash are called by their names."""
-    for clock, name in names.items():
-        if clock.clock >= _HASHED:
-            text = text.replace(str(clock), name)
-    return text
 
 
 def print_warnings(

@@ -5,7 +5,7 @@ One hop is a pair's tube (`pairs.py`); here values travel over several, with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +28,7 @@ from tracetime.errors import (
 )
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import detour, least_error
+from tracetime.graph.shown import named
 from tracetime.graph.triangles import Triangles
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
@@ -90,6 +91,7 @@ class TubeExplanation:
 
     Attributes:
         bars: as asked for; see `basis`.
+        names: what clocks are called.
     """
 
     value: int
@@ -100,6 +102,7 @@ class TubeExplanation:
     result: int
     earliest: int
     latest: int
+    names: Mapping[ClockId, str]
 
     @property
     def basis(self) -> Bars:
@@ -129,7 +132,7 @@ class TubeExplanation:
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
                 + (", rate learnt from these" if hop.learnt else "")
             )
-        return "\n".join(lines)
+        return named("\n".join(lines), self.names)
 
 
 class PairDiscontinuity(NamedTuple):
@@ -263,7 +266,7 @@ class TubePolicy:
 
     def explain(
         self, value: int, source_ns: int, source: ClockId, target: ClockId, bars: Bars,
-        near: Near | None = None,
+        names: Mapping[ClockId, str], near: Near | None = None,
     ) -> TubeExplanation:  # fmt: skip
         """One conversion, hop by hop; source_ns is the value in the source's ns or ticks."""
         given = np.array([source_ns], dtype=np.int64)
@@ -282,7 +285,7 @@ class TubePolicy:
             )  # fmt: skip
         return TubeExplanation(
             value, source, target, bars, steps, int(final.estimate[0]), int(final.earliest[0]),
-            int(final.latest[0]),
+            int(final.latest[0]), names,
         )  # fmt: skip
 
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> list[PairDiscontinuity]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tracetime.clocks import ClockId
+from tracetime.graph.shown import named
 
 
 class Hop(NamedTuple):
@@ -35,6 +37,7 @@ class Explanation:
         unit_ns: nanoseconds per unit of `src`.
         steps: the hops, none where src is dst.
         result: in ns of `dst`.
+        names: what clocks are called.
     """
 
     value: int
@@ -43,6 +46,7 @@ class Explanation:
     dst: ClockId
     steps: list[Hop]
     result: int
+    names: Mapping[ClockId, str]
 
     def __str__(self) -> str:
         lines = [f"{self.src} {self.value} -> {self.dst} {self.result} ns"]
@@ -61,7 +65,7 @@ class Explanation:
                     ns=abs(step.value_ns_before - step.snapshot_src_ns)
                 )
             )
-        return "\n".join(lines)
+        return named("\n".join(lines), self.names)
 
 
 _SIDE = {

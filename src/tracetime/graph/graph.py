@@ -45,6 +45,7 @@ from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo
 from tracetime.graph.floor import FloorHop
 from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.pairs import Pairs
+from tracetime.graph.shown import named
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
 from tracetime.graph.wraps import Counter
@@ -240,9 +241,9 @@ class ClockGraph:
             else:
                 values, bad = self._converted(given, source, target)
                 results = (values,)
-        except ConversionError:
+        except ConversionError as error:
             if not mask:
-                raise
+                raise self._by_name(error) from None
             results = (np.zeros_like(given.values),) * 3
             bad = np.full(len(given.values), OVERFLOW, dtype=np.uint8)
         if bad is not None and not mask:
@@ -251,18 +252,15 @@ class ClockGraph:
                 "" if given.scalar else f" (index {first})"
             )
             if bad[first] == AMBIGUOUS_SOURCE:
-                raise ConversionError(
-                    f"{which} can mean two instants of {target}: "
-                    + (
-                        f"{source} was set back"
-                        if self._tubes().counter(source) is None
-                        else f"{source} wrapped; say near which time it was (near)"
-                    ),
-                    REASONS[AMBIGUOUS_SOURCE],
+                why = (
+                    "was set back"
+                    if self._tubes().counter(source) is None
+                    else "wrapped; say near which time it was (near)"
                 )
-            raise ConversionError(
-                f"{which} converted to {target} does not fit in int64", REASONS[OVERFLOW]
-            )
+                text = f"{which} can mean two instants of {target}: {source} {why}"
+            else:
+                text = f"{which} converted to {target} does not fit in int64"
+            raise self._by_name(ConversionError(text, REASONS[bad[first]]))
 
         def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Any:
             if given.scalar:
@@ -453,9 +451,12 @@ class ClockGraph:
         source, target = clock_of_caller(src), clock_of_caller(dst)
         if source == target:
             return [source]
-        if policy == "tube":
-            return list(self._tubes().path(source, target))
-        _, hops = self._route(source, target)
+        try:
+            if policy == "tube":
+                return list(self._tubes().path(source, target))
+            _, hops = self._route(source, target)
+        except ConversionError as error:
+            raise self._by_name(error) from None
         return [source, *(hop.target for hop in hops)]
 
     def explain(
@@ -480,12 +481,14 @@ class ClockGraph:
         value = int(take(ts).values[0])
         if policy == "tube":
             if source == target:
-                return TubeExplanation(value, source, target, bars, [], result, result, result)
+                return TubeExplanation(
+                    value, source, target, bars, [], result, result, result, self.names
+                )
             source_ns = value * self._unit_ns(source)
             span = None if near is None else self._span(near, source, 1)
-            return self._tubes().explain(value, source_ns, source, target, bars, span)
+            return self._tubes().explain(value, source_ns, source, target, bars, self.names, span)
         if source == target:
-            return Explanation(value, 1, source, target, [], result)
+            return Explanation(value, 1, source, target, [], result, self.names)
         unit_ns, hops = self._route(source, target)
         steps = []
         ns = value * unit_ns
@@ -502,7 +505,7 @@ class ClockGraph:
                 )
             )  # fmt: skip
             ns += offset
-        return Explanation(value, unit_ns, source, target, steps, result)
+        return Explanation(value, unit_ns, source, target, steps, result, self.names)
 
     def curves(
         self,
@@ -545,6 +548,10 @@ class ClockGraph:
         """What a clock is called: its declared name, or its id."""
         return self.domain(clock).name or str(clock)
 
+    def _by_name(self, error: ConversionError) -> ConversionError:
+        """The same error, in which clocks go by their names."""
+        return ConversionError(named(error.message, self.names), error.reason)
+
     def clocks(self) -> list[ClockInfo]:
         """Every clock that a snapshot has named, in Perfetto's order."""
         return sorted(
@@ -583,10 +590,10 @@ class ClockGraph:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all the graph holds to a file, for `load`, which appears when it is complete.
 
-        An Arrow IPC file (Feather, version 2), uncompressed, a row for each reading: snapshot and
-        clock by number, reading_ns, and, where anything is said of them, packet, centre_ns,
-        half_width_ns (-1: not known) and frequency_scaled_ppm. What is no reading stands as JSON
-        in the schema's metadata, under `tracetime.graph`.
+        A file of NumPy's (.npz), uncompressed, with an array for each column of the readings:
+        snapshot and clock by number, reading_ns, and, where anything is said of them, packet,
+        centre_ns, half_width_ns (-1: not known) and frequency_scaled_ppm. What is no reading
+        stands in it as graph.json.
 
         Args:
             path: of the file, replaced if it is there.
@@ -623,7 +630,7 @@ class ClockGraph:
         return graph_table(self)
 
     def __repr__(self) -> str:
-        names = ", ".join(str(info.clock) for info in self.clocks()[:6])
+        names = ", ".join(self.name(info.clock) for info in self.clocks()[:6])
         return f"<ClockGraph of {len(self.clocks())} clocks: {names}>"
 
     def _key(self, clock: ClockId) -> tuple[int, int, int, int]:

@@ -6,18 +6,19 @@ readings hang together, in `_kernels/state.pyx`.
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import stat
-import struct
+import zipfile
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from tracetime._kernels.state import State, engine_of
 from tracetime._version import __version__
@@ -29,38 +30,39 @@ from tracetime.graph.measured import Column, Corrected, Measured, Read, Values
 from tracetime.graph.saved import (
     CLOCK,
     CLOCK_ID,
+    FACTS,
     FORMAT,
-    GRAPH_KEY,
     ROWS,
     SAID,
-    VERSION_KEY,
     clocks_of_rows,
 )
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.snapshot import INT64_MAX, INT64_MIN, MOST_SCALED_PPM
 
-_MAGIC: Final = b"ARROW1"
-_HEAD: Final = 8
-# Numbers of fields in Arrow's format/Message.fbs.
-_MESSAGE_HEADER: Final = 2
-_RECORD_BATCH_COMPRESSION: Final = 3
+_MAGIC: Final = b"PK\x03\x04"
+_ARRAY: Final = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '(<[iu][48])', 'fortran_order': False, "
+    rb"'shape': \((\d{1,18}),\), \} *\n",
+    re.DOTALL,
+)
+"""The head of an array of one dimension in NumPy's .npy format, version 1.0."""
 
 
 def load(path: str | os.PathLike[str]) -> ClockGraph:
     """A graph from a file; see `ClockGraph.load`."""
     name = os.fspath(path)
     try:
-        with Path(name).open("rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UsageError(f"cannot read {name!r}: it is not a file")
-            data = file.read()
+        file = Path(name).open("rb")  # noqa: SIM115 (errors of reading it are others)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read {name!r}: {reason}") from error
-    try:
-        return _graph(data)
-    except _Unreadable as error:
-        raise TraceError(f"cannot load a clock graph from {name!r}: {error}") from error
+    with file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise UsageError(f"cannot read {name!r}: it is not a file")
+        try:
+            return _graph(file)
+        except _Unreadable as error:
+            raise TraceError(f"cannot load a clock graph from {name!r}: {error}") from error
 
 
 def from_bytes(data: bytes) -> ClockGraph:
@@ -70,7 +72,7 @@ def from_bytes(data: bytes) -> ClockGraph:
         TraceError: they are no such bytes.
     """
     try:
-        return _graph(data)
+        return _graph(io.BytesIO(data))
     except _Unreadable as error:
         raise TraceError(f"cannot make a clock graph of these bytes: {error}") from error
 
@@ -79,17 +81,17 @@ class _Unreadable(Exception):
     """What is wrong with bytes that should be a graph."""
 
 
-def _graph(data: bytes) -> ClockGraph:
-    """The graph of a file's bytes; _Unreadable where there is none."""
-    table = _table_of(data)
-    facts = _facts_of(table.schema)
+def _graph(file: IO[bytes]) -> ClockGraph:
+    """The graph of a file; _Unreadable where there is none."""
+    members = _members_of(file)
+    facts = _facts_of(members.pop(FACTS))
     flags = ("incremental", "seen", "measured")
     clocks = [
         [*(_int(c, name) for name in CLOCK[:6]), *(int(_get(c, name, bool)) for name in flags)]
         for c in _get(facts, "clocks", list)
     ]
     columns = _integers(_get(facts, "columns", list), "columns", 3)
-    snapshots, clock_of_row, readings, packets, centre, half, scaled_ppm = _rows_of(table)
+    snapshots, clock_of_row, readings, packets, centre, half, scaled_ppm = _rows_of(members)
     _check_rows(columns, clock_of_row, half, scaled_ppm)
     series = [(_get(s, "clocks", list), _int(s, "snapshots")) for s in _get(facts, "series", list)]
     state = State(
@@ -103,10 +105,10 @@ def _graph(data: bytes) -> ClockGraph:
         _packets_of(facts, snapshots, packets),
         _int(facts, "next_packet", 0),
     )
-    file = _int(facts, "file", 0, UINT32_MAX)
+    number = _int(facts, "file", 0, UINT32_MAX)
     trace_clock = None if facts.get("trace_clock", 0) is None else _id_of(facts, "trace_clock")
     try:
-        graph = ClockGraph._of(engine_of(state), trace_clock, file)
+        graph = ClockGraph._of(engine_of(state), trace_clock, number)
     except ValueError as error:
         raise _Unreadable(str(error)) from error
     for entry in _get(facts, "domains", list):
@@ -120,85 +122,72 @@ def _graph(data: bytes) -> ClockGraph:
     return graph
 
 
-def _table_of(data: bytes) -> pa.Table:
-    """The rows of a file, their columns those of `ROWS` and some of `SAID`."""
-    if data[: len(_MAGIC)] != _MAGIC:
-        raise _Unreadable("it is no Arrow file; open_trace opens traces")
-    if data[-len(_MAGIC) :] != _MAGIC:
-        raise _Unreadable("it is cut off; get a whole copy")
+def _members_of(file: IO[bytes]) -> dict[str, bytes]:
+    """The facts and columns in a file, which has all of `ROWS` and some of `SAID`."""
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise _Unreadable("ClockGraph.save did not write it; open_trace opens traces")
+    size = file.seek(0, os.SEEK_END)
     try:
-        # What stands between head and foot is a stream; the foot repeats where its parts are.
-        messages = pa.ipc.MessageReader.open_stream(pa.py_buffer(memoryview(data)[_HEAD:]))
-        schema = pa.ipc.read_schema(messages.read_next_message())
-        _check_schema(schema)
-        batches = []
-        for message in messages:
-            if _is_compressed(memoryview(message.metadata)):
-                raise _Unreadable("its columns are compressed, which save never does")
-            batches.append(pa.ipc.read_record_batch(message, schema))
-        table = pa.Table.from_batches(batches, schema)
-        table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, StopIteration, struct.error) as error:
-        raise _Unreadable(f"it is damaged: {error or 'nothing is in it'}") from error
-    return table
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            names = [member.filename for member in members]
+            needed = {FACTS, *(f"{name}.npy" for name, _ in ROWS)}
+            known = needed | {f"{name}.npy" for name, *_ in SAID}
+            if len(set(names)) < len(names) or not needed <= set(names) <= known:
+                raise _Unreadable("it is a zip file, but ClockGraph.save did not write it")
+            # What is compressed could become as much as somebody likes, as could what overlaps.
+            if sum(member.file_size for member in members) > size or any(
+                member.compress_type != zipfile.ZIP_STORED for member in members
+            ):
+                raise _Unreadable("it is compressed, which save never does")
+            return {member.filename: archive.read(member) for member in members}
+    except _DAMAGED as error:
+        raise _Unreadable(f"it is cut off or damaged: {error}; get a whole copy") from error
 
 
-def _check_schema(schema: pa.Schema) -> None:
-    kinds = (*ROWS, *((name, kind) for name, kind, _ in SAID if name in schema.names))
-    wanted = pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds])
-    if not schema.equals(wanted) or GRAPH_KEY not in (schema.metadata or {}):
-        raise _Unreadable("it is an Arrow file, but ClockGraph.save did not write it")
+_DAMAGED: Final = (
+    zipfile.BadZipFile, ArithmeticError, EOFError, OSError, RuntimeError, ValueError,
+)  # fmt: skip
+"""What reading a zip file raises where that is none, or a strange one."""
 
 
-def _is_compressed(message: memoryview) -> bool:
-    """Whether a record batch is compressed: Arrow expands it without limit.
-
-    message: metadata that Arrow has found well-formed; the tables of its format/Message.fbs.
-    """
-
-    def field(table: int, number: int) -> int | None:
-        (back,) = struct.unpack_from("<i", message, table)
-        (size,) = struct.unpack_from("<H", message, table - back)
-        at = 4 + 2 * number
-        (there,) = struct.unpack_from("<H", message, table - back + at) if at < size else (0,)
-        return table + there if there else None
-
-    header = field(struct.unpack_from("<I", message)[0], _MESSAGE_HEADER)
-    if header is None:
-        return False
-    (batch,) = struct.unpack_from("<I", message, header)
-    return field(header + batch, _RECORD_BATCH_COMPRESSION) is not None
-
-
-def _facts_of(schema: pa.Schema) -> dict[str, Any]:
+def _facts_of(text: bytes) -> dict[str, Any]:
     try:
-        facts = json.loads(schema.metadata[GRAPH_KEY])
+        facts = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _Unreadable(f"its metadata is no JSON: {error}") from error
+        raise _Unreadable(f"{FACTS} in it is no JSON: {error}") from error
     version = _int(facts, "format", 1)
     if version > FORMAT:
-        writer = schema.metadata.get(VERSION_KEY, b"a later version").decode(errors="replace")
         raise _Unreadable(
-            f"it has format {version}, of tracetime {writer}, and this is {__version__}, which "
-            f"knows {FORMAT}: upgrade tracetime"
+            f"it has format {version}, of tracetime {facts.get('tracetime')!r}, and this is "
+            f"{__version__}, which knows {FORMAT}: upgrade tracetime"
         )
     assert isinstance(facts, dict)
     return facts
 
 
-def _rows_of(table: pa.Table) -> list[npt.NDArray[Any]]:
+def _rows_of(members: dict[str, bytes]) -> list[npt.NDArray[Any]]:
     """The columns of `ROWS` and `SAID` as contiguous arrays; what was left out says nothing."""
-    found = []
-    for name, kind, nothing in (*((name, kind, 0) for name, kind in ROWS), *SAID):
-        dtype = kind.to_pandas_dtype()
-        if name not in table.column_names:
-            found.append(np.broadcast_to(np.array(nothing, dtype=dtype), len(table)))
-            continue
-        column = table.column(name)
-        if column.null_count:
-            raise _Unreadable(f"there are nulls in {name}")
-        found.append(np.require(column.to_numpy(), dtype, ["C", "A"]))
-    return found
+    found = {}
+    for name, kind, _ in (*((name, kind, 0) for name, kind in ROWS), *SAID):
+        if f"{name}.npy" in members:
+            found[name] = _array_of(members[f"{name}.npy"], name, kind)
+    n = len(found["snapshot"])
+    if any(len(values) != n for values in found.values()):
+        raise _Unreadable("its columns are not equally long")
+    for name, kind, nothing in SAID:
+        if name not in found:
+            found[name] = np.broadcast_to(np.array(nothing, dtype=kind), n)
+    return [found[name] for name, *_ in (*ROWS, *SAID)]
+
+
+def _array_of(data: bytes, name: str, kind: str) -> npt.NDArray[Any]:
+    head = _ARRAY.match(data)
+    if head is None or head[1].decode() != kind:
+        raise _Unreadable(f"{name} in it is no array of {np.dtype(kind).name}")
+    if len(data) - head.end() != int(head[2]) * np.dtype(kind).itemsize:
+        raise _Unreadable(f"{name} in it is no array of {head[2].decode()} values")
+    return np.frombuffer(data, kind, offset=head.end())
 
 
 def _check_rows(
@@ -294,17 +283,17 @@ def _id_of(facts: dict[str, Any], name: str) -> ClockId:
 def _get(facts: Any, name: str, kind: type) -> Any:
     """What stands under a name in a JSON object."""
     if not isinstance(facts, dict) or name not in facts:
-        raise _Unreadable(f"its metadata lacks {name!r}")
+        raise _Unreadable(f"it lacks {name!r}")
     value = facts[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _Unreadable(f"its metadata has no {kind.__name__} as {name!r}")
+        raise _Unreadable(f"it has no {kind.__name__} as {name!r}")
     return value
 
 
 def _int(facts: Any, name: str, least: int = INT64_MIN, most: int = INT64_MAX) -> int:
     value: int = _get(facts, name, int)
     if not least <= value <= most:
-        raise _Unreadable(f"its metadata has {name!r} out of range")
+        raise _Unreadable(f"it has {name!r} out of range")
     return value
 
 
@@ -312,13 +301,13 @@ def _integers(values: list[Any], name: str, width: int | None = None) -> Values:
     """A list of ints, or of lists of `width` ints, as an array: int64[n] or int64[n, width]."""
     if width is not None:
         if not all(isinstance(row, list) and len(row) == width for row in values):
-            raise _Unreadable(f"its metadata has no lists of {width} numbers as {name!r}")
+            raise _Unreadable(f"it has no lists of {width} numbers as {name!r}")
         values = [value for row in values for value in row]
     # By their types: NumPy would take floats, truth values and digits, too.
     if not set(map(type, values)) <= {int}:
-        raise _Unreadable(f"its metadata has no list of whole numbers as {name!r}")
+        raise _Unreadable(f"it has no list of whole numbers as {name!r}")
     try:
         array = np.array(values, dtype=np.int64)
     except OverflowError as error:
-        raise _Unreadable(f"its metadata has {name!r} out of range") from error
+        raise _Unreadable(f"it has {name!r} out of range") from error
     return array if width is None else array.reshape(-1, width)

@@ -1,19 +1,21 @@
-"""Clock graphs as bytes and files: Arrow IPC (Feather, version 2), a row for each reading.
+"""Clock graphs as bytes and files: NumPy's .npz, with an array for each column of the readings.
 
-What is no reading stands as JSON in the schema's metadata; docs/howto/clocks.md says what is in it.
-How the bytes become a graph again stands in restored.py.
+What is no reading stands in it as JSON; docs/howto/clocks.md says what is in that. How the bytes
+become a graph again stands in restored.py. Not Arrow's files: its reader crashes on some damaged
+ones, and of these little enough is to be read that restored.py can look at every byte first.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import zipfile
 from dataclasses import fields
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from tracetime._kernels.state import State, state_of
 from tracetime._version import __version__
@@ -27,21 +29,20 @@ from tracetime.whole_file import file_target, whole_file
 FORMAT: Final = 1
 """Of the files written here; a file of a later one is refused."""
 
-GRAPH_KEY: Final = b"tracetime.graph"
-VERSION_KEY: Final = b"tracetime.version"
+FACTS: Final = "graph.json"
 
 CLOCK_ID: Final = ("clock", "sequence", "file", "machine")
 CLOCK: Final = (*CLOCK_ID, "unit_ns", "last_ns", "incremental", "seen")
 ROWS: Final = (
-    ("snapshot", pa.uint32()),
-    ("clock", pa.uint32()),
-    ("reading_ns", pa.int64()),
+    ("snapshot", "<u4"),
+    ("clock", "<u4"),
+    ("reading_ns", "<i8"),
 )
 SAID: Final = (
-    ("packet", pa.uint64(), 0),
-    ("centre_ns", pa.int64(), 0),
-    ("half_width_ns", pa.int64(), -1),
-    ("frequency_scaled_ppm", pa.int64(), NOT_RECORDED),
+    ("packet", "<u8", 0),
+    ("centre_ns", "<i8", 0),
+    ("half_width_ns", "<i8", -1),
+    ("frequency_scaled_ppm", "<i8", NOT_RECORDED),
 )
 """Columns that not all graphs need, and what stands for nothing: one of that alone is left out."""
 
@@ -49,37 +50,43 @@ SAID: Final = (
 def save(graph: ClockGraph, path: str | os.PathLike[str]) -> None:
     """Write a graph to a file; see `ClockGraph.save`."""
     target = file_target(path)
-    batch = _batch(graph)
-    with whole_file(target) as part, pa.OSFile(str(part), "wb") as file:
-        _write(batch, file)
+    facts, arrays = _parts(graph)
+    with whole_file(target) as part, part.open("wb") as file:
+        _write(facts, arrays, file)
 
 
 def to_bytes(graph: ClockGraph) -> bytes:
     """The bytes of a file with the graph."""
-    sink = pa.BufferOutputStream()
-    _write(_batch(graph), sink)
-    return bytes(sink.getvalue().to_pybytes())
+    sink = io.BytesIO()
+    _write(*_parts(graph), sink)
+    return sink.getvalue()
 
 
-def _write(batch: pa.RecordBatch, sink: pa.NativeFile) -> None:
-    with pa.ipc.new_file(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+def _write(facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], sink: IO[bytes]) -> None:
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(FACTS), json.dumps(facts))
+        for name, values in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            with archive.open(member, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, values, version=(1, 0), allow_pickle=False)
 
 
-def _batch(graph: ClockGraph) -> pa.RecordBatch:
-    """The rows, with all else in the schema's metadata."""
+def _parts(graph: ClockGraph) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """All else than rows, and the columns of these."""
     with graph._lock:
         state = state_of(graph._engine)
         said = _said(graph, state)
         facts = _facts(graph, state)
-    columns = [state.snapshots, clocks_of_rows(state.columns), state.readings_ns]
-    schema = [pa.field(name, kind, nullable=False) for name, kind in ROWS]
+    rows: list[npt.NDArray[Any]] = [
+        state.snapshots, clocks_of_rows(state.columns), state.readings_ns,
+    ]  # fmt: skip
+    arrays = {}
+    for (name, kind), values in zip(ROWS, rows, strict=True):
+        arrays[name] = values.astype(kind, copy=False)
     for (name, kind, nothing), values in zip(SAID, said, strict=True):
         if (values != nothing).any():
-            columns.append(values)
-            schema.append(pa.field(name, kind, nullable=False))
-    metadata = {GRAPH_KEY: json.dumps(facts), VERSION_KEY: __version__}
-    return pa.record_batch([pa.array(c) for c in columns], schema=pa.schema(schema, metadata))
+            arrays[name] = values.astype(kind, copy=False)
+    return facts, arrays
 
 
 def clocks_of_rows(columns: Values) -> npt.NDArray[np.uint32]:
@@ -117,6 +124,7 @@ def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
     unread = np.flatnonzero(~read)
     return {
         "format": FORMAT,
+        "tracetime": __version__,
         "trace_clock": None if graph._trace_clock is None else _id_facts(graph._trace_clock),
         "file": graph._file,
         "snapshots": len(state.packets),

@@ -1,9 +1,9 @@
-"""How a graph shows itself in a notebook, as small tables; and how many clocks share a line."""
+"""How clocks are shown: by name, many on one line; and a graph in a notebook, as small tables."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tracetime.telling import count, duration, table
@@ -17,6 +17,17 @@ FOLDED_FROM: Final = 4
 """From so many sequences on, the same clock of each is shown as one line."""
 
 _MOST_ROWS: Final = 40
+
+_HASHED: Final = 1 << 31
+"""From here on a clock's number is the hash of a name, and looks like no other number."""
+
+
+def named(text: str, names: Mapping[ClockId, str]) -> str:
+    """A text in which clocks that are numbered by a hash are called by their names."""
+    for clock, name in names.items():
+        if clock.clock >= _HASHED:
+            text = text.replace(str(clock), name)
+    return text
 
 
 def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> dict[ClockId, str]:
