@@ -20,13 +20,22 @@ from hypothesis import strategies as st
 from twin import Key, TwinGraph
 from twin import Reading as TwinReading
 
-from tracetime import ClockGraph, ClockId, ConversionError, Reading, Snapshot, UsageError
+from tracetime import (
+    ClockDomain,
+    ClockGraph,
+    ClockId,
+    ConversionError,
+    Reading,
+    Snapshot,
+    UsageError,
+)
 
 DATA = Path(
     os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
 )
 LOW, HIGH = -(2**63), 2**63 - 1
-HOUR = 3_600_000_000_000
+S = 10**9
+HOUR = 3600 * S
 
 
 def graph_of(*snapshots: dict[Any, Any], trace_clock: Any = None) -> ClockGraph:
@@ -681,6 +690,26 @@ def test_explain_a_clock_to_itself(suspended):
     explained = suspended.explain(5, "MONOTONIC", "MONOTONIC")
     assert (explained.result, explained.steps) == (5, [])
     assert "the value stands as it is" in str(explained)
+
+
+def test_clocks_of_a_hash_go_by_their_names():
+    gpu, nic = "com.example.gpu", "com.example.nic"
+    graph = graph_of(*({gpu: S * k + 10, "BOOTTIME": S * k} for k in (1, 2, 3)))
+    graph.declare(ClockDomain(gpu))
+    assert repr(graph) == "<ClockGraph of 2 clocks: BOOTTIME, com.example.gpu>"
+    for policy in ("floor", "tube"):
+        told = str(graph.explain(11, gpu, "BOOTTIME", policy=policy))
+        assert told.startswith("com.example.gpu 11 -> BOOTTIME") and "0x" not in told
+    assert "0x" not in str(graph.explain(11, gpu, gpu, policy="tube"))
+    told = refused("overflow", graph, LOW, gpu, "BOOTTIME")
+    assert told.startswith(f"com.example.gpu {LOW} converted to BOOTTIME does not fit")
+    assert refused("unknown_target_clock", graph, 5, gpu, nic).endswith(
+        f"{ClockId.parse(nic)}: the graph has BOOTTIME, com.example.gpu"
+    )
+    for policy in ("floor", "tube"):
+        with pytest.raises(ConversionError, match="no snapshot has com.example.nic"):
+            graph.declare(ClockDomain(nic))
+            graph.path(nic, "BOOTTIME", policy)
 
 
 def test_explain_fails_as_convert_does(suspended, daylight_saving):

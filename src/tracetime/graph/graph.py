@@ -251,7 +251,8 @@ class ClockGraph:
             which = f"{source} {given.values[first]}" + (
                 "" if given.scalar else f" (index {first})"
             )
-            if bad[first] == AMBIGUOUS_SOURCE:
+            reason = AMBIGUOUS_SOURCE if bad[first] == AMBIGUOUS_SOURCE else OVERFLOW
+            if reason == AMBIGUOUS_SOURCE:
                 why = (
                     "was set back"
                     if self._tubes().counter(source) is None
@@ -260,7 +261,7 @@ class ClockGraph:
                 text = f"{which} can mean two instants of {target}: {source} {why}"
             else:
                 text = f"{which} converted to {target} does not fit in int64"
-            raise self._by_name(ConversionError(text, REASONS[bad[first]]))
+            raise self._by_name(ConversionError(text, REASONS[reason]))
 
         def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Any:
             if given.scalar:
