@@ -166,6 +166,25 @@ def test_only_what_is_certainly_in_another_order_counts():
     assert cost.reordered == 1
 
 
+def test_one_event_far_from_its_place_is_one_and_a_block_of_them_is_all_of_it():
+    still = np.arange(0, 1000, 10)
+    for strays in (1, 7):
+        for away in (-500, 500):
+            cost = FloorCost(reordered=0)
+            floor = np.concatenate([still, np.full(strays, 500)])
+            true = np.concatenate([still, np.full(strays, 500 + away + 5)])
+            cost.count_order(floor, true - 1, true + 1)
+            assert cost.reordered == strays
+
+
+def test_the_order_of_events_in_different_batches_counts():
+    """Perfetto's rule puts MONOTONIC 100 us late; a batch of BOOTTIME events comes between."""
+    at = 20 * S + 9_999_000_000
+    between = [event(at - 10 * S + n * 1000) for n in range(70_000)]
+    _, _, cost = table_of(*DRIFTING, event(at + 600_000, MONOTONIC), *between, event(at + 100_000))
+    assert cost.reordered == 1
+
+
 def test_events_of_two_clocks_change_their_order():
     # Floor puts the MONOTONIC one 199 us late, so behind one of BOOTTIME that came 100 us later.
     mono = 20 * S + 200_000 + 200_000 - 1000

@@ -14,6 +14,8 @@ import pytest
 from building import event, packet, pb, snapshot, trace
 from samples import BOOTTIME, CLOCK_SYNC, MANY, MONOTONIC, UNRESOLVED
 
+from tracetime import open_trace
+from tracetime.convert import convert
 from tracetime.perfetto import reader
 
 pytest_plugins = ["cli"]
@@ -208,6 +210,25 @@ def test_every_summary_says_what_floor_costs(tracetime, write, tmp_path):
     told = json.loads(tracetime(*args, "--json", "--policy", "tube", "--bars", "guaranteed")[1])
     assert (told["policy"], told["bars"]) == ("tube", "guaranteed")
     assert told["floor_cost"]["events_reordered"] == 0
+
+
+def test_the_summary_compares_the_events_of_all_clocks(tracetime, write, tmp_path):
+    """`convert` in Python looks at a few clocks: tubes take longer than so few events."""
+    clocks = range(200, 220)
+    packets = []
+    for k in range(4):
+        at = (k + 1) * 10**9
+        packets.append(snapshot({BOOTTIME: at} | {c: at + 1000 * c + k % 2 * 800 for c in clocks}))
+        packets += [event(at + 5 * 10**8 + 1000 * c, c) for c in clocks]
+    path = write(trace(*packets))
+    with open_trace(path) as opened:
+        cost = convert(opened, tmp_path / "o.parquet").floor_cost
+        assert (cost.is_limit, cost.clocks_left_out, cost.reordered) == (False, 17, None)
+    told = json.loads(tracetime("convert", path, "-o", tmp_path / "o.csv", "--json")[1])
+    cost = told["floor_cost"]
+    assert (cost["is_limit"], cost["clocks_left_out"]) == (True, 0)
+    assert 400 <= cost["at_most_ns"] <= 800
+    assert cost["events_reordered"] == 0
 
 
 def test_a_name_given_to_a_clock_is_shown_and_understood(tracetime, write, tmp_path):

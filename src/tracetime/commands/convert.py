@@ -101,6 +101,7 @@ def command(
     """
     from tracetime.convert import convert
     from tracetime.perfetto.reader import open_trace
+    from tracetime.summary import settle_cost
 
     started = time.perf_counter()
     drawn, domains = bars_of(policy, bars), domains_of(limits)
@@ -117,6 +118,7 @@ def command(
                 names=with_names,
                 progress=progress,
             )
+        settle_cost(opened, summary)
         called = opened.clocks.names
     warn_of_absent(domains, {use.clock for use in summary.clocks if use.clock.clock}, called)
     if as_json:

@@ -38,6 +38,9 @@ CLOCKS_SAMPLED: Final = 200
 
 _GAPS_SAMPLED: Final = 2048
 
+_ORDERED_TOGETHER: Final = 1 << 20
+"""The order of so many events, as they stand in the file, is looked at together."""
+
 _NEGLIGIBLE_NS: Final = 10_000
 
 
@@ -47,9 +50,10 @@ class FloorCost:
     Attributes:
         clock: the clock where it is farthest; None where nothing was compared.
         largest_ns: how far that is.
-        reordered: how many events stand before another in floor's order that came certainly
-            later: neighbours of one batch sorted by floor's time (ties in file order), where the
-            first's earliest is after the second's latest. None where events were not looked at.
+        reordered: how many events floor puts in another order than they certainly had: they stand
+            behind one that came later or, where those are fewer, before one that came earlier (its
+            earliest is after the other's latest; ties in file order; a million of events of the
+            file at a time). None where events were not looked at.
         clocks_left_out: how many clocks may be farther off, and were not looked at.
         is_limit: whether no event can be farther off than `largest_ns`.
         ended_early: whether floor had placed events of a clock before it ran backwards, where
@@ -99,12 +103,16 @@ class FloorCost:
             self.largest_ns += self.drift_ns
 
     def count_order(self, floor: Values, earliest: Values, latest: Values) -> None:
-        """Count the neighbours in floor's order whose bars say the reverse."""
-        if np.any(floor[1:] < floor[:-1]):
-            order = np.argsort(floor, kind="stable")
-            earliest, latest = earliest[order], latest[order]
-        count = int(np.count_nonzero(earliest[:-1] > latest[1:]))
-        self.reordered = count + (self.reordered or 0)
+        """Count the events that floor puts on the wrong side of another."""
+        self.reordered = self.reordered or 0
+        if not np.any((floor < earliest) | (floor > latest)):
+            # Bars that overlap where floor puts their events allow its order.
+            return
+        order = np.argsort(floor, kind="stable")
+        earliest, latest = earliest[order], latest[order]
+        behind = np.maximum.accumulate(earliest)[:-1] > latest[1:]
+        before = np.minimum.accumulate(latest[::-1])[::-1][1:] < earliest[:-1]
+        self.reordered += int(min(np.count_nonzero(behind), np.count_nonzero(before)))
 
     def to_dict(self) -> dict[str, Any]:
         """The facts in the types of JSON."""
@@ -141,6 +149,8 @@ class Bounding:
         self._bars = bars
         self._incremental = {info.clock for info in graph.clocks() if info.incremental}
         self.cost = FloorCost(reordered=0)
+        self._ordered: list[tuple[Values, Values, Values]] = []
+        self._n_ordered = 0
         self.faults: dict[tuple[ClockId, int], str] = {}
 
     def batch(self, columns: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
@@ -169,7 +179,10 @@ class Bounding:
         barred = (status == RESOLVED) | (status == AMBIGUOUS_SOURCE)
         earliest[~barred], latest[~barred] = 1, 0
         both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
-        self.cost.count_order(floor[both], earliest[both], latest[both])
+        self._ordered.append((floor[both], earliest[both], latest[both]))
+        self._n_ordered += len(both)
+        if self._n_ordered >= _ORDERED_TOGETHER:
+            self.finish()
         return record_batch(
             {
                 **columns,
@@ -180,6 +193,12 @@ class Bounding:
             },
             BOUNDED_SCHEMA,
         )
+
+    def finish(self) -> None:
+        """Count the order of the events since the last time: with this, `cost` is complete."""
+        if self._ordered:
+            self.cost.count_order(*map(np.concatenate, zip(*self._ordered, strict=True)))
+        self._ordered, self._n_ordered = [], 0
 
     def _convert(self, clock: ClockId, source_ns: Values, seen: npt.NDArray[np.uint32]) -> Reached:
         """Place readings of one clock; seen: how many snapshots had been read before each."""

@@ -209,12 +209,13 @@ class Trace:
         self, progress: Callable[[int], None] | None, bars: Bars | None, named: bool
     ) -> Iterator[pa.RecordBatch]:
         names = self._names() if named else None
-        make: Callable[[Columns], pa.RecordBatch] = record_batch
-        if bars is not None:
-            bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
-            self.floor_cost, self.tube_faults = bounding.cost, bounding.faults
-            make = bounding.batch
-        yield from map(make, self.columns(progress, names))
+        if bars is None:
+            yield from map(record_batch, self.columns(progress, names))
+            return
+        bounding = Bounding(self.clocks, self.trace_clock, self.machines, bars)
+        self.floor_cost, self.tube_faults = bounding.cost, bounding.faults
+        yield from map(bounding.batch, self.columns(progress, names))
+        bounding.finish()
 
     def columns(
         self, progress: Callable[[int], None] | None = None, names: Names | None = None

@@ -7,6 +7,7 @@ what is assumed where a trace says nothing, and the columns that the sweeps work
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -247,6 +248,9 @@ def _disagreement(evidence: Evidence, limits: Limits) -> int:
     return int(np.ceil(missed[missed < PULLED_APART_NS].max(initial=0.0)))
 
 
+_SETTLED_NS: Final = 0.125
+
+
 def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
     """Per row of a and r, the smallest half-width for which some slope leaves a tube of width W.
 
@@ -256,15 +260,16 @@ def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
     da = (a[:, k] - a[:, j]).astype(np.float64)
     dr = (r[:, k] - r[:, j]).astype(np.float64)
 
-    def half(slope: Floats) -> Floats:
-        missed = np.abs(dr - slope[:, None] * da) - limits.wander * da
-        result: Floats = np.maximum(missed.max(axis=1) / 2, 0.0)
-        return result
-
-    low = np.full(len(a), -limits.drift)
-    high = np.full(len(a), limits.drift)
-    for _ in range(80):
-        one, two = low + (high - low) / 3, high - (high - low) / 3
-        left = half(one) <= half(two)
-        low, high = np.where(left, low, one), np.where(left, two, high)
-    return half((low + high) / 2)
+    row = np.arange(len(a))
+    low, high = np.full(len(a), -limits.drift), np.full(len(a), limits.drift)
+    unsure_ns = 2 * limits.drift * da.max(initial=0.0)
+    for _ in range(max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0):
+        slope = (low + high) / 2
+        missed = dr - slope[:, None] * da
+        worst = (np.abs(missed) - limits.wander * da).argmax(axis=1)
+        # What misses most says on which side less is missed.
+        steeper = missed[row, worst] > 0
+        low, high = np.where(steeper, slope, low), np.where(steeper, high, slope)
+    missed = np.abs(dr - ((low + high) / 2)[:, None] * da) - limits.wander * da
+    result: Floats = np.maximum(missed.max(axis=1) / 2, 0.0)
+    return result
