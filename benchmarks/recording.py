@@ -1,7 +1,7 @@
 """What recording costs: python -m benchmarks.recording
 
 Events through the public methods, counted in the file; 24 hours of snapshots of a simulated
-machine, and what a snapshot costs to write.
+machine, and what a snapshot costs to write. Ends with 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import clock_gettime_ns, perf_counter
 
+from benchmarks.table import Table
 from tracetime import ClockDomain, Recorder, open_trace, record
 from tracetime.perfetto.writer import TraceWriter
 
@@ -22,6 +23,7 @@ from simulated import GPU, TSC, Clock, Machine, usual_clocks
 
 EVENTS = 2_000_000
 HOURS = 24
+MOST_GROWTH_MIB = 8
 S = 10**9
 
 
@@ -44,7 +46,7 @@ def memory_mib() -> float:
     return pages * resource.getpagesize() / (1 << 20)
 
 
-def day(path: Path, n: int) -> None:
+def day(table: Table, path: Path, n: int) -> None:
     machine = Machine(clocks_of(n), half_ns=80)
     memory = []
     start = perf_counter()
@@ -53,26 +55,33 @@ def day(path: Path, n: int) -> None:
             machine.now_ns += S
             rec.snapshot()
             if second % (HOURS * 900) == 900:
-                memory.append(f"{memory_mib():.1f}")
+                memory.append(memory_mib())
     taken = perf_counter() - start
     size = path.stat().st_size
-    print(
-        f"{HOURS} h at 1 s, {n} clocks: {size / 1e6:.1f} MB (bar 20), "
-        f"{size / rec.snapshots:.0f} bytes a snapshot, {taken / rec.snapshots * 1e6:.0f} us each "
-        f"(simulation included); memory over the run {', '.join(memory)} MiB"
+    got = (
+        f"{size / 1e6:.1f} MB, {size / rec.snapshots:.0f} bytes a snapshot, "
+        f"{taken / rec.snapshots * 1e6:.0f} us each (simulation included); "
+        f"memory over the run {', '.join(f'{one:.1f}' for one in memory)} MiB"
     )
+    what = f"{HOURS} h at 1 s, {n} clocks"
+    if n == 7:
+        ok = size <= 20e6 and max(memory) - memory[0] <= MOST_GROWTH_MIB
+        table.row(what, f"<= 20 MB, memory within {MOST_GROWTH_MIB} MiB", got, ok)
+    else:
+        table.note(what, got)
     start = perf_counter()
     with open_trace(path) as trace:
         graph = trace.clocks
         noon_ns = machine.clocks[machine.reference].ns(machine.now_ns - HOURS * 1800 * S)
         bounds = graph.convert(noon_ns, "MONOTONIC_RAW", "BOOTTIME", policy="tube", bounds=True)
-        print(
-            f"  read back in {perf_counter() - start:.2f} s; a bar at noon is "
-            f"{bounds.latest - bounds.earliest} ns wide"
+        table.note(
+            f"{what}, read back",
+            f"{perf_counter() - start:.2f} s; a bar at noon is "
+            f"{bounds.latest - bounds.earliest} ns wide",
         )
 
 
-def writing(path: Path, n: int = 20_000) -> None:
+def writing(table: Table, path: Path, n: int = 20_000) -> None:
     machine = Machine(clocks_of(9))
     writer = TraceWriter(path)
     for domain in machine.domains.values():
@@ -83,11 +92,13 @@ def writing(path: Path, n: int = 20_000) -> None:
         writer.snapshot(
             sample.snapshot, counts=sample.counts, kernel_clock=sample.adjtimex, main=True
         )
-    print(f"writing a snapshot of 9 clocks: {(perf_counter() - start) / n * 1e6:.0f} us")
+    table.note("writing a snapshot of 9 clocks", f"{(perf_counter() - start) / n * 1e6:.0f} us")
     writer.close()
 
 
-def events(path: Path, what: str, emit: Callable[[Recorder, int], None], n: int) -> None:
+def events(
+    table: Table, path: Path, what: str, emit: Callable[[Recorder, int], None], n: int
+) -> None:
     """n calls of one kind in one thread, with the threads of the recording running."""
     machine = Machine(usual_clocks())
     with record(path, interval=1.0, sampler=machine, buffer_bytes=1 << 30) as rec:
@@ -98,9 +109,11 @@ def events(path: Path, what: str, emit: Callable[[Recorder, int], None], n: int)
     with open_trace(path) as trace:
         rows = trace.read_all().num_rows
     size = path.stat().st_size
-    print(
-        f"{what}: {n / taken / 1e6:.2f} M/s (bar 1), {size / rows:.1f} bytes each (bar 32), "
-        f"{rows:,} in the file, {rec.events_dropped} dropped"
+    table.row(
+        what,
+        ">= 1 M/s, <= 32 bytes each, all in the file",
+        f"{n / taken / 1e6:.2f} M/s, {size / rows:.1f} bytes each, {rows:,} in the file",
+        n / taken >= 1e6 and size <= 32 * rows and rows == n,
     )
 
 
@@ -143,7 +156,8 @@ def many_names(rec: Recorder, n: int) -> None:
         rec.instant(names[i % 1_000], timestamp=start + i, clock="REALTIME", track=tracks[i % 100])
 
 
-def main() -> None:
+def main() -> int:
+    table = Table()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out.pftrace"
         real = 1_755_000_000_000_000_000
@@ -157,11 +171,12 @@ def main() -> None:
             ("counter, int", counters(123_456_789)),
             ("counter, float", counters(0.1)),
         ):
-            events(path, what, emit, EVENTS)
-        writing(path)
+            events(table, path, what, emit, EVENTS)
+        writing(table, path)
         for n in (7, 9):
-            day(path, n)
+            day(table, path, n)
+    return 1 if table.missed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,6 +10,7 @@ import argparse
 import json
 import math
 import platform
+import sys
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -147,7 +148,7 @@ def objects() -> dict[str, float]:
     return told
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the figures there too")
     options = parser.parse_args()
@@ -173,7 +174,9 @@ def main() -> None:
         options.json.write_text(
             json.dumps({"widths": widths, "cost": cost, "more": more}, indent=1)
         )
+    wide = any(row["median_ns"] > row["bar_ns"] for row in widths.values())
+    return 1 if wide or (cost["snapshot_ns"] > 6000 and cost["ratio"] > 1.5) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
