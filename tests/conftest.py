@@ -4,6 +4,11 @@ import os
 import signal
 
 import pytest
+from hypothesis import settings
+
+if os.environ.get("TRACETIME_REQUIRE_ALL") == "1":
+    # A commit passes or fails, each time: new examples are drawn wherever else tests are run.
+    settings.load_profile("ci")
 
 # Whoever runs the tests may have had signals ignored, as nohup and shells' background jobs do: what
 # the tests start would ignore them too.
