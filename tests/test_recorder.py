@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from fractions import Fraction
@@ -460,6 +461,38 @@ def test_a_forked_child_writes_nothing(path):
                 os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
     assert names_of(path.read_bytes()) == {"parents": 1}
+
+
+def test_a_forked_child_neither_samples_nor_closes(path):
+    """As it may have forked while a thread sampled: that thread's lock is never given back."""
+    sampler = Live()
+    with tt.record(path, interval=None, sampler=sampler) as rec:
+        sampled = sampler.samples
+        with rec._sampling:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                try:
+                    with pytest.raises(UsageError, match="another process's"):
+                        rec.snapshot()
+                    rec.close()
+                    assert sampler.samples == sampled
+                except BaseException:
+                    os._exit(1)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    assert split(path.read_bytes())
+
+
+def test_after_the_end_nothing_is_sampled(path):
+    sampler = Live()
+    with tt.record(path, interval=None, sampler=sampler) as rec:
+        pass
+    sampled = sampler.samples
+    for readings in (None, {"MONOTONIC": 1, "com.example.gpu": 2}):
+        with pytest.raises(UsageError, match="closed"):
+            rec.snapshot(readings)
+    assert sampler.samples == sampled
 
 
 def test_an_error_in_the_block_stays_the_error(path):

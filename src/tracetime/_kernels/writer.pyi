@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+CLOSED: str
+
 class TimestampError(ValueError):
     """What is wrong with what a caller gave; the facade makes a UsageError of it."""
 

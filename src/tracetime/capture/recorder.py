@@ -16,7 +16,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from tracetime._kernels.writer import Track
+from tracetime._kernels.writer import CLOSED, Track
 from tracetime.capture.protocol import Sample, Sampler
 from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
 from tracetime.capture.steps import StepWatch
@@ -126,7 +126,7 @@ def record(
 
 
 class Recorder:
-    """A recording. Threads may share it.
+    """A recording. Threads may share it; in a forked child it is none, and events go nowhere.
 
     An event is placed on a track; without one, on the calling thread's. Its timestamp is a reading
     of any clock that is recorded or tied in: ns, or the raw ticks of a device or of the time stamp
@@ -155,6 +155,7 @@ class Recorder:
         self._sampling = threading.Lock()
         self._closing = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
         self._local = threading.local()
         self._counters: dict[str | Track, Track] = {}
         self._stop = threading.Event()
@@ -330,10 +331,14 @@ class Recorder:
             what was written; only read, once the file has reached `max_size`.
 
         Raises:
-            UsageError: what `Snapshot` refuses, or one clock alone; without threads, also that the
-                file cannot be written.
+            UsageError: what `Snapshot` refuses, or one clock alone; the recording is closed, or
+                another process's; without threads, also that the file cannot be written.
             SourceError: the clocks cannot be sampled.
         """
+        if self._forked:
+            raise UsageError("the recording is another process's: begin one here, in another file")
+        if self._closed:
+            raise UsageError(CLOSED)
         if readings is None:
             snapshot = self._take().snapshot
         else:
@@ -414,12 +419,19 @@ class Recorder:
         if self._error is not None:
             raise self._error
 
+    @property
+    def _forked(self) -> bool:
+        return os.getpid() != self._process
+
     def close(self) -> None:
-        """Take the last snapshot, and close the file.
+        """Take the last snapshot, and close the file; nothing in a forked child.
 
         Raises:
             UsageError: not all could be written: says how much is in the file.
         """
+        if self._forked:
+            # Locks may be held by threads that are not here, and drivers wait for theirs.
+            return
         with self._closing:
             if self._closed:
                 return
