@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from faults import FAULTS, GPU, Model
 
-from tracetime import ClockDomain, open_trace, report
+from tracetime import ClockDomain, open_trace, record, report
 
 pytest_plugins = ["browser"]
 
@@ -135,6 +135,18 @@ def test_hostile_names_stay_text(visit, tmp_path, screenshots):
     assert HOSTILE in page.locator("#clocks table").inner_text()
     assert page.locator("script").count() == 2 + page.locator("script.figure").count()
     page.screenshot(path=screenshots / "hostile.png", full_page=True)
+
+
+def test_on_a_desk_the_clocks_table_is_seen_whole_beside_a_devices_long_name(visit, tmp_path):
+    path = tmp_path / "run.pftrace"
+    device = "dev.tracetime.vulkan.6d65736132322e332e36000000000000"
+    with record(path, ["MONOTONIC", "REALTIME"], interval=None) as rec:
+        for n in range(3):
+            rec.snapshot({device: 10**9 + n * 10**9, "MONOTONIC": 2 * 10**9 + n * 10**9})
+    page = visit(written(path, tmp_path / "run.html"), viewport={"width": 1280, "height": 900})
+    box = page.locator("#clocks .wide:has(table)").first
+    assert device in box.inner_text()
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def test_dark_phone_and_paper(visit, tmp_path, screenshots):

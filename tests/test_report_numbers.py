@@ -1,13 +1,16 @@
 """What the report's pictures rest on: curves, timelines, Allan deviations."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.graph.curves import MOST_POINTS, since
+from tracetime.graph.plot import Bokeh
 from tracetime.report.allan import allan_deviation
 from tracetime.report.timeline import Timeline
 
@@ -19,6 +22,22 @@ def graph_of(**readings):
     graph = ClockGraph(trace_clock="BOOTTIME")
     graph.add_snapshot({name: np.asarray(values) for name, values in readings.items()})
     return graph
+
+
+# Axes
+
+
+@given(st.floats(1, 1e12), st.floats(1, 1e10))
+@example(100.0, 200.0)
+@example(1.0, 91.0)
+def test_a_logarithmic_axis_of_time_has_few_labels(low, ratio):
+    """As more than six overlap in the smallest picture, and then the round ones may be left out."""
+    axis = SimpleNamespace()
+    models = SimpleNamespace(FixedTicker=lambda ticks: ticks, NoOverlap=lambda **_: None)
+    Bokeh.time_ticks(SimpleNamespace(models=models), axis, np.array([low, low * ratio]))
+    seen = [tick for tick in axis.ticker if low <= tick <= low * ratio]
+    assert len(seen) <= (5 if ratio < 300 else 10)
+    assert ratio < 10 or any(str(tick).strip("0") == "1" for tick in seen)
 
 
 # Curves

@@ -88,10 +88,13 @@ class Bokeh:
         return figure.add_glyph(source, getattr(models, kind)(**look), **more)
 
     def time_ticks(self, axis: Any, values: Floats) -> None:
-        """Ticks of a logarithmic axis of ns, at 1, 2 and 5 where few decades are seen."""
+        """Ticks of a logarithmic axis of ns: the fewer decades are seen, the more of each.
+
+        As many as have room for their labels, or some would be left out, round ones among them.
+        """
         finite = values[np.isfinite(values)]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (1.0, 1.0)
-        digits = (1, 2, 5) if high < 300 * low else (1,)
+        digits = (1, 2, 5) if high < 20 * low else (1, 3) if high < 300 * low else (1,)
         ticks = [digit * 10**power for power in range(16) for digit in digits]
         axis.ticker = self.models.FixedTicker(ticks=ticks)
         axis.major_label_overrides = {tick: duration(tick) for tick in ticks}
