@@ -97,6 +97,8 @@ def test_options_are_those_of_convert(tracetime, write):
         (["select 1"], "give a trace before the query"),
         (["{trace}", "selec 1"], "LINE 1"),
         (["{trace}", "from nope"], "The tables are events"),
+        (["{trace}", "select thread_name from events"], "with names (--with-names)"),
+        (["{trace}", "--with-names", "select nme from events"], "The tables are events"),
         (["{trace}", "from nowhere.pftrace"], "nowhere"),
         (["{trace}", "none.pftrace", "select 1"], "No such file"),
         (["none.pftrace"], "No such file"),

@@ -6,6 +6,7 @@ is interrupted. What a statement may touch is the tables and nothing else, unles
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tracetime.errors import TracetimeError, UsageError
+from tracetime.perfetto.schema import NAMES_SCHEMA
 from tracetime.sql.functions import FUNCTIONS, Convert
 from tracetime.sql.streams import Faults
 from tracetime.sql.tables import View, tables
@@ -32,6 +34,8 @@ MEMORY: Final = 2 << 30
 
 _BATCH_ROWS: Final = 1 << 16
 _ASK_AGAIN_S: Final = 0.05
+_MISSING: Final = re.compile(r'column "(\w+)" not found')
+"""How DuckDB says that there is no such column."""
 
 
 class Result(NamedTuple):
@@ -66,6 +70,7 @@ class Session:
         memory: int = MEMORY,
     ) -> None:
         view = view or View()
+        self._names = view.names
         by_path = {trace.path: trace for trace in traces}
         if not traces or len(by_path) < len(traces):
             raise UsageError("give one trace or more, each once")
@@ -222,6 +227,9 @@ class Session:
             hint = "\nStatements may not use files here unless they are allowed to (--allow-files)."
         elif isinstance(error, duckdb.ProgrammingError):
             hint = f"\nThe tables are {', '.join(self._tables)}."
+            missing = _MISSING.search(str(error))
+            if missing and missing[1] in NAMES_SCHEMA.names and not self._names:
+                hint = f"\nThe events' {missing[1]} is a column with names (--with-names)."
         return UsageError(f"{str(error).strip()}{hint}")
 
 
