@@ -72,7 +72,12 @@ class LocalClocks:
             if match:
                 return self._find_vulkan(match[1])
             asked = SHORT_NAMES.get(asked.strip().upper(), asked)
-        clock = ClockId.parse(asked)
+        try:
+            clock = ClockId.parse(asked)
+        except UsageError:
+            if not isinstance(asked, str):
+                raise
+            raise UsageError(f"{asked!r} is no clock of this machine; {self._there()}") from None
         for vulkan in (False, True):
             for source in self._sources(vulkan=vulkan):
                 for name, own in source.clocks.items():
@@ -81,8 +86,7 @@ class LocalClocks:
         for entry in self.unavailable:
             if entry.name == asked or entry.name == str(clock):
                 raise SourceError(f"{entry.name} is not to be had here: {entry.reason}")
-        known = ", ".join(found.name for found in self.everything())
-        raise SourceError(f"no source of this machine has clock {asked}; there are {known}")
+        raise SourceError(f"no source of this machine has clock {asked}; {self._there()}")
 
     def close(self) -> None:
         """Close all sources that were opened here."""
@@ -111,6 +115,15 @@ class LocalClocks:
                 self._vulkan = error
         return self._vulkan
 
+    def _there(self) -> str:
+        """What there is, as one may ask for it."""
+        names = [found.name for found in self.everything()]
+        short = {name: said for said, name in SHORT_NAMES.items()}
+        if isinstance(self._vulkan, VulkanInstance):
+            for position, device in self._vulkan.by_position.items():
+                short[device.name] = f"vulkan:{position}"
+        return f"there are {', '.join(short.get(name, name) for name in names)}"
+
     def _find_vulkan(self, position: str | None) -> list[Found]:
         if self._own is not None:
             raise UsageError("say a clock of the sources given, by its name")
@@ -125,6 +138,6 @@ class LocalClocks:
             why = "; ".join(f"{entry.name}: {entry.reason}" for entry in opened.unavailable)
             raise SourceError(
                 f"no Vulkan device {position or 0} with calibrated timestamps: "
-                f"{why or 'there are fewer'}"
+                f"{why or self._there()}"
             )
         return [Found(device.name, device.clock, device) for device in devices]
