@@ -316,13 +316,17 @@ def test_threads_share_a_writer(writer, path):
         (lambda w, t: w.instant("e", 1 << 40, "dev.device", t), "more than the 36 bits"),
         (lambda w, t: w.instant("e", 5, None, w.counter_track("c")), "counter"),
         (lambda w, t: w.counter(5, 5, None, t), "no counter"),
+        (lambda w, t: w.counter("5", 5, None, w.counter_track("c")), "float, not '5'"),
+        (lambda w, t: w.counter(1 << 63, 5, None, w.counter_track("c")), "int64 or a float, not 9"),
         (lambda w, t: w.track(""), "not empty"),
+        (lambda w, t: w.track("u", parent="t"), "not 't'"),
         (lambda w, t: w.snapshot(Snapshot({"BOOTTIME": [1, 2]})), "one snapshot at a time"),
         (lambda w, t: w.snapshot(Snapshot({"BOOTTIME": -5})), "below 0"),
         (lambda w, t: w.declare(ClockDomain("BOOTTIME", ns_per_tick=2)), "already recorded"),
         (lambda w, t: w.declare(ClockDomain("a.b", ns_per_tick=None)), "no ns_per_tick"),
         (lambda w, t: w.declare(ClockDomain("a.b", ns_per_tick=Fraction(1, 1 << 63))), "smaller"),
         (lambda w, t: w.declare(ClockDomain("a.b@machine1")), "not of this machine"),
+        (lambda w, t: w.declare("a.b"), "ClockDomain, not 'a.b'"),
     ],
 )
 def test_what_is_wrong_is_a_usage_error_and_leaves_the_trace_whole(writer, path, act, says):
@@ -335,6 +339,14 @@ def test_what_is_wrong_is_a_usage_error_and_leaves_the_trace_whole(writer, path,
     writer.instant("good", BOOT, None, track)
     writer.close()
     assert names_of(path.read_bytes()) == {"good": 1}
+
+
+def test_an_error_names_no_clock_that_only_orders_a_snapshot(path):
+    writer = TraceWriter(path)
+    for back in range(2):
+        writer.snapshot(Snapshot({"REALTIME": BOOT - back}), main=True)
+    with pytest.raises(UsageError, match="there are REALTIME$"):
+        writer.instant("e", 1, "MONOTONIC", writer.track("t"))
 
 
 def test_another_recordings_track_is_refused(writer, tmp_path):

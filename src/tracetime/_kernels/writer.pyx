@@ -371,10 +371,15 @@ cdef class EventWriter:
                 raise TimestampError(f"a timestamp is not below 0: {ns}")
         if kind == COUNTER:
             is_real = not PyIndex_Check(value)
-            if is_real:
-                real = float(value)
-            else:
-                counted = PyNumber_Index(value)
+            try:
+                if is_real:
+                    real = value
+                else:
+                    counted = PyNumber_Index(value)
+            except (TypeError, ValueError, OverflowError):
+                raise TimestampError(
+                    f"a counter takes an int within int64 or a float, not {value!r}"
+                ) from None
         elif kind != SLICE_END:
             if not PyUnicode_CheckExact(name):
                 raise TimestampError(f"an event's name is a string, not {name!r}")

@@ -30,6 +30,10 @@ _POSIX: Final = {
 }
 
 
+FILLER_NAME: Final = "(only orders a snapshot's clocks)"
+"""Of clocks that nobody reads; no event is in one."""
+
+
 class RecordedClock(NamedTuple):
     """A clock of the recording: what it is, what it is written as, and its events' side."""
 
@@ -71,9 +75,11 @@ class RecordedClocks:
         readings and timestamps are given in its own ticks all the same.
 
         Raises:
-            UsageError: clock 64 to 127 of another sequence than this writer's, a clock of another
-                machine, one with no rate, one that has been declared otherwise.
+            UsageError: no ClockDomain, clock 64 to 127 of another sequence than this writer's, a
+                clock of another machine, one with no rate, one that has been declared otherwise.
         """
+        if not isinstance(domain, ClockDomain):
+            raise UsageError(f"a clock is declared by its ClockDomain, not {domain!r}")
         clock = scoped(domain.id)
         known = self._clocks.get(clock)
         if known is not None:
@@ -154,7 +160,8 @@ class RecordedClocks:
             return self._clocks[self.trace_clock].events
         known = self._clocks.get(self.clock(clock))
         if known is None:
-            names = ", ".join(sorted({known.events.name for known in self._clocks.values()}))
+            named = {known.events.name for known in self._clocks.values()} - {FILLER_NAME}
+            names = ", ".join(sorted(named))
             raise UsageError(
                 f"no snapshot has {clock}: record it, or tie it in with a snapshot; there are "
                 f"{names or 'none yet'}"

@@ -16,6 +16,7 @@ from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.extension import Extension, encode, encode_domain
 from tracetime.perfetto.ordering import Order, Orders
 from tracetime.perfetto.recorded import (
+    FILLER_NAME,
     SNAPSHOT_SEQUENCE,
     RecordedClock,
     RecordedClocks,
@@ -122,7 +123,7 @@ class SnapshotPackets:
     ) -> int:
         reference = snapshot.reference or snapshot.clocks[0]
         if self._clocks.get(filler) is None:
-            self._clocks.declare(ClockDomain(filler, name="(only orders a snapshot's clocks)"))
+            self._clocks.declare(ClockDomain(filler, name=FILLER_NAME))
         return readings[clocks[reference].written][0]
 
     def _extension(

@@ -191,6 +191,8 @@ class TraceWriter:
             named = kind in (packets.CUSTOM, packets.COUNTER)
             if (named or name is not None) and not (isinstance(name, str) and name):
                 raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
+            if parent is not None and not isinstance(parent, Track):
+                raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
             if parent is not None and parent.writer is not self._own:
                 raise UsageError(f"{parent!r} is another recording's: make it with this one")
             made = Track(self._own, len(self._tracks) + 1, name, kind == packets.COUNTER)
