@@ -87,7 +87,7 @@ def test_times_may_have_units(tracetime):
     code, text, _ = tracetime("calibrate", *QUICK, "--seconds", "20ms")
     assert (code, text.partition(",")[0]) == (0, "5 snapshots over 0.02 s")
     assert tracetime("watch", "-n", "2", "--interval", "10ms", *QUICK[2:])[0] == 0
-    for interval, says in (("1ms", "0.01<=x<=3600"), ("2h", "100us or 1ms")):
+    for interval, says in (("1ms", "0.01<=x<=3600"), ("2d", "100us, 5s or 2min")):
         code, _, err = tracetime("watch", "-n", "2", "--interval", interval)
         assert code == 2
         assert "Invalid value for '--interval'" in err

@@ -87,6 +87,7 @@ def test_json_has_what_was_recorded(tracetime, path):
         "snapshots": snapshots_of(path),
         "clocks": ["MONOTONIC_RAW", "MONOTONIC", "REALTIME"],
         "events_dropped": 0,
+        "out_of_reach": [],
         "problems": [],
     }
 
@@ -273,12 +274,21 @@ def test_the_interval_adapts_to_a_target(tracetime, path):
     assert 2 <= json.loads(out)["snapshots"] <= 20
 
 
+def test_a_target_that_no_interval_keeps_is_told(tracetime, path):
+    args = ("record", "-o", path, *CLOCKS, "--duration", "20ms", "--target-error", "1ns")
+    code, _, err = tracetime(*args)
+    assert code == 0
+    assert "warning: out of reach of --target-error" in err
+    code, out, _ = tracetime(*args, "--json")
+    assert "REALTIME" in json.loads(out)["out_of_reach"]
+
+
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [
         (("--clock", "vulkan:77"), 4, "Vulkan"),
         (("--clock", "com.example.nowhere"), 4, "no source of this machine has clock"),
-        (("--clock", "no clock"), 2, "no clock"),
+        (("--clock", "ptp:0"), 2, "no clock of this machine; there are MONOTONIC_RAW, "),
         (("--interval", "0s"), 2, "interval"),
         (("--interval", "soon"), 2, "soon"),
         (("--duration", "-1s"), 2, "-1s"),

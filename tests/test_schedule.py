@@ -106,6 +106,12 @@ def test_a_clock_too_coarse_for_the_target_does_not_set_it():
         machine.now_ns += schedule.interval_ns
     assert schedule.out_of_reach == {ClockId(4)}
     assert schedule.interval_ns > S
+    # One bad reading of another clock, as of a busy machine, is none that it cannot reach.
+    halves = dict.fromkeys(taken.half_width_ns, 5000)
+    schedule.observe(
+        Snapshot(dict(taken.readings), reference=taken.reference, half_width_ns=halves)
+    )
+    assert schedule.out_of_reach == {ClockId(4)}
 
 
 def test_a_step_is_no_wander():

@@ -88,10 +88,9 @@ def record(
         UsageError: the file cannot be made, an argument is out of range, a name is no clock.
         SourceError: a clock that was asked for is not to be had here.
     """
-    if interval is not None and not 0.001 <= interval <= 86_400:
-        raise UsageError(f"interval is {interval}: use 0.001 to 86400 seconds, or None")
-    if not 0.001 <= flush_interval <= 86_400:
-        raise UsageError(f"flush_interval is {flush_interval}: use 0.001 to 86400 seconds")
+    if interval is not None:
+        _check_seconds("interval", interval)
+    _check_seconds("flush_interval", flush_interval)
     if interval is None and target_error_ns is not None:
         raise UsageError("a target for the error needs an interval to adapt: give one")
     owned = sampler is None
@@ -404,6 +403,12 @@ class Recorder:
         return self._error
 
     @property
+    def out_of_reach(self) -> list[str]:
+        """Clocks whose half-width alone is never below `target_error_ns`: no interval helps."""
+        missed = set() if self._schedule is None else self._schedule.out_of_reach
+        return [self._sampler.names.get(clock, str(clock)) for clock in sorted(missed)]
+
+    @property
     def problems(self) -> list[Problem]:
         """What went wrong so far: clocks that could not be read, or did what they should not."""
         return [Problem(*what, times) for what, times in self._problems.items()]
@@ -538,6 +543,11 @@ class Recorder:
             if all(known != what for known, _ in self._problems):
                 warnings.warn(f"recording {self.path}: {what}: {message}", stacklevel=3)
         self._problems[key] = self._problems.get(key, 0) + 1
+
+
+def _check_seconds(what: str, value: float) -> None:
+    if not isinstance(value, (int, float)) or not 0.001 <= value <= 86_400:
+        raise UsageError(f"{what} is {value!r}: use 0.001 to 86400 seconds")
 
 
 def _named(domain: ClockDomain, name: str | None) -> ClockDomain:

@@ -78,7 +78,7 @@ class Schedule:
         self._longest_ns = min([longest_ns, *wraps_ns])
         self._limits: dict[ClockId, Limits] = {}
         self._seen: dict[ClockId, _Seen] = {}
-        self._out_of_reach: set[ClockId] = set()
+        self._within: dict[ClockId, bool] = {}
         self._interval_ns = min([interval_ns, *wraps_ns])
         if target_error_ns is not None:
             self._interval_ns = self._clamped(self._interval_ns)
@@ -90,8 +90,8 @@ class Schedule:
 
     @property
     def out_of_reach(self) -> set[ClockId]:
-        """Clocks whose half-width alone is as large as the target: no interval helps them."""
-        return set(self._out_of_reach)
+        """Clocks whose half-width alone was never below the target: no interval helps them."""
+        return {clock for clock, ever in self._within.items() if not ever}
 
     def observe(self, snapshot: Snapshot) -> None:
         """Learn from a snapshot, in ns, and adapt the interval to the next."""
@@ -109,10 +109,9 @@ class Schedule:
                 clock, snapshot.reference, at_ns, _reading(snapshot, clock) - at_ns, half_ns
             )
             left_ns = self._target_ns - half_ns
+            self._within[clock] = left_ns > 0 or self._within.get(clock, False)
             if left_ns <= 0:
-                self._out_of_reach.add(clock)
                 continue
-            self._out_of_reach.discard(clock)
             wanted.append(int(min(2 * left_ns / wander, 1e18)) if wander else self._longest_ns)
         # Longer by steps, because one calm interval proves little; shorter at once.
         longest_ns = min([2 * self._interval_ns, *wanted])

@@ -28,7 +28,9 @@ _TOLD: Final = 8
 
 _QUANTITY: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?) ?([a-zµ]*)", re.IGNORECASE | re.ASCII)
 _HERTZ: Final = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
-_NS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_NS: Final = {
+    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
+}  # fmt: skip
 
 
 def named_clock(text: str) -> ClockId:
@@ -101,7 +103,7 @@ def time_ns(text: str) -> int:
     try:
         return _width_ns(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no time: write it as 100us or 1ms") from None
+        raise click.BadParameter(f"{text!r} is no time: write it as 100us, 5s or 2min") from None
 
 
 def _quantity(text: str, units: Mapping[str, int]) -> Fraction:

@@ -41,7 +41,9 @@ _NOT_RUN: Final = 126
 # Like `time` and `nohup`: from the command's name on, options are its own, also without `--`.
 @click.command("record", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--out", required=True, type=click.Path(), help="The trace to write.")
-@time_option("--duration", help="How long: 10s. Until Ctrl-C, or the command ends, if not given.")
+@time_option(
+    "--duration", help="How long: 10s, 5min. Until Ctrl-C or the command ends if not given."
+)
 @time_option("--interval", default="1s", help="From one snapshot to the next.")
 @time_option(
     "--target-error",
@@ -210,6 +212,7 @@ def _report(rec: Recorder, as_json: bool) -> None:
         "snapshots": rec.snapshots,
         "clocks": list(rec.clocks),
         "events_dropped": rec.events_dropped,
+        "out_of_reach": rec.out_of_reach,
         "problems": [problem._asdict() for problem in rec.problems],
     }
     if as_json:
@@ -221,6 +224,12 @@ def _report(rec: Recorder, as_json: bool) -> None:
         f"{printable_path(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
         err=True,
     )
+    if rec.out_of_reach:
+        missed = ", ".join(short(rec.out_of_reach).values())
+        click.echo(
+            f"warning: out of reach of --target-error, by their half-widths alone: {missed}",
+            err=True,
+        )
     for problem in rec.problems:
         often = f" ({problem.times} times)" if problem.times > 1 else ""
         click.echo(f"warning: {problem.what}: {problem.message}{often}", err=True)
