@@ -274,6 +274,12 @@ def test_the_interval_adapts_to_a_target(tracetime, path):
     assert 2 <= json.loads(out)["snapshots"] <= 20
 
 
+@pytest.mark.parametrize("short", ["0.0001min", "0.000001h"])
+def test_minutes_and_hours_are_durations(tracetime, path, short):
+    assert tracetime("record", "-o", path, *CLOCKS, "--duration", short)[0] == 0
+    assert snapshots_of(path) == 2
+
+
 def test_a_target_that_no_interval_keeps_is_told(tracetime, path):
     args = ("record", "-o", path, *CLOCKS, "--duration", "20ms", "--target-error", "1ns")
     code, _, err = tracetime(*args)

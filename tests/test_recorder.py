@@ -463,6 +463,13 @@ def test_a_forked_child_writes_nothing(path):
     assert names_of(path.read_bytes()) == {"parents": 1}
 
 
+@pytest.mark.parametrize("wrong", [{"interval": "100ms"}, {"flush_interval": "1s"}])
+def test_seconds_are_numbers(path, wrong):
+    with pytest.raises(UsageError, match=r"use 0\.001 to 86400 seconds"):
+        tt.record(path, sampler=Live(), **wrong)
+    assert not path.exists()
+
+
 def test_a_forked_child_neither_samples_nor_closes(path):
     """As it may have forked while a thread sampled: that thread's lock is never given back."""
     sampler = Live()
