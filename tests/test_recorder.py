@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -500,6 +502,18 @@ def test_after_the_end_nothing_is_sampled(path):
         with pytest.raises(UsageError, match="closed"):
             rec.snapshot(readings)
     assert sampler.samples == sampled
+
+
+def test_a_recording_that_nobody_closes_is_whole(path):
+    code = f"""
+import tracetime as tt
+rec = tt.record({str(path)!r}, clocks=["MONOTONIC"], interval=60, flush_interval=60)
+rec.instant("e")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert names_of(path.read_bytes()) == {"e": 1}
+    with open_trace(path) as trace:
+        assert sum(series.snapshots for series in trace.clocks.series()) == 2
 
 
 def test_an_error_in_the_block_stays_the_error(path):

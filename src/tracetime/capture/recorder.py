@@ -6,6 +6,7 @@ schedule.py's, how capture/sampling.py's, and what is written perfetto/writer.py
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -171,6 +172,8 @@ class Recorder:
                 thread = threading.Thread(target=work, name=f"tracetime {name}", daemon=True)
                 self._threads.append(thread)
                 thread.start()
+        # Whoever forgets to close it loses nothing.
+        atexit.register(self.close)
 
     def __enter__(self) -> Recorder:
         return self
@@ -441,6 +444,7 @@ class Recorder:
             if self._closed:
                 return
             self._closed = True
+        atexit.unregister(self.close)
         self._stop.set()
         self._wake.set()
         for thread in self._threads:
