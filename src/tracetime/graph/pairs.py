@@ -156,7 +156,8 @@ class Pairs:
             if self._modulus(other) is not None or self._domain(other).ns_per_tick is None:
                 continue
             snapshots, readings, others = self._shared(clock, other)
-            if best is None or len(snapshots) > len(best[1]):
+            # None where its readings are of another file than what its name stands for here.
+            if len(snapshots) > (0 if best is None else len(best[1])):
                 best = other, snapshots, readings, others
         if best is None:
             raise ConversionError(
