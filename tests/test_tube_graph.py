@@ -199,6 +199,15 @@ def test_measured_half_widths_make_the_bars():
     assert "estimated bars" in str(told)
 
 
+def test_a_half_width_measured_where_both_clocks_read_0_counts():
+    graph = ClockGraph()
+    zero = {"BOOTTIME": 0, "MONOTONIC": 0}
+    graph.add_snapshot(Snapshot(zero, reference="BOOTTIME", half_width_ns={"MONOTONIC": 300}))
+    bar = graph.convert(0, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= -300
+    assert bar.latest >= 300
+
+
 def test_assumed_half_widths_are_said(graph):
     told = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
     assert told.steps[0].assumed

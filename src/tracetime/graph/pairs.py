@@ -250,11 +250,11 @@ class Pairs:
     def _evidence(
         self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, b_ns: Values, limits: Limits
     ) -> Evidence:
-        if not a_ns.any() and not b_ns.any():
-            # Equated by rule (a trace without snapshots): one clock by two names.
-            return Evidence.of(a_ns, b_ns, 0)
         one, other = self._measured.reads(a, snapshots), self._measured.reads(b, snapshots)
         known = (one.half >= 0) & (other.half >= 0)
+        if not (a_ns.any() or b_ns.any() or known.any()):
+            # Equated by rule (a trace without snapshots): one clock by two names.
+            return Evidence.of(a_ns, b_ns, 0)
         ticks = math.ceil(sum(self._domain(clock).tick_ns or 0 for clock in (a, b)))
         a_k, r_k, h_k = from_two_brackets(
             a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,
