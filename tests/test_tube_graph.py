@@ -231,6 +231,17 @@ def test_a_counter_of_unknown_rate_is_learnt():
     assert back.earliest <= at * 2445 // 1000 + 123_456 <= back.latest
 
 
+def test_a_rate_learnt_from_snapshots_close_together_is_as_unsure_as_they_are():
+    """Ends 1 ms apart, both off by all of their 1,000 ns: the rate is off by 2,000 ppm."""
+    graph = ClockGraph()
+    for at, off in ((0, -1000), (1_000_000, 1000)):
+        readings = {"BOOTTIME": S + at, "TSC": (S + at + off) * 3}
+        half_width_ns = {"TSC": 1001}
+        graph.add_snapshot(Snapshot(readings, reference="BOOTTIME", half_width_ns=half_width_ns))
+    bar = graph.convert((2 * S) * 3, "TSC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= 2 * S <= bar.latest
+
+
 def test_a_declared_rate_is_used():
     boottime = np.arange(2, dtype=np.int64) * 10 * S
     graph = ClockGraph(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -26,7 +27,7 @@ from tracetime.graph.tube.evidence import (
     assumed_half_width,
     from_two_brackets,
 )
-from tracetime.graph.tube.limits import Rise
+from tracetime.graph.tube.limits import MOST_DRIFT, Rise
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
 from tracetime.graph.wraps import Counter, modulus_of, unfold_readings
@@ -208,6 +209,9 @@ class Pairs:
         if b_rate != 1:
             b_ns = nominal_ns(b_ns, b_rate)
         limits = self._limits(a, b)
+        learnt = any(self._domain(clock).ns_per_tick is None for clock in (a, b))
+        if learnt:
+            limits = replace(limits, drift=self._learnt_drift(a, b, snapshots, a_ns, limits.drift))
         near = self._near(a, b, snapshots, a_ns, b_ns)
         far = [(int(n), int(x), int(y)) for n, x, y in zip(
             snapshots[~near], a_ns[~near], b_ns[~near], strict=True)]  # fmt: skip
@@ -217,8 +221,7 @@ class Pairs:
         tube = Tube.build(evidence, limits)
         return Pair(
             a, b, tube, snapshots, a_rate, b_rate, float(np.median(evidence.half)),
-            _median_bar(tube), evidence.assumed,
-            any(self._domain(clock).ns_per_tick is None for clock in (a, b)), far,
+            _median_bar(tube), evidence.assumed, learnt, far,
         )  # fmt: skip
 
     def _near(
@@ -235,6 +238,16 @@ class Pairs:
     def _rate(self, clock: ClockId, readings: Values, others: Values) -> Fraction:
         rate = self._domain(clock).ns_per_tick
         return learn_rate(readings, others, str(clock)) if rate is None else rate
+
+    def _learnt_drift(
+        self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, drift: float
+    ) -> float:
+        """`drift`, and how far off the rate is that `learn_rate` takes from the ends."""
+        ends = [int(np.argmin(a_ns)), int(np.argmax(a_ns))]
+        halves = [self._measured.reads(clock, snapshots).half[ends] for clock in (a, b)]
+        unsure_ns = sum(sum(half.clip(0).tolist()) for half in halves)
+        span_ns = int(a_ns[ends[1]]) - int(a_ns[ends[0]])
+        return min(drift + unsure_ns / max(span_ns, 1), MOST_DRIFT)
 
     def _limits(self, a: ClockId, b: ClockId) -> Limits:
         one, other = self._domain(a), self._domain(b)
