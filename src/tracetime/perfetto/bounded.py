@@ -362,8 +362,9 @@ def _largest_change(
             at = theirs.astype(float)
             change, gap = np.abs(np.diff(at - ours.astype(float))), np.abs(np.diff(at))
             fastest = float((change[gap > 0] / gap[gap > 0]).max(initial=0.0))
-            first, last = (at[0], at[-1]) if span_ns is None else span_ns
-            beyond = max(at[0] - first, last - at[-1], 0.0)
+            begin, end = float(at[0]), float(at[-1])
+            first, last = (begin, end) if span_ns is None else span_ns
+            beyond = max(begin - first, last - end, 0.0)
             changes += max(float(change.max()), fastest * beyond)
     return changes
 
