@@ -1,5 +1,6 @@
 """Events by the tube policy: floor's rows with estimate, earliest and latest; what floor costs."""
 
+import json
 import random
 
 import numpy as np
@@ -281,3 +282,67 @@ def test_a_clock_that_ran_backwards_later_is_compared_where_floor_placed_it(tmp_
     assert cost.is_limit
     assert cost.clock == ClockId(MONOTONIC)
     assert cost.largest_ns > 50_000
+
+
+def floor_cost_of(path, *packets):
+    """(what `convert` says that floor costs, what it costs over all events)."""
+    path.write_bytes(trace(*packets))
+    with open_trace(path) as read:
+        cost = convert(read, path.with_suffix(".parquet")).floor_cost
+    with open_trace(path) as read:
+        read.read_all("tube")
+        return cost, read.floor_cost
+
+
+def test_of_very_many_snapshots_those_where_the_offset_changes_most_are_looked_at(
+    tmp_path, monkeypatch
+):
+    """In one second of 6,000 MONOTONIC drifts by 400 us, else not at all."""
+    monkeypatch.setattr("tracetime.summary._COUNTED_ROWS", 0)
+    times = [S * k + 400_000 * (k > 3001) for k in range(6000)]
+    snapshots = [snapshot({BOOTTIME: S * k, MONOTONIC: at}) for k, at in enumerate(times)]
+    before_next = event(times[3002] - 1, MONOTONIC)
+    cost, exact = floor_cost_of(
+        tmp_path / "many.pftrace", *snapshots[:3002], before_next, *snapshots[3002:]
+    )
+    assert exact.largest_ns > 350_000
+    assert cost.is_limit
+    assert cost.largest_ns >= exact.largest_ns
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_events_that_floor_placed_by_another_way_are_looked_at_or_it_is_no_limit(
+    tmp_path, monkeypatch, few
+):
+    """MONOTONIC goes over MONOTONIC_RAW, 3 ms off, until a snapshot has it with BOOTTIME."""
+    monkeypatch.setattr("tracetime.summary._FEW_ROWS", 100 if few else 0)
+    by_raw = [
+        snapshot({BOOTTIME: S, MONOTONIC_RAW: S}),
+        snapshot({MONOTONIC_RAW: S, MONOTONIC: S + 3_000_000}),
+    ]
+    direct = [snapshot({BOOTTIME: S * k, MONOTONIC: S * k}) for k in range(1, 9)]
+    cost, exact = floor_cost_of(
+        tmp_path / "ways.pftrace", *by_raw, event(S + 5, MONOTONIC), *direct
+    )
+    assert exact.largest_ns > 2_900_000
+    assert cost.is_limit == few
+    if few:
+        assert cost.largest_ns == exact.largest_ns
+    else:
+        assert cost.reordered is None
+
+
+def test_a_clock_left_out_may_be_farther_off_after_its_last_snapshot(tmp_path, monkeypatch):
+    """Three clocks drift more between snapshots than a fourth, which events are read in at last."""
+    monkeypatch.setattr("tracetime.summary._COUNTED_ROWS", 0)
+    packets = []
+    for k in range(10):
+        others = dict.fromkeys((REALTIME, MONOTONIC_RAW, 200), S * k + k % 2 * 1000)
+        packets.append(snapshot({BOOTTIME: S * k} | others, 7))
+        packets.append(snapshot({BOOTTIME: S * k, MONOTONIC: S * k + 500 * k}, 7))
+    events = [event(9 * S, clock) for clock in (REALTIME, MONOTONIC_RAW, 200)]
+    events.append(event(1000 * S, MONOTONIC))
+    cost, exact = floor_cost_of(tmp_path / "left.pftrace", *packets, *events)
+    assert (exact.clock, exact.largest_ns) == (ClockId(MONOTONIC), pytest.approx(495_000, rel=0.1))
+    assert json.loads(json.dumps(cost.to_dict()))["clocks_left_out"] == 1
+    assert not cost.is_limit

@@ -243,6 +243,26 @@ def test_a_suspend_of_the_clocks_that_stop_is_no_jump_of_one():
     assert (found.code, [c.clock for c in found.clocks]) == ("clock-stepped", [MONOTONIC])
 
 
+@pytest.mark.parametrize(
+    ("clock", "cause"), [(REALTIME, "realtime-set-back"), (NIC, "clock-ran-backwards")]
+)
+def test_how_often_a_clock_was_set_back_does_not_count_its_other_jumps(clock, cause):
+    """Forward by 50 s, a wrong reading, and back by 3 s, in this order."""
+    model = Model()
+    model.event_clocks.append(clock)
+    read, forward, back = model.reads[clock], model.time(20) - S // 3, model.time(40) - S // 3
+    model.reads[clock] = lambda t: read(t) + (t > forward) * 50 * S - (t > back) * 3 * S
+    misread(model, clock, 30, 100_000_000)
+    found = {finding.code: finding for finding in findings(model.build())}
+    assert set(found) == {cause, "clock-stepped", "snapshot-outlier"}
+    assert "once, by 3 s" in found[cause].title
+    assert found[cause].packets[0] in model.at_snapshot(40)
+    assert (found[cause].severity, found["clock-stepped"].severity) == ("error", "warning")
+    assert "once, by 50 s" in found["clock-stepped"].title
+    assert found["clock-stepped"].packets[0] in model.at_snapshot(20)
+    assert found["snapshot-outlier"].packets[0] in model.at_snapshot(30)
+
+
 def counting(ticks_per_s: int, bits: int, gap_s: int, n: int) -> bytes:
     """A counter read beside BOOTTIME every `gap_s`, with an event halfway."""
     packets = []

@@ -28,6 +28,7 @@ from tracetime import (
     ClockDomain,
     ClockGraph,
     ClockId,
+    ConversionError,
     Reading,
     Snapshot,
     TraceError,
@@ -370,6 +371,17 @@ def test_a_compressed_trace_numbers_its_one_file():
         one.add_snapshot({"64@seq7": Reading(6, 1000, True), "BOOTTIME": 6000})
     assert_same(graph, loaded)
     assert len(loaded.clocks()) == 2
+
+
+def test_a_short_counter_of_another_file_than_its_name_stands_for():
+    """A file may say so, and remote clock syncs in compressed traces have such clocks."""
+    graph = ClockGraph(domains=[ClockDomain(ClockId(64, 3), valid_bits=20)])
+    graph.add_snapshot({"BOOTTIME": 5, "MONOTONIC": 6, "64@seq3": 9})
+    facts = facts_of(to_bytes(graph)) | {"file": 7}
+    loaded = from_bytes(remade(to_bytes(graph), facts))
+    assert loaded.convert(6, "MONOTONIC", "BOOTTIME", policy="tube") == 5
+    with pytest.raises(ConversionError, match="64@seq3"):
+        loaded.convert(6, "64@seq3", "BOOTTIME", policy="tube")
 
 
 def real_traces() -> list[Any]:

@@ -199,6 +199,15 @@ def test_measured_half_widths_make_the_bars():
     assert "estimated bars" in str(told)
 
 
+def test_a_half_width_measured_where_both_clocks_read_0_counts():
+    graph = ClockGraph()
+    zero = {"BOOTTIME": 0, "MONOTONIC": 0}
+    graph.add_snapshot(Snapshot(zero, reference="BOOTTIME", half_width_ns={"MONOTONIC": 300}))
+    bar = graph.convert(0, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= -300
+    assert bar.latest >= 300
+
+
 def test_assumed_half_widths_are_said(graph):
     told = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
     assert told.steps[0].assumed
@@ -220,6 +229,17 @@ def test_a_counter_of_unknown_rate_is_learnt():
     assert abs(bar.estimate - at) < 10
     back = graph.convert(at, "BOOTTIME", "TSC", policy="tube", bounds=True)
     assert back.earliest <= at * 2445 // 1000 + 123_456 <= back.latest
+
+
+def test_a_rate_learnt_from_snapshots_close_together_is_as_unsure_as_they_are():
+    """Ends 1 ms apart, both off by all of their 1,000 ns: the rate is off by 2,000 ppm."""
+    graph = ClockGraph()
+    for at, off in ((0, -1000), (1_000_000, 1000)):
+        readings = {"BOOTTIME": S + at, "TSC": (S + at + off) * 3}
+        half_width_ns = {"TSC": 1001}
+        graph.add_snapshot(Snapshot(readings, reference="BOOTTIME", half_width_ns=half_width_ns))
+    bar = graph.convert((2 * S) * 3, "TSC", "BOOTTIME", policy="tube", bounds=True)
+    assert bar.earliest <= 2 * S <= bar.latest
 
 
 def test_a_declared_rate_is_used():

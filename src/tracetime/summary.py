@@ -68,7 +68,7 @@ _COMPARED_ROWS: Final = 10_000_000
 """Up to so many whenever it is open what floor costs and somebody reads it: `settle_cost`."""
 
 _FEW_ROWS: Final = 200_000
-"""Up to so many are placed once more wherever snapshots stand behind events from after them."""
+"""Up to so many are placed once more wherever floor may have used another snapshot, or way."""
 
 _FAULTS_TOLD: Final = 3
 """Of so many clocks it is told what the tube says of them, of those with the most events."""
@@ -309,14 +309,15 @@ def summarise(
         most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
         cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most, tally.span_ns)
         late = trace.late_snapshots is not None
-        matters = cost.ended_early or (late and (cost.drifts_on or tally.rows <= _FEW_ROWS))
+        few = cost.drifts_on or tally.rows <= _FEW_ROWS
+        matters = cost.ended_early or ((late or cost.other_ways) and few)
         if tally.rows <= _COUNTED_ROWS and (cost.leaves_bars or matters):
             _compare_every_event(trace, cost)
         elif late:
             cost.allow_for_late()
         elif not cost.leaves_bars:
-            # Of clocks that were left out nothing is known.
-            cost.reordered = None if cost.clocks_left_out or cost.ended_early else 0
+            # Of what was not looked at nothing is known.
+            cost.reordered = 0 if cost.is_limit else None
     return Summary(
         trace=trace.path,
         out=out,

@@ -19,6 +19,8 @@ _KERNEL: Final = tuple(BUILTIN_IDS[name] for name in BUILTIN_IDS if name != "TSC
 _BITS: Final = range(16, 64)
 # Told by where the clock fell: beside a clock of another rate it jumps elsewhere, too.
 _AT_FALLS: Final = ("counter-wraps", "clock-reset")
+# Told by where it fell, too; how else it jumped is told beside that.
+_SET: Final = ("realtime-set-back", "clock-ran-backwards")
 
 Shared = Callable[[ClockId, ClockId], tuple[Values, Values, Values]]
 _OTHER_UNIT: Final = 0.01
@@ -216,6 +218,11 @@ def _fall(k: int, snapshots: Values, readings: Values, theirs: Values, rate: flo
     return _Fall(int(snapshots[k + 1]), by, size - by, after, off)
 
 
+def _set_at(falls: list[_Fall]) -> list[_Fall]:
+    """Where a clock was set back: without those after one wrong reading, unless all are so."""
+    return [fall for fall in falls if fall.off is None] or falls
+
+
 def _ticks_per_ns(readings: Values, theirs: Values) -> float:
     """How fast a clock counts where it rises; 1 if that is about what it says."""
     gains, gaps = np.diff(readings.astype(np.float64)), np.diff(theirs.astype(np.float64))
@@ -237,22 +244,31 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding
     if jumper.wraps:
         # Who says how many bits it has knows that it wraps: that is normal then.
         declared = survey.graph.domain(clock).valid_bits
-        yield _finding(survey, jumper, "counter-wraps", [], lost, declared)
+        yield _finding(survey, jumper, "counter-wraps", [], lost, declared, True)
     found = settled(jumper.found)
     bits: int | None = None
     by_code: dict[str, list[PairDiscontinuity]] = defaultdict(list)
+    cause = None
     if jumper.backwards:
-        code, bits = _cause(survey, jumper, found)
-        by_code[code] = [] if code in _AT_FALLS else found
+        cause, bits = _cause(survey, jumper, found)
+        if cause in _SET and jumper.falls:
+            at = _set_at(jumper.falls)
+            by_code[cause] = []
+            for d in found:
+                if not any(min(d.snapshots) < fall.snapshot <= max(d.snapshots) for fall in at):
+                    by_code[_CODES[d.kind]].append(d)
+        else:
+            by_code[cause] = [] if cause in _AT_FALLS else found
     elif _alternates(jumper.found) and clock.clock >= FIRST_GLOBAL_CLOCK:
         by_code["clock-id-collision"] = jumper.found
     else:
         for d in found:
             by_code[_CODES[d.kind]].append(d)
     for code, those in by_code.items():
-        finding = _finding(survey, jumper, code, those, lost or touched, bits)
+        events = (lost if code == cause else 0) or touched
+        finding = _finding(survey, jumper, code, those, events, bits, code == cause)
         severity: Severity = "info"
-        if lost and not jumper.wraps:
+        if lost and code == cause:
             severity = "error"
         elif code == "clock-id-collision" or (
             (finding.worst_ns or 0) > survey.tolerance_ns
@@ -264,10 +280,15 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding
 
 def _finding(
     survey: Survey, jumper: _Jumper, code: str, found: list[PairDiscontinuity], events: int,
-    bits: int | None,
+    bits: int | None, is_cause: bool,
 ) -> Finding:  # fmt: skip
-    """A finding about some jumps, else about where the clock fell."""
+    """A finding about some jumps, else about where the clock fell.
+
+    is_cause: whether that is why Perfetto stops converting from the clock.
+    """
     clock, falls = jumper.clock, jumper.falls or jumper.wraps
+    if code in _SET:
+        falls = _set_at(falls)
     numbers = [d.snapshots[-1] for d in found] or [fall.snapshot for fall in falls]
     if code == "snapshot-outlier":
         off = {number for d in found if d.kind == "outlier" for number in d.snapshots}
@@ -279,7 +300,7 @@ def _finding(
         tuple(sorted({clock, *(jumper.beside if code == "suspend" else ())})),
         first_packets(survey.packets_of(numbers)), events, worst,
         _WHY[code].format(bits=bits)
-        + (LOST_WHY if jumper.backwards or not found else "")
+        + (LOST_WHY if is_cause else "")
         + (_TWO_WHY if code == "clock-stepped" and _of_two(survey, found) else ""),
         _FIX[code].format(bits=bits, clock=clock),
     )  # fmt: skip

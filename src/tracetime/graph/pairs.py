@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -26,7 +27,7 @@ from tracetime.graph.tube.evidence import (
     assumed_half_width,
     from_two_brackets,
 )
-from tracetime.graph.tube.limits import Rise
+from tracetime.graph.tube.limits import MOST_DRIFT, Rise
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
 from tracetime.graph.wraps import Counter, modulus_of, unfold_readings
@@ -156,7 +157,8 @@ class Pairs:
             if self._modulus(other) is not None or self._domain(other).ns_per_tick is None:
                 continue
             snapshots, readings, others = self._shared(clock, other)
-            if best is None or len(snapshots) > len(best[1]):
+            # None where its readings are of another file than what its name stands for here.
+            if len(snapshots) > (0 if best is None else len(best[1])):
                 best = other, snapshots, readings, others
         if best is None:
             raise ConversionError(
@@ -207,6 +209,9 @@ class Pairs:
         if b_rate != 1:
             b_ns = nominal_ns(b_ns, b_rate)
         limits = self._limits(a, b)
+        learnt = any(self._domain(clock).ns_per_tick is None for clock in (a, b))
+        if learnt:
+            limits = replace(limits, drift=self._learnt_drift(a, b, snapshots, a_ns, limits.drift))
         near = self._near(a, b, snapshots, a_ns, b_ns)
         far = [(int(n), int(x), int(y)) for n, x, y in zip(
             snapshots[~near], a_ns[~near], b_ns[~near], strict=True)]  # fmt: skip
@@ -216,8 +221,7 @@ class Pairs:
         tube = Tube.build(evidence, limits)
         return Pair(
             a, b, tube, snapshots, a_rate, b_rate, float(np.median(evidence.half)),
-            _median_bar(tube), evidence.assumed,
-            any(self._domain(clock).ns_per_tick is None for clock in (a, b)), far,
+            _median_bar(tube), evidence.assumed, learnt, far,
         )  # fmt: skip
 
     def _near(
@@ -235,6 +239,16 @@ class Pairs:
         rate = self._domain(clock).ns_per_tick
         return learn_rate(readings, others, str(clock)) if rate is None else rate
 
+    def _learnt_drift(
+        self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, drift: float
+    ) -> float:
+        """`drift`, and how far off the rate is that `learn_rate` takes from the ends."""
+        ends = [int(np.argmin(a_ns)), int(np.argmax(a_ns))]
+        halves = [self._measured.reads(clock, snapshots).half[ends] for clock in (a, b)]
+        unsure_ns = sum(sum(half.clip(0).tolist()) for half in halves)
+        span_ns = int(a_ns[ends[1]]) - int(a_ns[ends[0]])
+        return min(drift + unsure_ns / max(span_ns, 1), MOST_DRIFT)
+
     def _limits(self, a: ClockId, b: ClockId) -> Limits:
         one, other = self._domain(a), self._domain(b)
         rise: Rise = "suspend" if b.clock == _BOOTTIME and a.clock in _STOPPED else "step"
@@ -249,11 +263,11 @@ class Pairs:
     def _evidence(
         self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, b_ns: Values, limits: Limits
     ) -> Evidence:
-        if not a_ns.any() and not b_ns.any():
-            # Equated by rule (a trace without snapshots): one clock by two names.
-            return Evidence.of(a_ns, b_ns, 0)
         one, other = self._measured.reads(a, snapshots), self._measured.reads(b, snapshots)
         known = (one.half >= 0) & (other.half >= 0)
+        if not (a_ns.any() or b_ns.any() or known.any()):
+            # Equated by rule (a trace without snapshots): one clock by two names.
+            return Evidence.of(a_ns, b_ns, 0)
         ticks = math.ceil(sum(self._domain(clock).tick_ns or 0 for clock in (a, b)))
         a_k, r_k, h_k = from_two_brackets(
             a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,

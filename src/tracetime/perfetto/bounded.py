@@ -6,6 +6,7 @@ the floor policy costs beside the tube is counted. Nothing is done per event in 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, Final
@@ -58,6 +59,8 @@ class FloorCost:
         is_limit: whether no event can be farther off than `largest_ns`.
         ended_early: whether floor had placed events of a clock before it ran backwards, where
             nobody looked how well.
+        other_ways: whether a clock has several ways to the trace clock, or none in one hop: floor
+            may have placed its events by another, or by an older snapshot, where nobody looked.
         drift_ns: how far the offset of a clock strayed over the whole trace, at most: by so much
             more floor is off at most where a snapshot stands behind events from after it.
         leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within,
@@ -71,6 +74,7 @@ class FloorCost:
         self.clocks_left_out = 0
         self.drift_ns = 0
         self.ended_early = False
+        self.other_ways = False
         self.is_limit = True
         self.leaves_bars = False
 
@@ -280,8 +284,8 @@ def floor_cost_at_snapshots(
     """Compare floor with the tube where floor is at its best and at its worst.
 
     For each clock: at its readings in the snapshots it is converted by, half-way between them, and
-    just before the next one, evenly chosen where there are very many, and at the ends of the trace.
-    What cannot be compared is left out.
+    just before the next one, where there are very many about those between which its offset changes
+    most, and at the ends of the trace. What cannot be compared is left out.
 
     Args:
         clocks: those of which floor has placed events.
@@ -297,8 +301,12 @@ def floor_cost_at_snapshots(
         except TracetimeError:
             cost.ended_early = True
     ranked = sorted(
-        (-_largest_change(graph, path), clock) for clock, path in paths.items() if len(path) > 1
+        (-_largest_change(graph, path, span_ns), clock)
+        for clock, path in paths.items()
+        if len(path) > 1
     )
+    cost.other_ways = not {clock for _, clock in ranked} <= _one_way(graph, trace_clock)
+    cost.drift_ns = max((drift_ns(graph, paths[clock]) for _, clock in ranked), default=0)
     for _, clock in ranked[:most]:
         try:
             points = _points(graph, clock, paths[clock][1])
@@ -314,9 +322,8 @@ def floor_cost_at_snapshots(
         at, estimate, low, high = (np.asarray(one.fill_null(0))[known] for one in (floor, *tube))
         cost.compare(clock, at, estimate)
         cost.leaves_bars |= bool(np.any((at < low) | (at > high)))
-        cost.drift_ns = max(cost.drift_ns, drift_ns(graph, paths[clock]))
     cost.clocks_left_out = sum(-change > cost.largest_ns for change, _ in ranked[most:])
-    cost.is_limit = not (cost.clocks_left_out or cost.ended_early)
+    cost.is_limit = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
 
 
@@ -331,14 +338,34 @@ def _ends(
     return np.asarray(there.drop_null(), dtype=np.int64) // graph._unit_ns(clock)
 
 
-def _largest_change(graph: ClockGraph, path: list[ClockId]) -> float:
-    """The largest change of offset between neighbouring snapshots, summed over floor's hops, ns."""
+def _one_way(graph: ClockGraph, trace_clock: ClockId) -> set[ClockId]:
+    """The clocks that only snapshots of one kind have, those with the trace clock."""
+    lists = [set(clocks) for clocks, _ in graph.series()]
+    times = Counter(clock for clocks in lists for clock in clocks)
+    return {
+        clock for clocks in lists if trace_clock in clocks for clock in clocks if times[clock] == 1
+    }
+
+
+def _largest_change(
+    graph: ClockGraph, path: list[ClockId], span_ns: tuple[int, int] | None
+) -> float:
+    """The largest change of offset between neighbouring snapshots, summed over floor's hops, ns.
+
+    Beyond the first and the last it goes on as fast as it ever did, to the ends of the trace.
+    """
     changes = 0.0
     for here, there in pairwise(path):
         _, ours, theirs = graph._shared(here, there)
         if len(ours) > 1:
             # In floats, which no difference overflows: this only ranks.
-            changes += float(np.abs(np.diff(theirs.astype(float) - ours.astype(float))).max())
+            at = theirs.astype(float)
+            change, gap = np.abs(np.diff(at - ours.astype(float))), np.abs(np.diff(at))
+            fastest = float((change[gap > 0] / gap[gap > 0]).max(initial=0.0))
+            begin, end = float(at[0]), float(at[-1])
+            first, last = (begin, end) if span_ns is None else span_ns
+            beyond = max(begin - first, last - end, 0.0)
+            changes += max(float(change.max()), fastest * beyond)
     return changes
 
 
@@ -354,11 +381,14 @@ def drift_ns(graph: ClockGraph, path: list[ClockId]) -> int:
 
 def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:
     """Readings of a clock at and between the snapshots that it shares with another."""
-    _, readings_ns, _ = graph._shared(clock, other)
-    readings = ascending(readings_ns // graph._unit_ns(clock))
+    _, ours, theirs = graph._shared(clock, other)
+    unit_ns = graph._unit_ns(clock)
+    readings = ascending(ours // unit_ns)
     here, there = readings[:-1], readings[1:]
     if len(here) > _GAPS_SAMPLED:
-        chosen = np.linspace(0, len(here) - 1, _GAPS_SAMPLED).astype(np.intp)
+        offset = np.empty(len(readings))
+        offset[np.searchsorted(readings, ours // unit_ns)] = theirs.astype(float) - ours
+        chosen = np.argsort(np.abs(np.diff(offset)))[-_GAPS_SAMPLED:]
         here, there = here[chosen], there[chosen]
     # Halves apart, because the sum of two readings may not fit.
     middle = (here >> 1) + (there >> 1) + (here & there & 1)
