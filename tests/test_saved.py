@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import multiprocessing
+import os
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -554,9 +555,11 @@ def test_a_file_that_cannot_be_read(tmp_path, where):
         ClockGraph.load(tmp_path / where)
 
 
-def test_a_device_is_no_file():
-    with pytest.raises(UsageError, match="cannot read '/dev/zero': it is not a file"):
-        ClockGraph.load("/dev/zero")
+def test_a_device_or_pipe_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        with pytest.raises(UsageError, match=f"cannot read '{path}': it is not a file"):
+            ClockGraph.load(path)
 
 
 # Files that are none, cut off, damaged or made up

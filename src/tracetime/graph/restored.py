@@ -52,13 +52,14 @@ def load(path: str | os.PathLike[str]) -> ClockGraph:
     """A graph from a file; see `ClockGraph.load`."""
     name = os.fspath(path)
     try:
+        # Before it is opened: a pipe would be waited for.
+        if not stat.S_ISREG(Path(name).stat().st_mode):
+            raise UsageError(f"cannot read {name!r}: it is not a file")
         file = Path(name).open("rb")  # noqa: SIM115 (errors of reading it are others)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read {name!r}: {reason}") from error
     with file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise UsageError(f"cannot read {name!r}: it is not a file")
         try:
             return _graph(file)
         except _Unreadable as error:
