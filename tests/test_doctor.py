@@ -224,6 +224,16 @@ def test_of_three_clocks_two_say_which_one_was_misread(clock, primary):
     assert (found.code, [c.clock for c in found.clocks]) == ("snapshot-outlier", [clock])
 
 
+@pytest.mark.parametrize(("clock", "events"), [(NIC, 1), (MONOTONIC, 1), (REALTIME, 0)])
+def test_what_a_misread_clock_puts_elsewhere_is_told_with_it(clock, events):
+    """One event of each clock but REALTIME follows each snapshot: the drift there is no drift."""
+    model = Model()
+    misread(model, clock, 20, 20_000_000)
+    (found,) = findings(model.build())
+    assert (found.code, found.events, found.consequences) == ("snapshot-outlier", events, ())
+    assert found.severity == ("error" if events else "warning")
+
+
 def test_of_two_clocks_the_less_steady_one_is_named():
     for clock in (BOOTTIME, NIC):
         model = Model()

@@ -198,6 +198,7 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
     """Clocks that drift too far between two snapshots, and how often one would do."""
     broken = {d.snapshots for d in survey.discontinuities if d.kind != "rate_change"}
     cut = {number for numbers in broken for number in numbers}
+    off = {d.snapshots[0] for d in survey.discontinuities if d.kind == "outlier"}
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
     for clock, events in survey.used.items():
         if not events or clock == survey.trace_clock or clock not in survey.infos:
@@ -217,9 +218,12 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             continue
         gain = np.abs(np.diff(theirs.astype(np.float64) - ours.astype(np.float64)))
         gap = np.diff(ours.astype(np.float64))
-        # A gap in which a clock jumped is told of elsewhere.
+        # A gap in which a clock jumped, or beside an outlier, is told of elsewhere.
         whole = np.array(
-            [not (int(a) in cut and int(b) in cut) for a, b in pairwise(snapshots.tolist())],
+            [
+                not ((a in cut and b in cut) or a in off or b in off)
+                for a, b in pairwise(snapshots.tolist())
+            ],
             dtype=bool,
         )
         bad = np.flatnonzero(whole & (gain > survey.tolerance_ns) & (gap > 0))

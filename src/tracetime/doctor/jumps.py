@@ -150,9 +150,32 @@ def jumps(survey: Survey) -> Iterator[Finding]:
                     if len(at) >= 2:
                         spans[clock].append((min(at), max(at)))
     within = survey.count_within(spans)
+    misplaced = survey.count_within(_after_outliers(survey, jumpers))
     for jumper in jumpers:
         touched = sum(within.get(clock, 0) for clock in {jumper.clock, *jumper.beside})
-        yield from _findings(survey, jumper, touched)
+        wrong = sum(misplaced.get(clock, 0) for clock in _placed_by(survey, jumper))
+        yield from _findings(survey, jumper, touched, wrong)
+
+
+def _placed_by(survey: Survey, jumper: _Jumper) -> set[ClockId]:
+    """The clocks whose events its readings place; of the trace clock, those it was seen against."""
+    return jumper.beside if jumper.clock == survey.trace_clock else {jumper.clock}
+
+
+def _after_outliers(survey: Survey, jumpers: list[_Jumper]) -> dict[ClockId, list[tuple[int, int]]]:
+    """Where floor uses the offset of an outlier: from it to the next snapshot, by clock."""
+    spans: dict[ClockId, list[tuple[int, int]]] = defaultdict(list)
+    for jumper in jumpers:
+        for d in settled(jumper.found):
+            if d.kind != "outlier" or _size(d) <= survey.tolerance_ns:
+                continue
+            for clock in _placed_by(survey, jumper):
+                other = survey.trace_clock if jumper.clock == survey.trace_clock else d.src
+                snapshots, readings, _ = survey.together(clock, other)
+                at = int(np.searchsorted(snapshots, d.snapshots[0]))
+                if at + 1 < len(snapshots) and snapshots[at] == d.snapshots[0]:
+                    spans[clock].append((int(readings[at]), int(readings[at + 1]) - 1))
+    return spans
 
 
 def _open_wraps(survey: Survey) -> Iterator[Finding]:
@@ -233,7 +256,7 @@ def _ticks_per_ns(readings: Values, theirs: Values) -> float:
     return rate if abs(rate - 1) >= _OTHER_UNIT else 1.0
 
 
-def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding]:
+def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> Iterator[Finding]:
     """What a clock's jumps come to: a cause for those that ran backwards, and each other kind."""
     clock = jumper.clock
     lost = sum(
@@ -265,10 +288,11 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int) -> Iterator[Finding
         for d in found:
             by_code[_CODES[d.kind]].append(d)
     for code, those in by_code.items():
-        events = (lost if code == cause else 0) or touched
+        wrong = misplaced if code == "snapshot-outlier" else 0
+        events = (lost if code == cause else wrong) or touched
         finding = _finding(survey, jumper, code, those, events, bits, code == cause)
         severity: Severity = "info"
-        if lost and code == cause:
+        if wrong or (lost and code == cause):
             severity = "error"
         elif code == "clock-id-collision" or (
             (finding.worst_ns or 0) > survey.tolerance_ns
