@@ -73,6 +73,10 @@ class Machine:
     def names(self) -> Mapping[ClockId, str]:
         return {clock: one.domain.name or str(clock) for clock, one in self.clocks.items()}
 
+    @property
+    def short_names(self) -> Mapping[ClockId, str]:
+        return self.names
+
     def close(self) -> None:
         self.closed = True
 

@@ -276,6 +276,8 @@ def test_clocks_are_found_by_name():
 def test_tai_and_the_counter_by_their_short_names():
     local = LocalClocks()
     assert local.find("TAI")[0].name == names.TAI
+    assert local.short_name(names.TAI) == "TAI"
+    assert local.short_name("REALTIME") == "REALTIME"
     if TscSource().clocks:
         assert local.find("tsc")[0].clock == names.named(names.TSC)
     local.close()

@@ -243,6 +243,33 @@ def test_vulkan_by_position_and_altogether(instance):  # noqa: F811
     local.close()
 
 
+def test_events_name_a_device_as_the_recording_does(tmp_path, instance):  # noqa: F811
+    path = tmp_path / "short.pftrace"
+    name = instance.devices[0].name
+    position = next(iter(instance.by_position))
+    with record(path, [f"vulkan:{position}"], interval=None) as rec:
+        assert rec.short_names[name] == f"vulkan:{position}"
+        stamp = instance.devices[0].calibrate([instance.devices[0].clock])[0][0]
+        rec.instant("work", timestamp=stamp, clock=f"vulkan:{position}")
+        with pytest.raises(UsageError, match="vulkan:99"):
+            rec.instant("work", timestamp=stamp, clock="vulkan:99")
+    with open_trace(path) as trace:
+        (row,) = trace.read_all().to_pylist()
+    assert row["clock"] == clock_id(name)
+    assert row["status"] == "resolved"
+
+
+def test_the_position_of_a_device_among_others_is_kept(instance):  # noqa: F811
+    local = LocalClocks()
+    local.everything()
+    device = instance.devices[0]
+    opened = local._open_vulkan()
+    opened.by_position = {3: device}  # as if three others had no calibrated timestamps
+    assert local.short_name(device.name) == "vulkan:3"
+    assert local.find("vulkan:3")[0].clock == device.clock
+    local.close()
+
+
 def test_without_a_loader_it_is_said_what_to_install():
     with pytest.raises(SourceError, match="apt-get install libvulkan1"):
         VulkanInstance("libvulkan-of-nowhere.so.1")

@@ -43,6 +43,7 @@ class ClockCalibration:
 
     Attributes:
         name, id: of the clock.
+        short_name: what it may be asked for by: `TSC`, `vulkan:0`; else the name.
         tick_ns: what it steps by, as measured.
         read_ns: what one reading costs; of a device, one call with its host clock.
         offset_ns: by how much it is ahead of the reference, the median over the snapshots.
@@ -53,6 +54,7 @@ class ClockCalibration:
     """
 
     name: str
+    short_name: str
     id: ClockId
     tick_ns: float
     read_ns: int
@@ -186,6 +188,7 @@ def _described(
         )
     return ClockCalibration(
         sampler.names[clock],
+        sampler.short_names[clock],
         clock,
         float(domain.tick_ns or 0),
         _read_ns(sampler.source(clock), clock),

@@ -49,6 +49,10 @@ class Sampler(Protocol):
     def names(self) -> Mapping[ClockId, str]:
         """What each is called."""
 
+    @property
+    def short_names(self) -> Mapping[ClockId, str]:
+        """What each may be called besides, on this machine: `vulkan:0`."""
+
     def sample(self) -> Sample:
         """Read all clocks once; one that fails is left out.
 

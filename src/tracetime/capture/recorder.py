@@ -162,7 +162,8 @@ class Recorder:
         self._wake = threading.Event()
         self._last_taken_s = 0.0
         for clock, domain in sampler.domains.items():
-            writer.declare(_named(domain, sampler.names.get(clock)))
+            name = sampler.names.get(clock)
+            writer.declare(_named(domain, name), sampler.short_names.get(clock))
         self._take()
         self._writer.flush()
         self._threads: list[threading.Thread] = []
@@ -208,7 +209,8 @@ class Recorder:
         Args:
             name: of the event; each is kept once, so let there be few.
             timestamp: when, as the clock read it; None for now, of a builtin clock.
-            clock: which clock: a name, a number, a ClockId; None for the clock of trace time.
+            clock: which clock: a name (`MONOTONIC`, `vulkan:0`), a number, a ClockId; None for the
+                clock of trace time.
             track: where; a name stands for `track(name)`, None for the calling thread's.
 
         Raises:
@@ -306,10 +308,17 @@ class Recorder:
     @property
     def clocks(self) -> dict[str, ClockId]:
         """The clocks that are sampled, by name, with the ids that are written."""
-        return {
-            self._sampler.names.get(clock, str(clock)): self._writer.written(clock)
-            for clock in self._sampler.domains
-        }
+        return {self._name(clock): self._writer.written(clock) for clock in self._sampler.domains}
+
+    @property
+    def short_names(self) -> dict[str, str]:
+        """What events may call them by besides, by name: `vulkan:0`, `TSC`; else the name."""
+        short = self._sampler.short_names
+        names = {self._name(clock): clock for clock in self._sampler.domains}
+        return {name: short.get(clock, name) for name, clock in names.items()}
+
+    def _name(self, clock: ClockId) -> str:
+        return self._sampler.names.get(clock, str(clock))
 
     def declare(self, domain: ClockDomain) -> ClockId:
         """Say what a clock of one's own is, before its first snapshot: its rate, its bits.
@@ -409,7 +418,7 @@ class Recorder:
     def out_of_reach(self) -> list[str]:
         """Clocks whose half-width alone is never below `target_error_ns`: no interval helps."""
         missed = set() if self._schedule is None else self._schedule.out_of_reach
-        return [self._sampler.names.get(clock, str(clock)) for clock in sorted(missed)]
+        return [self._name(clock) for clock in sorted(missed)]
 
     @property
     def problems(self) -> list[Problem]:
@@ -473,7 +482,7 @@ class Recorder:
             sample = self._sampler.sample()
             self._last_taken_s = time.monotonic()
             for clock, message in sample.failed.items():
-                self._note(self._sampler.names.get(clock, str(clock)), message)
+                self._note(self._name(clock), message)
             for finding in sample.findings:
                 self._note(finding.clock, finding.message)
             if self._schedule is not None:

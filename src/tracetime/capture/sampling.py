@@ -89,6 +89,9 @@ class Sampler:
         self._unavailable = choice.unavailable
         self._chosen = {one.clock: one for one in choice.clocks}
         self._domains = MappingProxyType({c: one.domain for c, one in self._chosen.items()})
+        self._short_names = {
+            clock: self._local.short_name(one.name) for clock, one in self._chosen.items()
+        }
         self._first = choice.clocks[0]
         others = choice.clocks[1:]
         fast = self._first.source.native_code(self._first.clock) is not None
@@ -132,6 +135,11 @@ class Sampler:
     def names(self) -> Mapping[ClockId, str]:
         """What each is called."""
         return {clock: one.name for clock, one in self._chosen.items()}
+
+    @property
+    def short_names(self) -> Mapping[ClockId, str]:
+        """What each may be asked for by: `TSC`, `vulkan:0`; its name where that is short."""
+        return self._short_names
 
     @property
     def notes(self) -> Mapping[ClockId, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
-from tracetime.commands.show import console, duration, print_json, print_table, print_text, short
+from tracetime.commands.show import console, duration, print_json, print_table, print_text
 from tracetime.telling import count
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ def command(
     click.echo(f"{taken} over {seconds:g} s, against {found.reference}.")
     columns = ("clock", ">tick", ">read", ">half-width", ">p99", ">ppm", ">ahead by")
     print_table(screen, "Clocks", columns, _rows(found))
-    called = short(clock.name for clock in found.clocks)
     for clock in found.clocks:
         if clock.note is not None:
-            print_text(screen, f"{called[clock.name]}: {clock.note}", hanging="  ")
+            print_text(screen, f"{clock.short_name}: {clock.note}", hanging="  ")
     for entry in found.unavailable:
         print_text(screen, f"not to be had: {entry.name}: {entry.reason}", hanging="  ")
     for finding in found.findings:
@@ -70,11 +69,10 @@ def command(
 
 
 def _rows(found: Calibration) -> Iterator[tuple[str, ...]]:
-    called = short(clock.name for clock in found.clocks)
     for clock in found.clocks:
         half: Any = clock.half_width_ns
         yield (
-            called[clock.name],
+            clock.short_name,
             duration(round(clock.tick_ns)),
             duration(clock.read_ns),
             "reference" if half is None else duration(half.median),

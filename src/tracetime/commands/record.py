@@ -20,7 +20,7 @@ from tracetime.commands.options import (
     reference_option,
     time_option,
 )
-from tracetime.commands.show import print_json, short, size
+from tracetime.commands.show import print_json, size
 from tracetime.errors import UsageError
 from tracetime.telling import printable_path
 
@@ -219,13 +219,14 @@ def _report(rec: Recorder, as_json: bool) -> None:
         print_json(facts)
         return
     # On stderr: stdout is the command's.
-    called = ", ".join(short(rec.clocks).values())
+    short = rec.short_names
+    called = ", ".join(short[name] for name in rec.clocks)
     click.echo(
         f"{printable_path(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
         err=True,
     )
     if rec.out_of_reach:
-        missed = ", ".join(short(rec.out_of_reach).values())
+        missed = ", ".join(short[name] for name in rec.out_of_reach)
         click.echo(
             f"warning: out of reach of --target-error, by their half-widths alone: {missed}",
             err=True,

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tracetime.perfetto.reader import TraceWarning
 
 WARNINGS_SHOWN: Final = 5
-_OWN: Final = "dev.tracetime."
 
 
 def print_json(facts: Any) -> None:
@@ -111,22 +110,6 @@ def duration(ns: int | None) -> str:
         return f"{minutes} min {seconds} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
-
-
-def short(names: Iterable[str]) -> dict[str, str]:
-    """This machine's clocks as `--clock` takes them: TAI, TSC, vulkan:0; others as they are."""
-    told = {}
-    devices = 0
-    for name in names:
-        own = name.removeprefix(_OWN)
-        if own == name:
-            told[name] = name
-        elif own.startswith("vulkan."):
-            told[name] = f"vulkan:{devices}"
-            devices += 1
-        else:
-            told[name] = own.upper()
-    return told
 
 
 def size(n: int) -> str:

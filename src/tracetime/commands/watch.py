@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
-from tracetime.commands.show import console, duration, short
+from tracetime.commands.show import console, duration
 from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -174,9 +174,8 @@ def _facts(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> dic
 
 
 def _text(sampler: Sampler, lines: dict[ClockId, _Line]) -> str:
-    called = short(sampler.names.values())
     return "  ".join(
-        f"{called[sampler.names[clock]]} {line.offset_ns[-1]:+d} ns +-{line.half_ns}"
+        f"{sampler.short_names[clock]} {line.offset_ns[-1]:+d} ns +-{line.half_ns}"
         for clock, line in lines.items()
         if line.at_ns
     )
@@ -193,9 +192,8 @@ def _table(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> Tab
         ("+-", "right"), ("wander", "left"),
     ):  # fmt: skip
         table.add_column(name, justify=justify, header_style="dim", no_wrap=True)  # type: ignore[arg-type]
-    called = short(sampler.names.values())
     for clock, line in lines.items():
-        name = called[sampler.names[clock]]
+        name = sampler.short_names[clock]
         if not line.at_ns:
             table.add_row(name, sample.failed.get(clock, "not read yet"))
             continue

@@ -68,11 +68,15 @@ class RecordedClocks:
         """Every clock in the order of declaring, also by its second id."""
         return self._clocks
 
-    def declare(self, domain: ClockDomain) -> RecordedClock:
+    def declare(self, domain: ClockDomain, short_name: str | None = None) -> RecordedClock:
         """Make a clock known, before its first reading.
 
         A clock that ticks otherwise than in ns of 64 bits is written in ns, unwrapped; its
         readings and timestamps are given in its own ticks all the same.
+
+        Args:
+            domain: what it is.
+            short_name: what callers may name it by besides: `vulkan:0`.
 
         Raises:
             UsageError: no ClockDomain, clock 64 to 127 of another sequence than this writer's, a
@@ -118,7 +122,7 @@ class RecordedClocks:
             ),
         )
         self._clocks[clock] = self._clocks[written] = made
-        for alias in (name, TSC_NAME if written != clock else None):
+        for alias in (name, TSC_NAME if written != clock else None, short_name):
             if alias:
                 self._names[alias] = clock
         self.untold.add(clock)

@@ -85,13 +85,13 @@ class TraceWriter:
 
     # Clocks
 
-    def declare(self, domain: ClockDomain) -> ClockId:
+    def declare(self, domain: ClockDomain, short_name: str | None = None) -> ClockId:
         """Make a clock known, before its first reading; returns what it is written as.
 
         As `RecordedClocks.declare`, which says what it raises.
         """
         with self._lock:
-            return self._clocks.declare(domain).written
+            return self._clocks.declare(domain, short_name).written
 
     def clock(self, clock: Any) -> ClockId:
         """The clock that a caller named; see `RecordedClocks.clock`."""

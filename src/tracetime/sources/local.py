@@ -88,6 +88,14 @@ class LocalClocks:
                 raise SourceError(f"{entry.name} is not to be had here: {entry.reason}")
         raise SourceError(f"no source of this machine has clock {asked}; {self._there()}")
 
+    def short_name(self, name: str) -> str:
+        """What one may ask for a clock by, of those that were found: `TSC`, `vulkan:0`."""
+        short = {long: said for said, long in SHORT_NAMES.items()}
+        if isinstance(self._vulkan, VulkanInstance):
+            for position, device in self._vulkan.by_position.items():
+                short[device.name] = f"vulkan:{position}"
+        return short.get(name, name)
+
     def close(self) -> None:
         """Close all sources that were opened here."""
         if isinstance(self._vulkan, VulkanInstance):
@@ -117,12 +125,8 @@ class LocalClocks:
 
     def _there(self) -> str:
         """What there is, as one may ask for it."""
-        names = [found.name for found in self.everything()]
-        short = {name: said for said, name in SHORT_NAMES.items()}
-        if isinstance(self._vulkan, VulkanInstance):
-            for position, device in self._vulkan.by_position.items():
-                short[device.name] = f"vulkan:{position}"
-        return f"there are {', '.join(short.get(name, name) for name in names)}"
+        names = [self.short_name(found.name) for found in self.everything()]
+        return f"there are {', '.join(names)}"
 
     def _find_vulkan(self, position: str | None) -> list[Found]:
         if self._own is not None:
