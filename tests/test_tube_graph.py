@@ -422,6 +422,38 @@ def test_order_of_arrays_is_that_of_their_elements(graph):
         graph.order((raws, "MONOTONIC_RAW"), (others[:2], "BOOTTIME"))
 
 
+@pytest.mark.parametrize("other", ["MONOTONIC", "REALTIME@machine1"])
+def test_order_decides_nothing_by_a_clock_that_was_set_back(other):
+    monotonic = np.arange(31, dtype=np.int64) * 10 * S
+    realtime = monotonic + np.where(monotonic > 150 * S, 950 * S, 1000 * S)
+    graph = ClockGraph()
+    for clock in ("REALTIME", "REALTIME@machine1"):
+        graph.add_snapshot(
+            Snapshot(
+                {"MONOTONIC": monotonic, clock: realtime},
+                reference="MONOTONIC",
+                half_width_ns={clock: 100},
+            )
+        )
+    # 1140 s was read at 140 s and again at 190 s; 1090 s and 1170 s once, at 90 s and 220 s.
+    said = [1090 * S, 1140 * S, 1140 * S, 1140 * S, 1170 * S]
+    at = [100 * S, 135 * S, 165 * S, 195 * S, 205 * S]
+    expected = [-1, 1, 0, -1, 1]
+    if other != "MONOTONIC":
+        at = [1099 * S, 1099 * S, 1120 * S, 1151 * S, 1165 * S]
+        expected = [-1, 1, 0, 0, 1]
+    assert graph.order((said, "REALTIME"), (at, other)).tolist() == expected
+    assert graph.order((at, other), (said, "REALTIME")).tolist() == [-x for x in expected]
+
+
+@pytest.mark.parametrize("wrong", [5, (5,), None, "ab"])
+def test_order_compares_pairs(graph, wrong):
+    with pytest.raises(UsageError, match="timestamps, clock"):
+        graph.order((5, 5), wrong)
+    with pytest.raises(UsageError, match="timestamps, clock"):
+        graph.order(wrong, (5, 5))
+
+
 def test_order_takes_whole_numbers(graph):
     for ts in ("x", 5.5, np.array([1.0, 2.0]), pa.array([1, None]), [[1]]):
         with pytest.raises(UsageError):

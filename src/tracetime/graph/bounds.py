@@ -225,6 +225,17 @@ class TubePolicy:
             found = self._paths[source, target] = reached
         return found
 
+    def line(self, one: ClockId, other: ClockId) -> ClockId:
+        """The clock to compare readings of two clocks on, which must not have been set back.
+
+        The second one, the first, or one that both lead to; the second where all were set back.
+
+        Raises:
+            ConversionError: as `path`.
+        """
+        among = (other, *self.path(one, other), *self._neighbours[one])
+        return next((c for c in among if not self._pairs.was_set_back(c)), other)
+
     def convert(
         self,
         values: Values,
