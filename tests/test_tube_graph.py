@@ -523,6 +523,10 @@ def test_loops_of_any_length_are_checked(n):
             assert 0 < one.gap_ns <= wrong
 
 
+def test_no_domains_can_be_said_as_none():
+    assert ClockGraph(domains=None).declared == {}
+
+
 @pytest.mark.parametrize("wrong", ["TSC", ["TSC"], [None]])
 def test_domains_are_clock_domains(wrong):
     with pytest.raises(UsageError, match="ClockDomain"):

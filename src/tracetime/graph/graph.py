@@ -74,12 +74,14 @@ class ClockGraph:
         domains: limits of clocks, for the tube's bars; what is not declared takes its kind's.
     """
 
-    def __init__(self, trace_clock: Any = None, domains: Iterable[ClockDomain] = ()) -> None:
+    def __init__(
+        self, trace_clock: Any = None, domains: Iterable[ClockDomain] | None = None
+    ) -> None:
         self._engine = Engine()
         self._lock = RLock()
         self._file = 0
         self._measured = Measured()
-        self._domains = {checked_domain(domain).id: domain for domain in domains}
+        self._domains = {checked_domain(domain).id: domain for domain in domains or ()}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
 
