@@ -372,6 +372,21 @@ def test_what_rests_on_assumptions_is_an_estimate_whatever_was_asked(graph):
     assert "estimates" not in str(told)
 
 
+def test_a_bar_on_a_clock_that_counts_ticks_is_told_in_ticks():
+    graph = ClockGraph()
+    at = np.arange(5) * S
+    graph.add_snapshot(
+        Snapshot({"BOOTTIME": at, "TSC": at * 3}, reference="BOOTTIME", half_width_ns={"TSC": 20})
+    )
+    told = graph.explain(S, "BOOTTIME", "TSC", policy="tube")
+    assert [step.unit for step in told.steps] == ["ticks"]
+    assert str(told).count(" ticks") == 2
+    assert "half-width 20 ns" in str(told)
+    back = graph.explain(3 * S, "TSC", "BOOTTIME", policy="tube")
+    assert [step.unit for step in back.steps] == ["ns"]
+    assert "ticks" not in str(back)
+
+
 def test_a_tick_beyond_int64_costs_only_itself():
     graph = ClockGraph(domains=[ClockDomain("TSC", ns_per_tick=Fraction(1000, 2445))])
     at = np.arange(5) * S

@@ -71,7 +71,8 @@ def command(
     ISO 8601. A clock that is not given is the trace clock. A clock is a name (MONOTONIC), a number
     (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7. For an incremental clock, TIME
     is its absolute value. The result is in ns, whatever the unit of its clock. Put -- before a TIME
-    below 0. With --policy tube the answer has an error bar, and says what it rests on.
+    below 0. With --policy tube the answer has an error bar, and says what it rests on; on a clock
+    that counts ticks (TSC, or by --clock-rate) it is in ticks.
 
     \b
     Examples:

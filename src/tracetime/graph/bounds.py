@@ -69,7 +69,8 @@ class TubeHop(NamedTuple):
 
     estimate, earliest, latest: on dst, ns (ticks where dst counts them). snapshots: how many the
     pair shares. half_width_ns: the median of theirs; `assumed` where the trace says none.
-    learnt: the rate of a clock was taken from these snapshots.
+    learnt: the rate of a clock was taken from these snapshots. unit: "ns" or "ticks", of where it
+    came to and its bar.
     """
 
     src: ClockId
@@ -83,6 +84,7 @@ class TubeHop(NamedTuple):
     drift_ppm: float
     wander_ppm: float
     learnt: bool
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +120,17 @@ class TubeExplanation:
                 ("a rate is learnt", any(step.learnt for step in self.steps)),
             )
             told += ", but estimates: " + " and ".join(why for why, so in what if so)
+        unit = self.steps[-1].unit if self.steps else "ns"
         lines = [
             f"{self.src} {self.value} -> {self.dst} {self.result}",
             f"  between {self.earliest} and {self.latest} "
-            f"(-{self.result - self.earliest} +{self.latest - self.result} ns), {told}",
+            f"(-{self.result - self.earliest} +{self.latest - self.result} {unit}), {told}",
         ]
         for number, hop in enumerate(self.steps, 1):
             widths = "assumed" if hop.assumed else "measured"
             lines.append(
                 f"  {number}. {hop.src} -> {hop.dst} {hop.estimate}, bar "
-                f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} ns: "
+                f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} {hop.unit}: "
                 f"{hop.snapshots} snapshots, half-width {hop.half_width_ns:.0f} ns ({widths}), "
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
                 + (", rate learnt from these" if hop.learnt else "")
@@ -291,7 +294,7 @@ class TubePolicy:
                     src, dst, int(reached.estimate[0]), int(reached.earliest[0]),
                     int(reached.latest[0]), len(pair.snapshots), pair.half_width_ns,
                     pair.assumed, limits.drift * 1e6, float(pair.tube.wander.max() * 1e6),
-                    pair.learnt,
+                    pair.learnt, "ns" if pair.rate_of(dst) == 1 else "ticks",
                 )
             )  # fmt: skip
         return TubeExplanation(

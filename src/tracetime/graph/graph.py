@@ -213,7 +213,8 @@ class ClockGraph:
                 wrap of the snapshots' span has is ambiguous. For the tube.
 
         Returns:
-            ns of dst (src's own unit where dst is src): an int for an int (None where masked), an
+            ns of dst (src's own unit where dst is src; by the tube ticks, where the ns_per_tick of
+            dst is not 1): an int for an int (None where masked), an
             int64 ndarray of the same length for anything else; with "mask" a pyarrow Int64Array.
             With bounds, three of these.
 
