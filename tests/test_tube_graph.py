@@ -168,6 +168,25 @@ def test_loops_that_contradict_are_told():
     assert all(30_000_000 < f.gap_ns < 60_000_000 for f in found)
 
 
+@pytest.mark.parametrize("wrong", [0, 30_000])
+def test_loops_that_contradict_are_told_where_each_pair_was_read_at_other_times(wrong):
+    graph = ClockGraph()
+    clocks = {"BOOTTIME": 0, "com.example.a": 10, "com.example.b": -20}
+    for start, one, other, off in (
+        (1.0, "BOOTTIME", "com.example.a", 0),
+        (4.3, "com.example.a", "com.example.b", wrong),
+        (7.6, "BOOTTIME", "com.example.b", 0),
+    ):
+        at = np.arange(60, dtype=np.int64) * 10 * S + int(start * S)
+        here, there = (at + at * clocks[clock] // 1_000_000 for clock in (one, other))
+        graph.add_snapshot(
+            Snapshot({one: here, other: there + off}, reference=one, half_width_ns={other: 100})
+        )
+    found = graph.inconsistencies()
+    assert len(found) == (3 if wrong else 0)
+    assert all(0 < f.gap_ns <= wrong for f in found)
+
+
 def test_loops_that_agree_are_not(graph):
     boottime, raw = drifting()
     graph.add_snapshot({"MONOTONIC_RAW": raw, "MONOTONIC": boottime})

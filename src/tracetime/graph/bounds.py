@@ -39,6 +39,9 @@ Marks = npt.NDArray[np.uint8]
 
 _CHECKED_LOOPS: Final = 4096
 _DETOURS: Final = 256
+_TRIED: Final[tuple[Bars, ...]] = ("guaranteed", "estimated")
+_MANY: Final = 8
+"""Of so many snapshots, a few changes of rate do not leave all in contradiction."""
 # Above every bar: for a tube along a clock that was set back, where no other path leads.
 _LAST_RESORT: Final = 2.0**63
 _INT64: Final = np.iinfo(np.int64)
@@ -358,21 +361,45 @@ class TubePolicy:
                         yield path
 
     def _gap(self, src: ClockId, dst: ClockId, via: tuple[ClockId, ...]) -> Inconsistency | None:
+        """Where two ways are furthest apart, if guaranteed bars do not meet or estimated never do.
+
+        Guaranteed bars are wide between snapshots, and hide much where those of the two ways were
+        taken at different times. That estimated ones miss each other somewhere may be a rate that
+        did not hold; that they do at all of many snapshots is not.
+        """
         direct = self._pairs.pair(src, dst)
         points = direct.tube.evidence.a
         points = points if direct.a == src else direct.tube.convert(points).estimate
-        start = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
-        one = _hop(direct, src, start, "guaranteed")
-        other = start
-        for here, there in pairwise((src, *via, dst)):
-            other = _hop(self._pairs.pair(here, there), here, other, "guaranteed")
-        known = (one.status | other.status) == RESOLVED
-        gaps = np.maximum(one.earliest - other.latest, other.earliest - one.latest)
-        gaps = np.where(known, gaps, 0)
-        worst = int(np.argmax(gaps))
-        if gaps[worst] <= 0:
-            return None
-        return Inconsistency(src, dst, via, int(points[worst]), int(gaps[worst]))
+        for bars in _TRIED:
+            one, known = self._along((src, dst), points, bars)
+            other, also = self._along((src, *via, dst), points, bars)
+            gaps = np.maximum(one.earliest - other.latest, other.earliest - one.latest)
+            both = known & also
+            apart = np.where(both, gaps, 0)
+            worst = int(np.argmax(apart))
+            never = int(both.sum()) >= _MANY and bool((apart[both] > 0).all())
+            if apart[worst] > 0 and (never or bars == "guaranteed"):
+                return Inconsistency(src, dst, via, int(points[worst]), int(apart[worst]))
+        return None
+
+    def _along(
+        self, path: tuple[ClockId, ...], points: Values, bars: Bars
+    ) -> tuple[Reached, npt.NDArray[np.bool_]]:
+        """Points brought along a path, and which say something about it.
+
+        Estimated bars do between snapshots alone: a rate that held may not have gone on for ever.
+        """
+        here = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
+        known = np.ones(len(points), dtype=bool)
+        for src, dst in pairwise(path):
+            pair, before = self._pairs.pair(src, dst), here
+            here = _hop(pair, src, here, bars)
+            if bars == "estimated":
+                on_a = before.estimate if src == pair.a else here.estimate
+                a, _ = _scaled(on_a, pair.a_rate)
+                covered = pair.tube.evidence.a
+                known &= (covered[0] <= a) & (a <= covered[-1])
+        return here, known & (here.status == RESOLVED)
 
 
 def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:
