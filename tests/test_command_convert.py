@@ -318,6 +318,14 @@ def test_a_counter_that_wraps_more_than_once_between_snapshots_is_told_so(tracet
     assert advice.endswith("take a snapshot of it more often than it wraps.")
 
 
+def test_a_counter_that_ran_backwards_covers_no_span(tracetime, write):
+    ends = [snapshot({BOOTTIME: at, 128: 900 - at}) for at in (100, 800)]
+    path = write(trace(*ends, event(850, BOOTTIME)))
+    text = tracetime("convert", path, "-o", f"{path}.csv")[1]
+    (row,) = [line.split() for line in text.splitlines() if line.startswith("128 ")]
+    assert row == ["128", "global", "2", "-", "0", "0"]
+
+
 def test_of_many_counters_some_are_told_and_the_others_counted(tracetime, write):
     packets = []
     for at in range(0, 40 * 10**9, 10 * 10**9):

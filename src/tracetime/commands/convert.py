@@ -221,11 +221,11 @@ def _clock_rows(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> li
 
 
 def _coverage(uses: list[ClockUse]) -> str:
-    """The time from first to last snapshot, the longest where there are several clocks."""
+    """From the first to the last reading, the longest of some clocks that never ran backwards."""
     spans = [
         use.last_ns - use.first_ns
         for use in uses
-        if use.first_ns is not None and use.last_ns is not None
+        if use.monotonic and use.first_ns is not None and use.last_ns is not None
     ]
     return duration(max(spans, default=None))
 
