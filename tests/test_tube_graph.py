@@ -480,6 +480,20 @@ def test_order_decides_nothing_by_a_clock_that_was_set_back(other):
     assert graph.order((at, other), (said, "REALTIME")).tolist() == [-x for x in expected]
 
 
+def test_order_is_the_other_way_round_whichever_comes_first():
+    """Clocks that contradict: by one BOOTTIME was set back at 150 s, by the other it was not."""
+    raw = np.arange(31, dtype=np.int64) * 10 * S
+    boottime = raw + np.where(raw > 150 * S, 950 * S, 1000 * S)
+    graph = ClockGraph()
+    graph.add_snapshot({"MONOTONIC_RAW": raw, "BOOTTIME": boottime})
+    graph.add_snapshot({"MONOTONIC": raw, "BOOTTIME": raw + 1000 * S})
+    at, said = np.repeat(raw + 5 * S, 31), np.tile(boottime, 31)
+    one = graph.order((at, "MONOTONIC_RAW"), (said, "BOOTTIME"))
+    assert (one == -graph.order((said, "BOOTTIME"), (at, "MONOTONIC_RAW"))).all()
+    # 1140 s was read at 140 s and at 190 s.
+    assert graph.order((165 * S, "MONOTONIC_RAW"), (1140 * S, "BOOTTIME")) == 0
+
+
 @pytest.mark.parametrize("wrong", [5, (5,), None, "ab"])
 def test_order_compares_pairs(graph, wrong):
     with pytest.raises(UsageError, match="timestamps, clock"):

@@ -234,13 +234,16 @@ class TubePolicy:
     def line(self, one: ClockId, other: ClockId) -> ClockId:
         """The clock to compare readings of two clocks on, which must not have been set back.
 
-        The second one, the first, or one that both lead to; the second where all were set back.
+        The steadier of the two, the other, or one that both lead to; the steadier where all were
+        set back.
 
         Raises:
             ConversionError: as `path`.
         """
-        among = (other, *self.path(one, other), *self._neighbours[one])
-        return next((c for c in among if not self._pairs.was_set_back(c)), other)
+        path = self.path(one, other)
+        steadier, less_so = self._pairs.steadier_first(one, other)
+        among = (steadier, less_so, *path, *self._neighbours[steadier])
+        return next((c for c in among if not self._pairs.was_set_back(c)), steadier)
 
     def convert(
         self,
