@@ -391,6 +391,13 @@ def test_what_rests_on_assumptions_is_an_estimate_whatever_was_asked(graph):
     assert "estimates" not in str(told)
 
 
+def test_one_snapshot_is_told_as_one():
+    graph = ClockGraph()
+    graph.add_snapshot({"BOOTTIME": 7 * S, "MONOTONIC": 5 * S})
+    told = str(graph.explain(S, "BOOTTIME", "MONOTONIC", policy="tube"))
+    assert "ns: 1 snapshot, half-width" in told
+
+
 def test_a_bar_on_a_clock_that_counts_ticks_is_told_in_ticks():
     graph = ClockGraph()
     at = np.arange(5) * S

@@ -33,6 +33,7 @@ from tracetime.graph.triangles import Triangles
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.wraps import Counter
+from tracetime.telling import count
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
@@ -134,7 +135,8 @@ class TubeExplanation:
             lines.append(
                 f"  {number}. {hop.src} -> {hop.dst} {hop.estimate}, bar "
                 f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} {hop.unit}: "
-                f"{hop.snapshots} snapshots, half-width {hop.half_width_ns:.0f} ns ({widths}), "
+                f"{count(hop.snapshots, 'snapshot')}, "
+                f"half-width {hop.half_width_ns:.0f} ns ({widths}), "
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
                 + (", rate learnt from these" if hop.learnt else "")
             )
