@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
+from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (
     Clock,
     bars_of,
@@ -90,6 +90,8 @@ def command(
     domains = domains_of(limits)
     with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
+        if policy != "tube":
+            warn_of_unused(limits)
         told = _explain(opened, value, src, dst, sequence, near, policy, drawn)
     if as_json:
         print_json(_facts(trace, told))
