@@ -212,6 +212,23 @@ def test_every_summary_says_what_floor_costs(tracetime, write, tmp_path):
     assert told["floor_cost"]["events_reordered"] == 0
 
 
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+def test_a_summary_says_that_floor_costs_nothing_where_nothing_is_converted(
+    tracetime, write, tmp_path, policy
+):
+    path = write(
+        trace(snapshot({BOOTTIME: 100, MONOTONIC: 50}), event(120, BOOTTIME), event(9, 777))
+    )
+    args = ("convert", path, "-o", tmp_path / "o.csv", "--policy", policy)
+    text = " ".join(tracetime(*args)[1].split())
+    assert "costs nothing here: no event was converted from another clock" in text
+    path = write(trace(snapshot({BOOTTIME: 100, MONOTONIC: 50}), event(70, MONOTONIC)))
+    args = ("convert", path, "-o", tmp_path / "o.csv", "--policy", policy)
+    text = " ".join(tracetime(*args)[1].split())
+    assert "costs nothing" not in text
+    assert "The floor policy's trace time is at most 0 ns" in text
+
+
 def test_the_summary_compares_the_events_of_all_clocks(tracetime, write, tmp_path):
     """`convert` in Python looks at a few clocks: tubes take longer than so few events."""
     clocks = range(200, 220)

@@ -172,6 +172,10 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
     if summary.floor_cost is not None and summary.floor_cost.clock is not None:
         click.echo()
         print_text(screen, _cost_told(summary.floor_cost, summary.policy, called))
+    elif summary.rows and not any(_was_converted(use, summary) for use in summary.clocks):
+        click.echo()
+        told = "The floor policy costs nothing here: no event was converted from another clock"
+        print_text(screen, told)
     if summary.names_left_out:
         what = "name" if summary.names_left_out == 1 else "names"
         click.echo(f"\n{number(summary.names_left_out)} {what} left out: there are too many")
@@ -182,6 +186,12 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         for reason in summary.reasons:
             print_text(screen, _reason_told(reason, called), "  ", " " * 4)
             print_text(screen, named(reason.advice, called), " " * 4, " " * 4)
+
+
+def _was_converted(use: ClockUse, summary: Summary) -> bool:
+    """Whether events of a clock were placed by snapshots; those that name no clock are not."""
+    placed = use.events > use.unresolved
+    return placed and use.clock.clock != 0 and use.clock != summary.trace_clock
 
 
 def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> str:
