@@ -141,6 +141,18 @@ def test_at_refuses_bars_without_the_tube(tracetime, write):
     assert "--policy tube" in err
 
 
+def test_at_warns_of_limits_that_floor_takes_no_part_in(tracetime, write):
+    args = ("at", write(CLOCK_SYNC), 1104, "--from", "MONOTONIC", "--max-drift-ppm", "MONOTONIC=5")
+    args += ("--clock-rate", "MONOTONIC=2GHz", "--clock-name", "MONOTONIC=mono")
+    code, text, err = tracetime(*args)
+    assert (code, text.splitlines()[0]) == (0, "MONOTONIC 1104 -> BOOTTIME 2104 ns")
+    assert err == (
+        "warning: the floor policy uses no --max-drift-ppm and no --clock-rate: "
+        "give --policy tube\n"
+    )
+    assert tracetime(*args, "--policy", "tube")[::2] == (0, "")
+
+
 def test_near_says_which_wrap_of_a_short_counter(tracetime, write):
     second = 10**9
     path = write(

@@ -212,6 +212,23 @@ def test_every_summary_says_what_floor_costs(tracetime, write, tmp_path):
     assert told["floor_cost"]["events_reordered"] == 0
 
 
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+def test_a_summary_says_that_floor_costs_nothing_where_nothing_is_converted(
+    tracetime, write, tmp_path, policy
+):
+    path = write(
+        trace(snapshot({BOOTTIME: 100, MONOTONIC: 50}), event(120, BOOTTIME), event(9, 777))
+    )
+    args = ("convert", path, "-o", tmp_path / "o.csv", "--policy", policy)
+    text = " ".join(tracetime(*args)[1].split())
+    assert "costs nothing here: no event was converted from another clock" in text
+    path = write(trace(snapshot({BOOTTIME: 100, MONOTONIC: 50}), event(70, MONOTONIC)))
+    args = ("convert", path, "-o", tmp_path / "o.csv", "--policy", policy)
+    text = " ".join(tracetime(*args)[1].split())
+    assert "costs nothing" not in text
+    assert "The floor policy's trace time is at most 0 ns" in text
+
+
 def test_the_summary_compares_the_events_of_all_clocks(tracetime, write, tmp_path):
     """`convert` in Python looks at a few clocks: tubes take longer than so few events."""
     clocks = range(200, 220)
@@ -316,6 +333,14 @@ def test_a_counter_that_wraps_more_than_once_between_snapshots_is_told_so(tracet
     advice = why_ambiguous(tracetime, write(counted(10 * 10**9)), "--valid-bits", f"{GPU}=32")
     assert "wraps every 4.29497 s, up to 2.3 times between two of its snapshots" in advice
     assert advice.endswith("take a snapshot of it more often than it wraps.")
+
+
+def test_a_counter_that_ran_backwards_covers_no_span(tracetime, write):
+    ends = [snapshot({BOOTTIME: at, 128: 900 - at}) for at in (100, 800)]
+    path = write(trace(*ends, event(850, BOOTTIME)))
+    text = tracetime("convert", path, "-o", f"{path}.csv")[1]
+    (row,) = [line.split() for line in text.splitlines() if line.startswith("128 ")]
+    assert row == ["128", "global", "2", "-", "0", "0"]
 
 
 def test_of_many_counters_some_are_told_and_the_others_counted(tracetime, write):

@@ -16,7 +16,7 @@ TRACE = trace(
 )
 COMMANDS = {
     "convert": lambda path: ("convert", path, "-o", f"{path}.csv"),
-    "at": lambda path: ("at", path, 5, "--from", "MONOTONIC"),
+    "at": lambda path: ("at", path, 5, "--from", "MONOTONIC", "--policy", "tube"),
     "doctor": lambda path: ("doctor", path),
     "report": lambda path: ("report", path, "-o", f"{path}.html"),
     "sql": lambda path: ("sql", path, "from clocks"),

@@ -168,6 +168,25 @@ def test_loops_that_contradict_are_told():
     assert all(30_000_000 < f.gap_ns < 60_000_000 for f in found)
 
 
+@pytest.mark.parametrize("wrong", [0, 30_000])
+def test_loops_that_contradict_are_told_where_each_pair_was_read_at_other_times(wrong):
+    graph = ClockGraph()
+    clocks = {"BOOTTIME": 0, "com.example.a": 10, "com.example.b": -20}
+    for start, one, other, off in (
+        (1.0, "BOOTTIME", "com.example.a", 0),
+        (4.3, "com.example.a", "com.example.b", wrong),
+        (7.6, "BOOTTIME", "com.example.b", 0),
+    ):
+        at = np.arange(60, dtype=np.int64) * 10 * S + int(start * S)
+        here, there = (at + at * clocks[clock] // 1_000_000 for clock in (one, other))
+        graph.add_snapshot(
+            Snapshot({one: here, other: there + off}, reference=one, half_width_ns={other: 100})
+        )
+    found = graph.inconsistencies()
+    assert len(found) == (3 if wrong else 0)
+    assert all(0 < f.gap_ns <= wrong for f in found)
+
+
 def test_loops_that_agree_are_not(graph):
     boottime, raw = drifting()
     graph.add_snapshot({"MONOTONIC_RAW": raw, "MONOTONIC": boottime})
@@ -372,6 +391,28 @@ def test_what_rests_on_assumptions_is_an_estimate_whatever_was_asked(graph):
     assert "estimates" not in str(told)
 
 
+def test_one_snapshot_is_told_as_one():
+    graph = ClockGraph()
+    graph.add_snapshot({"BOOTTIME": 7 * S, "MONOTONIC": 5 * S})
+    told = str(graph.explain(S, "BOOTTIME", "MONOTONIC", policy="tube"))
+    assert "ns: 1 snapshot, half-width" in told
+
+
+def test_a_bar_on_a_clock_that_counts_ticks_is_told_in_ticks():
+    graph = ClockGraph()
+    at = np.arange(5) * S
+    graph.add_snapshot(
+        Snapshot({"BOOTTIME": at, "TSC": at * 3}, reference="BOOTTIME", half_width_ns={"TSC": 20})
+    )
+    told = graph.explain(S, "BOOTTIME", "TSC", policy="tube")
+    assert [step.unit for step in told.steps] == ["ticks"]
+    assert str(told).count(" ticks") == 2
+    assert "half-width 20 ns" in str(told)
+    back = graph.explain(3 * S, "TSC", "BOOTTIME", policy="tube")
+    assert [step.unit for step in back.steps] == ["ns"]
+    assert "ticks" not in str(back)
+
+
 def test_a_tick_beyond_int64_costs_only_itself():
     graph = ClockGraph(domains=[ClockDomain("TSC", ns_per_tick=Fraction(1000, 2445))])
     at = np.arange(5) * S
@@ -420,6 +461,52 @@ def test_order_of_arrays_is_that_of_their_elements(graph):
     )
     with pytest.raises(UsageError, match="30 with 2"):
         graph.order((raws, "MONOTONIC_RAW"), (others[:2], "BOOTTIME"))
+
+
+@pytest.mark.parametrize("other", ["MONOTONIC", "REALTIME@machine1"])
+def test_order_decides_nothing_by_a_clock_that_was_set_back(other):
+    monotonic = np.arange(31, dtype=np.int64) * 10 * S
+    realtime = monotonic + np.where(monotonic > 150 * S, 950 * S, 1000 * S)
+    graph = ClockGraph()
+    for clock in ("REALTIME", "REALTIME@machine1"):
+        graph.add_snapshot(
+            Snapshot(
+                {"MONOTONIC": monotonic, clock: realtime},
+                reference="MONOTONIC",
+                half_width_ns={clock: 100},
+            )
+        )
+    # 1140 s was read at 140 s and again at 190 s; 1090 s and 1170 s once, at 90 s and 220 s.
+    said = [1090 * S, 1140 * S, 1140 * S, 1140 * S, 1170 * S]
+    at = [100 * S, 135 * S, 165 * S, 195 * S, 205 * S]
+    expected = [-1, 1, 0, -1, 1]
+    if other != "MONOTONIC":
+        at = [1099 * S, 1099 * S, 1120 * S, 1151 * S, 1165 * S]
+        expected = [-1, 1, 0, 0, 1]
+    assert graph.order((said, "REALTIME"), (at, other)).tolist() == expected
+    assert graph.order((at, other), (said, "REALTIME")).tolist() == [-x for x in expected]
+
+
+def test_order_is_the_other_way_round_whichever_comes_first():
+    """Clocks that contradict: by one BOOTTIME was set back at 150 s, by the other it was not."""
+    raw = np.arange(31, dtype=np.int64) * 10 * S
+    boottime = raw + np.where(raw > 150 * S, 950 * S, 1000 * S)
+    graph = ClockGraph()
+    graph.add_snapshot({"MONOTONIC_RAW": raw, "BOOTTIME": boottime})
+    graph.add_snapshot({"MONOTONIC": raw, "BOOTTIME": raw + 1000 * S})
+    at, said = np.repeat(raw + 5 * S, 31), np.tile(boottime, 31)
+    one = graph.order((at, "MONOTONIC_RAW"), (said, "BOOTTIME"))
+    assert (one == -graph.order((said, "BOOTTIME"), (at, "MONOTONIC_RAW"))).all()
+    # 1140 s was read at 140 s and at 190 s.
+    assert graph.order((165 * S, "MONOTONIC_RAW"), (1140 * S, "BOOTTIME")) == 0
+
+
+@pytest.mark.parametrize("wrong", [5, (5,), None, "ab"])
+def test_order_compares_pairs(graph, wrong):
+    with pytest.raises(UsageError, match="timestamps, clock"):
+        graph.order((5, 5), wrong)
+    with pytest.raises(UsageError, match="timestamps, clock"):
+        graph.order(wrong, (5, 5))
 
 
 def test_order_takes_whole_numbers(graph):
@@ -489,6 +576,10 @@ def test_loops_of_any_length_are_checked(n):
                 str(ClockId.parse(name)) for name in names
             }
             assert 0 < one.gap_ns <= wrong
+
+
+def test_no_domains_can_be_said_as_none():
+    assert ClockGraph(domains=None).declared == {}
 
 
 @pytest.mark.parametrize("wrong", ["TSC", ["TSC"], [None]])

@@ -196,6 +196,22 @@ def test_events_in_a_short_counter_belong_to_the_wrap_they_were_read_in():
         assert abs(estimate - at) <= 100
 
 
+def test_events_beyond_the_snapshots_are_as_far_from_them_as_those_from_each_other():
+    """The counter wraps every 4.3 s, and more than half of that is left after the last snapshot."""
+    packets, true = [], []
+    for k in range(-59, 20 * 60):
+        at = 1000 * S + k * 50_000_000
+        if k % 60 == 0:
+            packets.append(snapshot({BOOTTIME: at, GPU: int(ticks([at])[0]) % (1 << 32)}))
+        true.append(at + 777)
+        packets.append(event(int(ticks(true[-1:])[0]) % (1 << 32), GPU))
+    with opened(trace(*packets), domains=[domain(32)]) as made:
+        table = made.read_all("tube")
+    assert set(table["status"].to_pylist()) == {"resolved"}
+    assert (table["earliest"].to_numpy() <= true).all()
+    assert (true <= table["latest"].to_numpy()).all()
+
+
 @settings(deadline=None)
 @given(
     bits=st.integers(20, 48),

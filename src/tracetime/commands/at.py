@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
+from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (
     Clock,
     bars_of,
@@ -71,7 +71,8 @@ def command(
     ISO 8601. A clock that is not given is the trace clock. A clock is a name (MONOTONIC), a number
     (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7. For an incremental clock, TIME
     is its absolute value. The result is in ns, whatever the unit of its clock. Put -- before a TIME
-    below 0. With --policy tube the answer has an error bar, and says what it rests on.
+    below 0. With --policy tube the answer has an error bar, and says what it rests on; on a clock
+    that counts ticks (TSC, or by --clock-rate) it is in ticks.
 
     \b
     Examples:
@@ -89,6 +90,8 @@ def command(
     domains = domains_of(limits)
     with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
+        if policy != "tube":
+            warn_of_unused(limits)
         told = _explain(opened, value, src, dst, sequence, near, policy, drawn)
     if as_json:
         print_json(_facts(trace, told))

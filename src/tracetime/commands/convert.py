@@ -172,6 +172,10 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
     if summary.floor_cost is not None and summary.floor_cost.clock is not None:
         click.echo()
         print_text(screen, _cost_told(summary.floor_cost, summary.policy, called))
+    elif summary.rows and not any(_was_converted(use, summary) for use in summary.clocks):
+        click.echo()
+        told = "The floor policy costs nothing here: no event was converted from another clock"
+        print_text(screen, told)
     if summary.names_left_out:
         what = "name" if summary.names_left_out == 1 else "names"
         click.echo(f"\n{number(summary.names_left_out)} {what} left out: there are too many")
@@ -182,6 +186,12 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         for reason in summary.reasons:
             print_text(screen, _reason_told(reason, called), "  ", " " * 4)
             print_text(screen, named(reason.advice, called), " " * 4, " " * 4)
+
+
+def _was_converted(use: ClockUse, summary: Summary) -> bool:
+    """Whether events of a clock were placed by snapshots; those that name no clock are not."""
+    placed = use.events > use.unresolved
+    return placed and use.clock.clock != 0 and use.clock != summary.trace_clock
 
 
 def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> str:
@@ -221,11 +231,11 @@ def _clock_rows(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> li
 
 
 def _coverage(uses: list[ClockUse]) -> str:
-    """The time from first to last snapshot, the longest where there are several clocks."""
+    """From the first to the last reading, the longest of some clocks that never ran backwards."""
     spans = [
         use.last_ns - use.first_ns
         for use in uses
-        if use.first_ns is not None and use.last_ns is not None
+        if use.monotonic and use.first_ns is not None and use.last_ns is not None
     ]
     return duration(max(spans, default=None))
 

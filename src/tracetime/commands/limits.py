@@ -220,6 +220,20 @@ def warn_of_absent_in(graph: ClockGraph, domains: list[ClockDomain]) -> None:
         warn_of_absent(domains, {info.clock for info in graph.clocks()}, graph.names)
 
 
+def warn_of_unused(limits: Mapping[str, Collection[Any]]) -> None:
+    """Warn, on one line of stderr, of options whose limits the policy asked for takes no part in.
+
+    Args:
+        limits: as `limit_options` gives them to a command.
+    """
+    given = [option for option, field, *_ in _SETTINGS if limits.get(field)]
+    if given:
+        click.echo(
+            f"warning: the floor policy uses no {' and no '.join(given)}: give --policy tube",
+            err=True,
+        )
+
+
 def _listed(words: Iterable[str]) -> str:
     every = list(words)
     more = f" and {len(every) - _TOLD} more" if len(every) > _TOLD else ""

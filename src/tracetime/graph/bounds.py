@@ -33,12 +33,16 @@ from tracetime.graph.triangles import Triangles
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.wraps import Counter
+from tracetime.telling import count
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
 
 _CHECKED_LOOPS: Final = 4096
 _DETOURS: Final = 256
+_TRIED: Final[tuple[Bars, ...]] = ("guaranteed", "estimated")
+_MANY: Final = 8
+"""Of so many snapshots, a few changes of rate do not leave all in contradiction."""
 # Above every bar: for a tube along a clock that was set back, where no other path leads.
 _LAST_RESORT: Final = 2.0**63
 _INT64: Final = np.iinfo(np.int64)
@@ -69,7 +73,8 @@ class TubeHop(NamedTuple):
 
     estimate, earliest, latest: on dst, ns (ticks where dst counts them). snapshots: how many the
     pair shares. half_width_ns: the median of theirs; `assumed` where the trace says none.
-    learnt: the rate of a clock was taken from these snapshots.
+    learnt: the rate of a clock was taken from these snapshots. unit: "ns" or "ticks", of where it
+    came to and its bar.
     """
 
     src: ClockId
@@ -83,6 +88,7 @@ class TubeHop(NamedTuple):
     drift_ppm: float
     wander_ppm: float
     learnt: bool
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +124,19 @@ class TubeExplanation:
                 ("a rate is learnt", any(step.learnt for step in self.steps)),
             )
             told += ", but estimates: " + " and ".join(why for why, so in what if so)
+        unit = self.steps[-1].unit if self.steps else "ns"
         lines = [
             f"{self.src} {self.value} -> {self.dst} {self.result}",
             f"  between {self.earliest} and {self.latest} "
-            f"(-{self.result - self.earliest} +{self.latest - self.result} ns), {told}",
+            f"(-{self.result - self.earliest} +{self.latest - self.result} {unit}), {told}",
         ]
         for number, hop in enumerate(self.steps, 1):
             widths = "assumed" if hop.assumed else "measured"
             lines.append(
                 f"  {number}. {hop.src} -> {hop.dst} {hop.estimate}, bar "
-                f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} ns: "
-                f"{hop.snapshots} snapshots, half-width {hop.half_width_ns:.0f} ns ({widths}), "
+                f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} {hop.unit}: "
+                f"{count(hop.snapshots, 'snapshot')}, "
+                f"half-width {hop.half_width_ns:.0f} ns ({widths}), "
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
                 + (", rate learnt from these" if hop.learnt else "")
             )
@@ -225,6 +233,20 @@ class TubePolicy:
             found = self._paths[source, target] = reached
         return found
 
+    def line(self, one: ClockId, other: ClockId) -> ClockId:
+        """The clock to compare readings of two clocks on, which must not have been set back.
+
+        The steadier of the two, the other, or one that both lead to; the steadier where all were
+        set back.
+
+        Raises:
+            ConversionError: as `path`.
+        """
+        path = self.path(one, other)
+        steadier, less_so = self._pairs.steadier_first(one, other)
+        among = (steadier, less_so, *path, *self._neighbours[steadier])
+        return next((c for c in among if not self._pairs.was_set_back(c)), steadier)
+
     def convert(
         self,
         values: Values,
@@ -280,7 +302,7 @@ class TubePolicy:
                     src, dst, int(reached.estimate[0]), int(reached.earliest[0]),
                     int(reached.latest[0]), len(pair.snapshots), pair.half_width_ns,
                     pair.assumed, limits.drift * 1e6, float(pair.tube.wander.max() * 1e6),
-                    pair.learnt,
+                    pair.learnt, "ns" if pair.rate_of(dst) == 1 else "ticks",
                 )
             )  # fmt: skip
         return TubeExplanation(
@@ -344,21 +366,45 @@ class TubePolicy:
                         yield path
 
     def _gap(self, src: ClockId, dst: ClockId, via: tuple[ClockId, ...]) -> Inconsistency | None:
+        """Where two ways are furthest apart, if guaranteed bars do not meet or estimated never do.
+
+        Guaranteed bars are wide between snapshots, and hide much where those of the two ways were
+        taken at different times. That estimated ones miss each other somewhere may be a rate that
+        did not hold; that they do at all of many snapshots is not.
+        """
         direct = self._pairs.pair(src, dst)
         points = direct.tube.evidence.a
         points = points if direct.a == src else direct.tube.convert(points).estimate
-        start = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
-        one = _hop(direct, src, start, "guaranteed")
-        other = start
-        for here, there in pairwise((src, *via, dst)):
-            other = _hop(self._pairs.pair(here, there), here, other, "guaranteed")
-        known = (one.status | other.status) == RESOLVED
-        gaps = np.maximum(one.earliest - other.latest, other.earliest - one.latest)
-        gaps = np.where(known, gaps, 0)
-        worst = int(np.argmax(gaps))
-        if gaps[worst] <= 0:
-            return None
-        return Inconsistency(src, dst, via, int(points[worst]), int(gaps[worst]))
+        for bars in _TRIED:
+            one, known = self._along((src, dst), points, bars)
+            other, also = self._along((src, *via, dst), points, bars)
+            gaps = np.maximum(one.earliest - other.latest, other.earliest - one.latest)
+            both = known & also
+            apart = np.where(both, gaps, 0)
+            worst = int(np.argmax(apart))
+            never = int(both.sum()) >= _MANY and bool((apart[both] > 0).all())
+            if apart[worst] > 0 and (never or bars == "guaranteed"):
+                return Inconsistency(src, dst, via, int(points[worst]), int(apart[worst]))
+        return None
+
+    def _along(
+        self, path: tuple[ClockId, ...], points: Values, bars: Bars
+    ) -> tuple[Reached, npt.NDArray[np.bool_]]:
+        """Points brought along a path, and which say something about it.
+
+        Estimated bars do between snapshots alone: a rate that held may not have gone on for ever.
+        """
+        here = Reached(points, points, points, np.zeros(len(points), dtype=np.uint8))
+        known = np.ones(len(points), dtype=bool)
+        for src, dst in pairwise(path):
+            pair, before = self._pairs.pair(src, dst), here
+            here = _hop(pair, src, here, bars)
+            if bars == "estimated":
+                on_a = before.estimate if src == pair.a else here.estimate
+                a, _ = _scaled(on_a, pair.a_rate)
+                covered = pair.tube.evidence.a
+                known &= (covered[0] <= a) & (a <= covered[-1])
+        return here, known & (here.status == RESOLVED)
 
 
 def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:

@@ -74,12 +74,14 @@ class ClockGraph:
         domains: limits of clocks, for the tube's bars; what is not declared takes its kind's.
     """
 
-    def __init__(self, trace_clock: Any = None, domains: Iterable[ClockDomain] = ()) -> None:
+    def __init__(
+        self, trace_clock: Any = None, domains: Iterable[ClockDomain] | None = None
+    ) -> None:
         self._engine = Engine()
         self._lock = RLock()
         self._file = 0
         self._measured = Measured()
-        self._domains = {checked_domain(domain).id: domain for domain in domains}
+        self._domains = {checked_domain(domain).id: domain for domain in domains or ()}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
 
@@ -211,7 +213,8 @@ class ClockGraph:
                 wrap of the snapshots' span has is ambiguous. For the tube.
 
         Returns:
-            ns of dst (src's own unit where dst is src): an int for an int (None where masked), an
+            ns of dst (src's own unit where dst is src; by the tube ticks, where the ns_per_tick of
+            dst is not 1): an int for an int (None where masked), an
             int64 ndarray of the same length for anything else; with "mask" a pyarrow Int64Array.
             With bounds, three of these.
 
@@ -247,21 +250,7 @@ class ClockGraph:
             results = (np.zeros_like(given.values),) * 3
             bad = np.full(len(given.values), OVERFLOW, dtype=np.uint8)
         if bad is not None and not mask:
-            first = int(np.flatnonzero(bad)[0])
-            which = f"{source} {given.values[first]}" + (
-                "" if given.scalar else f" (index {first})"
-            )
-            reason = AMBIGUOUS_SOURCE if bad[first] == AMBIGUOUS_SOURCE else OVERFLOW
-            if reason == AMBIGUOUS_SOURCE:
-                why = (
-                    "was set back"
-                    if self._tubes().counter(source) is None
-                    else "wrapped; say near which time it was (near)"
-                )
-                text = f"{which} can mean two instants of {target}: {source} {why}"
-            else:
-                text = f"{which} converted to {target} does not fit in int64"
-            raise self._by_name(ConversionError(text, REASONS[reason]))
+            raise self._unconverted(given, source, target, bad)
 
         def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Any:
             if given.scalar:
@@ -278,6 +267,24 @@ class ClockGraph:
         # Two instants have no estimate, but a bar that holds both.
         unbounded = None if bad is None else bad & (bad != AMBIGUOUS_SOURCE)
         return Bounds(shaped(results[0], bad), *(shaped(r, unbounded) for r in results[1:]))
+
+    def _unconverted(
+        self, given: Given, source: ClockId, target: ClockId, bad: npt.NDArray[np.uint8]
+    ) -> ConversionError:
+        """What to raise for the first value that is marked."""
+        first = int(np.flatnonzero(bad)[0])
+        which = f"{source} {given.values[first]}" + ("" if given.scalar else f" (index {first})")
+        reason = AMBIGUOUS_SOURCE if bad[first] == AMBIGUOUS_SOURCE else OVERFLOW
+        if reason == AMBIGUOUS_SOURCE:
+            why = (
+                "was set back"
+                if self._tubes().counter(source) is None
+                else "wrapped; say near which time it was (near)"
+            )
+            text = f"{which} can mean two instants of {target}: {source} {why}"
+        else:
+            text = f"{which} converted to {target} does not fit in int64"
+        return self._by_name(ConversionError(text, REASONS[reason]))
 
     def _bounded(
         self,
@@ -345,7 +352,8 @@ class ClockGraph:
     def order(self, one: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
         """Which of two (timestamp, clock) comes first: -1, 1, or 0 where the bars leave it open.
 
-        Timestamps of one clock compare exactly.
+        Timestamps of one clock compare exactly. Where a clock was set back, a reading that it said
+        twice is taken for either.
 
         Args:
             one, other: (timestamps, clock), timestamps as for `convert`: an int, or as many as the
@@ -355,8 +363,12 @@ class ClockGraph:
             an int for two ints, else an int8 ndarray.
 
         Raises:
-            UsageError, ConversionError: as `convert` with the tube; arrays of different lengths.
+            UsageError, ConversionError: as `convert` with the tube; arrays of different lengths,
+                or what is no pair.
         """
+        for side in (one, other):
+            if not (isinstance(side, (tuple, list)) and len(side) == 2):
+                raise UsageError(f"order compares (timestamps, clock) with as many, not {side!r}")
         (ts_one, clock_one), (ts_other, clock_other) = one, other
         first, second = clock_of_caller(clock_one), clock_of_caller(clock_other)
         mine, theirs = take(ts_one), take(ts_other)
@@ -368,15 +380,34 @@ class ClockGraph:
                 f"{len(theirs.values)}"
             )
         earliest = latest = mine.values
-        there = theirs.values
+        low = high = theirs.values
         if first != second:
-            given = ts_one if mine.scalar else mine.values
-            _, earliest, latest = self.convert(given, first, second, policy="tube", bounds=True)
-            there = self._on_the_line(there, second)
-        signs = (earliest > there).astype(np.int8) - (latest < there)
+            try:
+                with self._lock:
+                    line = self._tubes().line(first, second)
+            except ConversionError as error:
+                raise self._by_name(error) from None
+            earliest, latest = self._on_the_line(mine, first, line)
+            low, high = self._on_the_line(theirs, second, line)
+        signs = (earliest > high).astype(np.int8) - (latest < low)
         return int(signs[0]) if mine.scalar and theirs.scalar else signs
 
-    def _on_the_line(self, values: npt.NDArray[np.int64], clock: ClockId) -> npt.NDArray[np.int64]:
+    def _on_the_line(
+        self, given: Given, clock: ClockId, line: ClockId
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The bars of readings on `line`; of what a clock set back said twice, about both."""
+        if clock == line:
+            there = self._as_told(given.values, clock)
+            return there, there
+        reached = self._bounded(given.values, clock, line, "estimated")
+        bad = reached.status
+        if bad.any() and self._tubes().counter(clock) is None:
+            bad = np.where(bad == AMBIGUOUS_SOURCE, np.uint8(0), bad)
+        if bad.any():
+            raise self._unconverted(given, clock, line, bad)
+        return reached.earliest, reached.latest
+
+    def _as_told(self, values: npt.NDArray[np.int64], clock: ClockId) -> npt.NDArray[np.int64]:
         """Readings as bars tell them: in ns, those of a short counter counted on where it wraps.
 
         What is beyond int64 is taken to its end.

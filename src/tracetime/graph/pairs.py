@@ -113,11 +113,15 @@ class Pairs:
         Raises:
             ConversionError: they share none, or not enough to learn a rate from.
         """
-        a, b = sorted((one, other), key=lambda clock: self._domain(clock).steadiness())
+        a, b = self.steadier_first(one, other)
         made = self._made.get((a, b))
         if made is None:
             made = self._made[a, b] = self._make(a, b)
         return made
+
+    def steadier_first(self, one: ClockId, other: ClockId) -> list[ClockId]:
+        """Two clocks, the one that steps and resets less before the other."""
+        return sorted((one, other), key=lambda clock: self._domain(clock).steadiness())
 
     def was_set_back(self, clock: ClockId) -> bool:
         """Whether a clock fell by all the steadier ones it shares snapshots with.

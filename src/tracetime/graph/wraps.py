@@ -19,6 +19,7 @@ from tracetime.graph.tube.rate import nominal_ns
 
 Values = npt.NDArray[np.int64]
 
+_INT64: Final = np.iinfo(np.int64)
 _LONGEST: Final = 1 << 61
 """A counter whose wrap is longer than this (73 years in ns) counts as one that never wraps."""
 
@@ -42,13 +43,28 @@ class Counter(NamedTuple):
         return self.readings[place], self.snapshots[place] == snapshots
 
     def around(self, seen: npt.NDArray[np.integer[Any]]) -> tuple[Values, Values]:
-        """The span of readings that timestamps lie in, read when `seen` snapshots had been."""
+        """The span of readings that timestamps lie in, read when `seen` snapshots had been.
+
+        What was read before the first or after the last is as far from it as snapshots are from
+        each other, at most.
+        """
         after = np.searchsorted(self.snapshots, seen)
         here = self.readings[np.maximum(after - 1, 0)]
         there = self.readings[np.minimum(after, len(self.snapshots) - 1)]
+        usual = self._usual_gap()
+        first, last = int(self.readings[0]), int(self.readings[-1])
+        here = np.where(after == 0, max(first - usual, int(_INT64.min)), here)
+        there = np.where(after == len(self.snapshots), min(last + usual, int(_INT64.max)), there)
         # Across a reset there is no span: what was read last is the better guess.
         there = np.where(there < here, here, there)
         return here, there
+
+    def _usual_gap(self) -> int:
+        """How far it counts between two snapshots, as a rule; 0 where there is but one."""
+        # In floats, which no difference overflows.
+        gaps = np.diff(self.readings.astype(np.float64))
+        gaps = gaps[gaps >= 0]
+        return int(np.median(gaps)) if len(gaps) else 0
 
     def wraps_of(self, values: Values) -> tuple[Values, Values]:
         """The first and the last that values can have been, among the snapshots."""
