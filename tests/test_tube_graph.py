@@ -106,9 +106,13 @@ def test_realtime_set_back_is_ambiguous_only_where_it_is():
         graph.convert(10**18 + 20 * S, "REALTIME", "BOOTTIME")
     early = graph.convert(10**18 + 20 * S, "REALTIME", "BOOTTIME", policy="tube")
     assert abs(early - 20 * S) < 100
+    value = 10**18 + 85 * S
     with pytest.raises(ConversionError, match="two instants") as error:
-        graph.convert(10**18 + 85 * S, "REALTIME", "BOOTTIME", policy="tube")
+        graph.convert(value, "REALTIME", "BOOTTIME", policy="tube")
     assert error.value.reason == "ambiguous_source"
+    bar = graph.convert(value, "REALTIME", "BOOTTIME", policy="tube", bounds=True, errors="mask")
+    assert bar.earliest <= 85 * S < 115 * S <= bar.latest
+    assert f"between {bar.earliest} and {bar.latest}: REALTIME was set back" in str(error.value)
 
 
 def test_the_path_is_the_one_of_least_error():
@@ -597,3 +601,16 @@ def test_rates_whose_fractions_leave_int64(rate):
     for source, target in (("TSC", "MONOTONIC"), ("MONOTONIC", "TSC")):
         got = graph.convert([-1, 0], source, target, policy="tube", bounds=True, errors="mask")
         assert len(got.estimate) == 2
+
+
+def test_any_limits_that_a_clock_may_declare_are_of_use():
+    limits = {"max_drift_ppm": 32_000, "wander_ppm": 5_000}
+    graph = ClockGraph("X.a", [ClockDomain(name, **limits) for name in ("X.a", "X.b")])
+    for at in range(10**12, 10**12 + 5 * S, S):
+        graph.add_snapshot(Snapshot({"X.a": at, "X.b": at}))
+    value = 10**12 + 123
+    assert graph.convert(value, "X.b", "X.a", policy="tube", bounds=True).estimate == value
+    assert not graph.discontinuities()
+    for limit, most in limits.items():
+        with pytest.raises(UsageError, match=rf"{limit} of .*: use 0 to {most}"):
+            ClockDomain("X.a", **{limit: most + 1})

@@ -27,6 +27,11 @@ COARSE_TICK_NS: Final = 10_000_000
 LONGEST_NS: Final = 1 << 58
 """The longest tick or half-width (9 years): two of them stay within what a tube can hold."""
 
+MOST_DRIFT_PPM: Final = 32_000
+MOST_WANDER_PPM: Final = 5_000
+"""Limits at most: any two clocks within them are a pair that tubes hold. Who needs more means
+another rate (ns_per_tick)."""
+
 # The fraction that any float is has less.
 _MOST_RATE_BITS: Final = 2048
 
@@ -131,9 +136,12 @@ class ClockDomain:
             raise UsageError(
                 f"assumed_half_width_ns of {clock} is {assumed!r}: use 0 or more, whole ns"
             )
-        for what, ppm in (("max_drift_ppm", drift_ppm), ("wander_ppm", self.wander_ppm)):
-            if ppm is not None and not (isinstance(ppm, Real) and 0 <= ppm <= 100_000):
-                raise UsageError(f"{what} of {clock} is {ppm!r}: use 0 to 100000")
+        for what, ppm, most in (
+            ("max_drift_ppm", drift_ppm, MOST_DRIFT_PPM),
+            ("wander_ppm", self.wander_ppm, MOST_WANDER_PPM),
+        ):
+            if ppm is not None and not (isinstance(ppm, Real) and 0 <= ppm <= most):
+                raise UsageError(f"{what} of {clock} is {ppm!r}: use 0 to {most}")
         for what, text in (("name", name), ("oscillator", oscillator)):
             if not (text is None or isinstance(text, str)):
                 raise UsageError(f"{what} of {clock} is {text!r}: it is a string")

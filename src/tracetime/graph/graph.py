@@ -250,7 +250,7 @@ class ClockGraph:
             results = (np.zeros_like(given.values),) * 3
             bad = np.full(len(given.values), OVERFLOW, dtype=np.uint8)
         if bad is not None and not mask:
-            raise self._unconverted(given, source, target, bad)
+            raise self._unconverted(given, source, target, bad, *results[1:])
 
         def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Any:
             if given.scalar:
@@ -269,9 +269,14 @@ class ClockGraph:
         return Bounds(shaped(results[0], bad), *(shaped(r, unbounded) for r in results[1:]))
 
     def _unconverted(
-        self, given: Given, source: ClockId, target: ClockId, bad: npt.NDArray[np.uint8]
+        self,
+        given: Given,
+        source: ClockId,
+        target: ClockId,
+        bad: npt.NDArray[np.uint8],
+        *bar: npt.NDArray[np.int64],
     ) -> ConversionError:
-        """What to raise for the first value that is marked."""
+        """What to raise for the first value that is marked; bar: its earliest and latest."""
         first = int(np.flatnonzero(bad)[0])
         which = f"{source} {given.values[first]}" + ("" if given.scalar else f" (index {first})")
         reason = AMBIGUOUS_SOURCE if bad[first] == AMBIGUOUS_SOURCE else OVERFLOW
@@ -281,7 +286,10 @@ class ClockGraph:
                 if self._tubes().counter(source) is None
                 else "wrapped; say near which time it was (near)"
             )
-            text = f"{which} can mean two instants of {target}: {source} {why}"
+            text = f"{which} can mean two instants of {target}"
+            if bar:
+                text += f", between {bar[0][first]} and {bar[1][first]}"
+            text += f": {source} {why}"
         else:
             text = f"{which} converted to {target} does not fit in int64"
         return self._by_name(ConversionError(text, REASONS[reason]))
@@ -404,7 +412,7 @@ class ClockGraph:
         if bad.any() and self._tubes().counter(clock) is None:
             bad = np.where(bad == AMBIGUOUS_SOURCE, np.uint8(0), bad)
         if bad.any():
-            raise self._unconverted(given, clock, line, bad)
+            raise self._unconverted(given, clock, line, bad, *reached[1:3])
         return reached.earliest, reached.latest
 
     def _as_told(self, values: npt.NDArray[np.int64], clock: ClockId) -> npt.NDArray[np.int64]:
