@@ -493,6 +493,30 @@ def test_a_forked_child_neither_samples_nor_closes(path):
     assert split(path.read_bytes())
 
 
+def test_a_forked_child_waits_for_no_lock_of_the_parents(path):
+    """Those that other threads hold while one forks are never given back in the child."""
+    with tt.record(path, interval=None, sampler=Live(), flush_bytes=1) as rec:
+        track = rec.track("parents")
+        with rec._writer._lock, rec._writer._flushing:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                try:
+                    rec.instant("childs", track="childs")
+                    rec.counter("childs", 1)
+                    rec.flush()
+                    for _ in range(1_000):
+                        rec.instant("childs", track=track)
+                    assert rec._writer.waiting == 0
+                    rec.close()
+                except BaseException:
+                    os._exit(1)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+        rec.instant("parents", track=track)
+    assert names_of(path.read_bytes()) == {"parents": 1}
+
+
 def test_after_the_end_nothing_is_sampled(path):
     sampler = Live()
     with tt.record(path, interval=None, sampler=sampler) as rec:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -82,6 +83,13 @@ class TraceWriter:
         self._closed = False
         self._process = os.getpid()
         self._clocks.snapshot_sequence.begin()
+        _WRITERS.add(self)
+
+    def _abandon(self) -> None:
+        """In a forked child: the file is the parent's, and what holds a lock there is not here."""
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+        self._buffer.abandon()
 
     # Clocks
 
@@ -299,6 +307,18 @@ class TraceWriter:
                 ) from error
             finally:
                 self._output.close()
+
+
+_WRITERS: Final[weakref.WeakSet[TraceWriter]] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for writer in list(_WRITERS):
+        writer._abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _number(value: int, what: str) -> int:
