@@ -569,6 +569,25 @@ def test_a_file_never_exceeds_its_max_size(path):
         assert machine.now_ns - last < 10_000
 
 
+@pytest.mark.filterwarnings("ignore:recording")
+def test_tracks_and_long_snapshots_count_towards_max_size(path):
+    machine = Machine(usual_clocks())
+    readings = {f"com.example.{n}." + 100 * "x": n for n in range(100)}
+    for fill in (
+        lambda rec: [rec.track(f"track {n}") for n in range(3_000)],
+        lambda rec: rec.snapshot({"MONOTONIC": 5, **readings}),
+    ):
+        with tt.record(path, interval=None, sampler=machine, max_size=16_384) as rec:
+            fill(rec)
+            taken = rec.snapshots
+            rec.instant("e", timestamp=machine.now_ns, clock=5, track="one more")
+            assert rec.events_dropped == 1
+        assert path.stat().st_size <= 16_384
+        packets = packets_of(path.read_bytes())
+        assert sum(p.HasField("clock_snapshot") for p in packets) == taken + 1 == rec.snapshots
+        assert packets[-1].HasField("clock_snapshot")
+
+
 def test_a_domain_is_called_by_the_name_that_it_was_given_by(tmp_path):
     assert ClockDomain("com.example.gpu@machine1").name == "com.example.gpu"
     assert ClockDomain("com.example.gpu", "GPU").name == "GPU"

@@ -126,6 +126,13 @@ cdef class PacketBuffer:
         memcpy(self.reserve(size), <const char *>packet, <size_t>size)
         return self.added(size)
 
+    def has_room(self, int64_t size):
+        """Whether `size_limit` leaves room for so many bytes; if not, no event fits from now on."""
+        if self.closed or self.size_limit == 0 or self.total + size <= self.size_limit:
+            return True
+        self.size_limit = max(1, min(self.size_limit, self.total))
+        return False
+
     def close(self):
         """Take no more."""
         self.closed = True

@@ -78,7 +78,7 @@ def record(
             it, from `interval` on, within the two limits.
         shortest_interval, longest_interval: seconds.
         reference: the clock that the others are bracketed by.
-        max_size: bytes that the file may have; events beyond it are dropped.
+        max_size: bytes that the file may have; events beyond it are dropped, and tracks with them.
         flush_interval: seconds after which an event is in the file at the latest, unless the disk
             is slower: what is in the file outlives this process, whatever becomes of it.
         buffer_bytes: bytes that may wait for the disk before events are dropped.
@@ -358,10 +358,10 @@ class Recorder:
                 raise UsageError(
                     "one clock alone ties nothing: add what a recorded clock read at that moment"
                 )
+            if not self._writer.full and self._writer.snapshot(snapshot, names=names):
+                self._asked_to_flush()
             if self._writer.full:
                 self._note("the file", _FULL)
-            elif self._writer.snapshot(snapshot, names=names):
-                self._asked_to_flush()
         if not self._threads:
             self.flush()
         return snapshot

@@ -39,9 +39,9 @@ _KEPT_FOR_END: Final = 4096
 class TraceWriter:
     """A trace file with its clocks, tracks and events.
 
-    Threads may share one. Events wait in memory until `flush`; snapshots and tracks are never
-    dropped, events are where more than `buffer_bytes` wait or `max_size` is reached, and counted
-    in the trace.
+    Threads may share one. Events wait in memory until `flush`; where more than `buffer_bytes` wait
+    they are dropped, and counted in the trace, snapshots and tracks never. Once `max_size` is
+    reached only main snapshots get in: leave them to the end.
 
     Attributes:
         path: of the file.
@@ -149,6 +149,9 @@ class TraceWriter:
                 packet = self._snapshots.packet(
                     snapshot, counts or {}, kernel_clock, main, names or {}, self._buffer.dropped
                 )
+                if not main and not self._buffer.has_room(len(packet)):
+                    self._snapshots.count -= 1
+                    return False
                 return self._buffer.put(packet)
             except (TimestampError, TypeError, OverflowError) as error:
                 raise UsageError(str(error)) from error
@@ -215,7 +218,9 @@ class TraceWriter:
                 unit,
             )
             try:
-                self._buffer.put(packet)
+                # Where a track no longer fits, its events do not either.
+                if self._buffer.has_room(len(packet)):
+                    self._buffer.put(packet)
             except TimestampError as error:
                 raise UsageError(str(error)) from error
             self._tracks[key] = made
