@@ -426,6 +426,23 @@ def test_snapshots_that_fail_are_tried_again(path):
     assert [(p.what, p.message) for p in rec.problems] == [("snapshots", "not now")]
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_warnings_are_errors_snapshots_go_on(path):
+    sampler = Live()
+    good = sampler.sample
+
+    def bad():
+        raise SourceError("not now")
+
+    with tt.record(path, interval=0.01, sampler=sampler) as rec:
+        sampler.sample = bad
+        wait_for(lambda: rec.problems)
+        sampler.sample = good
+        taken = rec.snapshots
+        wait_for(lambda: rec.snapshots > taken + 3)
+    assert [(p.what, p.message) for p in rec.problems] == [("snapshots", "not now")]
+
+
 def test_threads_record_while_snapshots_go_on(path):
     sampler = Live()
     with tt.record(

@@ -7,6 +7,7 @@ schedule.py's, how capture/sampling.py's, and what is written perfetto/writer.py
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 import time
@@ -554,7 +555,9 @@ class Recorder:
             if len(self._problems) >= _MOST_PROBLEMS:
                 return
             if all(known != what for known, _ in self._problems):
-                warnings.warn(f"recording {self.path}: {what}: {message}", stacklevel=3)
+                # Where warnings are errors the recording, and its threads, go on all the same.
+                with contextlib.suppress(Warning):
+                    warnings.warn(f"recording {self.path}: {what}: {message}", stacklevel=3)
         self._problems[key] = self._problems.get(key, 0) + 1
 
 
