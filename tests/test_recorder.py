@@ -208,6 +208,25 @@ def test_clocks_of_ones_own(path):
         assert names[str(ticking)] is None or names[str(ticking)] == "com.example.ticks"
 
 
+@pytest.mark.parametrize(
+    ("readings", "says"),
+    [
+        ({"MONOTONIC": 1, 3: 2, "com.example.gpu": 5}, "MONOTONIC stands twice"),
+        ({"MONOTONIC": tt.Reading(1, unit_ns=1_000), "com.example.gpu": 5}, "units of 1 ns"),
+        ({"MONOTONIC": 1, "com.example.ms": tt.Reading(5, unit_ns=1_000)}, "units of 1000000 ns"),
+        ({"MONOTONIC": 1, 64: tt.Reading(5, unit_ns=1_000)}, "in ticks as declared"),
+    ],
+)
+def test_what_perfetto_would_drop_is_refused(path, readings, says):
+    with tt.record(path, interval=None, sampler=Machine(usual_clocks())) as rec:
+        rec.declare(ClockDomain(64, ns_per_tick=Fraction(125, 3)))
+        rec.snapshot({"MONOTONIC": 10**12, "com.example.ms": tt.Reading(10**6, unit_ns=10**6)})
+        taken = rec.snapshots
+        with pytest.raises(UsageError, match=says):
+            rec.snapshot(readings)
+        assert rec.snapshots == taken
+
+
 def test_what_the_user_ties_in_does_not_take_over(path):
     """A snapshot with two sampled clocks and one's own is not what those are converted by."""
     machine = Machine(usual_clocks())

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -375,6 +376,9 @@ class Recorder:
                 f"readings is a dict of clock to value, not a {type(readings).__name__}"
             )
         clocks = {key: self._writer.clock(key) for key in readings}
+        for clock, times in Counter(clocks.values()).items():
+            if times > 1:
+                raise UsageError(f"clock {clock} stands twice in one snapshot: give one reading")
         # A clock's number does not tell its name: what the caller calls it by is kept.
         names = {
             clock: key
