@@ -307,6 +307,12 @@ def test_default_tracks_are_the_threads(path):
         ({"flush_interval": 0}, "flush_interval"),
         ({"max_size": 5}, "max_size"),
         ({"buffer_bytes": 5}, "buffer_bytes"),
+        ({"buffer_bytes": 2**70}, "buffer_bytes"),
+        ({"flush_bytes": "1M"}, "flush_bytes"),
+        ({"max_size": "1M"}, "max_size"),
+        ({"target_error_ns": "1us"}, "target_error_ns"),
+        ({"longest_interval": float("inf")}, "longest_interval"),
+        ({"shortest_interval": "1ms"}, "shortest_interval"),
         ({"clocks": ["MONOTONIC"]}, "either"),
     ],
 )
@@ -323,6 +329,30 @@ def test_a_target_that_cannot_be_written_is_a_usage_error(tmp_path):
             tt.record(target, sampler=machine)
     # A sampler of one's own stays open.
     assert not machine.closed
+
+
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        (lambda rec: rec.counter(["c"], 1), "a counter is a name"),
+        (lambda rec: rec.counter_track("c", 5), "a counter's unit is a string"),
+        (lambda rec: tt.record(5, sampler=Machine(usual_clocks())), "path is a string"),
+        (lambda rec: tt.record(rec.path, clocks=3.5), "clocks are names"),
+        (lambda rec: tt.calibrate(["MONOTONIC"], "5"), "use 1 to"),
+        (lambda rec: tt.calibrate(["MONOTONIC"], seconds="1s"), "0 to 3600"),
+    ],
+)
+def test_wrong_types_are_usage_errors(path, act, says):
+    with (
+        tt.record(path, interval=None, sampler=Machine(usual_clocks())) as rec,
+        pytest.raises(UsageError, match=says),
+    ):
+        act(rec)
+
+
+def test_a_path_may_be_bytes(path):
+    tt.record(os.fsencode(path), interval=None, sampler=Machine(usual_clocks())).close()
+    assert split(path.read_bytes())
 
 
 # With threads, on this machine's clocks

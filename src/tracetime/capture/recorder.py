@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from numbers import Integral, Real
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +28,7 @@ from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError, UsageError
 from tracetime.perfetto.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
-from tracetime.snapshot import Snapshot
+from tracetime.snapshot import INT64_MAX, Snapshot
 
 INTERVAL_S: Final = 1.0
 FLUSH_S: Final = 1.0
@@ -93,7 +94,21 @@ def record(
     """
     if interval is not None:
         _check_seconds("interval", interval)
-    _check_seconds("flush_interval", flush_interval)
+    for what, seconds in (
+        ("flush_interval", flush_interval),
+        ("shortest_interval", shortest_interval),
+        ("longest_interval", longest_interval),
+    ):
+        _check_seconds(what, seconds)
+    if target_error_ns is not None and not isinstance(target_error_ns, Real):
+        raise UsageError(f"target_error_ns is {target_error_ns!r}: use a number of ns")
+    for what, number in (
+        ("max_size", max_size),
+        ("buffer_bytes", buffer_bytes),
+        ("flush_bytes", flush_bytes),
+    ):
+        if number is not None:
+            _check_number(what, number)
     if interval is None and target_error_ns is not None:
         raise UsageError("a target for the error needs an interval to adapt: give one")
     owned = sampler is None
@@ -265,6 +280,8 @@ class Recorder:
             name: of the counter, or what `counter_track` made.
             timestamp, clock: as in `instant`.
         """
+        if not isinstance(name, (str, Track)):
+            raise UsageError(f"a counter is a name or what counter_track() gave, not {name!r}")
         track = self._counters.get(name)
         if track is None:
             track = name if isinstance(name, Track) else self._writer.counter_track(name)
@@ -568,6 +585,11 @@ class Recorder:
 def _check_seconds(what: str, value: float) -> None:
     if not isinstance(value, (int, float)) or not 0.001 <= value <= 86_400:
         raise UsageError(f"{what} is {value!r}: use 0.001 to 86400 seconds")
+
+
+def _check_number(what: str, value: int) -> None:
+    if not isinstance(value, Integral) or value > INT64_MAX:
+        raise UsageError(f"{what} is {value!r}: use a whole number within int64")
 
 
 def _named(domain: ClockDomain, name: str | None) -> ClockDomain:

@@ -202,6 +202,8 @@ class TraceWriter:
             named = kind in (packets.CUSTOM, packets.COUNTER)
             if (named or name is not None) and not (isinstance(name, str) and name):
                 raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
+            if unit is not None and not isinstance(unit, str):
+                raise UsageError(f"a counter's unit is a string, not {unit!r}")
             if parent is not None and not isinstance(parent, Track):
                 raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
             if parent is not None and parent.writer is not self._own:
