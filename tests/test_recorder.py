@@ -563,7 +563,7 @@ def test_a_forked_child_waits_for_no_lock_of_the_parents(path):
     """Those that other threads hold while one forks are never given back in the child."""
     with tt.record(path, interval=None, sampler=Live(), flush_bytes=1) as rec:
         track = rec.track("parents")
-        with rec._writer._lock, rec._writer._flushing:
+        with rec._writer._lock, rec._writer._tracking, rec._writer._flushing:
             child = os.fork()
             if child == 0:
                 signal.alarm(20)
@@ -592,6 +592,36 @@ def test_after_the_end_nothing_is_sampled(path):
         with pytest.raises(UsageError, match="closed"):
             rec.snapshot(readings)
     assert sampler.samples == sampled
+
+
+def test_a_signals_handler_may_record(path):
+    """Whatever it interrupts: it waited for ever for what this thread itself was holding."""
+    code = f"""
+import signal, time
+import tracetime as tt
+rec = tt.record({str(path)!r}, clocks=["MONOTONIC"], interval=60)
+came = 0
+def handler(*_):
+    global came
+    came += 1
+    rec.instant("signal", track="signals")
+    rec.counter(f"count {{came % 50}}", came)
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    rec.instant("e", track="usual")
+    rec.track(f"one more {{time.monotonic_ns()}}")
+signal.setitimer(signal.ITIMER_REAL, 0)
+rec.close()
+print(came)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], timeout=20, check=True, capture_output=True, text=True
+    )
+    assert names_of(path.read_bytes())["signal"] == int(done.stdout) > 10
+    tracks = [p.track_descriptor.uuid for p in packets_of(path.read_bytes())]
+    assert len(set(tracks)) == sum(map(bool, tracks)) + 1
 
 
 def test_a_recording_that_nobody_closes_is_whole(path):

@@ -6,6 +6,7 @@ Nothing here reads a clock or starts a thread: that is capture/recorder.py's. By
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import weakref
@@ -78,7 +79,10 @@ class TraceWriter:
         self._own = object()
         self._events = EventWriter(self._buffer, self._clocks.event_clock, self._own)
         self._tracks: dict[tuple[Any, ...], Track] = {}
+        self._track_numbers = itertools.count(1)
         self._lock = threading.Lock()
+        # A signal's handler may record, too, while what it interrupts makes a track.
+        self._tracking = threading.RLock()
         self._flushing = threading.Lock()
         self._closed = False
         self._process = os.getpid()
@@ -88,6 +92,7 @@ class TraceWriter:
     def _abandon(self) -> None:
         """In a forked child: the file is the parent's, and what holds a lock there is not here."""
         self._lock = threading.Lock()
+        self._tracking = threading.RLock()
         self._flushing = threading.Lock()
         self._buffer.abandon()
 
@@ -195,7 +200,10 @@ class TraceWriter:
         tid: int = 0,
     ) -> Track:
         """The track of that key, made and written where it is new."""
-        with self._lock:
+        found = self._tracks.get(key)
+        if found is not None:
+            return found
+        with self._tracking:
             found = self._tracks.get(key)
             if found is not None:
                 return found
@@ -208,7 +216,8 @@ class TraceWriter:
                 raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
             if parent is not None and parent.writer is not self._own:
                 raise UsageError(f"{parent!r} is another recording's: make it with this one")
-            made = Track(self._own, len(self._tracks) + 1, name, kind == packets.COUNTER)
+            number = next(self._track_numbers)
+            made = Track(self._own, number, name, kind == packets.COUNTER)
             packet = packets.track_packet(
                 SNAPSHOT_SEQUENCE,
                 made.uuid,
@@ -225,8 +234,7 @@ class TraceWriter:
                     self._buffer.put(packet)
             except TimestampError as error:
                 raise UsageError(str(error)) from error
-            self._tracks[key] = made
-            return made
+            return self._tracks.setdefault(key, made)
 
     # Events: see `Recorder` for what the arguments are. Each says whether it is time to flush.
 
