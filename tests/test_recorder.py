@@ -335,6 +335,8 @@ def test_a_target_that_cannot_be_written_is_a_usage_error(tmp_path):
     ("act", "says"),
     [
         (lambda rec: rec.counter(["c"], 1), "a counter is a name"),
+        (lambda rec: rec.track(["t"]), "a track's name is a string"),
+        (lambda rec: rec.track("t", ["parent"]), "a parent is a track"),
         (lambda rec: rec.counter_track("c", 5), "a counter's unit is a string"),
         (lambda rec: tt.record(5, sampler=Machine(usual_clocks())), "path is a string"),
         (lambda rec: tt.record(rec.path, clocks=3.5), "clocks are names"),

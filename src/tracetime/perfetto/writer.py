@@ -200,7 +200,10 @@ class TraceWriter:
         tid: int = 0,
     ) -> Track:
         """The track of that key, made and written where it is new."""
-        found = self._tracks.get(key)
+        try:
+            found = self._tracks.get(key)
+        except TypeError:  # Neither a list nor its like is a name or a parent: it is refused below.
+            key, found = (kind, repr(key)), None
         if found is not None:
             return found
         with self._tracking:
