@@ -83,6 +83,17 @@ def test_watch_gives_the_terminal_back(spawn):
     os.close(slave)
 
 
+@pytest.mark.parametrize("columns", ["80", "30"])
+def test_watch_draws_on_a_terminal_without_unicode(spawn, columns):
+    master, slave = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": columns, "PYTHONIOENCODING": "iso-8859-1"}
+    child = spawn("watch", "-n", "2", *QUICK[2:], "--interval", "10ms", stdout=slave, env=env)
+    assert child.wait(20) == 0
+    assert b"REALTIME" in os.read(master, 65536)
+    os.close(master)
+    os.close(slave)
+
+
 def test_times_may_have_units(tracetime):
     code, text, _ = tracetime("calibrate", *QUICK, "--seconds", "20ms")
     assert (code, text.partition(",")[0]) == (0, "5 snapshots over 0.02 s")

@@ -208,6 +208,25 @@ def test_clocks_of_ones_own(path):
         assert names[str(ticking)] is None or names[str(ticking)] == "com.example.ticks"
 
 
+@pytest.mark.parametrize(
+    ("readings", "says"),
+    [
+        ({"MONOTONIC": 1, 3: 2, "com.example.gpu": 5}, "MONOTONIC stands twice"),
+        ({"MONOTONIC": tt.Reading(1, unit_ns=1_000), "com.example.gpu": 5}, "units of 1 ns"),
+        ({"MONOTONIC": 1, "com.example.ms": tt.Reading(5, unit_ns=1_000)}, "units of 1000000 ns"),
+        ({"MONOTONIC": 1, 64: tt.Reading(5, unit_ns=1_000)}, "in ticks as declared"),
+    ],
+)
+def test_what_perfetto_would_drop_is_refused(path, readings, says):
+    with tt.record(path, interval=None, sampler=Machine(usual_clocks())) as rec:
+        rec.declare(ClockDomain(64, ns_per_tick=Fraction(125, 3)))
+        rec.snapshot({"MONOTONIC": 10**12, "com.example.ms": tt.Reading(10**6, unit_ns=10**6)})
+        taken = rec.snapshots
+        with pytest.raises(UsageError, match=says):
+            rec.snapshot(readings)
+        assert rec.snapshots == taken
+
+
 def test_what_the_user_ties_in_does_not_take_over(path):
     """A snapshot with two sampled clocks and one's own is not what those are converted by."""
     machine = Machine(usual_clocks())
@@ -288,6 +307,12 @@ def test_default_tracks_are_the_threads(path):
         ({"flush_interval": 0}, "flush_interval"),
         ({"max_size": 5}, "max_size"),
         ({"buffer_bytes": 5}, "buffer_bytes"),
+        ({"buffer_bytes": 2**70}, "buffer_bytes"),
+        ({"flush_bytes": "1M"}, "flush_bytes"),
+        ({"max_size": "1M"}, "max_size"),
+        ({"target_error_ns": "1us"}, "target_error_ns"),
+        ({"longest_interval": float("inf")}, "longest_interval"),
+        ({"shortest_interval": "1ms"}, "shortest_interval"),
         ({"clocks": ["MONOTONIC"]}, "either"),
     ],
 )
@@ -304,6 +329,32 @@ def test_a_target_that_cannot_be_written_is_a_usage_error(tmp_path):
             tt.record(target, sampler=machine)
     # A sampler of one's own stays open.
     assert not machine.closed
+
+
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        (lambda rec: rec.counter(["c"], 1), "a counter is a name"),
+        (lambda rec: rec.track(["t"]), "a track's name is a string"),
+        (lambda rec: rec.track("t", ["parent"]), "a parent is a track"),
+        (lambda rec: rec.counter_track("c", 5), "a counter's unit is a string"),
+        (lambda rec: tt.record(5, sampler=Machine(usual_clocks())), "path is a string"),
+        (lambda rec: tt.record(rec.path, clocks=3.5), "clocks are names"),
+        (lambda rec: tt.calibrate(["MONOTONIC"], "5"), "use 1 to"),
+        (lambda rec: tt.calibrate(["MONOTONIC"], seconds="1s"), "0 to 3600"),
+    ],
+)
+def test_wrong_types_are_usage_errors(path, act, says):
+    with (
+        tt.record(path, interval=None, sampler=Machine(usual_clocks())) as rec,
+        pytest.raises(UsageError, match=says),
+    ):
+        act(rec)
+
+
+def test_a_path_may_be_bytes(path):
+    tt.record(os.fsencode(path), interval=None, sampler=Machine(usual_clocks())).close()
+    assert split(path.read_bytes())
 
 
 # With threads, on this machine's clocks
@@ -426,6 +477,23 @@ def test_snapshots_that_fail_are_tried_again(path):
     assert [(p.what, p.message) for p in rec.problems] == [("snapshots", "not now")]
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_warnings_are_errors_snapshots_go_on(path):
+    sampler = Live()
+    good = sampler.sample
+
+    def bad():
+        raise SourceError("not now")
+
+    with tt.record(path, interval=0.01, sampler=sampler) as rec:
+        sampler.sample = bad
+        wait_for(lambda: rec.problems)
+        sampler.sample = good
+        taken = rec.snapshots
+        wait_for(lambda: rec.snapshots > taken + 3)
+    assert [(p.what, p.message) for p in rec.problems] == [("snapshots", "not now")]
+
+
 def test_threads_record_while_snapshots_go_on(path):
     sampler = Live()
     with tt.record(
@@ -493,6 +561,30 @@ def test_a_forked_child_neither_samples_nor_closes(path):
     assert split(path.read_bytes())
 
 
+def test_a_forked_child_waits_for_no_lock_of_the_parents(path):
+    """Those that other threads hold while one forks are never given back in the child."""
+    with tt.record(path, interval=None, sampler=Live(), flush_bytes=1) as rec:
+        track = rec.track("parents")
+        with rec._writer._lock, rec._writer._tracking, rec._writer._flushing:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                try:
+                    rec.instant("childs", track="childs")
+                    rec.counter("childs", 1)
+                    rec.flush()
+                    for _ in range(1_000):
+                        rec.instant("childs", track=track)
+                    assert rec._writer.waiting == 0
+                    rec.close()
+                except BaseException:
+                    os._exit(1)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+        rec.instant("parents", track=track)
+    assert names_of(path.read_bytes()) == {"parents": 1}
+
+
 def test_after_the_end_nothing_is_sampled(path):
     sampler = Live()
     with tt.record(path, interval=None, sampler=sampler) as rec:
@@ -502,6 +594,36 @@ def test_after_the_end_nothing_is_sampled(path):
         with pytest.raises(UsageError, match="closed"):
             rec.snapshot(readings)
     assert sampler.samples == sampled
+
+
+def test_a_signals_handler_may_record(path):
+    """Whatever it interrupts: it waited for ever for what this thread itself was holding."""
+    code = f"""
+import signal, time
+import tracetime as tt
+rec = tt.record({str(path)!r}, clocks=["MONOTONIC"], interval=60)
+came = 0
+def handler(*_):
+    global came
+    came += 1
+    rec.instant("signal", track="signals")
+    rec.counter(f"count {{came % 50}}", came)
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    rec.instant("e", track="usual")
+    rec.track(f"one more {{time.monotonic_ns()}}")
+signal.setitimer(signal.ITIMER_REAL, 0)
+rec.close()
+print(came)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], timeout=20, check=True, capture_output=True, text=True
+    )
+    assert names_of(path.read_bytes())["signal"] == int(done.stdout) > 10
+    tracks = [p.track_descriptor.uuid for p in packets_of(path.read_bytes())]
+    assert len(set(tracks)) == sum(map(bool, tracks)) + 1
 
 
 def test_a_recording_that_nobody_closes_is_whole(path):
@@ -543,6 +665,25 @@ def test_a_file_never_exceeds_its_max_size(path):
         # The last one is there.
         last = max(info.last_ns for info in trace.clocks.clocks() if info.clock == ClockId(5))
         assert machine.now_ns - last < 10_000
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_tracks_and_long_snapshots_count_towards_max_size(path):
+    machine = Machine(usual_clocks())
+    readings = {f"com.example.{n}." + 100 * "x": n for n in range(100)}
+    for fill in (
+        lambda rec: [rec.track(f"track {n}") for n in range(3_000)],
+        lambda rec: rec.snapshot({"MONOTONIC": 5, **readings}),
+    ):
+        with tt.record(path, interval=None, sampler=machine, max_size=16_384) as rec:
+            fill(rec)
+            taken = rec.snapshots
+            rec.instant("e", timestamp=machine.now_ns, clock=5, track="one more")
+            assert rec.events_dropped == 1
+        assert path.stat().st_size <= 16_384
+        packets = packets_of(path.read_bytes())
+        assert sum(p.HasField("clock_snapshot") for p in packets) == taken + 1 == rec.snapshots
+        assert packets[-1].HasField("clock_snapshot")
 
 
 def test_a_domain_is_called_by_the_name_that_it_was_given_by(tmp_path):

@@ -83,7 +83,7 @@ cdef class PacketBuffer:
     cdef readonly int64_t total         # bytes ever put in
     cdef readonly int64_t dropped       # events
     cdef readonly int64_t in_flight     # bytes taken, and not yet said to be written
-    cdef bint woken, closed
+    cdef bint woken, closed, abandoned
 
     def __cinit__(self, int64_t event_limit, int64_t size_limit, int64_t wake_at):
         self.event_limit = event_limit
@@ -103,7 +103,7 @@ cdef class PacketBuffer:
 
     cdef bint refuses(self, int64_t size) noexcept:
         """Whether an event of that size is one too many."""
-        return self.n + self.in_flight + size > self.event_limit or (
+        return self.abandoned or self.n + self.in_flight + size > self.event_limit or (
             self.size_limit > 0 and self.total + size > self.size_limit
         )
 
@@ -121,12 +121,29 @@ cdef class PacketBuffer:
         cdef int64_t size = len(packet)
         if self.closed:
             raise TimestampError(CLOSED)
+        if self.abandoned:
+            return False
         memcpy(self.reserve(size), <const char *>packet, <size_t>size)
         return self.added(size)
+
+    def has_room(self, int64_t size):
+        """Whether `size_limit` leaves room for so many bytes; if not, no event fits from now on."""
+        if self.closed or self.size_limit == 0 or self.total + size <= self.size_limit:
+            return True
+        self.size_limit = max(1, min(self.size_limit, self.total))
+        return False
 
     def close(self):
         """Take no more."""
         self.closed = True
+
+    def abandon(self):
+        """Forget what waits, and what is still to come: nobody will empty this copy."""
+        self.abandoned = True
+        self.n = 0
+        free(self.data)
+        self.data = NULL
+        self.capacity = 0
 
     def take(self):
         """All that waits, as bytes; it counts as in flight until `written`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
@@ -130,8 +131,13 @@ def calibrate(
         UsageError: an argument out of range, or a name that is no clock.
         SourceError: a clock that was asked for is not to be had, or vanished.
     """
-    if not 1 <= n <= MOST_SNAPSHOTS or not 0 <= seconds <= 3600:
-        raise UsageError(f"n {n}, seconds {seconds}: use 1 to {MOST_SNAPSHOTS}, 0 to 3600")
+    if (
+        not isinstance(n, Integral)
+        or not isinstance(seconds, Real)
+        or not 1 <= n <= MOST_SNAPSHOTS
+        or not 0 <= seconds <= 3600
+    ):
+        raise UsageError(f"n {n!r}, seconds {seconds!r}: use 1 to {MOST_SNAPSHOTS}, 0 to 3600")
     with Sampler(clocks, reference=reference, tries=tries, sources=sources) as sampler:
         taken: dict[ClockId, list[tuple[int, int, int]]] = {one: [] for one in sampler.domains}
         failed: dict[ClockId, str] = {}

@@ -73,7 +73,11 @@ def choose(
     if asked is None:
         found = {entry.clock: entry for entry in local.everything()}
     else:
-        for one in [asked] if isinstance(asked, (str, int, ClockId)) else asked:
+        if isinstance(asked, (str, int, ClockId)):
+            asked = [asked]
+        if not isinstance(asked, Iterable):
+            raise UsageError(f"clocks are names, numbers or ClockIds, not {asked!r}")
+        for one in asked:
             found |= {entry.clock: entry for entry in local.find(one)}
     first = _reference(local, reference, found)
     base = _domain(first)

@@ -7,13 +7,16 @@ schedule.py's, how capture/sampling.py's, and what is written perfetto/writer.py
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from numbers import Integral, Real
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +28,7 @@ from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError, UsageError
 from tracetime.perfetto.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
-from tracetime.snapshot import Snapshot
+from tracetime.snapshot import INT64_MAX, Snapshot
 
 INTERVAL_S: Final = 1.0
 FLUSH_S: Final = 1.0
@@ -78,7 +81,7 @@ def record(
             it, from `interval` on, within the two limits.
         shortest_interval, longest_interval: seconds.
         reference: the clock that the others are bracketed by.
-        max_size: bytes that the file may have; events beyond it are dropped.
+        max_size: bytes that the file may have; events beyond it are dropped, and tracks with them.
         flush_interval: seconds after which an event is in the file at the latest, unless the disk
             is slower: what is in the file outlives this process, whatever becomes of it.
         buffer_bytes: bytes that may wait for the disk before events are dropped.
@@ -91,7 +94,21 @@ def record(
     """
     if interval is not None:
         _check_seconds("interval", interval)
-    _check_seconds("flush_interval", flush_interval)
+    for what, seconds in (
+        ("flush_interval", flush_interval),
+        ("shortest_interval", shortest_interval),
+        ("longest_interval", longest_interval),
+    ):
+        _check_seconds(what, seconds)
+    if target_error_ns is not None and not isinstance(target_error_ns, Real):
+        raise UsageError(f"target_error_ns is {target_error_ns!r}: use a number of ns")
+    for what, number in (
+        ("max_size", max_size),
+        ("buffer_bytes", buffer_bytes),
+        ("flush_bytes", flush_bytes),
+    ):
+        if number is not None:
+            _check_number(what, number)
     if interval is None and target_error_ns is not None:
         raise UsageError("a target for the error needs an interval to adapt: give one")
     owned = sampler is None
@@ -263,6 +280,8 @@ class Recorder:
             name: of the counter, or what `counter_track` made.
             timestamp, clock: as in `instant`.
         """
+        if not isinstance(name, (str, Track)):
+            raise UsageError(f"a counter is a name or what counter_track() gave, not {name!r}")
         track = self._counters.get(name)
         if track is None:
             track = name if isinstance(name, Track) else self._writer.counter_track(name)
@@ -358,10 +377,10 @@ class Recorder:
                 raise UsageError(
                     "one clock alone ties nothing: add what a recorded clock read at that moment"
                 )
+            if not self._writer.full and self._writer.snapshot(snapshot, names=names):
+                self._asked_to_flush()
             if self._writer.full:
                 self._note("the file", _FULL)
-            elif self._writer.snapshot(snapshot, names=names):
-                self._asked_to_flush()
         if not self._threads:
             self.flush()
         return snapshot
@@ -374,6 +393,9 @@ class Recorder:
                 f"readings is a dict of clock to value, not a {type(readings).__name__}"
             )
         clocks = {key: self._writer.clock(key) for key in readings}
+        for clock, times in Counter(clocks.values()).items():
+            if times > 1:
+                raise UsageError(f"clock {clock} stands twice in one snapshot: give one reading")
         # A clock's number does not tell its name: what the caller calls it by is kept.
         names = {
             clock: key
@@ -554,13 +576,20 @@ class Recorder:
             if len(self._problems) >= _MOST_PROBLEMS:
                 return
             if all(known != what for known, _ in self._problems):
-                warnings.warn(f"recording {self.path}: {what}: {message}", stacklevel=3)
+                # Where warnings are errors the recording, and its threads, go on all the same.
+                with contextlib.suppress(Warning):
+                    warnings.warn(f"recording {self.path}: {what}: {message}", stacklevel=3)
         self._problems[key] = self._problems.get(key, 0) + 1
 
 
 def _check_seconds(what: str, value: float) -> None:
     if not isinstance(value, (int, float)) or not 0.001 <= value <= 86_400:
         raise UsageError(f"{what} is {value!r}: use 0.001 to 86400 seconds")
+
+
+def _check_number(what: str, value: int) -> None:
+    if not isinstance(value, Integral) or value > INT64_MAX:
+        raise UsageError(f"{what} is {value!r}: use a whole number within int64")
 
 
 def _named(domain: ClockDomain, name: str | None) -> ClockDomain:

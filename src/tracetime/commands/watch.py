@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 600
 _BARS: Final = "▁▂▃▄▅▆▇█"
+_ASCII_BARS: Final = "_.-~=+*#"
 _SPARKS: Final = 10
 
 
@@ -119,10 +120,11 @@ def _draw(
 ) -> None:
     from rich.live import Live
 
+    ascii_only = screen.options.ascii_only
     with Live(console=screen, auto_refresh=False, transient=False) as live:
         for sample in samples:
             _note(lines, sample)
-            live.update(_table(sampler, lines, sample), refresh=True)
+            live.update(_table(sampler, lines, sample, ascii_only), refresh=True)
 
 
 def _samples(sampler: Sampler, interval: float, most: int | None) -> Iterator[Sample]:
@@ -181,7 +183,9 @@ def _text(sampler: Sampler, lines: dict[ClockId, _Line]) -> str:
     )
 
 
-def _table(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> Table:
+def _table(
+    sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample, ascii_only: bool
+) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -191,7 +195,15 @@ def _table(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> Tab
         ("clock", "left"), ("ahead by", "right"), ("moved", "right"), ("ppm", "right"),
         ("+-", "right"), ("wander", "left"),
     ):  # fmt: skip
-        table.add_column(name, justify=justify, header_style="dim", no_wrap=True)  # type: ignore[arg-type]
+        table.add_column(
+            name,
+            justify=justify,  # type: ignore[arg-type]
+            header_style="dim",
+            no_wrap=True,
+            # An ellipsis is one character that not every terminal has, as are the bars.
+            overflow="crop" if ascii_only else "ellipsis",
+        )
+    bars = _ASCII_BARS if ascii_only else _BARS
     for clock, line in lines.items():
         name = sampler.short_names[clock]
         if not line.at_ns:
@@ -205,13 +217,13 @@ def _table(sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample) -> Tab
             duration(line.offset_ns[-1] - line.offset_ns[0]),
             "-" if drift is None else f"{drift:+.3f}",
             duration(line.half_ns),
-            Text(f"{_sparkline(left)} {duration(max(left) - min(left))}"),
+            Text(f"{_sparkline(left, bars)} {duration(max(left) - min(left))}"),
         )
     return table
 
 
-def _sparkline(values: list[int]) -> str:
+def _sparkline(values: list[int], bars: str) -> str:
     shown = values[-_SPARKS:]
     low, high = min(shown), max(shown)
     scale = max(high - low, 1)
-    return "".join(_BARS[(value - low) * (len(_BARS) - 1) // scale] for value in shown)
+    return "".join(bars[(value - low) * (len(bars) - 1) // scale] for value in shown)

@@ -39,7 +39,10 @@ class TraceOutput:
     """
 
     def __init__(self, path: str | os.PathLike[str], written: Callable[[int], None]) -> None:
-        self.path = os.fspath(path)
+        try:
+            self.path = os.fsdecode(path)
+        except TypeError as error:
+            raise UsageError(f"a trace's path is a string or a Path, not {path!r}") from error
         self.size = 0
         self._written = written
         self._waiting: deque[memoryview] = deque()

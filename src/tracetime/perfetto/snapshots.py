@@ -41,6 +41,7 @@ class SnapshotPackets:
     def __init__(self, clocks: RecordedClocks) -> None:
         self._clocks = clocks
         self._orders = Orders()
+        self._units: dict[ClockId, int] = {}
         # By clock whose wraps are counted here: what clocks of ns read when it was read last.
         self._beside: dict[ClockId, dict[ClockId, int]] = {}
         self.count = 0
@@ -65,6 +66,7 @@ class SnapshotPackets:
             clocks[clock] = self._clocks.get(clock) or self._clocks.declare(
                 ClockDomain(scoped(clock), name=names.get(clock))
             )
+        self._check_units(snapshot, clocks)
         readings, raws = self._readings(snapshot, clocks, counts)
         order = self._orders.next({written: ns for written, (ns, _) in readings.items()}, main=main)
         if order.filler is not None and order.filler not in readings:
@@ -81,8 +83,23 @@ class SnapshotPackets:
             [(clock.clock, *readings[clock]) for clock in order.clocks],
             encode(extension),
         )
+        self._units |= {clock: unit_ns for clock, (_, unit_ns) in readings.items()}
         self.count += 1
         return packet
+
+    def _check_units(self, snapshot: Snapshot, clocks: Mapping[ClockId, RecordedClock]) -> None:
+        """Where a clock's unit is not its first, Perfetto drops the rest of the snapshot."""
+        for clock, known in clocks.items():
+            unit_ns = snapshot.readings[clock].unit_ns
+            name = known.events.name
+            if known.events.scaled and unit_ns != 1:
+                raise UsageError(f"{name} is read in ticks as declared: leave unit_ns out")
+            first_ns = self._units.get(known.written, unit_ns)
+            if unit_ns != first_ns:
+                raise UsageError(
+                    f"{name} has been recorded in units of {first_ns} ns: give it in these, "
+                    f"not in units of {unit_ns} ns"
+                )
 
     def _readings(
         self,

@@ -6,8 +6,10 @@ Nothing here reads a clock or starts a thread: that is capture/recorder.py's. By
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
+import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -38,9 +40,9 @@ _KEPT_FOR_END: Final = 4096
 class TraceWriter:
     """A trace file with its clocks, tracks and events.
 
-    Threads may share one. Events wait in memory until `flush`; snapshots and tracks are never
-    dropped, events are where more than `buffer_bytes` wait or `max_size` is reached, and counted
-    in the trace.
+    Threads may share one. Events wait in memory until `flush`; where more than `buffer_bytes` wait
+    they are dropped, and counted in the trace, snapshots and tracks never. Once `max_size` is
+    reached only main snapshots get in: leave them to the end.
 
     Attributes:
         path: of the file.
@@ -77,11 +79,22 @@ class TraceWriter:
         self._own = object()
         self._events = EventWriter(self._buffer, self._clocks.event_clock, self._own)
         self._tracks: dict[tuple[Any, ...], Track] = {}
+        self._track_numbers = itertools.count(1)
         self._lock = threading.Lock()
+        # A signal's handler may record, too, while what it interrupts makes a track.
+        self._tracking = threading.RLock()
         self._flushing = threading.Lock()
         self._closed = False
         self._process = os.getpid()
         self._clocks.snapshot_sequence.begin()
+        _WRITERS.add(self)
+
+    def _abandon(self) -> None:
+        """In a forked child: the file is the parent's, and what holds a lock there is not here."""
+        self._lock = threading.Lock()
+        self._tracking = threading.RLock()
+        self._flushing = threading.Lock()
+        self._buffer.abandon()
 
     # Clocks
 
@@ -141,6 +154,9 @@ class TraceWriter:
                 packet = self._snapshots.packet(
                     snapshot, counts or {}, kernel_clock, main, names or {}, self._buffer.dropped
                 )
+                if not main and not self._buffer.has_room(len(packet)):
+                    self._snapshots.count -= 1
+                    return False
                 return self._buffer.put(packet)
             except (TimestampError, TypeError, OverflowError) as error:
                 raise UsageError(str(error)) from error
@@ -184,18 +200,27 @@ class TraceWriter:
         tid: int = 0,
     ) -> Track:
         """The track of that key, made and written where it is new."""
-        with self._lock:
+        try:
+            found = self._tracks.get(key)
+        except TypeError:  # Neither a list nor its like is a name or a parent: it is refused below.
+            key, found = (kind, repr(key)), None
+        if found is not None:
+            return found
+        with self._tracking:
             found = self._tracks.get(key)
             if found is not None:
                 return found
             named = kind in (packets.CUSTOM, packets.COUNTER)
             if (named or name is not None) and not (isinstance(name, str) and name):
                 raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
+            if unit is not None and not isinstance(unit, str):
+                raise UsageError(f"a counter's unit is a string, not {unit!r}")
             if parent is not None and not isinstance(parent, Track):
                 raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
             if parent is not None and parent.writer is not self._own:
                 raise UsageError(f"{parent!r} is another recording's: make it with this one")
-            made = Track(self._own, len(self._tracks) + 1, name, kind == packets.COUNTER)
+            number = next(self._track_numbers)
+            made = Track(self._own, number, name, kind == packets.COUNTER)
             packet = packets.track_packet(
                 SNAPSHOT_SEQUENCE,
                 made.uuid,
@@ -207,11 +232,12 @@ class TraceWriter:
                 unit,
             )
             try:
-                self._buffer.put(packet)
+                # Where a track no longer fits, its events do not either.
+                if self._buffer.has_room(len(packet)):
+                    self._buffer.put(packet)
             except TimestampError as error:
                 raise UsageError(str(error)) from error
-            self._tracks[key] = made
-            return made
+            return self._tracks.setdefault(key, made)
 
     # Events: see `Recorder` for what the arguments are. Each says whether it is time to flush.
 
@@ -299,6 +325,18 @@ class TraceWriter:
                 ) from error
             finally:
                 self._output.close()
+
+
+_WRITERS: Final[weakref.WeakSet[TraceWriter]] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for writer in list(_WRITERS):
+        writer._abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _number(value: int, what: str) -> int:
