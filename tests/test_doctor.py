@@ -16,7 +16,7 @@ from building import (
     snapshot,
     trace,
 )
-from faults import FAULTS, GPU, NIC, SEQUENCE, START, Model, S, misread
+from faults import FAULTS, GPU, NIC, SEQUENCE, START, Model, S, drifting, misread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
@@ -138,7 +138,9 @@ def test_events_that_floor_reorders_are_told_with_why_it_is_off():
     ]  # fmt: skip
     (found,) = findings(model.build())
     assert found.code == "snapshots-too-sparse"
-    assert [(c.code, c.events) for c in found.consequences] == [("events-reordered", 1)]
+    # The last snapshot is as far from the end as it is from the one before.
+    assert {c.code for c in found.consequences} == {"events-reordered", "used-after-last-snapshot"}
+    assert {c.code: c.events for c in found.consequences}["events-reordered"] == 1
 
 
 def test_findings_in_json_have_the_fields_of_the_interface():
@@ -425,3 +427,28 @@ def test_a_recording_tells_that_realtime_was_not_synchronised_where_it_has_it(
         has_realtime,
         not has_realtime,
     )
+
+
+@pytest.mark.parametrize(("ppm", "severity"), [(-12, "error"), (0, None)])
+def test_beyond_the_last_snapshot_floor_is_off_by_the_drift_and_not_by_the_bar(ppm, severity):
+    """The tube knows the rate after a minute; Perfetto's rule leaves it out."""
+    model = Model()
+    model.reads = {BOOTTIME: model.reads[BOOTTIME], NIC: drifting(ppm, 77 * S)}
+    model.event_clocks = [BOOTTIME]
+    last, after = model.time(model.n - 1), 400 * S
+    model.extra[model.n - 1] = [event(model.reads[NIC](last + after), NIC, SEQUENCE)]
+    found = [f for f in findings(model.build()) if f.code != "no-realtime"]
+    assert [f.severity for f in found] == ([severity] if severity else [])
+    if severity:
+        assert found[0].code == "used-after-last-snapshot"
+        assert found[0].worst_ns == pytest.approx(after * abs(ppm) / 1e6, rel=0.2)
+
+
+def test_a_bar_at_the_time_of_the_file_does_not_grow_from_its_zero():
+    """An event before the first snapshot: trace time is TRACE_FILE, and BOOTTIME at 0."""
+    model = Model()
+    model.reads = {BOOTTIME: model.reads[BOOTTIME], NIC: model.reads[NIC]}
+    model.event_clocks = [BOOTTIME, NIC]
+    model.extra[0] = [event(model.time(0), BOOTTIME, SEQUENCE)]
+    model.without = {model.n - 1, model.n - 2}
+    assert [f.code for f in findings(model.build()) if f.severity != "info"] == []

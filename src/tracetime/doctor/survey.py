@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks import ClockId
+from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     AS_IS,
@@ -30,6 +30,9 @@ from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
 
 Values = npt.NDArray[np.int64]
+
+_TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 
 
 @dataclass(slots=True)
@@ -180,6 +183,14 @@ class Survey:
         except TracetimeError:
             return False
         return drift_ns(self.graph, path) > self.tolerance_ns
+
+    @property
+    def equated(self) -> ClockId | None:
+        """The BOOTTIME that the trace clock is by Perfetto's rule alone; None for any other."""
+        info = self.infos.get(self.trace_clock)
+        if self.trace_clock.clock != _TRACE_FILE or info is None or info.first_ns or info.last_ns:
+            return None
+        return replace(self.trace_clock, clock=_BOOTTIME)
 
     @cached_property
     def inconsistencies(self) -> list[Inconsistency]:
