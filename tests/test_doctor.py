@@ -452,3 +452,11 @@ def test_a_bar_at_the_time_of_the_file_does_not_grow_from_its_zero():
     model.extra[0] = [event(model.time(0), BOOTTIME, SEQUENCE)]
     model.without = {model.n - 1, model.n - 2}
     assert [f.code for f in findings(model.build()) if f.severity != "info"] == []
+
+
+def test_that_boottime_is_the_time_of_the_file_is_no_snapshot():
+    model = Model()
+    model.without, model.event_clocks = set(range(model.n)), [BOOTTIME, NIC]
+    (found,) = findings(model.build())
+    assert (found.code, found.severity) == ("no-snapshots", "error")
+    assert [f.code for f in found.consequences] == ["clock-without-snapshot"]

@@ -165,7 +165,7 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
 
 
 def _missing(survey: Survey) -> Iterator[Finding]:
-    if not survey.infos:
+    if not survey.has_snapshots:
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())
         yield Finding(

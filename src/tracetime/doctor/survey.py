@@ -33,6 +33,7 @@ Values = npt.NDArray[np.int64]
 
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
 
 
 @dataclass(slots=True)
@@ -183,6 +184,14 @@ class Survey:
         except TracetimeError:
             return False
         return drift_ns(self.graph, path) > self.tolerance_ns
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether the trace has any: that BOOTTIME is TRACE_FILE, at 0, Perfetto adds itself."""
+        return bool(self.trace.faults) or any(
+            clock.clock not in _EQUATED or info.first_ns or info.last_ns
+            for clock, info in self.infos.items()
+        )
 
     @property
     def equated(self) -> ClockId | None:
