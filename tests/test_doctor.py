@@ -460,3 +460,23 @@ def test_that_boottime_is_the_time_of_the_file_is_no_snapshot():
     (found,) = findings(model.build())
     assert (found.code, found.severity) == ("no-snapshots", "error")
     assert [f.code for f in found.consequences] == ["clock-without-snapshot"]
+
+
+@pytest.mark.parametrize("size", [5_000_000, -5_000_000])
+def test_the_title_tells_a_jump_by_what_was_read(size):
+    """The bounds of a jump leave all drift open that the clocks are allowed: 1.5 ms a second."""
+    model = Model()
+    model.n, read, begin = 20, model.reads[REALTIME], model.time(10) - S // 3
+    model.reads[REALTIME] = lambda t: read(t) + (t > begin) * size
+    (found,) = findings(model.build())
+    assert (found.code, "by 5 ms" in found.title) == ("clock-stepped", True)
+    assert found.worst_ns >= abs(size)
+
+
+def test_the_title_tells_a_change_of_rate_by_the_middle_of_its_bounds():
+    model = Model()
+    model.n = 20
+    model.reads[NIC] = lambda t: t + 77 * S + max(t - model.time(10), 0) * 80 // 1_000_000
+    (found,) = findings(model.build())
+    assert found.code == "rate-changed"
+    assert float(found.title.split()[-2]) == pytest.approx(80, rel=0.1)

@@ -162,7 +162,7 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
         if d.kind == "rate_change":
             by_pair[d.src, d.dst].append(d)
     for (src, dst), found in by_pair.items():
-        most = max(max(map(abs, d.rate_ppm)) for d in found if d.rate_ppm is not None)
+        most = max(abs(sum(d.rate_ppm)) / 2 for d in found if d.rate_ppm is not None)
         yield Finding(
             "rate-changed",
             "info",

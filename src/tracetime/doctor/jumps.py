@@ -319,8 +319,9 @@ def _finding(
         numbers = sorted(off | {fall.off for fall in falls if fall.off is not None})
     sizes = [_size(d) for d in found] or [fall.by + fall.advance for fall in falls]
     worst = max(sizes, default=0)
+    seen = max(map(_seen, found), default=worst)
     return Finding(
-        code, "info", _title(code, clock, max(len(numbers), 1), worst),
+        code, "info", _title(code, clock, max(len(numbers), 1), seen),
         tuple(sorted({clock, *(jumper.beside if code == "suspend" else ())})),
         first_packets(survey.packets_of(numbers)), events, worst,
         _WHY[code].format(bits=bits)
@@ -339,12 +340,12 @@ _CODES: Final = {
 }
 
 
-def _title(code: str, clock: ClockId, times: int, worst: int) -> str:
+def _title(code: str, clock: ClockId, times: int, size: int) -> str:
     often = "once" if times == 1 else f"{times:,} times"
-    by = f"by {duration(worst)}" if times == 1 else f"by up to {duration(worst)}"
+    by = f"by {duration(size)}" if times == 1 else f"by up to {duration(size)}"
     return {
         "counter-wraps": f"{clock} wraps: it fell back {often}",
-        "clock-id-collision": f"{clock} is written by two clocks, {duration(worst)} apart",
+        "clock-id-collision": f"{clock} is written by two clocks, {duration(size)} apart",
         "clock-reset": f"{clock} was reset {often}",
         "realtime-set-back": f"{clock} was set back {often}, {by}",
         "clock-ran-backwards": f"{clock} ran backwards {often}, {by}",
@@ -412,6 +413,11 @@ def _alternates(found: list[PairDiscontinuity]) -> bool:
         return False
     signs = np.sign(middles)
     return bool(np.all(signs == signs[0]) if outliers else np.all(signs[1:] != signs[:-1]))
+
+
+def _seen(d: PairDiscontinuity) -> int:
+    """How far a discontinuity jumped by what was read, drift left open, ns."""
+    return 0 if d.size_ns is None else abs(sum(d.size_ns)) // 2
 
 
 def _size(d: PairDiscontinuity) -> int:
