@@ -480,3 +480,10 @@ def test_the_title_tells_a_change_of_rate_by_the_middle_of_its_bounds():
     (found,) = findings(model.build())
     assert found.code == "rate-changed"
     assert float(found.title.split()[-2]) == pytest.approx(80, rel=0.1)
+
+
+@pytest.mark.parametrize(("ppm", "codes"), [(700, ["drift-beyond-healthy"]), (400, [])])
+def test_what_ntp_slews_together_drifts_apart_by_no_more_than_one_slew(ppm, codes):
+    model = Model()
+    model.reads[REALTIME] = drifting(ppm, 1_700_000_000 * S)
+    assert [f.code for f in findings(model.build())] == codes

@@ -19,6 +19,12 @@ _CPU_TIME: Final = (7, 8)
 _OTHER_UNIT: Final = 0.01
 """A rate this far from nominal is no drift: the clock counts something else."""
 
+ONE_RATE: Final = frozenset(
+    BUILTIN_IDS[name]
+    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
+)
+"""The kernel keeps these by one rate: they jump against each other, but do not drift."""
+
 _TICKS: Final = 0.2
 """So far from nominal is the TSC's rate when that has to be seen in few snapshots."""
 
@@ -146,7 +152,9 @@ def _ticks_at_all(survey: Survey, clock: ClockId) -> _Rate | None:
 
 
 def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
-    total = 0.0
+    # What slews one of the kernel's clocks slews the others with it.
+    together = one.machine == other.machine and {one.clock, other.clock} <= ONE_RATE
+    total = -_HEALTHY_PPM[True] if together else 0.0
     for clock in (one, other):
         domain = survey.graph.domain(clock)
         total += _HEALTHY_PPM[bool(domain.disciplined)]

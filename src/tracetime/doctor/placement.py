@@ -7,17 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks import ClockId
+from tracetime.doctor.drift import ONE_RATE
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Group, Survey
 from tracetime.errors import RESOLVED, TracetimeError
 
 _FAR_NS: Final = 1_000_000_000
-_ONE_RATE: Final = frozenset(
-    BUILTIN_IDS[name]
-    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
-)
-"""The kernel keeps these by one rate: they jump against each other, but do not drift."""
 
 
 def placement(survey: Survey) -> Iterator[Finding]:
@@ -71,7 +67,7 @@ def _beyond_doubt(survey: Survey, clock: ClockId) -> bool:
     # A sequence's own clock is a way of writing a clock of the machine: an encoding, no device.
     if clock.is_sequence_scoped:
         return True
-    return {clock.clock, (survey.equated or target).clock} <= _ONE_RATE
+    return {clock.clock, (survey.equated or target).clock} <= ONE_RATE
 
 
 def _outside(survey: Survey, group: Group, end_ns: int, *, before: bool) -> Iterator[Finding]:
