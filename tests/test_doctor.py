@@ -482,6 +482,21 @@ def test_the_title_tells_a_change_of_rate_by_the_middle_of_its_bounds():
     assert float(found.title.split()[-2]) == pytest.approx(80, rel=0.1)
 
 
+@pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC, REALTIME])
+@pytest.mark.parametrize("stops", [False, True])
+def test_sleep_is_one_finding_whatever_the_trace_clock_is_and_whichever_clocks_stop(stops, primary):
+    model, woke, slept = Model(), 20, 3600 * S
+    going = [BOOTTIME, REALTIME, 64] if stops else [BOOTTIME, REALTIME, 64, GPU, NIC]
+    for clock, read in list(model.reads.items()):
+        if clock in going:
+            model.reads[clock] = lambda t, read=read: read(t + (t >= model.time(woke)) * slept)
+    model.primary = dict.fromkeys(range(model.n), primary)
+    model.event_clocks.append(REALTIME)
+    (found,) = findings(model.build())
+    assert (found.code, found.title) == ("suspend", "the machine slept once, for 1 h 0 min")
+    assert set(found.packets) <= set(model.at_snapshot(woke))
+
+
 @pytest.mark.parametrize(("ppm", "codes"), [(700, ["drift-beyond-healthy"]), (400, [])])
 def test_what_ntp_slews_together_drifts_apart_by_no_more_than_one_slew(ppm, codes):
     model = Model()
