@@ -502,3 +502,16 @@ def test_what_ntp_slews_together_drifts_apart_by_no_more_than_one_slew(ppm, code
     model = Model()
     model.reads[REALTIME] = drifting(ppm, 1_700_000_000 * S)
     assert [f.code for f in findings(model.build())] == codes
+
+
+@pytest.mark.parametrize(
+    ("clocks", "told"), [([NIC], "140 snapshots"), ([NIC, GPU], "at least 50 snapshots")]
+)
+def test_lost_snapshots_are_counted_beyond_the_warnings_that_are_kept(clocks, told):
+    model = Model()
+    model.n = 150
+    for k in range(10, model.n):
+        clock = clocks[k % len(clocks)]
+        model.edit(k, lambda readings, clock=clock: readings.update({clock: (readings[clock], 7)}))
+    found = [f for f in findings(model.build()) if f.code == "clock-properties-changed"]
+    assert [f.title.endswith(f": {told} lost") for f in found] == [True] * len(clocks)

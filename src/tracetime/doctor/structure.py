@@ -75,12 +75,16 @@ def _faults(survey: Survey) -> Iterator[Finding]:
     by_kind: dict[tuple[int, int, int], list[tuple[int, ClockId]]] = defaultdict(list)
     for fault, packet, _, clock in survey.trace.faults:
         by_kind[fault, clock.clock, clock.machine].append((packet, clock))
+    not_kept = survey.trace.n_warnings - len(survey.trace.faults)
     for (fault, *_), found in by_kind.items():
         code, title, why, fix = _FAULTS[fault]
         clocks = tuple(sorted({clock for _, clock in found}))
+        # Of several kinds nothing tells which the others were of.
+        more = not_kept if len(by_kind) == 1 else 0
+        least = "at least " if not_kept > more else ""
+        lost = f"{least}{count(len(found) + more, 'snapshot')} lost"
         yield Finding(
-            code, "warning",
-            f"{title.format(clock=names(clocks, 1))}: {count(len(found), 'snapshot')} lost",
+            code, "warning", f"{title.format(clock=names(clocks, 1))}: {lost}",
             clocks, first_packets(packet for packet, _ in found),
             sum(survey.lost.get(clock, 0) for clock in clocks), None, why, fix,
         )  # fmt: skip
