@@ -515,3 +515,17 @@ def test_lost_snapshots_are_counted_beyond_the_warnings_that_are_kept(clocks, to
         model.edit(k, lambda readings, clock=clock: readings.update({clock: (readings[clock], 7)}))
     found = [f for f in findings(model.build()) if f.code == "clock-properties-changed"]
     assert [f.title.endswith(f": {told} lost") for f in found] == [True] * len(clocks)
+
+
+@pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])
+@pytest.mark.parametrize("ppm", [-900, 900])
+def test_a_trace_clock_that_drifts_is_one_finding_and_not_one_a_clock_beside_it(primary, ppm):
+    model = Model()
+    del model.reads[64]
+    model.event_clocks.remove(64)
+    model.primary = dict.fromkeys(range(model.n), primary)
+    read = model.reads[primary]
+    model.reads[primary] = lambda t: read(t) + (t - START) * ppm // 1_000_000
+    (found,) = findings(model.build())
+    assert (found.code, found.clocks[0].clock) == ("drift-beyond-healthy", primary)
+    assert float(found.title.split()[2]) == pytest.approx(ppm, abs=40)

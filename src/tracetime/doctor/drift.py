@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
+from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey, Values
 from tracetime.errors import TracetimeError
 
@@ -45,6 +45,7 @@ class _Rate(NamedTuple):
 
 def rates(survey: Survey) -> Iterator[Finding]:
     """Clocks whose rate is not what they say, or that drift beyond what is healthy."""
+    beside: dict[ClockId, dict[ClockId, _Rate]] = defaultdict(dict)
     for clock, info in survey.infos.items():
         if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
@@ -53,24 +54,45 @@ def rates(survey: Survey) -> Iterator[Finding]:
             found = _ticks_at_all(survey, clock)
         if found is None:
             continue
-        used = survey.used.get(clock, 0)
         if abs(found.rate) >= _OTHER_UNIT:
-            yield _other_unit(survey, clock, found, used)
-        elif abs(found.rate) * 1e6 > _healthy_ppm(survey, clock, found.partner):
-            ppm = found.rate * 1e6
-            yield Finding(
-                "drift-beyond-healthy",
-                "warning" if used else "info",
-                f"{clock} gains {ppm:+.0f} ppm on {found.partner}: no healthy clock drifts so far",
-                (clock, found.partner), first_packets(survey.packets_of(found.snapshots[:3])), used,
-                None,
-                "A crystal is good to some 100 ppm, and NTP slews by 500 ppm at most. What is "
-                "beyond that has a wrong nominal rate, an unstable oscillator, or readings that "
-                "were not taken together.",
-                "Check the nominal rate the producer assumes (a GPU's timestampPeriod, a counter's "
-                "frequency); to go on, `--policy tube --max-drift-ppm "
-                f"{clock}={abs(ppm) * 2:.0f}`.",
-            )  # fmt: skip
+            yield _other_unit(survey, clock, found, survey.used.get(clock, 0))
+        else:
+            beside[found.partner][clock] = found
+    for partner, known in beside.items():
+        drifting = {
+            clock: found
+            for clock, found in known.items()
+            if abs(found.rate) * 1e6 > _healthy_ppm(survey, clock, partner)
+        }
+        ppm = [found.rate * 1e6 for found in drifting.values()]
+        together = len(ppm) > 1 and max(ppm) - min(ppm) <= _HEALTHY_PPM[True]
+        if together and 2 * len(ppm) > len(known):
+            # Most went one way: it is the clock they were compared with that drifts.
+            yield _drifts(survey, partner, list(drifting), drifting, -float(np.median(ppm)))
+        else:
+            for clock, found in drifting.items():
+                yield _drifts(survey, clock, [partner], {clock: found}, found.rate * 1e6)
+
+
+def _drifts(
+    survey: Survey, clock: ClockId, others: list[ClockId], found: dict[ClockId, _Rate], ppm: float
+) -> Finding:
+    """found: by clock that is placed so, what says it."""
+    used = sum(survey.used.get(placed, 0) for placed in found)
+    snapshots = {number for rate in found.values() for number in rate.snapshots[:3].tolist()}
+    return Finding(
+        "drift-beyond-healthy",
+        "warning" if used else "info",
+        f"{clock} gains {ppm:+.0f} ppm on {names(others)}: no healthy clock drifts so far",
+        (clock, *others), first_packets(survey.packets_of(sorted(snapshots)[:3])), used,
+        None,
+        "A crystal is good to some 100 ppm, and NTP slews by 500 ppm at most. What is beyond that "
+        "has a wrong nominal rate, an unstable oscillator, or readings that were not taken "
+        "together.",
+        "Check the nominal rate the producer assumes (a GPU's timestampPeriod, a counter's "
+        "frequency); to go on, `--policy tube --max-drift-ppm "
+        f"{clock}={abs(ppm) * 2:.0f}`.",
+    )  # fmt: skip
 
 
 def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Finding:
