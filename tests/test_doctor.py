@@ -529,3 +529,20 @@ def test_a_trace_clock_that_drifts_is_one_finding_and_not_one_a_clock_beside_it(
     (found,) = findings(model.build())
     assert (found.code, found.clocks[0].clock) == ("drift-beyond-healthy", primary)
     assert float(found.title.split()[2]) == pytest.approx(ppm, abs=40)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    who=st.lists(st.booleans(), min_size=20, max_size=60),
+    apart=st.sampled_from([20_000_000, -20_000_000, 50 * S, -4000 * S]),
+)
+def test_two_clocks_under_one_number_are_told_in_whatever_order_they_write(who, apart):
+    who = [True, True, False, False, True, False, *who]
+    model = Model()
+    model.n = len(who)
+    for k in range(model.n):
+        model.edit(k, lambda readings, k=k: readings.update({NIC: readings[NIC] + who[k] * apart}))
+    (found,) = findings(model.build())
+    assert (found.code, [c.clock for c in found.clocks]) == ("clock-id-collision", [NIC])
+    # Nothing says which of the two an event was read in.
+    assert found.events == model.n
