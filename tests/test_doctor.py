@@ -546,3 +546,23 @@ def test_two_clocks_under_one_number_are_told_in_whatever_order_they_write(who, 
     assert (found.code, [c.clock for c in found.clocks]) == ("clock-id-collision", [NIC])
     # Nothing says which of the two an event was read in.
     assert found.events == model.n
+
+
+def test_paths_that_disagree_are_told_with_a_place_and_the_events_they_place():
+    model = Model()
+    FAULTS["disagree"](model, Random(1))
+    model.event_clocks = [BOOTTIME, MONOTONIC, NIC]
+    found = [f for f in every(findings(model.build())) if f.code == "paths-disagree"]
+    assert found
+    for finding in found:
+        ends = {clock.clock for clock in finding.clocks} & {MONOTONIC, NIC}
+        assert len(finding.packets) == 1
+        # Those of the trace clock are not converted.
+        assert finding.events <= model.n * len(ends)
+
+
+def test_a_long_path_is_told_with_the_first_event_that_takes_it():
+    model = Model()
+    FAULTS["long_path"](model, Random(1))
+    (found,) = findings(model.build())
+    assert found.packets[0] in range(3, 3 + 1 + len(model.event_clocks))

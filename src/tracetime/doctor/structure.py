@@ -133,13 +133,17 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
     for found in loops.values():
         worst = found.gap_ns > survey.tolerance_ns
         over = ", ".join(map(str, found.via))
-        events = survey.used.get(found.src, 0) + survey.used.get(found.dst, 0)
+        # What is read in the trace clock is not converted.
+        ends = {found.src, found.dst} - {survey.trace_clock}
+        events = sum(survey.used.get(clock, 0) for clock in ends)
+        packets = survey.packets_of(survey.nearest(found.src, found.dst, found.at_ns))
         yield Finding(
             "paths-disagree",
             "warning" if worst and events else "info",
             f"{found.src} to {found.dst}: directly and over {over} differ by "
             f"{duration(found.gap_ns)} at least",
-            tuple(sorted((found.src, found.dst, *found.via))), (), events, found.gap_ns,
+            tuple(sorted((found.src, found.dst, *found.via))), first_packets(packets), events,
+            found.gap_ns,
             "Different snapshots tie these clocks together, and contradict each other beyond what "
             "drift within the limits and the width of the readings can explain.",
             "Find the snapshot that is wrong (`tracetime report` draws them), or say that its "
@@ -161,7 +165,8 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
                 "info",
                 f"{clock} reaches {survey.trace_clock} in {len(path) - 1} hops: "
                 + " -> ".join(map(str, path)),
-                tuple(path), (), survey.used[clock], None,
+                tuple(path), first_packets(group.first_packet for group in survey.by_clock[clock]),
+                survey.used[clock], None,
                 "Each hop adds the error of a snapshot and of the drift since it; beyond 4 hops "
                 "Perfetto gives up.",
                 f"Take snapshots that hold {path[0]} and {path[-1]} together.",

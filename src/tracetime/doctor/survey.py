@@ -256,6 +256,17 @@ class Survey:
         found: list[int] = readings[at[there]].tolist()
         return found
 
+    def nearest(self, one: ClockId, other: ClockId, reading_ns: int) -> list[int]:
+        """The snapshot that two clocks share in which `one` was nearest to a reading.
+
+        None of a clock that counts ticks: its readings are no ns.
+        """
+        if self.graph.domain(one).ns_per_tick != 1:
+            return []
+        snapshots, readings, _ = self.together(one, other)
+        away = distances(readings, np.full_like(readings, reading_ns))
+        return [int(snapshots[np.argmin(away)])]
+
     def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """(snapshots, one_ns, other_ns) of two clocks, in file order."""
         # Whoever asks goes through what befell one pair, then the next.
