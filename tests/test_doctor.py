@@ -20,7 +20,7 @@ from faults import FAULTS, GPU, NIC, SEQUENCE, START, Model, S, drifting, misrea
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import DATA, NO_DATA, opened
-from simulated import Machine, usual_clocks
+from simulated import Clock, Machine, usual_clocks
 
 from tracetime import (
     ClockDomain,
@@ -566,3 +566,22 @@ def test_a_long_path_is_told_with_the_first_event_that_takes_it():
     FAULTS["long_path"](model, Random(1))
     (found,) = findings(model.build())
     assert found.packets[0] in range(3, 3 + 1 + len(model.event_clocks))
+
+
+def test_the_tick_of_a_coarse_clock_is_no_drift():
+    """It lags by 0 to 4 ms, another time in each snapshot."""
+    model = Model()
+    model.reads[4] = lambda t: (t - 100 * S + t // S * 700_000) // 4_000_000 * 4_000_000
+    model.event_clocks.append(4)
+    (found,) = findings(model.build())
+    assert (found.code, found.severity) == ("coarse-clock", "info")
+
+
+def test_a_recording_says_by_what_its_coarse_clocks_step(tmp_path):
+    path = tmp_path / "recorded.pftrace"
+    coarse = Clock(ClockDomain("MONOTONIC_COARSE", tick_ns=4_000_000), 77, 12_000)
+    with record(path, interval=None, sampler=Machine([*usual_clocks(), coarse])) as rec:
+        rec.instant("here", timestamp=10**9, clock="MONOTONIC_COARSE")
+    with open_trace(path) as read:
+        (found,) = [f for f in diagnose(read) if f.code == "coarse-clock"]
+    assert found.worst_ns == 4_000_000

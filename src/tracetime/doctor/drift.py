@@ -256,7 +256,9 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             ],
             dtype=bool,
         )
-        bad = np.flatnonzero(whole & (gain > survey.tolerance_ns) & (gap > 0))
+        # Between two readings a COARSE clock gains or loses a tick that is no drift.
+        ticks = sum(tick for clock in (here, there) if (tick := survey.tick_ns(clock)) > 1)
+        bad = np.flatnonzero(whole & (gain > survey.tolerance_ns + ticks) & (gap > 0))
         if not len(bad):
             continue
         worst = int(gain[bad].max())

@@ -218,7 +218,7 @@ def _unsynchronised(survey: Survey) -> Iterator[Finding]:
 def _coarse(survey: Survey) -> Iterator[Finding]:
     clocks = sorted(c for c in survey.used if c.clock in _COARSE and survey.used[c])
     if clocks:
-        tick_ns = int(max(survey.graph.domain(clock).tick_ns or 0 for clock in clocks))
+        tick_ns = max(map(survey.tick_ns, clocks))
         yield Finding(
             "coarse-clock",
             "info",

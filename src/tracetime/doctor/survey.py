@@ -201,6 +201,13 @@ class Survey:
             return None
         return replace(self.trace_clock, clock=_BOOTTIME)
 
+    def tick_ns(self, clock: ClockId) -> int:
+        """What a clock steps by: 1 where it does not step by more than a ns."""
+        recorded = self.trace.recorded_domains.get(clock)
+        # The graph's own is 1 where half-widths were measured: they hold the tick.
+        known = [self.graph.domain(clock).tick_ns, None if recorded is None else recorded.tick_ns]
+        return max(1, *(int(tick) for tick in known if tick is not None))
+
     @cached_property
     def inconsistencies(self) -> list[Inconsistency]:
         return self.graph.inconsistencies()
