@@ -585,3 +585,12 @@ def test_a_recording_says_by_what_its_coarse_clocks_step(tmp_path):
     with open_trace(path) as read:
         (found,) = [f for f in diagnose(read) if f.code == "coarse-clock"]
     assert found.worst_ns == 4_000_000
+
+
+def test_a_clock_of_long_units_neither_drifts_nor_steps_by_them():
+    """10 ms a unit, read at any moment: its offset strays by as much."""
+    model = Model()
+    model.time = lambda k: START + k * S + (k * 7_300_000) % 10_000_000
+    read = model.reads[NIC]
+    model.reads[NIC], model.units[NIC] = (lambda t: read(t) // 10_000_000), 10_000_000
+    assert findings(model.build()) == []

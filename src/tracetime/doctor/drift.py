@@ -256,7 +256,8 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             ],
             dtype=bool,
         )
-        # Between two readings a COARSE clock gains or loses a tick that is no drift.
+        # Between two readings a COARSE clock gains or loses a tick that is no drift; so does one
+        # whose unit is long.
         ticks = sum(tick for clock in (here, there) if (tick := survey.tick_ns(clock)) > 1)
         bad = np.flatnonzero(whole & (gain > survey.tolerance_ns + ticks) & (gap > 0))
         if not len(bad):

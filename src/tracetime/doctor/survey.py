@@ -202,11 +202,12 @@ class Survey:
         return replace(self.trace_clock, clock=_BOOTTIME)
 
     def tick_ns(self, clock: ClockId) -> int:
-        """What a clock steps by: 1 where it does not step by more than a ns."""
+        """What a clock steps by: its unit at least."""
         recorded = self.trace.recorded_domains.get(clock)
         # The graph's own is 1 where half-widths were measured: they hold the tick.
         known = [self.graph.domain(clock).tick_ns, None if recorded is None else recorded.tick_ns]
-        return max(1, *(int(tick) for tick in known if tick is not None))
+        unit_ns = self.infos[clock].unit_ns if clock in self.infos else 1
+        return max(unit_ns, *(int(tick) for tick in known if tick is not None))
 
     @cached_property
     def inconsistencies(self) -> list[Inconsistency]:
