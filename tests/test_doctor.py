@@ -594,3 +594,10 @@ def test_a_clock_of_long_units_neither_drifts_nor_steps_by_them():
     read = model.reads[NIC]
     model.reads[NIC], model.units[NIC] = (lambda t: read(t) // 10_000_000), 10_000_000
     assert findings(model.build()) == []
+
+
+def test_a_cut_is_told_once():
+    model = Model()
+    FAULTS["truncated"](model, Random(1))
+    (found,) = findings(model.build())
+    assert found.title.count("cut off") == 1

@@ -16,6 +16,7 @@ _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _COARSE: Final = tuple(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
 _LONG_PATH: Final = 3
+_CUT_OFF: Final = "is cut off"
 
 _FAULTS: Final = {
     1: (
@@ -246,7 +247,7 @@ def _truncated(survey: Survey) -> Iterator[Finding]:
         yield Finding(
             "trace-truncated",
             "error",
-            f"the trace is cut off or corrupt: {error}",
+            str(error) if _CUT_OFF in error.message else f"the trace cannot be read on: {error}",
             (), () if error.packet is None else (error.packet,), 0, None,
             "What follows that place cannot be read.",
             "Let the recorder flush before it ends; copy the file again.",
