@@ -103,6 +103,16 @@ def test_another_name_of_this_machine_gets_nothing(served):
     assert ask(served.url, Host=f"localhost:{port}")[0] == 200
 
 
+def test_a_fetch_by_another_page_is_refused_and_does_not_end_the_serving(served):
+    for method in ("OPTIONS", "HEAD", "GET"):
+        status, _, body = ask(served.url, method, Origin="https://elsewhere.example")
+        assert status == 404
+        assert body != CLOCK_SYNC
+    assert not served.wait(0.1)
+    assert ask(served.url, Origin=UI)[2] == CLOCK_SYNC
+    assert served.wait(10)
+
+
 def test_the_ui_asks_for_a_trace_processor_first(served):
     # ui/src/trace_processor/http_rpc_engine.ts: anything but 200 says that there is none.
     status, headers, _ = ask(served.url, "POST", "/status", Origin=UI, Content_Length="0")

@@ -189,6 +189,22 @@ def test_discontinuities(ask, write):
     ]
 
 
+def test_a_change_of_rate_is_told_by_its_bounds(ask):
+    """BOOTTIME from -20 to -60 ppm of MONOTONIC: by -40, whatever the rates were."""
+    second = 10**9
+    changed = trace(
+        *(
+            snapshot(
+                {BOOTTIME: k * second, MONOTONIC: k * second + 20_000 * k + 40_000 * max(k - 60, 0)}
+            )
+            for k in range(120)
+        )
+    )
+    (found,) = ask(changed, "select kind, rate_min_ppm, rate_max_ppm from discontinuities")
+    assert found[0] == "rate_change"
+    assert -45 < found[1] <= -40 <= found[2] < -35
+
+
 def test_findings_come_from_the_doctor(ask, monkeypatch):
     class Finding:
         def to_dict(self):

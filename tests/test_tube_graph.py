@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracetime import ClockGraph, ClockId, ConversionError, Snapshot, UsageError
+from tracetime import ClockGraph, ClockId, ConversionError, Reading, Snapshot, UsageError
 from tracetime.domain import ClockDomain
 from tracetime.graph.bounds import Bounds
 
@@ -614,3 +614,15 @@ def test_any_limits_that_a_clock_may_declare_are_of_use():
     for limit, most in limits.items():
         with pytest.raises(UsageError, match=rf"{limit} of .*: use 0 to {most}"):
             ClockDomain("X.a", **{limit: most + 1})
+
+
+def test_a_bar_holds_what_a_long_unit_hides():
+    """A clock of 10 ms a unit: it reads the same for as long."""
+    unit = 10_000_000
+    graph = ClockGraph()
+    instants = np.array([k * S + (k * 7_300_000) % unit for k in range(20)])
+    for at in instants.tolist():
+        graph.add_snapshot({"BOOTTIME": at, GPU: Reading(at // unit, unit)})
+    bars = graph.convert(instants // unit, GPU, "BOOTTIME", policy="tube", bounds=True)
+    assert np.all((bars.earliest <= instants) & (instants <= bars.latest))
+    assert graph.discontinuities() == []

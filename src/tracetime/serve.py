@@ -167,6 +167,9 @@ class _Handler(BaseHTTPRequestHandler):
         port = self.server.server_port
         if host not in (f"{_HOST}:{port}", f"localhost:{port}"):
             return False
+        # A browser keeps the answer from another page, but to have sent it would end the serving.
+        if self.headers.get("Origin", self.server.origin) != self.server.origin:
+            return False
         path = self.path.partition("?")[0]
         return path[:1] == "/" and unquote_to_bytes(path[1:]) == self.server.name
 

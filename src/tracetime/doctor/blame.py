@@ -17,6 +17,7 @@ from tracetime.graph.bounds import PairDiscontinuity
 
 WALL: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
 _STOPPED: Final = (BUILTIN_IDS["MONOTONIC"], BUILTIN_IDS["MONOTONIC_RAW"])
+_BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_ASKED: Final = 15
 _ALIKE: Final = 0.25
 """A clock went with another one where it differs by no more than this part of the jump."""
@@ -29,11 +30,12 @@ def blamed(survey: Survey) -> list[PairDiscontinuity]:
     """The jumps and outliers of all pairs, turned so that `dst` is the clock they are laid to.
 
     Most of the other clocks in those snapshots went with `src`. Where there are none, or as many
-    went with each, it is the less steady one; of a suspend the one that is not the trace clock.
+    went with each, it is the less steady one. Where the machine slept, every clock that stopped
+    jumped against every one that went on: that is laid to the trace clock, if it is one of them.
     """
     votes = _Votes(survey)
     given = [d for d in survey.discontinuities if d.kind != "rate_change"]
-    slept = {d: votes.suspend(d) for d in given if d.kind == "suspend"}
+    slept = {d: found for d in given if (found := votes.slept(d)) is not None}
     asleep = {(d.src, d.snapshots) for d, found in slept.items() if found.kind == "suspend"}
     return [
         slept[d] if d in slept else d if (d.src, d.snapshots) in asleep else votes.jump(d)
@@ -109,6 +111,33 @@ class _Votes:
             return d
         return _turned(d, "outlier" if d.kind == "outlier" else "step")
 
+    def slept(self, d: PairDiscontinuity) -> PairDiscontinuity | None:
+        """A jump as the suspend that it is; None where it is none.
+
+        Two clocks jump so by as much as BOOTTIME does against one that stops in sleep.
+        """
+        if d.kind == "suspend":
+            return self.suspend(d)
+        if d.size_ns is None or d.kind == "outlier" or d.src.machine != d.dst.machine:
+            return None
+        low, high = sorted(map(abs, d.size_ns))
+        size = (low + high) / 2
+        slack = max((high - low) / 2, BACK * size)
+        for boottime in self._of_machine(_BOOTTIME, d.src.machine):
+            for stopped in self._of_machine(_STOPPED, d.src.machine):
+                pair = d._replace(src=stopped, dst=boottime, kind="suspend")
+                moved = self._moved(pair, boottime)
+                if moved is None or abs(moved - size) > slack:
+                    continue
+                pair = pair._replace(size_ns=(int(moved), int(moved)))
+                if self.suspend(pair).kind == "suspend":
+                    return self._asleep(d)
+        return None
+
+    def _of_machine(self, numbers: tuple[int, ...], machine: int) -> list[ClockId]:
+        infos = self._survey.infos
+        return [clock for clock in infos if clock.clock in numbers and clock.machine == machine]
+
     def suspend(self, d: PairDiscontinuity) -> PairDiscontinuity:
         """A suspend, or a jump of one clock where the others contradict that the machine slept."""
         with_src, with_dst = self._parties(d)
@@ -116,7 +145,12 @@ class _Votes:
             return _turned(d, "step")
         if len(with_src) > len(with_dst) and _any_of(with_src, WALL, d.dst.machine):
             return d._replace(kind="step")
-        return _turned(d, "suspend") if d.src == self._survey.trace_clock else d
+        return self._asleep(d)
+
+    def _asleep(self, d: PairDiscontinuity) -> PairDiscontinuity:
+        """The jump as a suspend, seen from the trace clock where that is one of the two."""
+        turned = d.src == self._survey.trace_clock
+        return _turned(d, "suspend") if turned else d._replace(kind="suspend")
 
     def _parties(self, d: PairDiscontinuity) -> tuple[list[ClockId], list[ClockId]]:
         """The other clocks of the snapshots that went with src, and those that went with dst."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
+from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey, Values
 from tracetime.errors import TracetimeError
 
@@ -18,6 +18,12 @@ _TSC: Final = BUILTIN_IDS["TSC"]
 _CPU_TIME: Final = (7, 8)
 _OTHER_UNIT: Final = 0.01
 """A rate this far from nominal is no drift: the clock counts something else."""
+
+ONE_RATE: Final = frozenset(
+    BUILTIN_IDS[name]
+    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
+)
+"""The kernel keeps these by one rate: they jump against each other, but do not drift."""
 
 _TICKS: Final = 0.2
 """So far from nominal is the TSC's rate when that has to be seen in few snapshots."""
@@ -39,6 +45,7 @@ class _Rate(NamedTuple):
 
 def rates(survey: Survey) -> Iterator[Finding]:
     """Clocks whose rate is not what they say, or that drift beyond what is healthy."""
+    beside: dict[ClockId, dict[ClockId, _Rate]] = defaultdict(dict)
     for clock, info in survey.infos.items():
         if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
@@ -47,24 +54,45 @@ def rates(survey: Survey) -> Iterator[Finding]:
             found = _ticks_at_all(survey, clock)
         if found is None:
             continue
-        used = survey.used.get(clock, 0)
         if abs(found.rate) >= _OTHER_UNIT:
-            yield _other_unit(survey, clock, found, used)
-        elif abs(found.rate) * 1e6 > _healthy_ppm(survey, clock, found.partner):
-            ppm = found.rate * 1e6
-            yield Finding(
-                "drift-beyond-healthy",
-                "warning" if used else "info",
-                f"{clock} gains {ppm:+.0f} ppm on {found.partner}: no healthy clock drifts so far",
-                (clock, found.partner), first_packets(survey.packets_of(found.snapshots[:3])), used,
-                None,
-                "A crystal is good to some 100 ppm, and NTP slews by 500 ppm at most. What is "
-                "beyond that has a wrong nominal rate, an unstable oscillator, or readings that "
-                "were not taken together.",
-                "Check the nominal rate the producer assumes (a GPU's timestampPeriod, a counter's "
-                "frequency); to go on, `--policy tube --max-drift-ppm "
-                f"{clock}={abs(ppm) * 2:.0f}`.",
-            )  # fmt: skip
+            yield _other_unit(survey, clock, found, survey.used.get(clock, 0))
+        else:
+            beside[found.partner][clock] = found
+    for partner, known in beside.items():
+        drifting = {
+            clock: found
+            for clock, found in known.items()
+            if abs(found.rate) * 1e6 > _healthy_ppm(survey, clock, partner)
+        }
+        ppm = [found.rate * 1e6 for found in drifting.values()]
+        together = len(ppm) > 1 and max(ppm) - min(ppm) <= _HEALTHY_PPM[True]
+        if together and 2 * len(ppm) > len(known):
+            # Most went one way: it is the clock they were compared with that drifts.
+            yield _drifts(survey, partner, list(drifting), drifting, -float(np.median(ppm)))
+        else:
+            for clock, found in drifting.items():
+                yield _drifts(survey, clock, [partner], {clock: found}, found.rate * 1e6)
+
+
+def _drifts(
+    survey: Survey, clock: ClockId, others: list[ClockId], found: dict[ClockId, _Rate], ppm: float
+) -> Finding:
+    """found: by clock that is placed so, what says it."""
+    used = sum(survey.used.get(placed, 0) for placed in found)
+    snapshots = {number for rate in found.values() for number in rate.snapshots[:3].tolist()}
+    return Finding(
+        "drift-beyond-healthy",
+        "warning" if used else "info",
+        f"{clock} gains {ppm:+.0f} ppm on {names(others)}: no healthy clock drifts so far",
+        (clock, *others), first_packets(survey.packets_of(sorted(snapshots)[:3])), used,
+        None,
+        "A crystal is good to some 100 ppm, and NTP slews by 500 ppm at most. What is beyond that "
+        "has a wrong nominal rate, an unstable oscillator, or readings that were not taken "
+        "together.",
+        "Check the nominal rate the producer assumes (a GPU's timestampPeriod, a counter's "
+        "frequency); to go on, `--policy tube --max-drift-ppm "
+        f"{clock}={abs(ppm) * 2:.0f}`.",
+    )  # fmt: skip
 
 
 def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Finding:
@@ -146,7 +174,9 @@ def _ticks_at_all(survey: Survey, clock: ClockId) -> _Rate | None:
 
 
 def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
-    total = 0.0
+    # What slews one of the kernel's clocks slews the others with it.
+    together = one.machine == other.machine and {one.clock, other.clock} <= ONE_RATE
+    total = -_HEALTHY_PPM[True] if together else 0.0
     for clock in (one, other):
         domain = survey.graph.domain(clock)
         total += _HEALTHY_PPM[bool(domain.disciplined)]
@@ -162,7 +192,7 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
         if d.kind == "rate_change":
             by_pair[d.src, d.dst].append(d)
     for (src, dst), found in by_pair.items():
-        most = max(max(map(abs, d.rate_ppm)) for d in found if d.rate_ppm is not None)
+        most = max(abs(sum(d.rate_ppm)) / 2 for d in found if d.rate_ppm is not None)
         yield Finding(
             "rate-changed",
             "info",
@@ -226,7 +256,10 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             ],
             dtype=bool,
         )
-        bad = np.flatnonzero(whole & (gain > survey.tolerance_ns) & (gap > 0))
+        # Between two readings a COARSE clock gains or loses a tick that is no drift; so does one
+        # whose unit is long.
+        ticks = sum(tick for clock in (here, there) if (tick := survey.tick_ns(clock)) > 1)
+        bad = np.flatnonzero(whole & (gain > survey.tolerance_ns + ticks) & (gap > 0))
         if not len(bad):
             continue
         worst = int(gain[bad].max())

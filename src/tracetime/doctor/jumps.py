@@ -282,7 +282,7 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> 
                     by_code[_CODES[d.kind]].append(d)
         else:
             by_code[cause] = [] if cause in _AT_FALLS else found
-    elif _alternates(jumper.found) and clock.clock >= FIRST_GLOBAL_CLOCK:
+    elif _collides(survey, jumper):
         by_code["clock-id-collision"] = jumper.found
     else:
         for d in found:
@@ -290,6 +290,9 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> 
     for code, those in by_code.items():
         wrong = misplaced if code == "snapshot-outlier" else 0
         events = (lost if code == cause else wrong) or touched
+        if code == "clock-id-collision":
+            # Nothing says of an event which of the two clocks it was read in.
+            events = survey.used.get(clock, 0)
         finding = _finding(survey, jumper, code, those, events, bits, code == cause)
         severity: Severity = "info"
         if wrong or (lost and code == cause):
@@ -319,8 +322,9 @@ def _finding(
         numbers = sorted(off | {fall.off for fall in falls if fall.off is not None})
     sizes = [_size(d) for d in found] or [fall.by + fall.advance for fall in falls]
     worst = max(sizes, default=0)
+    seen = max(map(_seen, found), default=worst)
     return Finding(
-        code, "info", _title(code, clock, max(len(numbers), 1), worst),
+        code, "info", _title(code, clock, max(len(numbers), 1), seen),
         tuple(sorted({clock, *(jumper.beside if code == "suspend" else ())})),
         first_packets(survey.packets_of(numbers)), events, worst,
         _WHY[code].format(bits=bits)
@@ -339,12 +343,12 @@ _CODES: Final = {
 }
 
 
-def _title(code: str, clock: ClockId, times: int, worst: int) -> str:
+def _title(code: str, clock: ClockId, times: int, size: int) -> str:
     often = "once" if times == 1 else f"{times:,} times"
-    by = f"by {duration(worst)}" if times == 1 else f"by up to {duration(worst)}"
+    by = f"by {duration(size)}" if times == 1 else f"by up to {duration(size)}"
     return {
         "counter-wraps": f"{clock} wraps: it fell back {often}",
-        "clock-id-collision": f"{clock} is written by two clocks, {duration(worst)} apart",
+        "clock-id-collision": f"{clock} is written by two clocks, {duration(size)} apart",
         "clock-reset": f"{clock} was reset {often}",
         "realtime-set-back": f"{clock} was set back {often}, {by}",
         "clock-ran-backwards": f"{clock} ran backwards {often}, {by}",
@@ -362,7 +366,7 @@ def _cause(
     bits = _bits(survey, clock, falls)
     if bits is not None:
         return "counter-wraps", bits
-    if clock.clock >= FIRST_GLOBAL_CLOCK and _alternates(jumper.found):
+    if _collides(survey, jumper):
         return "clock-id-collision", None
     if {d.kind for d in found} == {"outlier"} or (falls and all(f.off is not None for f in falls)):
         return "snapshot-outlier", None
@@ -397,6 +401,29 @@ def _of_two(survey: Survey, found: list[PairDiscontinuity]) -> bool:
     return all(len(survey.together(d.dst, d.src)[0]) == 2 for d in found)
 
 
+def _collides(survey: Survey, jumper: _Jumper) -> bool:
+    """Whether two clocks write under the number of one."""
+    if jumper.clock.clock < FIRST_GLOBAL_CLOCK:
+        return False
+    return _alternates(jumper.found) or _on_two_lines(survey, jumper.clock)
+
+
+def _on_two_lines(survey: Survey, clock: ClockId) -> bool:
+    """Whether all jumps from one snapshot to the next are of one size, thrice to and fro."""
+    partner = survey.partner(clock)
+    if partner is None:
+        return False
+    _, readings, theirs = survey.together(clock, partner)
+    gaps = np.diff(theirs.astype(np.float64))
+    moved = np.diff(readings.astype(np.float64)) - gaps
+    limit = survey.graph.domain(clock).drift_ppm + survey.graph.domain(partner).drift_ppm
+    jumps = moved[np.abs(moved) > np.abs(gaps) * limit * 1e-6 + survey.tolerance_ns]
+    if len(jumps) < 4:
+        return False
+    sizes, signs = np.abs(jumps), np.sign(jumps)
+    return bool(sizes.min() >= 0.9 * sizes.max() and np.all(signs[1:] != signs[:-1]))
+
+
 def _alternates(found: list[PairDiscontinuity]) -> bool:
     """Whether the offset jumps to and fro by about one size, twice at least."""
     sized = sorted((d for d in found if d.size_ns is not None), key=lambda d: d.a_from)
@@ -412,6 +439,11 @@ def _alternates(found: list[PairDiscontinuity]) -> bool:
         return False
     signs = np.sign(middles)
     return bool(np.all(signs == signs[0]) if outliers else np.all(signs[1:] != signs[:-1]))
+
+
+def _seen(d: PairDiscontinuity) -> int:
+    """How far a discontinuity jumped by what was read, drift left open, ns."""
+    return 0 if d.size_ns is None else abs(sum(d.size_ns)) // 2
 
 
 def _size(d: PairDiscontinuity) -> int:

@@ -59,6 +59,7 @@ _LEADS_TO: Final = (
     (("ad-hoc-clock-id",), ("clock-id-collision",)),
     (_JUMPED, _MISPLACED),
     (("drift-beyond-healthy",), ("snapshots-too-sparse",)),
+    (("snapshots-too-sparse",), ("used-before-first-snapshot", "used-after-last-snapshot")),
     (("snapshots-too-sparse", "snapshots-late"), ("events-reordered",)),
     (("trace-clock-changed-late",), _LOST),
 )

@@ -7,18 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks import ClockId
+from tracetime.doctor.drift import ONE_RATE
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Group, Survey
 from tracetime.errors import RESOLVED, TracetimeError
 
 _FAR_NS: Final = 1_000_000_000
-_TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
-_ONE_RATE: Final = frozenset(
-    BUILTIN_IDS[name]
-    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
-)
-"""The kernel keeps these by one rate: they jump against each other, but do not drift."""
 
 
 def placement(survey: Survey) -> Iterator[Finding]:
@@ -72,47 +67,52 @@ def _beyond_doubt(survey: Survey, clock: ClockId) -> bool:
     # A sequence's own clock is a way of writing a clock of the machine: an encoding, no device.
     if clock.is_sequence_scoped:
         return True
-    info = survey.infos.get(target)
-    if target.clock == _TRACE_FILE and info is not None and info.first_ns == info.last_ns == 0:
-        # Perfetto equates it with BOOTTIME, by a snapshot at 0 that nobody took.
-        return clock.clock in _ONE_RATE
-    return {clock.clock, target.clock} <= _ONE_RATE
+    return {clock.clock, (survey.equated or target).clock} <= ONE_RATE
 
 
 def _outside(survey: Survey, group: Group, end_ns: int, *, before: bool) -> Iterator[Finding]:
     clock = group.clock
     at = group.low_ns if before else group.high_ns
-    bar_ns = _half_bar(survey, clock, at)
-    if bar_ns is None or bar_ns <= survey.tolerance_ns:
+    off = _off(survey, clock, at)
+    if off is None or off[1] <= survey.tolerance_ns:
         return
+    least_ns, most_ns = off
     span = (group.low_ns, end_ns - 1) if before else (end_ns + 1, group.high_ns)
     events = survey.count_within({clock: [span]})[clock]
     side, which = ("before", "first") if before else ("after", "last")
     yield Finding(
         f"used-{side}-{which}-snapshot",
-        "warning",
+        "error" if least_ns > survey.tolerance_ns else "warning",
         f"{clock}: {count(events, 'event')} up to {duration(abs(at - end_ns))} {side} its {which} "
         "snapshot",
         (clock,), first_packets([group.first_packet if before else group.last_packet]), events,
-        bar_ns,
+        most_ns,
         f"{side.capitalize()} the {which} snapshot the offset of that one is used, however far the "
-        f"clock has drifted: here it can be off by {duration(bar_ns)}.",
+        "clock has drifted: here it "
+        + (f"is off by {duration(least_ns)} at least, and " if least_ns else "")
+        + f"can be off by {duration(most_ns)}.",
         "Take a snapshot " + ("before the first event." if before else
         "at the end of the recording, and in between."),
     )  # fmt: skip
 
 
-def _half_bar(survey: Survey, clock: ClockId, reading_ns: int) -> int | None:
-    """Half the width of the bar of a reading, ns; None where it has none."""
+def _off(survey: Survey, clock: ClockId, reading_ns: int) -> tuple[int, int] | None:
+    """How far at least, and at most, floor is off for a reading; None where it has no bar.
+
+    At least 0: where floor's time lies within the bar.
+    """
+    # The time of the file does not drift from the clock that it is by rule.
+    target = survey.equated or survey.trace_clock
+    given = np.array([reading_ns], dtype=np.int64)
     try:
-        tubes = survey.graph._tubes()
-        given = np.array([reading_ns], dtype=np.int64)
-        there, _ = tubes.convert(given, clock, survey.trace_clock, "estimated")
+        there, _ = survey.graph._tubes().convert(given, clock, target, "estimated")
+        placed = survey.graph.convert(reading_ns // survey.infos[clock].unit_ns, clock, target)
     except TracetimeError:
         return None
     if there.status[0] != RESOLVED:
         return None
-    return (int(there.latest[0]) - int(there.earliest[0])) // 2
+    early, late = placed - int(there.earliest[0]), int(there.latest[0]) - placed
+    return max(-early, -late, 0), max(early, late)
 
 
 def _negative(survey: Survey) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _COARSE: Final = tuple(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
 _LONG_PATH: Final = 3
+_CUT_OFF: Final = "is cut off"
 
 _FAULTS: Final = {
     1: (
@@ -75,12 +76,16 @@ def _faults(survey: Survey) -> Iterator[Finding]:
     by_kind: dict[tuple[int, int, int], list[tuple[int, ClockId]]] = defaultdict(list)
     for fault, packet, _, clock in survey.trace.faults:
         by_kind[fault, clock.clock, clock.machine].append((packet, clock))
+    not_kept = survey.trace.n_warnings - len(survey.trace.faults)
     for (fault, *_), found in by_kind.items():
         code, title, why, fix = _FAULTS[fault]
         clocks = tuple(sorted({clock for _, clock in found}))
+        # Of several kinds nothing tells which the others were of.
+        more = not_kept if len(by_kind) == 1 else 0
+        least = "at least " if not_kept > more else ""
+        lost = f"{least}{count(len(found) + more, 'snapshot')} lost"
         yield Finding(
-            code, "warning",
-            f"{title.format(clock=names(clocks, 1))}: {count(len(found), 'snapshot')} lost",
+            code, "warning", f"{title.format(clock=names(clocks, 1))}: {lost}",
             clocks, first_packets(packet for packet, _ in found),
             sum(survey.lost.get(clock, 0) for clock in clocks), None, why, fix,
         )  # fmt: skip
@@ -129,13 +134,17 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
     for found in loops.values():
         worst = found.gap_ns > survey.tolerance_ns
         over = ", ".join(map(str, found.via))
-        events = survey.used.get(found.src, 0) + survey.used.get(found.dst, 0)
+        # What is read in the trace clock is not converted.
+        ends = {found.src, found.dst} - {survey.trace_clock}
+        events = sum(survey.used.get(clock, 0) for clock in ends)
+        packets = survey.packets_of(survey.nearest(found.src, found.dst, found.at_ns))
         yield Finding(
             "paths-disagree",
             "warning" if worst and events else "info",
             f"{found.src} to {found.dst}: directly and over {over} differ by "
             f"{duration(found.gap_ns)} at least",
-            tuple(sorted((found.src, found.dst, *found.via))), (), events, found.gap_ns,
+            tuple(sorted((found.src, found.dst, *found.via))), first_packets(packets), events,
+            found.gap_ns,
             "Different snapshots tie these clocks together, and contradict each other beyond what "
             "drift within the limits and the width of the readings can explain.",
             "Find the snapshot that is wrong (`tracetime report` draws them), or say that its "
@@ -157,7 +166,8 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
                 "info",
                 f"{clock} reaches {survey.trace_clock} in {len(path) - 1} hops: "
                 + " -> ".join(map(str, path)),
-                tuple(path), (), survey.used[clock], None,
+                tuple(path), first_packets(group.first_packet for group in survey.by_clock[clock]),
+                survey.used[clock], None,
                 "Each hop adds the error of a snapshot and of the drift since it; beyond 4 hops "
                 "Perfetto gives up.",
                 f"Take snapshots that hold {path[0]} and {path[-1]} together.",
@@ -165,7 +175,7 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
 
 
 def _missing(survey: Survey) -> Iterator[Finding]:
-    if not survey.infos:
+    if not survey.has_snapshots:
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())
         yield Finding(
@@ -209,7 +219,7 @@ def _unsynchronised(survey: Survey) -> Iterator[Finding]:
 def _coarse(survey: Survey) -> Iterator[Finding]:
     clocks = sorted(c for c in survey.used if c.clock in _COARSE and survey.used[c])
     if clocks:
-        tick_ns = int(max(survey.graph.domain(clock).tick_ns or 0 for clock in clocks))
+        tick_ns = max(map(survey.tick_ns, clocks))
         yield Finding(
             "coarse-clock",
             "info",
@@ -237,7 +247,7 @@ def _truncated(survey: Survey) -> Iterator[Finding]:
         yield Finding(
             "trace-truncated",
             "error",
-            f"the trace is cut off or corrupt: {error}",
+            str(error) if _CUT_OFF in error.message else f"the trace cannot be read on: {error}",
             (), () if error.packet is None else (error.packet,), 0, None,
             "What follows that place cannot be read.",
             "Let the recorder flush before it ends; copy the file again.",

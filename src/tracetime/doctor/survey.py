@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks import ClockId
+from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     AS_IS,
@@ -30,6 +30,10 @@ from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
 
 Values = npt.NDArray[np.int64]
+
+_TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
 
 
 @dataclass(slots=True)
@@ -181,6 +185,30 @@ class Survey:
             return False
         return drift_ns(self.graph, path) > self.tolerance_ns
 
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether the trace has any: that BOOTTIME is TRACE_FILE, at 0, Perfetto adds itself."""
+        return bool(self.trace.faults) or any(
+            clock.clock not in _EQUATED or info.first_ns or info.last_ns
+            for clock, info in self.infos.items()
+        )
+
+    @property
+    def equated(self) -> ClockId | None:
+        """The BOOTTIME that the trace clock is by Perfetto's rule alone; None for any other."""
+        info = self.infos.get(self.trace_clock)
+        if self.trace_clock.clock != _TRACE_FILE or info is None or info.first_ns or info.last_ns:
+            return None
+        return replace(self.trace_clock, clock=_BOOTTIME)
+
+    def tick_ns(self, clock: ClockId) -> int:
+        """What a clock steps by: its unit at least."""
+        recorded = self.trace.recorded_domains.get(clock)
+        # The graph's own is 1 where half-widths were measured: they hold the tick.
+        known = [self.graph.domain(clock).tick_ns, None if recorded is None else recorded.tick_ns]
+        unit_ns = self.infos[clock].unit_ns if clock in self.infos else 1
+        return max(unit_ns, *(int(tick) for tick in known if tick is not None))
+
     @cached_property
     def inconsistencies(self) -> list[Inconsistency]:
         return self.graph.inconsistencies()
@@ -235,6 +263,17 @@ class Survey:
         there[there] = numbers[at[there]] == wanted[there]
         found: list[int] = readings[at[there]].tolist()
         return found
+
+    def nearest(self, one: ClockId, other: ClockId, reading_ns: int) -> list[int]:
+        """The snapshot that two clocks share in which `one` was nearest to a reading.
+
+        None of a clock that counts ticks: its readings are no ns.
+        """
+        if self.graph.domain(one).ns_per_tick != 1:
+            return []
+        snapshots, readings, _ = self.together(one, other)
+        away = distances(readings, np.full_like(readings, reading_ns))
+        return [int(snapshots[np.argmin(away)])]
 
     def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """(snapshots, one_ns, other_ns) of two clocks, in file order."""

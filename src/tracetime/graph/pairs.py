@@ -272,7 +272,7 @@ class Pairs:
         if not (a_ns.any() or b_ns.any() or known.any()):
             # Equated by rule (a trace without snapshots): one clock by two names.
             return Evidence.of(a_ns, b_ns, 0)
-        ticks = math.ceil(sum(self._domain(clock).tick_ns or 0 for clock in (a, b)))
+        ticks = sum(self._tick_ns(clock) for clock in (a, b))
         a_k, r_k, h_k = from_two_brackets(
             a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,
             np.maximum(other.half, 0), limits,
@@ -289,6 +289,10 @@ class Pairs:
             width = assumed_half_width(a_k, r_k, limits, ticks)
         h_k = np.where(known, h_k, width)
         return Evidence.of(a_k, r_k, h_k, assumed=True, correction=correction)
+
+    def _tick_ns(self, clock: ClockId) -> int:
+        """What a clock steps by: its unit at least, whatever it is said to step by."""
+        return max(math.ceil(self._domain(clock).tick_ns or 0), self._unit_ns(clock))
 
     def _frequency(self, clock: ClockId, snapshots: Values) -> Values:
         """What steered a clock in each snapshot; a clock that nothing steers was steered by 0."""

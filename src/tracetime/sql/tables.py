@@ -69,8 +69,8 @@ DISCONTINUITIES: Final = pa.schema(
         ("to_ns", pa.int64()),
         ("size_min_ns", pa.int64()),
         ("size_max_ns", pa.int64()),
-        ("rate_before_ppm", pa.float64()),
-        ("rate_after_ppm", pa.float64()),
+        ("rate_min_ppm", pa.float64()),
+        ("rate_max_ppm", pa.float64()),
         ("snapshots", pa.list_(pa.int64())),
     ]
 )
@@ -263,8 +263,8 @@ def _discontinuities(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
             "to_ns": d.a_to,
             "size_min_ns": None if d.size_ns is None else d.size_ns[0],
             "size_max_ns": None if d.size_ns is None else d.size_ns[1],
-            "rate_before_ppm": None if d.rate_ppm is None else d.rate_ppm[0],
-            "rate_after_ppm": None if d.rate_ppm is None else d.rate_ppm[1],
+            "rate_min_ppm": None if d.rate_ppm is None else d.rate_ppm[0],
+            "rate_max_ppm": None if d.rate_ppm is None else d.rate_ppm[1],
             "snapshots": list(d.snapshots),
         }
         for d in trace.clocks.discontinuities()
