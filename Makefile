@@ -80,10 +80,15 @@ clean: ## remove all that was built
 	rm -f src/tracetime/_kernels/*.c src/tracetime/_kernels/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A venv left half-made is made anew: the stamp comes last.
+# A venv of ours left half-made is made anew: the stamp comes last. One that somebody else made there
+# is used as it is.
 $(VENV)/.made:
-	@echo 'making $(VENV) with $(PYTHON)'
-	@$(PYTHON) -m venv --clear $(VENV)
+	@if [ -e $(VENV)/.ours ] || [ ! -e $(VENV) ]; then \
+		echo 'making $(VENV) with $(PYTHON)' && rm -rf $(VENV) && mkdir $(VENV) \
+		&& touch $(VENV)/.ours && $(PYTHON) -m venv $(VENV); \
+	else \
+		$(PIP) --version > /dev/null || { echo '$(VENV) has no pip: remove it' >&2; exit 1; }; \
+	fi
 	@touch $@
 
 $(VENV)/.headers: tools/python-headers $(VENV)/.made

@@ -601,3 +601,26 @@ def test_a_cut_is_told_once():
     FAULTS["truncated"](model, Random(1))
     (found,) = findings(model.build())
     assert found.title.count("cut off") == 1
+
+
+@pytest.mark.parametrize("last", [40, 59])
+def test_events_placed_by_snapshots_from_before_the_trace_clock_fell_are_told(last):
+    model = Model()
+    for k in range(30, last + 1):
+        model.edit(k, lambda readings: readings.update({BOOTTIME: readings[BOOTTIME] - 100 * S}))
+    found = findings(model.build())[0]
+    assert (found.code, found.severity) == ("trace-clock-ran-backwards", "error")
+    assert found.title.endswith(f"went backwards by up to 1 min 39 s: {last - 29} snapshots lost")
+    assert found.worst_ns == 99 * S
+    each = len(model.event_clocks)
+    beyond = last - 30 + (last == 59)
+    # Those of the trace clock stay where they are.
+    assert found.events == beyond * (each - 1)
+
+
+def test_one_snapshot_that_the_trace_clock_fell_in_misplaces_nothing():
+    model = Model()
+    model.edit(30, lambda readings: readings.update({BOOTTIME: readings[BOOTTIME] - 100 * S}))
+    (found,) = findings(model.build())
+    assert (found.code, found.severity, found.events) == ("trace-clock-ran-backwards", "warning", 0)
+    assert found.title.endswith("went backwards by 1 min 39 s: 1 snapshot lost")

@@ -113,6 +113,7 @@ cdef class Engine:
     cdef CachedConversion cache[CACHE_SIZE]
     cdef uint64_t random_state
     cdef int64_t fault_position
+    cdef int64_t fell_by_ns
     cdef int64_t source_ns
     cdef int64_t steps
 

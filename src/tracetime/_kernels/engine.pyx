@@ -245,7 +245,8 @@ cdef class Engine:
         """Record one snapshot (ClockSynchronizer::AddSnapshot); returns a Fault.
 
         Where one of its clocks is at fault, the clocks before it stay recorded and no edge is
-        added; `fault_position` says which clock it was. `dry` only looks for the fault.
+        added; `fault_position` says which clock it was, `fell_by_ns` how far the trace clock fell.
+        `dry` only looks for the fault.
         """
         cdef uint32_t snapshot = self.n_snapshots
         cdef uint64_t h = SERIES_SEED
@@ -295,6 +296,7 @@ cdef class Engine:
                     return FAULT_DUPLICATE_CLOCK
                 if ns < column.values_ns[column.n - 1]:
                     if nodes[i] == trace_node:
+                        self.fell_by_ns = saturating_sub(column.values_ns[column.n - 1], ns)
                         return FAULT_TRACE_CLOCK_BACKWARDS
                     if not node.backwards:
                         node.backwards = True

@@ -17,7 +17,7 @@ class Importer:
     stop_offset: int
     error: int
     codec: int
-    faults: list[tuple[int, int, int, tuple[int, int, int, int]]]
+    faults: list[tuple[int, int, int, tuple[int, int, int, int], int]]
     n_faults: int
     late_clock: tuple[int, int, int] | None
     n_late_snapshots: int

@@ -11,6 +11,7 @@ from tracetime.doctor.finding import Finding, count, duration, first_packets, na
 from tracetime.doctor.survey import Survey
 from tracetime.errors import TracetimeError
 from tracetime.graph.bounds import Inconsistency
+from tracetime.perfetto.reader import SnapshotFault
 
 _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
@@ -47,7 +48,9 @@ _FAULTS: Final = {
     5: (
         "trace-clock-ran-backwards",
         "{clock} is the trace clock, and went backwards",
-        "Trace time only goes forward: a snapshot in which it falls is not taken whole.",
+        "Trace time only goes forward: a snapshot in which it falls is not taken whole, and what "
+        "comes after is placed by the one before the fall. The clock was set back, recordings were "
+        "joined, or one reading was far too high.",
         "Use BOOTTIME or MONOTONIC as primary_trace_clock, and keep recordings apart.",
     ),
     6: (
@@ -73,21 +76,33 @@ def structure(survey: Survey) -> Iterator[Finding]:
 
 
 def _faults(survey: Survey) -> Iterator[Finding]:
-    by_kind: dict[tuple[int, int, int], list[tuple[int, ClockId]]] = defaultdict(list)
-    for fault, packet, _, clock in survey.trace.faults:
-        by_kind[fault, clock.clock, clock.machine].append((packet, clock))
+    by_kind: dict[tuple[int, int, int], list[SnapshotFault]] = defaultdict(list)
+    for one in survey.trace.faults:
+        by_kind[one.fault, one.clock.clock, one.clock.machine].append(one)
     not_kept = survey.trace.n_warnings - len(survey.trace.faults)
     for (fault, *_), found in by_kind.items():
         code, title, why, fix = _FAULTS[fault]
-        clocks = tuple(sorted({clock for _, clock in found}))
+        clocks = tuple(sorted({one.clock for one in found}))
         # Of several kinds nothing tells which the others were of.
         more = not_kept if len(by_kind) == 1 else 0
         least = "at least " if not_kept > more else ""
         lost = f"{least}{count(len(found) + more, 'snapshot')} lost"
+        packets = [one.packet for one in found]
+        fell_by_ns = max(one.fell_by_ns for one in found)
+        placed = 0
+        if fell_by_ns > survey.tolerance_ns:
+            # Of events from the first to the last of them, all that such a snapshot would have
+            # placed are placed by one from before the fall.
+            to_the_end = not_kept or packets[-1] == survey.trace.snapshot_packets[-1]
+            last_packet = None if to_the_end and len(found) > 1 else packets[-1]
+            placed = survey.count_placed(packets[0], last_packet)
+        by = f" by {'up to ' if len(found) > 1 else ''}{duration(fell_by_ns)}" if fell_by_ns else ""
         yield Finding(
-            code, "warning", f"{title.format(clock=names(clocks, 1))}: {lost}",
-            clocks, first_packets(packet for packet, _ in found),
-            sum(survey.lost.get(clock, 0) for clock in clocks), None, why, fix,
+            code, "error" if placed else "warning",
+            f"{title.format(clock=names(clocks, 1))}{by}: {lost}",
+            clocks, first_packets(packets),
+            placed or sum(survey.lost.get(clock, 0) for clock in clocks), fell_by_ns or None, why,
+            fix,
         )  # fmt: skip
 
 

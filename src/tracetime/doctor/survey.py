@@ -221,6 +221,20 @@ class Survey:
         """The packets of some snapshots."""
         return [int(self.snapshot_packets[number]) for number in snapshots]
 
+    def count_placed(self, first_packet: int, last_packet: int | None) -> int:
+        """How many events of some packets snapshots placed; None: to the end. Reads once more.
+
+        What was read in the trace clock is placed by itself.
+        """
+        events = 0
+        for columns in self.trace.columns():
+            rows = (columns["status"] == RESOLVED) & (columns["packet"] >= first_packet)
+            rows &= columns["clock"] != self.trace_clock.clock
+            if last_packet is not None:
+                rows &= columns["packet"] <= last_packet
+            events += int(np.count_nonzero(rows))
+        return events
+
     def count_within(self, spans: dict[ClockId, list[tuple[int, int]]]) -> dict[ClockId, int]:
         """How many events of each clock have a reading (ns) within one of some spans.
 

@@ -59,6 +59,23 @@ class TraceWarning(NamedTuple):
     packet: int
 
 
+class SnapshotFault(NamedTuple):
+    """What was the matter with a snapshot that could not be taken whole.
+
+    Attributes:
+        fault: indexes `SNAPSHOT_FAULTS`.
+        packet, offset: of the snapshot.
+        clock: which of its clocks it is about.
+        fell_by_ns: how far the trace clock fell; 0 of other faults.
+    """
+
+    fault: int
+    packet: int
+    offset: int
+    clock: ClockId
+    fell_by_ns: int
+
+
 def open_trace(
     path: str | os.PathLike[str],
     *,
@@ -359,11 +376,11 @@ class Trace:
         return view.snapshot_packets(self._known().engine)
 
     @property
-    def faults(self) -> list[tuple[int, int, int, ClockId]]:
-        """(fault, packet, offset, clock) of `warnings`; fault indexes `SNAPSHOT_FAULTS`."""
+    def faults(self) -> list[SnapshotFault]:
+        """What was the matter, of each of `warnings`."""
         return [
-            (fault, packet, offset, self.clocks._clock(key))
-            for fault, packet, offset, key in self._known().faults
+            SnapshotFault(fault, packet, offset, self.clocks._clock(key), fell_by_ns)
+            for fault, packet, offset, key, fell_by_ns in self._known().faults
         ]
 
     @property
@@ -371,11 +388,12 @@ class Trace:
         """Snapshots that could not be taken whole, in file order; the first hundred."""
         return [
             TraceWarning(
-                "snapshot not taken whole: " + SNAPSHOT_FAULTS[fault].format(clock=clock),
-                offset,
-                packet,
+                "snapshot not taken whole: "
+                + SNAPSHOT_FAULTS[found.fault].format(clock=found.clock),
+                found.offset,
+                found.packet,
             )
-            for fault, packet, offset, clock in self.faults
+            for found in self.faults
         ]
 
     @property
