@@ -1,14 +1,17 @@
 """SQL over traces: what tables say, what functions convert, and what statements may not touch."""
 
+from random import Random
+
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from building import event, snapshot, trace
+from building import event, packet, pb, snapshot, trace
+from faults import FAULTS, Model
 from samples import BOOTTIME, CLOCK_SYNC, EMPTY, MANY, MONOTONIC, UNRESOLVED, WALL
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, TraceError, UsageError, open_trace
-from tracetime.perfetto.reader import Trace
+from tracetime.doctor import diagnose
 from tracetime.sql import tables
 from tracetime.sql.session import Session
 from tracetime.sql.streams import Faults, Stream
@@ -85,24 +88,12 @@ def test_a_table_is_scanned_as_often_as_a_query_says(ask):
     assert ask(CLOCK_SYNC, sql) == [(2 * 4,)]
 
 
-def test_events_have_names_where_the_reader_knows_them(ask, monkeypatch):
-    with pytest.raises(UsageError, match="--with-names"):
-        monkeypatch.setattr(Trace, "events", lambda self, policy, *, bars: iter(()))
-        ask(CLOCK_SYNC, "from events", names=True)
-    monkeypatch.undo()
-    plain = Trace.events
-
-    def events(self, policy="floor", progress=None, *, bars="estimated", names=False):
-        assert names
-        for batch in plain(self, policy, progress, bars=bars):
-            said = pa.array(["'); drop view events; --"] * batch.num_rows)
-            yield batch.append_column("name", said)
-
-    monkeypatch.setattr(Trace, "events", events)
-    rows = ask(
-        CLOCK_SYNC, EMPTY, "select packet, name from events where name like '%drop%'", names=True
-    )
-    assert rows == [(7, "'); drop view events; --"), (8, "'); drop view events; --")]
+def test_names_of_events_are_values_whatever_they_say(ask):
+    name = "'); drop view events; --"
+    named = trace(packet(1, seq=1, track_event=pb.TrackEvent(type=3, name=name)))
+    sql = "select packet, name from events where name like '%drop%'"
+    assert ask(named, EMPTY, sql, names=True) == [(0, name)]
+    assert ask(EMPTY, "select name, track_name from events", names=True) == []
 
 
 def test_clocks(ask):
@@ -205,32 +196,17 @@ def test_a_change_of_rate_is_told_by_its_bounds(ask):
     assert -45 < found[1] <= -40 <= found[2] < -35
 
 
-def test_findings_come_from_the_doctor(ask, monkeypatch):
-    class Finding:
-        def to_dict(self):
-            return {"code": "x", "severity": "error", "title": "'; drop view events; --",
-                    "clocks": ["TSC"], "packets": [1, 2], "events": 3, "worst_ns": 4,
-                    "why": "w", "fix": "f", "more": {}}  # fmt: skip
-
-    class Doctor:
-        @staticmethod
-        def diagnose(trace):
-            return [Finding()]
-
-    load = tables.import_module
-    monkeypatch.setattr(
-        tables, "import_module", lambda n: Doctor if n == "tracetime.doctor" else load(n)
-    )
-    assert ask(CLOCK_SYNC, "from findings") == [
-        ("x", "error", "'; drop view events; --", ["TSC"], [1, 2], 3, 4, "w", "f")
+def test_findings_come_from_the_doctor_those_that_follow_from_one_with_its_code(ask, write):
+    sql = "select code, severity, follows_from from findings"
+    model = Model()
+    FAULTS["incremental_global"](model, Random(3))
+    with open_trace(write(model.build())) as trace:
+        (found,) = diagnose(trace)
+    assert found.consequences
+    assert ask(model.build(), sql) == [
+        (found.code, found.severity, None),
+        *((one.code, one.severity, found.code) for one in found.consequences),
     ]
-
-    def none(name):
-        raise ModuleNotFoundError(name, name=name)
-
-    monkeypatch.setattr(tables, "import_module", none)
-    with pytest.raises(UsageError, match="no doctor"):
-        ask(CLOCK_SYNC, "from findings")
 
 
 def test_several_traces_are_told_apart(ask, tmp_path):

@@ -6,22 +6,20 @@ and never a part of a statement.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
-from importlib import import_module
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks import ClockId
-from tracetime.errors import UsageError
 from tracetime.perfetto.reader import BATCH_ROWS
-from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
+from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.sql.streams import Faults, Stream
 
 if TYPE_CHECKING:
+    from tracetime.doctor import Finding
     from tracetime.graph.facts import Readings
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.tube import Bars
@@ -85,6 +83,7 @@ FINDINGS: Final = pa.schema(
         ("worst_ns", pa.int64()),
         ("why", pa.string()),
         ("fix", pa.string()),
+        ("follows_from", pa.string()),
     ]
 )
 
@@ -110,14 +109,9 @@ class View:
 
 
 def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Stream]:
-    """Return the tables by name. Several traces are one below the other, told by `trace`.
-
-    Raises:
-        UsageError: names are asked for, and this version has none.
-        TraceError: names are asked for, and the first trace is none.
-    """
+    """Return the tables by name. Several traces are one below the other, told by `trace`."""
     makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
-        "events": (_events_schema(traces[0], view), _events),
+        "events": (_events_schema(view), _events),
         "clocks": (CLOCKS, _clocks),
         "snapshots": (SNAPSHOTS, _snapshots),
         "discontinuities": (DISCONTINUITIES, _discontinuities),
@@ -152,22 +146,13 @@ def _together(
     return labelled, chained
 
 
-def _events_schema(trace: Trace, view: View) -> pa.Schema:
+def _events_schema(view: View) -> pa.Schema:
     schema = BOUNDED_SCHEMA if view.policy == "tube" else EVENTS_SCHEMA
-    if view.names:
-        if "names" not in inspect.signature(trace.events).parameters:
-            raise UsageError(
-                "this version of tracetime knows no names of events: leave --with-names out"
-            )
-        # Which columns names are is for the reader to say: the first batch has them.
-        first = next(_events(trace, view), None)
-        schema = schema if first is None else first.schema
-    return schema
+    return with_names(schema) if view.names else schema
 
 
 def _events(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
-    more: dict[str, Any] = {"names": True} if view.names else {}
-    return trace.events(view.policy, bars=view.bars, **more)
+    return trace.events(view.policy, bars=view.bars, names=view.names)
 
 
 def _clocks(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
@@ -273,30 +258,14 @@ def _discontinuities(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
 
 
 def _findings(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
-    found = [{name: facts.get(name) for name in FINDINGS.names} for facts in _diagnosed(trace)]
-    for facts in found:
-        facts["clocks"] = [str(clock) for clock in facts["clocks"] or ()]
-        facts["packets"] = list(facts["packets"] or ())
-    yield pa.RecordBatch.from_pylist(found, schema=FINDINGS)
+    # What the doctor needs takes a while to load, and most queries are about something else.
+    from tracetime.doctor import diagnose
+
+    yield pa.RecordBatch.from_pylist(list(_told(diagnose(trace))), schema=FINDINGS)
 
 
-def _diagnosed(trace: Trace) -> Iterable[Mapping[str, Any]]:
-    """What is wrong with the clocks of a trace, as facts by name."""
-    try:
-        diagnose = import_module("tracetime.doctor").diagnose
-    except ModuleNotFoundError:
-        raise UsageError(
-            "findings are what the doctor finds, and this version of tracetime has no doctor yet; "
-            "the other tables are there"
-        ) from None
-    return [_facts(finding) for finding in diagnose(trace)]
-
-
-def _facts(finding: Any) -> Mapping[str, Any]:
-    if hasattr(finding, "to_dict"):
-        facts: Mapping[str, Any] = finding.to_dict()
-        return facts
-    if is_dataclass(finding) and not isinstance(finding, type):
-        return asdict(finding)
-    told: Mapping[str, Any] = finding._asdict()
-    return told
+def _told(findings: Iterable[Finding], follows_from: str | None = None) -> Iterator[dict[str, Any]]:
+    """Each finding as a row, with those that follow from it behind it."""
+    for finding in findings:
+        yield {**finding.to_dict(), "follows_from": follows_from}
+        yield from _told(finding.consequences, finding.code)
