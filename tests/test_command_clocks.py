@@ -32,6 +32,12 @@ def test_clocks_shows_no_coverage_of_a_counter_that_wrapped(tracetime, write):
     assert line.split() == ["0x8a01b2c3", "global", "1", "2", "-", "ran", "backwards"]
 
 
+def test_the_tsc_is_covered_for_so_many_ticks(tracetime, write):
+    path = write(trace(*(snapshot({BOOTTIME: 10**9 + t, 9: 2445 * t}) for t in (10**6, 8 * 10**6))))
+    (line,) = (line for line in tracetime("clocks", path)[1].splitlines() if line.startswith("TSC"))
+    assert line.split() == ["TSC", "builtin", "1", "2", "1.71e+10", "ticks"]
+
+
 def test_clocks_json(tracetime, write):
     told = json.loads(tracetime("clocks", write(CLOCK_SYNC), "--json")[1])
     assert told["trace_clock"] == "BOOTTIME"

@@ -21,6 +21,7 @@ from tracetime.commands.show import (
     print_warnings,
 )
 from tracetime.errors import UsageError
+from tracetime.graph.shown import coverage
 
 if TYPE_CHECKING:
     from tracetime.graph.facts import ClockInfo
@@ -123,17 +124,12 @@ def _clock_rows(
     for info in infos:
         lines.setdefault(names[info.clock], []).append(info)
     for name, alike in lines.items():
-        spans = [
-            info.last_ns - info.first_ns
-            for info in alike
-            if info.monotonic and info.first_ns is not None and info.last_ns is not None
-        ]
         yield (
             name,
             alike[0].clock.scope,
             ", ".join(map(number, sorted({info.unit_ns for info in alike}))),
             number(sum(info.snapshots for info in alike)),
-            duration(max(spans, default=None)),
+            coverage(alike, duration),
             ", ".join(_notes(alike, trace_clock)),
         )
 

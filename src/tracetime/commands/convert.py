@@ -34,7 +34,7 @@ from tracetime.commands.show import (
     print_warnings,
     size,
 )
-from tracetime.graph.shown import named
+from tracetime.graph.shown import coverage, named
 from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
@@ -222,22 +222,12 @@ def _clock_rows(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> li
             name if alike[0].clock.clock else "none given",
             alike[0].clock.scope if alike[0].clock.clock else "",
             number(sum(use.snapshots for use in alike)),
-            _coverage(alike),
+            coverage(alike, duration),
             number(sum(use.events for use in alike)),
             number(sum(use.unresolved for use in alike)),
         )
         for name, alike in lines.items()
     ]
-
-
-def _coverage(uses: list[ClockUse]) -> str:
-    """From the first to the last reading, the longest of some clocks that never ran backwards."""
-    spans = [
-        use.last_ns - use.first_ns
-        for use in uses
-        if use.monotonic and use.first_ns is not None and use.last_ns is not None
-    ]
-    return duration(max(spans, default=None))
 
 
 def _reason_told(reason: Unresolved, called: Mapping[ClockId, str]) -> str:

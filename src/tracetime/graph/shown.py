@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from tracetime.clocks import BUILTIN_IDS
 from tracetime.telling import count, duration, table
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ FOLDED_FROM: Final = 4
 """From so many sequences on, the same clock of each is shown as one line."""
 
 _MOST_ROWS: Final = 40
+
+_TSC: Final = BUILTIN_IDS["TSC"]
 
 _HASHED: Final = 1 << 31
 """From here on a clock's number is the hash of a name, and looks like no other number."""
@@ -89,14 +92,31 @@ def graph_table(graph: ClockGraph) -> str:
     )
 
 
-def coverage(infos: list[ClockInfo]) -> str:
+class Covered(Protocol):
+    """What is known of a clock's readings, in a graph or in a summary of a trace."""
+
+    @property
+    def clock(self) -> ClockId: ...
+    @property
+    def monotonic(self) -> bool: ...
+    @property
+    def first_ns(self) -> int | None: ...
+    @property
+    def last_ns(self) -> int | None: ...
+
+
+def coverage(alike: Iterable[Covered], told: Callable[[int], str] = duration) -> str:
     """From the first to the last reading, the longest of some clocks that never ran backwards."""
-    spans = [
-        info.last_ns - info.first_ns
-        for info in infos
+    spans = {
+        info.last_ns - info.first_ns: info.clock
+        for info in alike
         if info.monotonic and info.first_ns is not None and info.last_ns is not None
-    ]
-    return duration(max(spans)) if spans else "-"
+    }
+    if not spans:
+        return "-"
+    longest = max(spans)
+    # Of the TSC nothing says how long a tick is.
+    return f"{longest:.3g} ticks" if spans[longest].clock == _TSC else told(longest)
 
 
 def _notes(graph: ClockGraph, alike: list[ClockInfo]) -> list[str]:
