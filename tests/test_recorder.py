@@ -696,3 +696,24 @@ def test_a_domain_is_called_by_the_name_that_it_was_given_by(tmp_path):
         rec.snapshot({"com.example.gpu": 24_000_000, "MONOTONIC": 10**12})
     with open_trace(path) as trace:
         assert "com.example.gpu" in trace.clocks.names.values()
+
+
+def test_a_thread_that_is_named_later_has_that_name(tmp_path):
+    with tt.record(tmp_path / "t.pftrace", ["MONOTONIC"], interval=None) as rec:
+        nameless = rec.thread_track(77)
+        rec.instant("before", track=nameless)
+        named = rec.thread_track(77, "render")
+        rec.instant("after", track=named)
+        assert (named.uuid, named.name) == (nameless.uuid, "render")
+        assert rec.thread_track(77).name == rec.thread_track(77, "other").name == "render"
+        assert rec.process_track(7).uuid == rec.process_track(7, "game").uuid
+    with open_trace(rec.path) as trace:
+        rows = trace.read_all(names=True).select(["name", "thread_name"]).to_pylist()
+    assert rows == [{"name": name, "thread_name": "render"} for name in ("before", "after")]
+
+
+def test_nothing_is_declared_once_it_is_closed(path):
+    with tt.record(path, interval=None, sampler=Live()) as rec:
+        pass
+    with pytest.raises(UsageError, match="closed"):
+        rec.declare(ClockDomain("com.example.late"))

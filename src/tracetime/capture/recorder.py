@@ -302,13 +302,13 @@ class Recorder:
         return self._writer.counter_track(name, unit, parent)
 
     def process_track(self, pid: int | None = None, name: str | None = None) -> Track:
-        """The track of a process, of this one without pid."""
+        """The track of a process, of this one without pid; its first name stays."""
         return self._writer.process_track(pid, name)
 
     def thread_track(
         self, tid: int | None = None, name: str | None = None, *, pid: int | None = None
     ) -> Track:
-        """The track of a thread, of the calling one without tid."""
+        """The track of a thread, of the calling one without tid; its first name stays."""
         return self._writer.thread_track(tid, name, pid=pid)
 
     def _track_of(self, track: Any) -> Track:
@@ -346,7 +346,13 @@ class Recorder:
 
         Returns:
             what it is written as: clock 64 to 127 in the packet sequence of this recording.
+
+        Raises:
+            UsageError: a clock without a rate, one of another machine or packet sequence, one that
+                was declared otherwise; the recording is closed.
         """
+        if self._closed:
+            raise UsageError(CLOSED)
         return self._writer.declare(domain)
 
     def snapshot(self, readings: Mapping[Any, Any] | Snapshot | None = None) -> Snapshot:

@@ -199,16 +199,16 @@ class TraceWriter:
         pid: int = 0,
         tid: int = 0,
     ) -> Track:
-        """The track of that key, made and written where it is new."""
+        """The track of that key, made and written where it is new, or has its first name now."""
         try:
             found = self._tracks.get(key)
         except TypeError:  # Neither a list nor its like is a name or a parent: it is refused below.
             key, found = (kind, repr(key)), None
-        if found is not None:
+        if found is not None and (name is None or found.name is not None):
             return found
         with self._tracking:
             found = self._tracks.get(key)
-            if found is not None:
+            if found is not None and (name is None or found.name is not None):
                 return found
             named = kind in (packets.CUSTOM, packets.COUNTER)
             if (named or name is not None) and not (isinstance(name, str) and name):
@@ -219,7 +219,7 @@ class TraceWriter:
                 raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
             if parent is not None and parent.writer is not self._own:
                 raise UsageError(f"{parent!r} is another recording's: make it with this one")
-            number = next(self._track_numbers)
+            number = next(self._track_numbers) if found is None else found.uuid
             made = Track(self._own, number, name, kind == packets.COUNTER)
             packet = packets.track_packet(
                 SNAPSHOT_SEQUENCE,
@@ -237,7 +237,10 @@ class TraceWriter:
                     self._buffer.put(packet)
             except TimestampError as error:
                 raise UsageError(str(error)) from error
-            return self._tracks.setdefault(key, made)
+            if found is None:
+                return self._tracks.setdefault(key, made)
+            self._tracks[key] = made
+            return made
 
     # Events: see `Recorder` for what the arguments are. Each says whether it is time to flush.
 
