@@ -624,3 +624,29 @@ def test_one_snapshot_that_the_trace_clock_fell_in_misplaces_nothing():
     (found,) = findings(model.build())
     assert (found.code, found.severity, found.events) == ("trace-clock-ran-backwards", "warning", 0)
     assert found.title.endswith("went backwards by 1 min 39 s: 1 snapshot lost")
+
+
+def test_snapshots_that_come_late_misplace_nothing_where_good_ones_stand_between():
+    model = Model()
+    for k in (10, 50):
+        readings = {clock: read(model.time(k - 1)) for clock, read in model.reads.items()}
+        readings[64] = (readings[64], 1000)
+        model.extra.setdefault(k + 1, []).append(snapshot(readings, SEQUENCE))
+    found = next(f for f in findings(model.build()) if f.code == "trace-clock-ran-backwards")
+    assert (found.severity, found.events) == ("warning", 0)
+    assert "by up to 1 s: 2 snapshots lost" in found.title
+
+
+@pytest.mark.parametrize("ppm", [-1500, 1500])
+def test_clocks_that_drift_together_are_named_where_others_keep_time(ppm):
+    model = Model()
+    model.reads = {
+        BOOTTIME: model.reads[BOOTTIME],
+        MONOTONIC: model.reads[MONOTONIC],
+        5: drifting(1, -90 * S),
+        GPU: drifting(ppm, -4000 * S),
+        NIC: drifting(ppm, 77 * S),
+    }
+    model.event_clocks = [BOOTTIME, GPU, NIC]
+    found = [f for f in findings(model.build()) if f.code == "drift-beyond-healthy"]
+    assert sorted(f.clocks[0].clock for f in found) == [GPU, NIC]

@@ -596,12 +596,13 @@ def test_after_the_end_nothing_is_sampled(path):
     assert sampler.samples == sampled
 
 
-def test_a_signals_handler_may_record(path):
+@pytest.mark.parametrize("given", ["interval=60", "interval=None, flush_bytes=1"])
+def test_a_signals_handler_may_record(path, given):
     """Whatever it interrupts: it waited for ever for what this thread itself was holding."""
     code = f"""
 import signal, time
 import tracetime as tt
-rec = tt.record({str(path)!r}, clocks=["MONOTONIC"], interval=60)
+rec = tt.record({str(path)!r}, clocks=["MONOTONIC"], {given})
 came = 0
 def handler(*_):
     global came
@@ -717,3 +718,28 @@ def test_nothing_is_declared_once_it_is_closed(path):
         pass
     with pytest.raises(UsageError, match="closed"):
         rec.declare(ClockDomain("com.example.late"))
+
+
+@pytest.mark.parametrize("interval", [None, 1])
+def test_a_buffer_smaller_than_the_first_snapshot_is_flushed(path, interval):
+    with tt.record(path, ["MONOTONIC"], interval=interval, flush_bytes=1) as rec:
+        rec.instant("e")
+    assert names_of(path.read_bytes()) == {"e": 1}
+
+
+def test_a_track_that_fills_the_buffer_leaves_the_flush_to_the_next_event(path):
+    sampler = Live()
+    options = {"buffer_bytes": 1 << 16, "flush_bytes": 1 << 12, "sampler": sampler}
+    with tt.record(path, interval=None, **options) as rec:
+        for _ in range(100):
+            rec.instant("e")
+        rec.track("long " * 1000)
+        for _ in range(10_000):
+            rec.instant("e")
+        assert rec.events_dropped == 0
+
+
+@pytest.mark.parametrize("target", [float("nan"), float("inf"), 0])
+def test_a_target_that_is_no_time_is_refused(path, target):
+    with pytest.raises(UsageError, match="target_error_ns"):
+        tt.record(path, ["MONOTONIC"], target_error_ns=target)

@@ -626,3 +626,19 @@ def test_a_bar_holds_what_a_long_unit_hides():
     bars = graph.convert(instants // unit, GPU, "BOOTTIME", policy="tube", bounds=True)
     assert np.all((bars.earliest <= instants) & (instants <= bars.latest))
     assert graph.discontinuities() == []
+
+
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 3), Fraction(125, 3)])
+def test_a_loop_of_clocks_that_count_ticks_is_told_in_ns(rate):
+    """Pairs in snapshots of their own; what MONOTONIC and the GPU say is 1 ms apart."""
+    graph = ClockGraph("MONOTONIC", [ClockDomain("TSC", ns_per_tick=rate)])
+    at = 1000 * S + np.arange(30, dtype=np.int64) * S
+    ticks = np.array([int(t / rate) for t in at.tolist()])
+    graph.add_snapshot({"TSC": ticks, GPU: at})
+    graph.add_snapshot({"TSC": ticks, "MONOTONIC": at})
+    graph.add_snapshot({"MONOTONIC": at, GPU: at + 1_000_000})
+    found = graph.inconsistencies()
+    assert len(found) == 3
+    for loop in found:
+        assert 990_000 < loop.gap_ns <= 1_000_000
+        assert at[0] - S <= loop.at_ns <= at[-1] + S

@@ -116,15 +116,22 @@ cdef class PacketBuffer:
             return True
         return False
 
-    def put(self, bytes packet not None):
-        """Add a packet that is never dropped; whether it is time to empty the buffer."""
+    def put(self, bytes packet not None, bint asks=True):
+        """Add a packet that is never dropped; whether it is time to empty the buffer.
+
+        asks: whether the caller heeds that; if not, whoever comes next is told.
+        """
         cdef int64_t size = len(packet)
+        cdef bint full
         if self.closed:
             raise TimestampError(CLOSED)
         if self.abandoned:
             return False
         memcpy(self.reserve(size), <const char *>packet, <size_t>size)
-        return self.added(size)
+        full = self.added(size)
+        if full and not asks:
+            self.woken = False
+        return full
 
     def has_room(self, int64_t size):
         """Whether `size_limit` leaves room for so many bytes; if not, no event fits from now on."""
@@ -161,6 +168,8 @@ cdef class PacketBuffer:
     def written(self, int64_t size):
         """So many of the bytes taken are in the file, or given up."""
         self.in_flight -= size
+        # Who was told meanwhile may have found somebody else at it.
+        self.woken = False
 
 
 cdef class Track:
@@ -210,7 +219,7 @@ cdef class Sequence:
         )
         self.names = {}
         self.name_bytes = 0
-        self.buffer.put(packet)
+        self.buffer.put(packet, False)
         self.begun = True
         self.valid = True
         self.gap = False

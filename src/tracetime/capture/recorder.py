@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from numbers import Integral, Real
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -100,8 +101,10 @@ def record(
         ("longest_interval", longest_interval),
     ):
         _check_seconds(what, seconds)
-    if target_error_ns is not None and not isinstance(target_error_ns, Real):
-        raise UsageError(f"target_error_ns is {target_error_ns!r}: use a number of ns")
+    if target_error_ns is not None and not (
+        isinstance(target_error_ns, Real) and 1 <= target_error_ns <= INT64_MAX
+    ):
+        raise UsageError(f"target_error_ns is {target_error_ns!r}: use 1 or more, ns within int64")
     for what, number in (
         ("max_size", max_size),
         ("buffer_bytes", buffer_bytes),
@@ -176,14 +179,15 @@ class Recorder:
         self._local = threading.local()
         self._counters: dict[str | Track, Track] = {}
         self._stop = threading.Event()
-        self._wake = threading.Event()
+        # A handler of a signal may ask, too: this one's put may interrupt itself.
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
         self._last_taken_s = 0.0
         for clock, domain in sampler.domains.items():
             name = sampler.names.get(clock)
             writer.declare(_named(domain, name), sampler.short_names.get(clock))
         self._take()
         self._writer.flush()
-        self._threads: list[threading.Thread] = []
         if schedule is not None:
             self._steps = steps or StepWatch()
             for name, work in (("snapshots", self._keep_sampling), ("flush", self._keep_flushing)):
@@ -483,7 +487,7 @@ class Recorder:
             self._closed = True
         atexit.unregister(self.close)
         self._stop.set()
-        self._wake.set()
+        self._wake.put(None)
         for thread in self._threads:
             thread.join()
         try:
@@ -552,17 +556,17 @@ class Recorder:
 
     def _keep_flushing(self) -> None:
         while not self._stop.is_set():
-            self._wake.wait(self._flush_interval_s)
-            self._wake.clear()
+            with contextlib.suppress(Empty):
+                self._wake.get(timeout=self._flush_interval_s)
             if not self._stop.is_set():
                 self._flush()
                 if self._error is not None:
                     # A disk that is full is not asked more often for being asked for more.
                     self._stop.wait(self._flush_interval_s)
 
-    def _flush(self) -> None:
+    def _flush(self, *, wait: bool = True) -> None:
         try:
-            self._writer.flush()
+            self._writer.flush(wait=wait)
         except UsageError as error:
             self._error = error
             self._note("the file", str(error))
@@ -571,9 +575,9 @@ class Recorder:
 
     def _asked_to_flush(self) -> None:
         if self._threads:
-            self._wake.set()
+            self._wake.put(None)
         else:
-            self._flush()
+            self._flush(wait=False)
 
     def _note(self, what: str, message: str) -> None:
         """Keep a problem; the first of each kind is also a warning."""

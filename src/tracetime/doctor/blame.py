@@ -135,8 +135,8 @@ class _Votes:
         return None
 
     def _of_machine(self, numbers: tuple[int, ...], machine: int) -> list[ClockId]:
-        infos = self._survey.infos
-        return [clock for clock in infos if clock.clock in numbers and clock.machine == machine]
+        known = self._survey.by_number
+        return [clock for number in numbers for clock in known.get((number, machine), ())]
 
     def suspend(self, d: PairDiscontinuity) -> PairDiscontinuity:
         """A suspend, or a jump of one clock where the others contradict that the machine slept."""

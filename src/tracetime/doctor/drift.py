@@ -146,7 +146,7 @@ def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
     off = np.abs(gains - gaps * (1 + rate))
     agree = off <= np.maximum(0.1 * abs(rate) * np.abs(gaps), 2_000)
     # What falls in most gaps has no rate that its readings tell.
-    if rate < -1 or np.mean(agree) < 0.8 or abs(rate) * (span[-1] - span[0]) < _LEAST_OFF_NS:
+    if rate < -1 or np.mean(agree) < 0.8:
         return None
     return _Rate(partner, rate, snapshots)
 

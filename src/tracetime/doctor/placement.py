@@ -88,9 +88,10 @@ def _outside(survey: Survey, group: Group, end_ns: int, *, before: bool) -> Iter
         (clock,), first_packets([group.first_packet if before else group.last_packet]), events,
         most_ns,
         f"{side.capitalize()} the {which} snapshot the offset of that one is used, however far the "
-        "clock has drifted: here it "
-        + (f"is off by {duration(least_ns)} at least, and " if least_ns else "")
-        + f"can be off by {duration(most_ns)}.",
+        "clock has drifted: "
+        + (f"at the rate it had it is off by {duration(least_ns)} at least, and by up to "
+           if least_ns else "here it can be off by ")
+        + f"{duration(most_ns)}.",
         "Take a snapshot " + ("before the first event." if before else
         "at the end of the recording, and in between."),
     )  # fmt: skip

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
+
 from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey
@@ -91,11 +93,7 @@ def _faults(survey: Survey) -> Iterator[Finding]:
         fell_by_ns = max(one.fell_by_ns for one in found)
         placed = 0
         if fell_by_ns > survey.tolerance_ns:
-            # Of events from the first to the last of them, all that such a snapshot would have
-            # placed are placed by one from before the fall.
-            to_the_end = not_kept or packets[-1] == survey.trace.snapshot_packets[-1]
-            last_packet = None if to_the_end and len(found) > 1 else packets[-1]
-            placed = survey.count_placed(packets[0], last_packet)
+            placed = survey.count_placed(_falls_on(survey, clocks[0], packets, more=bool(not_kept)))
         by = f" by {'up to ' if len(found) > 1 else ''}{duration(fell_by_ns)}" if fell_by_ns else ""
         yield Finding(
             code, "error" if placed else "warning",
@@ -104,6 +102,26 @@ def _faults(survey: Survey) -> Iterator[Finding]:
             placed or sum(survey.lost.get(clock, 0) for clock in clocks), fell_by_ns or None, why,
             fix,
         )  # fmt: skip
+
+
+def _falls_on(
+    survey: Survey, clock: ClockId, packets: list[int], *, more: bool
+) -> list[tuple[int, int | None]]:
+    """Spans of packets from one lost snapshot to the next, with none between that was taken.
+
+    What stands there is placed by a snapshot from before the fall. None: to the end, where several
+    were lost and none was taken behind them.
+    """
+    partner = survey.partner(clock)
+    numbers = () if partner is None else survey.together(clock, partner)[0]
+    taken = np.setdiff1d(survey.packets_of(numbers), packets)
+    before = np.searchsorted(taken, packets)
+    spans: list[tuple[int, int | None]] = [
+        (packets[k], packets[k + 1]) for k in np.flatnonzero(before[:-1] == before[1:]).tolist()
+    ]
+    if len(packets) > 1 and (more or before[-1] == len(taken)):
+        spans.append((packets[-1], None))
+    return spans
 
 
 def _ad_hoc(survey: Survey) -> Iterator[Finding]:

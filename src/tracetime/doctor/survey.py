@@ -221,18 +221,20 @@ class Survey:
         """The packets of some snapshots."""
         return [int(self.snapshot_packets[number]) for number in snapshots]
 
-    def count_placed(self, first_packet: int, last_packet: int | None) -> int:
-        """How many events of some packets snapshots placed; None: to the end. Reads once more.
+    def count_placed(self, spans: list[tuple[int, int | None]]) -> int:
+        """How many events within some spans of packets snapshots placed; None: to the end.
 
-        What was read in the trace clock is placed by itself.
+        What was read in the trace clock is placed by itself. Reads once more, if there are spans.
         """
         events = 0
-        for columns in self.trace.columns():
-            rows = (columns["status"] == RESOLVED) & (columns["packet"] >= first_packet)
-            rows &= columns["clock"] != self.trace_clock.clock
-            if last_packet is not None:
-                rows &= columns["packet"] <= last_packet
-            events += int(np.count_nonzero(rows))
+        for columns in self.trace.columns() if spans else ():
+            packets = columns["packet"]
+            within = np.zeros(len(packets), dtype=bool)
+            for first, last in spans:
+                within |= (packets >= first) & (packets <= (packets if last is None else last))
+            within &= columns["status"] == RESOLVED
+            within &= columns["clock"] != self.trace_clock.clock
+            events += int(np.count_nonzero(within))
         return events
 
     def count_within(self, spans: dict[ClockId, list[tuple[int, int]]]) -> dict[ClockId, int]:

@@ -45,8 +45,9 @@ class Counter(NamedTuple):
     def around(self, seen: npt.NDArray[np.integer[Any]]) -> tuple[Values, Values]:
         """The span of readings that timestamps lie in, read when `seen` snapshots had been.
 
-        What was read before the first or after the last is as far from it as snapshots are from
-        each other, at most.
+        The order of the file is taken for that of time: what stands between two snapshots was read
+        between them, or beside them by less than what is left of a wrap. What was read before the
+        first or after the last is as far from it as snapshots are from each other, at most.
         """
         after = np.searchsorted(self.snapshots, seen)
         here = self.readings[np.maximum(after - 1, 0)]

@@ -234,7 +234,7 @@ class TraceWriter:
             try:
                 # Where a track no longer fits, its events do not either.
                 if self._buffer.has_room(len(packet)):
-                    self._buffer.put(packet)
+                    self._buffer.put(packet, asks=False)
             except TimestampError as error:
                 raise UsageError(str(error)) from error
             if found is None:
@@ -296,17 +296,25 @@ class TraceWriter:
         limit = self._buffer.size_limit
         return 0 < limit <= self._buffer.total
 
-    def flush(self) -> None:
+    def flush(self, *, wait: bool = True) -> None:
         """Put all that waits into the file: it survives the end of this process from then on.
+
+        Args:
+            wait: for a flush that is under way; else nothing is done, and who records next is asked
+                to flush again.
 
         Raises:
             UsageError: the file cannot be written; what is in it is a whole trace, the rest
                 waits, and is tried again at the next flush.
         """
-        with self._flushing:
+        if not self._flushing.acquire(blocking=wait):
+            return
+        try:
             # A forked child has a copy of what waits, and the parent's place in the file.
             if not self._closed and os.getpid() == self._process:
                 self._output.write(self._buffer.take())
+        finally:
+            self._flushing.release()
 
     def close(self) -> None:
         """Flush, and give the file back.
