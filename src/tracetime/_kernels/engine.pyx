@@ -256,6 +256,7 @@ cdef class Engine:
         cdef Column *column
         cdef int64_t i, ns
         cdef int32_t made
+        self.fell_by_ns = 0
         if not dry:
             grow(
                 <void **>&self.snapshot_packets, &self.packets_capacity,

@@ -13,8 +13,8 @@ from libc.string cimport memset
 import numpy as np
 
 from tracetime._kernels.engine cimport (
-    AS_IS, FAULT_TRACE_CLOCK_BACKWARDS, NO_PATH, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE,
-    UNKNOWN_TARGET_CLOCK, Engine, Key, Node, Router,
+    AS_IS, NO_PATH, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
+    Engine, Key, Node, Router,
 )
 from tracetime._kernels.encode cimport unzigzag
 from tracetime._kernels.extension cimport Extension, is_measured, read_extension
@@ -393,7 +393,7 @@ cdef class Importer:
                 self.faults.append((
                     fault, self.row.packet, self.row.offset,
                     (key.clock, key.sequence, key.machine, key.file),
-                    self.engine.fell_by_ns if fault == FAULT_TRACE_CLOCK_BACKWARDS else 0,
+                    self.engine.fell_by_ns,
                 ))
         return 0
 

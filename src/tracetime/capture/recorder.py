@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from numbers import Integral, Real
+from numbers import Real
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Final, NamedTuple
@@ -105,13 +105,6 @@ def record(
         isinstance(target_error_ns, Real) and 1 <= target_error_ns <= INT64_MAX
     ):
         raise UsageError(f"target_error_ns is {target_error_ns!r}: use 1 or more, ns within int64")
-    for what, number in (
-        ("max_size", max_size),
-        ("buffer_bytes", buffer_bytes),
-        ("flush_bytes", flush_bytes),
-    ):
-        if number is not None:
-            _check_number(what, number)
     if interval is None and target_error_ns is not None:
         raise UsageError("a target for the error needs an interval to adapt: give one")
     owned = sampler is None
@@ -175,7 +168,6 @@ class Recorder:
         self._sampling = threading.Lock()
         self._closing = threading.Lock()
         self._closed = False
-        self._process = os.getpid()
         self._local = threading.local()
         self._counters: dict[str | Track, Track] = {}
         self._stop = threading.Event()
@@ -375,7 +367,7 @@ class Recorder:
                 another process's; without threads, also that the file cannot be written.
             SourceError: the clocks cannot be sampled.
         """
-        if self._forked:
+        if self._writer.forked:
             raise UsageError("the recording is another process's: begin one here, in another file")
         if self._closed:
             raise UsageError(CLOSED)
@@ -468,17 +460,13 @@ class Recorder:
         if self._error is not None:
             raise self._error
 
-    @property
-    def _forked(self) -> bool:
-        return os.getpid() != self._process
-
     def close(self) -> None:
         """Take the last snapshot, and close the file; nothing in a forked child.
 
         Raises:
             UsageError: not all could be written: says how much is in the file.
         """
-        if self._forked:
+        if self._writer.forked:
             # Locks may be held by threads that are not here, and drivers wait for theirs.
             return
         with self._closing:
@@ -595,11 +583,6 @@ class Recorder:
 def _check_seconds(what: str, value: float) -> None:
     if not isinstance(value, (int, float)) or not 0.001 <= value <= 86_400:
         raise UsageError(f"{what} is {value!r}: use 0.001 to 86400 seconds")
-
-
-def _check_number(what: str, value: int) -> None:
-    if not isinstance(value, Integral) or value > INT64_MAX:
-        raise UsageError(f"{what} is {value!r}: use a whole number within int64")
 
 
 def _named(domain: ClockDomain, name: str | None) -> ClockDomain:

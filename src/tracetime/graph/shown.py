@@ -105,13 +105,16 @@ class Covered(Protocol):
     def last_ns(self) -> int | None: ...
 
 
+def span_ns(info: Covered) -> int | None:
+    """From the first to the last reading; None of a clock that ran backwards, or has none."""
+    if not info.monotonic or info.first_ns is None or info.last_ns is None:
+        return None
+    return info.last_ns - info.first_ns
+
+
 def coverage(alike: Iterable[Covered], told: Callable[[int], str] = duration) -> str:
-    """From the first to the last reading, the longest of some clocks that never ran backwards."""
-    spans = {
-        info.last_ns - info.first_ns: info.clock
-        for info in alike
-        if info.monotonic and info.first_ns is not None and info.last_ns is not None
-    }
+    """The longest span of some clocks."""
+    spans = {span: info.clock for info in alike if (span := span_ns(info)) is not None}
     if not spans:
         return "-"
     longest = max(spans)

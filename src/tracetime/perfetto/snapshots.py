@@ -35,7 +35,7 @@ class SnapshotPackets:
     """Makes the packets of a recording's snapshots, one after the other.
 
     Attributes:
-        count: how many there have been.
+        count: how many were written; whoever writes them counts.
     """
 
     def __init__(self, clocks: RecordedClocks) -> None:
@@ -84,7 +84,6 @@ class SnapshotPackets:
             encode(extension),
         )
         self._units |= {clock: unit_ns for clock, (_, unit_ns) in readings.items()}
-        self.count += 1
         return packet
 
     def _check_units(self, snapshot: Snapshot, clocks: Mapping[ClockId, RecordedClock]) -> None:

@@ -11,6 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, Final
 
 from tracetime._kernels import packets
@@ -27,7 +28,7 @@ from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.output import TraceOutput
 from tracetime.perfetto.recorded import SNAPSHOT_SEQUENCE, RecordedClocks
 from tracetime.perfetto.snapshots import SnapshotPackets
-from tracetime.snapshot import Snapshot
+from tracetime.snapshot import INT64_MAX, Snapshot
 
 BUFFER_BYTES: Final = 64 << 20
 FLUSH_BYTES: Final = 1 << 20
@@ -54,7 +55,7 @@ class TraceWriter:
         flush_bytes: bytes waiting at which an event's method says that it is time to flush.
 
     Raises:
-        UsageError: the file cannot be made, or a size is too small.
+        UsageError: the file cannot be made, or a size is no number, too small or too large.
     """
 
     def __init__(
@@ -65,6 +66,11 @@ class TraceWriter:
         buffer_bytes: int = BUFFER_BYTES,
         flush_bytes: int = FLUSH_BYTES,
     ) -> None:
+        for what, size in (
+            ("max_size", max_size), ("buffer_bytes", buffer_bytes), ("flush_bytes", flush_bytes),
+        ):  # fmt: skip
+            if size is not None and not (isinstance(size, Integral) and size <= INT64_MAX):
+                raise UsageError(f"{what} is {size!r}: use a whole number within int64")
         if max_size is not None and max_size < 4 * _KEPT_FOR_END:
             raise UsageError(f"max_size is {max_size}: use {4 * _KEPT_FOR_END} bytes or more")
         if buffer_bytes < 4096 or flush_bytes < 1:
@@ -155,11 +161,12 @@ class TraceWriter:
                     snapshot, counts or {}, kernel_clock, main, names or {}, self._buffer.dropped
                 )
                 if not main and not self._buffer.has_room(len(packet)):
-                    self._snapshots.count -= 1
                     return False
-                return self._buffer.put(packet)
+                full = self._buffer.put(packet)
             except (TimestampError, TypeError, OverflowError) as error:
                 raise UsageError(str(error)) from error
+            self._snapshots.count += 1
+            return full
 
     # Tracks
 
@@ -180,12 +187,14 @@ class TraceWriter:
 
     def track(self, name: str, parent: Track | None = None) -> Track:
         """A track by its own name, in another one if `parent` is given."""
+        self._check_place(name, parent)
         return self._track((packets.CUSTOM, name, parent), packets.CUSTOM, name, parent)
 
     def counter_track(
         self, name: str, unit: str | None = None, parent: Track | None = None
     ) -> Track:
         """A track that holds the values of a counter; unit is what they are called."""
+        self._check_place(name, parent)
         return self._track((packets.COUNTER, name, parent), packets.COUNTER, name, parent, unit)
 
     def _track(
@@ -200,47 +209,64 @@ class TraceWriter:
         tid: int = 0,
     ) -> Track:
         """The track of that key, made and written where it is new, or has its first name now."""
+        settled = self._settled(key, name)
+        if settled is None:
+            with self._tracking:
+                settled = self._settled(key, name)
+                if settled is None:
+                    settled = self._make_track(key, kind, name, parent, unit, pid, tid)
+        return settled
+
+    def _settled(self, key: tuple[Any, ...], name: str | None) -> Track | None:
+        """The track of that key, if there is nothing to write of it."""
+        found = self._tracks.get(key)
+        return None if found is None or (found.name is None and name is not None) else found
+
+    def _make_track(
+        self,
+        key: tuple[Any, ...],
+        kind: int,
+        name: str | None,
+        parent: Track | None,
+        unit: str | None,
+        pid: int,
+        tid: int,
+    ) -> Track:
+        if name is not None:
+            _check_name(name)
+        if unit is not None and not isinstance(unit, str):
+            raise UsageError(f"a counter's unit is a string, not {unit!r}")
+        found = self._tracks.get(key)
+        number = next(self._track_numbers) if found is None else found.uuid
+        made = Track(self._own, number, name, kind == packets.COUNTER)
+        packet = packets.track_packet(
+            SNAPSHOT_SEQUENCE,
+            made.uuid,
+            0 if parent is None else parent.uuid,
+            kind,
+            name,
+            pid,
+            tid,
+            unit,
+        )
         try:
-            found = self._tracks.get(key)
-        except TypeError:  # Neither a list nor its like is a name or a parent: it is refused below.
-            key, found = (kind, repr(key)), None
-        if found is not None and (name is None or found.name is not None):
-            return found
-        with self._tracking:
-            found = self._tracks.get(key)
-            if found is not None and (name is None or found.name is not None):
-                return found
-            named = kind in (packets.CUSTOM, packets.COUNTER)
-            if (named or name is not None) and not (isinstance(name, str) and name):
-                raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
-            if unit is not None and not isinstance(unit, str):
-                raise UsageError(f"a counter's unit is a string, not {unit!r}")
-            if parent is not None and not isinstance(parent, Track):
-                raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
-            if parent is not None and parent.writer is not self._own:
-                raise UsageError(f"{parent!r} is another recording's: make it with this one")
-            number = next(self._track_numbers) if found is None else found.uuid
-            made = Track(self._own, number, name, kind == packets.COUNTER)
-            packet = packets.track_packet(
-                SNAPSHOT_SEQUENCE,
-                made.uuid,
-                0 if parent is None else parent.uuid,
-                kind,
-                name,
-                pid,
-                tid,
-                unit,
-            )
-            try:
-                # Where a track no longer fits, its events do not either.
-                if self._buffer.has_room(len(packet)):
-                    self._buffer.put(packet, asks=False)
-            except TimestampError as error:
-                raise UsageError(str(error)) from error
-            if found is None:
-                return self._tracks.setdefault(key, made)
-            self._tracks[key] = made
-            return made
+            # Where a track no longer fits, its events do not either.
+            if self._buffer.has_room(len(packet)):
+                self._buffer.put(packet, asks=False)
+        except TimestampError as error:
+            raise UsageError(str(error)) from error
+        if found is None:
+            # A signal's handler may have made it meanwhile.
+            return self._tracks.setdefault(key, made)
+        self._tracks[key] = made
+        return made
+
+    def _check_place(self, name: Any, parent: Any) -> None:
+        _check_name(name)
+        if parent is not None and not isinstance(parent, Track):
+            raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
+        if parent is not None and parent.writer is not self._own:
+            raise UsageError(f"{parent!r} is another recording's: make it with this one")
 
     # Events: see `Recorder` for what the arguments are. Each says whether it is time to flush.
 
@@ -296,6 +322,12 @@ class TraceWriter:
         limit = self._buffer.size_limit
         return 0 < limit <= self._buffer.total
 
+    @property
+    def forked(self) -> bool:
+        """Whether this is a forked child: with a copy of what waits, and the parent's place in the
+        file."""
+        return os.getpid() != self._process
+
     def flush(self, *, wait: bool = True) -> None:
         """Put all that waits into the file: it survives the end of this process from then on.
 
@@ -310,8 +342,7 @@ class TraceWriter:
         if not self._flushing.acquire(blocking=wait):
             return
         try:
-            # A forked child has a copy of what waits, and the parent's place in the file.
-            if not self._closed and os.getpid() == self._process:
+            if not self._closed and not self.forked:
                 self._output.write(self._buffer.take())
         finally:
             self._flushing.release()
@@ -328,7 +359,7 @@ class TraceWriter:
             self._closed = True
             self._buffer.close()
             try:
-                if os.getpid() == self._process:
+                if not self.forked:
                     self._output.write(self._buffer.take())
             except UsageError as error:
                 raise UsageError(
@@ -348,6 +379,11 @@ def _abandon_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _check_name(name: Any) -> None:
+    if not (isinstance(name, str) and name):
+        raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
 
 
 def _number(value: int, what: str) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracetime.clocks import ClockId
 from tracetime.graph.curves import since
-from tracetime.graph.shown import coverage
+from tracetime.graph.shown import coverage, span_ns
 from tracetime.report.allan import allan_deviation
 from tracetime.report.figures import MOST_LINES, allan_figure, bars_figure, events_figure
 from tracetime.report.gather import Facts, PairFacts
@@ -63,7 +63,7 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
                 number_cell(events),
                 number_cell(lost),
                 number_cell(sum(info.snapshots for info in infos)),
-                Cell(coverage(infos), max((_span(info) for info in infos), default=0.0)),
+                Cell(coverage(infos), max((span_ns(info) or 0 for info in infos), default=0)),
                 _range(drifts, _ppm),
                 _range(bars, lambda v: f"± {duration(v)}"),
                 ", ".join(notes),
@@ -90,11 +90,6 @@ def _called(name: str, clocks: list[ClockId], link: str | None) -> Html:
 
 def _ppm(ppm: float) -> str:
     return "0" if abs(ppm) < 5e-4 else f"{ppm:+.3g}"
-
-
-def _span(info: Any) -> float:
-    known = info.monotonic and info.first_ns is not None
-    return float(info.last_ns - info.first_ns) if known else 0.0
 
 
 def _range(values: list[float], told: Any) -> Cell:
