@@ -1,23 +1,16 @@
-"""Traces given as bytes, through the reader; and where the test data lies."""
+"""Traces given as bytes, through the reader."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from twin import Row
 
 from tracetime import Trace, TraceError, open_trace
-
-DATA = Path(
-    os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
-NO_DATA = f"no test data at {DATA}"
 
 
 @contextmanager

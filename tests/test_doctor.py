@@ -16,10 +16,11 @@ from building import (
     snapshot,
     trace,
 )
+from corpus import NO_DATA, files
 from faults import FAULTS, GPU, NIC, SEQUENCE, START, Model, S, drifting, misread
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import DATA, NO_DATA, opened
+from reading import opened
 from simulated import Clock, Machine, usual_clocks
 
 from tracetime import (
@@ -168,16 +169,15 @@ def test_what_is_no_trace_at_all_is_an_error():
      "nowinandroid_trace.perfetto-trace", "mspt_chrome.pftrace", "chromium_medium.pftrace"],
 )  # fmt: skip
 def test_healthy_traces_have_nothing_above_a_note(name):
-    if not DATA.is_dir():
+    found = files(f"traces/{name}")
+    if not found:
         pytest.skip(NO_DATA)
-    with open_trace(DATA / "traces" / name) as trace:
+    with open_trace(found[0]) as trace:
         assert [f for f in diagnose(trace) if f.severity != "info"] == []
 
 
 def test_every_trace_can_be_examined():
-    if not DATA.is_dir():
-        pytest.skip(NO_DATA)
-    for path in sorted((DATA / "traces").glob("*trace")):
+    for path in files("traces/*trace"):
         with open_trace(path, partial=True) as trace:
             for finding in diagnose(trace):
                 assert finding.code

@@ -8,27 +8,27 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from corpus import files
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
-from reading import DATA, NO_DATA
 from twin.names import Named, names_of
 
 from tracetime import open_trace
 
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=NO_DATA)
-
 
 def traces() -> list[Path]:
     """Every trace that protobuf reads as it stands: nothing in it is compressed."""
-    found = sorted(DATA.glob("traces/*"))
-    return [path for path in found if path.read_bytes()[:2] not in (b"\x1f\x8b", b"\x28\xb5")]
+    return [
+        path
+        for path in files("traces/*")
+        if path.read_bytes()[:2] not in (b"\x1f\x8b", b"\x28\xb5")
+    ]
 
 
 def of_packets(table: pa.Table) -> pa.Table:
     return table.filter(pc.equal(pc.cast(table["kind"], pa.string()), "packet"))
 
 
-@needs_data
-@pytest.mark.parametrize("path", traces() or [Path("none")], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", traces(), ids=lambda path: path.stem)
 def test_every_track_event_is_what_protobuf_reads(path):
     packets = Trace.FromString(path.read_bytes()).packet
     if any(one.compressed_packets or one.zstd_compressed_packets for one in packets):

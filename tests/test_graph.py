@@ -6,8 +6,6 @@ The page is docs/concepts/clock-sync.md of google/perfetto.
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from corpus import OWN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twin import Key, TwinGraph
@@ -30,9 +29,6 @@ from tracetime import (
     UsageError,
 )
 
-DATA = Path(
-    os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 LOW, HIGH = -(2**63), 2**63 - 1
 S = 10**9
 HOUR = 3600 * S
@@ -130,11 +126,7 @@ def test_daylight_saving_realtime_does_not_convert_and_says_why(daylight_saving)
 
 
 def unit_cases() -> list[Any]:
-    path = DATA / "cases" / "clock_tracker_cases.json"
-    if not path.exists():
-        reason = f"no test data at {DATA}"
-        return [pytest.param(None, marks=pytest.mark.skip(reason=reason), id="unit cases")]
-    cases = json.loads(path.read_text())
+    cases = json.loads((OWN / "cases" / "clock_tracker_cases.json").read_text())
     # The clock_converter's follow another rule: graph/display.py.
     return [pytest.param(c, id=c["name"]) for c in cases if "converter" not in c]
 

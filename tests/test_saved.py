@@ -20,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from building import BOOTTIME, MONOTONIC, REALTIME, event, nasty_trace, snapshot, trace
+from corpus import files
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import DATA, NO_DATA, opened
+from reading import opened
 
 from tracetime import (
     Bounds,
@@ -387,14 +388,11 @@ def test_a_short_counter_of_another_file_than_its_name_stands_for():
 
 def real_traces() -> list[Any]:
     # Each of those by chance is alike; the largest take long for their tubes.
-    found = [
-        path
-        for path in sorted((DATA / "traces").glob("*"))
-        if path.is_file() and path.stat().st_size < 4 << 20 and path.stem[-1] in "05adeghlkmnst"
+    return [
+        pytest.param(path, id=path.name)
+        for path in files("traces/*")
+        if path.stat().st_size < 4 << 20 and path.stem[-1] in "05adeghlkmnst"
     ]
-    if not found:
-        return [pytest.param(None, marks=pytest.mark.skip(reason=NO_DATA), id="real traces")]
-    return [pytest.param(path, id=path.name) for path in found]
 
 
 @pytest.mark.parametrize("path", real_traces())

@@ -10,12 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from building import traces
+from corpus import OWN, files, trace_of
 from hypothesis import given, settings
 from twin import Key, Reading, TwinError, TwinGraph, resolve
 
-DATA = Path(
-    os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 SMALL = 600_000
 GOLDEN_KINDS = {"packet", "ftrace_event", "sched_switch", "sched_waking", "android_log"}
 CLOCKS = {
@@ -27,22 +25,18 @@ CLOCKS = {
     "TRACE_FILE": 11,
 }
 
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no test data at {DATA}")
 
-
-def golden_traces() -> list[Path]:
-    """Traces with a golden table; the large ones only where TRACETIME_TWIN_ALL is set."""
+def golden_tables() -> list[Path]:
+    """Golden tables; the large ones only where TRACETIME_TWIN_ALL is set."""
     found = []
-    for table in sorted(DATA.glob("golden/*.parquet")):
-        trace = DATA / "traces" / table.stem
-        if "TRACETIME_TWIN_ALL" in os.environ or trace.stat().st_size < SMALL:
-            found.append(trace)
+    for table in files("golden/*.parquet"):
+        if "TRACETIME_TWIN_ALL" in os.environ or trace_of(table).stat().st_size < SMALL:
+            found.append(table)
     return found
 
 
 def unit_cases() -> list[Any]:
-    path = DATA / "cases" / "clock_tracker_cases.json"
-    cases = json.loads(path.read_text()) if path.exists() else []
+    cases = json.loads((OWN / "cases" / "clock_tracker_cases.json").read_text())
     return [
         pytest.param(case, id=case["name"])
         for case in cases
@@ -50,10 +44,9 @@ def unit_cases() -> list[Any]:
     ]
 
 
-@needs_data
-@pytest.mark.parametrize("trace", golden_traces(), ids=lambda path: path.name)
-def test_golden(trace: Path) -> None:
-    table = pq.read_table(DATA / "golden" / f"{trace.name}.parquet")
+@pytest.mark.parametrize("path", golden_tables(), ids=lambda path: path.stem)
+def test_golden(path: Path) -> None:
+    table = pq.read_table(path)
     expected = {
         (row["packet"], row["kind"], row["item"]): (
             row["clock"],
@@ -65,7 +58,7 @@ def test_golden(trace: Path) -> None:
     }
     got = {
         (row.packet, row.kind, row.item): (row.clock, row.sequence, row.timestamp, row.trace_time)
-        for row in resolve(trace.read_bytes())
+        for row in resolve(trace_of(path).read_bytes())
         if row.kind in GOLDEN_KINDS and row.status != "skipped_incremental_state"
     }
     assert sorted(expected.keys() - got.keys())[:10] == [], "missing rows"
@@ -88,7 +81,6 @@ def clock_key(name: str, trace_time: Key) -> Key:
     return Key(CLOCKS[clock] if clock in CLOCKS else int(clock), sequence, 0, machine)
 
 
-@needs_data
 @pytest.mark.parametrize("case", unit_cases())
 def test_unit_case(case: dict[str, Any]) -> None:
     trace_time = Key(CLOCKS[case.get("trace_time", "BOOTTIME")])

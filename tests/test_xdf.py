@@ -1,11 +1,8 @@
 """Offsets between hosts as XDF files have them: real resets, and half-widths that nobody recorded."""
 
-import os
-from pathlib import Path
-
 import pytest
+from corpus import DATA
 
-DATA = Path(os.environ.get("TRACETIME_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FILES = DATA / "other" / "xdf"
 if not FILES.is_dir():
     pytest.skip(f"no test data at {FILES}", allow_module_level=True)
