@@ -6,10 +6,8 @@ is complete, or not at all.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import fields
@@ -22,11 +20,10 @@ import pyarrow as pa
 from tracetime._version import __version__
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
-from tracetime.errors import UsageError
 from tracetime.formats.tables import TableWriter, table_writer
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.summary import Summary, Tally, summarise
-from tracetime.whole_file import file_target, not_written, part_of
+from tracetime.whole_file import Part, file_target, not_written
 
 if TYPE_CHECKING:
     from tracetime.graph.tube import Bars
@@ -71,7 +68,7 @@ def convert(
         ConversionError: the trace clock does not convert to `to` at all.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
-    target = output_path(out, trace.path)
+    target = file_target(out)
     writer_class = table_writer(target)
     schema = BOUNDED_SCHEMA if policy == "tube" else EVENTS_SCHEMA
     n_times = len(schema)
@@ -126,19 +123,6 @@ def _limits(domain: ClockDomain) -> dict[str, Any]:
     }
 
 
-def output_path(out: str | os.PathLike[str], trace_path: str) -> Path:
-    """Return the file to write as `out`, links followed, so that a link stays one.
-
-    Raises:
-        UsageError: it is no file, or the trace itself.
-    """
-    target = file_target(out)
-    with contextlib.suppress(OSError):
-        if target.samefile(trace_path):
-            raise UsageError(f"cannot write {str(out)!r}: that is the trace itself")
-    return target
-
-
 class _Output:
     """A table file in the making, written by a thread of its own.
 
@@ -147,7 +131,7 @@ class _Output:
 
     def __init__(self, target: Path) -> None:
         self._target = target
-        self._part = part_of(target)
+        self._part = Part(target)
         self._error: BaseException | None = None
         self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
         self._writer: TableWriter | None = None
@@ -158,10 +142,7 @@ class _Output:
     ) -> None:
         """Make the file. To be called within the block: a signal may come as soon as it exists."""
         try:
-            self._part.touch(exist_ok=False)
-            if self._target.exists():
-                shutil.copymode(self._target, self._part)
-            self._writer = writer_class(self._part, schema, metadata)
+            self._writer = writer_class(self._part.make(), schema, metadata)
         except OSError as error:
             raise not_written(self._target, error) from error
         self._thread.start()
@@ -189,7 +170,7 @@ class _Output:
         assert self._writer is not None
         try:
             self._writer.finish(metadata)
-            self._part.replace(self._target)
+            self._part.take_name()
         except OSError as error:
             raise not_written(self._target, error) from error
 
@@ -197,15 +178,13 @@ class _Output:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            return
         try:
-            self._stop()
-            if self._writer is not None:
-                self._writer.abandon()
+            if kind is not None:
+                self._stop()
+                if self._writer is not None:
+                    self._writer.abandon()
         finally:
-            with contextlib.suppress(OSError):
-                self._part.unlink(missing_ok=True)
+            self._part.discard()
 
     def _stop(self) -> None:
         if self._thread.is_alive():

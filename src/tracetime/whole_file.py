@@ -1,33 +1,63 @@
-"""Files that appear under their name when they are complete, or not at all."""
+"""Files that appear under their name when they are complete, or not at all.
+
+Every file that is written, but for a recording, goes where `file_target` says, which is never over
+a file that is being read, by way of a `Part`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import os
 import secrets
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Final
+from weakref import WeakKeyDictionary
 
 from tracetime.errors import UsageError
 
+_ENDING: Final = ".part"
 
-def part_of(target: Path) -> Path:
-    """A temporary name beside `target`, to be renamed to it."""
-    # As short as can be: a directory may take no longer name than the target's.
-    return target.with_name(f".{secrets.token_hex(4)}.part")
+_inputs: WeakKeyDictionary[IO[bytes], os.stat_result] = WeakKeyDictionary()
+"""The files that are read, for as long as they are open."""
+
+_inputs_lock: Final = threading.Lock()
+
+
+def protect(file: IO[bytes]) -> None:
+    """See to it that nothing is written over the file that is open here, until it is closed."""
+    # What is no file of the system cannot be written over.
+    with contextlib.suppress(OSError, ValueError), _inputs_lock:
+        _inputs[file] = os.fstat(file.fileno())
+
+
+def _is_read(target: Path) -> bool:
+    facts = target.stat()
+    with _inputs_lock:
+        return any(
+            os.path.samestat(facts, read) for file, read in _inputs.items() if not file.closed
+        )
 
 
 def file_target(path: str | os.PathLike[str]) -> Path:
     """The file to write as `path`, links followed, so that a link stays one.
 
     Raises:
-        UsageError: it is no file.
+        UsageError: it is no file, or one that is being read, under whatever name.
     """
     try:
         target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            raise UsageError(f"cannot write {str(path)!r}: it is not a file")
+        if target.exists():
+            if not target.is_file():
+                raise UsageError(f"cannot write {str(path)!r}: it is not a file")
+            if _is_read(target):
+                raise UsageError(
+                    f"cannot write {str(path)!r}: that is the trace itself; choose another file"
+                )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {str(path)!r}: {reason}; choose another file") from error
@@ -43,6 +73,95 @@ def not_written(target: Path, error: OSError) -> UsageError:
     )
 
 
+class Part:
+    """A file beside `target` that is to take its name.
+
+    What a run that was killed left beside the same target is removed first. A run holds the
+    kernel's lock on its part, which ends with it: what is locked is a live run's, and stays.
+
+    Attributes:
+        path: of the file, once it is made; None when it is gone.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._lock = -1
+        self.path: Path | None = None
+
+    def make(self) -> Path:
+        """Make the file, empty, with the target's mode.
+
+        To be called where `discard` follows: a signal may come as soon as it exists.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        # As short as can be: a directory may take no longer name than the target's.
+        name = hashlib.blake2b(os.fsencode(self._target.name), digest_size=4).hexdigest()
+        _remove_leftovers(self._target.parent, f".{name}-")
+        while self._lock < 0:
+            self.path = self._target.with_name(f".{name}-{secrets.token_hex(4)}{_ENDING}")
+            self._lock = _made(self.path)
+        assert self.path is not None
+        if self._target.exists():
+            shutil.copymode(self._target, self.path)
+        return self.path
+
+    def take_name(self) -> None:
+        """Replace the target by the file.
+
+        Raises:
+            OSError: of renaming.
+        """
+        assert self.path is not None
+        self.path.replace(self._target)
+        self.path = None
+
+    def discard(self) -> None:
+        """Remove the file, unless it has taken its name, and let go of it."""
+        if self.path is not None:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+            self.path = None
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _made(path: Path) -> int:
+    """A descriptor of the new file, locked; -1 where another run takes it for a leftover."""
+    made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(made, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        taken = not os.fstat(made).st_nlink
+    except BlockingIOError:
+        taken = True
+    except OSError:
+        # A file system without locks: there no run removes what another left.
+        taken = False
+    if taken:
+        os.close(made)
+        return -1
+    return made
+
+
+def _remove_leftovers(directory: Path, start: str) -> None:
+    with contextlib.suppress(OSError):
+        for path in directory.iterdir():
+            if path.name.startswith(start) and path.suffix == _ENDING:
+                _remove_if_dead(path)
+
+
+def _remove_if_dead(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+        finally:
+            os.close(file)
+
+
 @contextlib.contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
     """A new, empty file beside `target`, which takes its name, and its mode, when the block ends.
@@ -52,15 +171,11 @@ def whole_file(target: Path) -> Iterator[Path]:
     Raises:
         UsageError: OSError in the block, or of renaming.
     """
-    part = part_of(target)
+    part = Part(target)
     try:
-        part.touch(exist_ok=False)
-        if target.exists():
-            shutil.copymode(target, part)
-        yield part
-        part.replace(target)
+        yield part.make()
+        part.take_name()
     except OSError as error:
         raise not_written(target, error) from error
     finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+        part.discard()

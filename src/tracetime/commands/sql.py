@@ -196,7 +196,7 @@ class _Answer:
         from tracetime.sql.results import WRITERS, save
 
         if self._out is not None:
-            save(result, self._out, self.kind, [trace.path for trace in self._traces])
+            save(result, self._out, self.kind)
         elif self.kind == "table":
             print_result(result, self._rows, _screen())
         else:

@@ -14,6 +14,7 @@ from typing import IO, Final
 import pyarrow as pa
 
 from tracetime.errors import TraceError, UsageError
+from tracetime.whole_file import protect
 
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -90,9 +91,11 @@ class TraceFile:
             if self.path == "-" and sys.stdin is None:
                 raise UsageError("there is no standard input to read")
             if self.path == "-":
+                protect(sys.stdin.buffer)
                 self._file = _spool(sys.stdin.buffer)
             else:
                 self._file = Path(self.path).open("rb", buffering=0)  # noqa: SIM115
+                protect(self._file)
                 if not self._file.seekable():
                     pipe, self._file = self._file, _spool(self._file)
                     pipe.close()

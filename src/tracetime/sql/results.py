@@ -5,19 +5,16 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import IO, Any, Final, Protocol
 
 import pyarrow as pa
 
-from tracetime.convert import output_path
 from tracetime.errors import UsageError
 from tracetime.sql.session import Result
-from tracetime.whole_file import whole_file
+from tracetime.whole_file import file_target, whole_file
 
 
 class ResultWriter(Protocol):
@@ -105,20 +102,17 @@ WRITERS: Final[Mapping[str, type[ResultWriter]]] = {
 """Writers by format; a format is also the ending of its files."""
 
 
-def save(result: Result, out: str, kind: str, keep: Iterable[str] = ()) -> int:
+def save(result: Result, out: str, kind: str) -> int:
     """Write a result to a file, which appears when it is complete; returns how many rows.
 
     Args:
         out: the file.
         kind: of `WRITERS`.
-        keep: files that may not be written over: the traces.
 
     Raises:
-        UsageError: `out` cannot be written, or is one to keep; and what reading the result does.
+        UsageError: `out` cannot be written, or is a trace; and what reading the result does.
     """
-    target = Path(os.path.realpath(out))
-    for path in keep:
-        output_path(out, path)
+    target = file_target(out)
     rows = 0
     try:
         with whole_file(target) as part, part.open("wb") as file:
