@@ -22,8 +22,12 @@ def test_at_1104_is_2104(tracetime, write):
         "from": "MONOTONIC",
         "to": "BOOTTIME",
         "value": 1104,
+        "value_unit": "ns",
         "unit_ns": 1,
         "result": 2104,
+        "unit": "ns",
+        "extrapolated": "",
+        "outside_ns": 0,
         "steps": [
             {
                 "src": "MONOTONIC",
@@ -35,6 +39,9 @@ def test_at_1104_is_2104(tracetime, write):
                 "snapshot_index": 1,
                 "snapshots": 6,
                 "extrapolated": "",
+                "outside_ns": 0,
+                "src_unit": "ns",
+                "dst_unit": "ns",
             }
         ],
     }
@@ -145,7 +152,7 @@ def test_at_warns_of_limits_that_floor_takes_no_part_in(tracetime, write):
     args = ("at", write(CLOCK_SYNC), 1104, "--from", "MONOTONIC", "--max-drift-ppm", "MONOTONIC=5")
     args += ("--clock-rate", "MONOTONIC=2GHz", "--clock-name", "MONOTONIC=mono")
     code, text, err = tracetime(*args)
-    assert (code, text.splitlines()[0]) == (0, "MONOTONIC 1104 -> BOOTTIME 2104 ns")
+    assert (code, text.splitlines()[0]) == (0, "MONOTONIC 1104 ticks -> BOOTTIME 2104 ns")
     assert err == (
         "warning: the floor policy uses no --max-drift-ppm and no --clock-rate: "
         "give --policy tube\n"

@@ -21,6 +21,7 @@ from tracetime._version import __version__
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.formats.tables import TableWriter, table_writer
+from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.summary import Summary, Tally, summarise
 from tracetime.whole_file import Part, file_target, not_written
@@ -64,7 +65,8 @@ def convert(
         A Summary of what was written.
 
     Raises:
-        UsageError: no such ending, clock, policy or bars; `out` cannot be written, or is the trace.
+        UsageError: no such ending, clock, policy or bars; `to` counts ticks, by floor; `out` cannot
+            be written, or is the trace.
         ConversionError: the trace clock does not convert to `to` at all.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
@@ -76,6 +78,8 @@ def convert(
     if to is not None:
         to_clock = ClockId.parse(to)
         trace.clocks.path(trace.trace_clock, to_clock, policy=policy)
+        if policy == "floor":
+            refuse_floor_into_ticks(trace.clocks, trace.trace_clock, to_clock)
         schema = schema.append(pa.field("to_time", pa.int64()))
     if names:
         schema = with_names(schema)
@@ -89,19 +93,19 @@ def convert(
             told |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
         return told
 
+    def on(clock: ClockId, trace_time: pa.Array, by: str) -> pa.Array:
+        return trace.clocks.convert(
+            trace_time, trace.trace_clock, clock, policy=by, bars=bars, errors="mask"
+        )
+
     with _Output(target) as output:
         # Asking for the trace clock reads the trace: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
         for batch in trace.events(policy=policy, bars=bars, names=names, progress=progress):
             if to_clock is not None:
-                to_time = trace.clocks.convert(
-                    batch["trace_time"],
-                    trace.trace_clock,
-                    to_clock,
-                    policy=policy,
-                    bars=bars,
-                    errors="mask",
-                )
+                to_time = on(to_clock, batch["trace_time"], policy)
+                if policy == "floor":
+                    tally.add_to_cost(to_time, on(to_clock, batch["trace_time"], "tube"))
                 columns = batch.columns
                 columns.insert(n_times, to_time)
                 batch = pa.RecordBatch.from_arrays(columns, schema=schema)

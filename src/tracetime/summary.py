@@ -18,7 +18,12 @@ import pyarrow.compute as pc
 
 from tracetime.clocks import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
-from tracetime.perfetto.bounded import CLOCKS_SAMPLED, FloorCost, floor_cost_at_snapshots
+from tracetime.perfetto.bounded import (
+    CLOCKS_SAMPLED,
+    FloorCost,
+    distances,
+    floor_cost_at_snapshots,
+)
 
 if TYPE_CHECKING:
     from tracetime.graph.facts import ClockInfo
@@ -130,6 +135,9 @@ class Summary:
         kinds, clocks, reasons: see their classes; reasons in the order of `errors.REASONS`.
         to: the clock of the column to_time, if there is one.
         to_unresolved: rows with a trace_time, but without a to_time.
+        to_cost_ns: with floor, how far to_time is at most from where the tube puts that trace_time;
+            floor_cost is how far off that is. None where nothing was compared.
+        to_cost_is_limit: whether every to_time was.
         warnings, n_warnings: the first warnings, and how many there are in all.
         truncated: the error after which the rest of the file was not read.
         names_left_out: with names, how many there was no room for; else None.
@@ -145,6 +153,8 @@ class Summary:
     reasons: tuple[Unresolved, ...]
     to: ClockId | None = None
     to_unresolved: int = 0
+    to_cost_ns: int | None = None
+    to_cost_is_limit: bool = True
     warnings: tuple[TraceWarning, ...] = ()
     n_warnings: int = 0
     truncated: TraceError | None = None
@@ -156,6 +166,11 @@ class Summary:
     def unresolved(self) -> int:
         """How many events have no trace time."""
         return sum(reason.events for reason in self.reasons)
+
+    def _to_floor_cost(self) -> dict[str, Any] | None:
+        if self.to_cost_ns is None:
+            return None
+        return {"at_most_ns": self.to_cost_ns, "is_limit": self.to_cost_is_limit}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary in the types of JSON; clocks are written as `str(ClockId)` does."""
@@ -198,6 +213,7 @@ class Summary:
             ],
             "to": None if self.to is None else str(self.to),
             "to_unresolved": self.to_unresolved,
+            "to_floor_cost": self._to_floor_cost(),
             "warnings": [warning._asdict() for warning in self.warnings],
             "n_warnings": self.n_warnings,
             "names_left_out": self.names_left_out,
@@ -217,11 +233,19 @@ class _Group(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of the batches of an events table, as they come; span_ns: their least and greatest
-    trace time."""
+    """Counts of the batches of an events table, as they come.
+
+    Attributes:
+        span_ns: their least and greatest trace time.
+        to_cost_ns: how far to_time is at most from where the tube puts that trace time; None where
+            nothing was compared.
+        to_uncompared: rows whose to_time was not compared, because the tube has no answer.
+    """
 
     rows: int = 0
     to_unresolved: int = 0
+    to_cost_ns: int | None = None
+    to_uncompared: int = 0
     span_ns: tuple[int, int] | None = None
     _kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     _groups: list[pa.Table] = field(default_factory=list)
@@ -249,6 +273,14 @@ class Tally:
         keys = [batch[name] for name in _KEY[:3]] + [pa.array(codes[_indices(statuses)])]
         groups = pa.table(keys, names=_KEY).group_by(list(_KEY), use_threads=False)
         self._keep(groups.aggregate([([], "count_all")]))
+
+    def add_to_cost(self, floor: pa.Array, tube: pa.Array) -> None:
+        """Compare one batch of to_time with what the tube makes of the same trace times."""
+        both: npt.NDArray[np.bool_] = np.asarray(floor.is_valid()) & np.asarray(tube.is_valid())
+        self.to_uncompared += len(floor) - floor.null_count - int(np.count_nonzero(both))
+        if both.any():
+            at, estimate = (np.asarray(one.fill_null(0))[both] for one in (floor, tube))
+            self.to_cost_ns = max(self.to_cost_ns or 0, int(distances(at, estimate).max()))
 
     def _keep(self, groups: pa.Table) -> None:
         self._groups.append(groups)
@@ -329,6 +361,8 @@ def summarise(
         reasons=reasons,
         to=to,
         to_unresolved=tally.to_unresolved,
+        to_cost_ns=tally.to_cost_ns,
+        to_cost_is_limit=not tally.to_uncompared,
         warnings=tuple(trace.warnings),
         n_warnings=trace.n_warnings,
         truncated=trace.truncated,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (
     Clock,
@@ -50,6 +51,11 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 )
 @policy_options
 @limit_options
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 if TIME lies outside the snapshots that it is converted by.",
+)
 @json_option
 def command(
     trace: str,
@@ -62,17 +68,19 @@ def command(
     near: int | None,
     policy: str,
     bars: str | None,
+    strict: bool,
     as_json: bool,
     **limits: Any,
-) -> None:
+) -> int:
     """Convert one TIME from a clock to another, and tell how.
 
     TIME is what the clock read, in its own unit (ns for most), or for REALTIME a date and time in
     ISO 8601. A clock that is not given is the trace clock. A clock is a name (MONOTONIC), a number
     (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7. For an incremental clock, TIME
     is its absolute value. The result is in ns, whatever the unit of its clock. Put -- before a TIME
-    below 0. With --policy tube the answer has an error bar, and says what it rests on; on a clock
-    that counts ticks (TSC, or by --clock-rate) it is in ticks.
+    below 0. With --policy tube the answer has an error bar, and says what it rests on. To a clock
+    that counts ticks (TSC, or by --clock-rate) only the tube converts, and the answer is in ticks.
+    How far TIME lies outside the snapshots is told, and is what --strict fails on.
 
     \b
     Examples:
@@ -95,11 +103,12 @@ def command(
         told = _explain(opened, value, src, dst, sequence, near, policy, drawn)
     if as_json:
         print_json(_facts(trace, told))
-        return
-    click.echo(str(told))
-    for clock, ns in ((told.src, told.value), (told.dst, told.result)):
-        if clock.clock in _WALL_CLOCKS:
-            click.echo(f"{clock} {ns} is {format_wall_time(ns)}")
+    else:
+        click.echo(str(told))
+        for clock, ns in ((told.src, told.value), (told.dst, told.result)):
+            if clock.clock in _WALL_CLOCKS:
+                click.echo(f"{clock} {ns} is {format_wall_time(ns)}")
+    return CHECK_FAILED if strict and told.outside is not None else DONE
 
 
 def _explain(
@@ -128,11 +137,17 @@ def _explain(
         raise UsageError("--sequence is for a clock from 64 to 127, and none is given without one")
     if near is not None and policy != "tube":
         raise UsageError("only the tube tells wraps apart: give --policy tube with --near")
+    from tracetime.graph.ticks import refuse_floor_into_ticks
+
     graph = trace.clocks
+    source = trace.trace_clock if src is None else clock_in(graph, src, sequence)
+    target = trace.trace_clock if dst is None else clock_in(graph, dst, sequence)
+    if policy == "floor":
+        refuse_floor_into_ticks(graph, source, target)
     return graph.explain(
         value,
-        trace.trace_clock if src is None else clock_in(graph, src, sequence),
-        trace.trace_clock if dst is None else clock_in(graph, dst, sequence),
+        source,
+        target,
         policy=policy,
         bars=bars,
         near=None if near is None else (near, trace.trace_clock),
@@ -159,6 +174,7 @@ def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
         "from": str(told.src),
         "to": str(told.dst),
         "value": told.value,
+        "value_unit": told.value_unit,
     }
     if isinstance(told, TubeExplanation):
         facts |= {
@@ -166,11 +182,15 @@ def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
             "bars": told.bars,
             "basis": told.basis,
             "result": told.result,
+            "unit": told.unit,
             "earliest": told.earliest,
             "latest": told.latest,
         }
     else:
-        facts |= {"unit_ns": told.unit_ns, "result": told.result}
+        facts |= {"unit_ns": told.unit_ns, "result": told.result, "unit": told.unit}
+    outside = told.outside
+    facts["extrapolated"] = "" if outside is None else outside.side
+    facts["outside_ns"] = 0 if outside is None else outside.ns
     facts["steps"] = [
         step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in told.steps
     ]

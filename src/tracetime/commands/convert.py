@@ -38,7 +38,6 @@ from tracetime.graph.shown import coverage, named
 from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
-    from tracetime.perfetto.bounded import FloorCost
     from tracetime.perfetto.reader import Trace
     from tracetime.summary import ClockUse, Summary, Unresolved
 
@@ -169,12 +168,9 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
     if summary.clocks:
         columns = ("clock", "scope", ">snapshots", ">coverage", ">events", ">unresolved")
         print_table(screen, "Clocks", columns, _clock_rows(summary.clocks, called))
-    if summary.floor_cost is not None and summary.floor_cost.clock is not None:
+    told = _cost_told(summary, called)
+    if told:
         click.echo()
-        print_text(screen, _cost_told(summary.floor_cost, summary.policy, called))
-    elif summary.rows and not any(_was_converted(use, summary) for use in summary.clocks):
-        click.echo()
-        told = "The floor policy costs nothing here: no event was converted from another clock"
         print_text(screen, told)
     if summary.names_left_out:
         what = "name" if summary.names_left_out == 1 else "names"
@@ -194,22 +190,45 @@ def _was_converted(use: ClockUse, summary: Summary) -> bool:
     return placed and use.clock.clock != 0 and use.clock != summary.trace_clock
 
 
-def _cost_told(cost: FloorCost, policy: str, called: Mapping[ClockId, str]) -> str:
-    assert cost.clock is not None
-    at_most, name = duration(cost.largest_ns), called.get(cost.clock, str(cost.clock))
+def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
+    """How far off floor is in the columns that it wrote, or would have written."""
+    cost, floor = summary.floor_cost, summary.policy == "floor"
+    to_cost = _to_cost_told(summary, called)
+    if cost is None or cost.clock is None:
+        converted = any(_was_converted(use, summary) for use in summary.clocks)
+        if to_cost:
+            return f"The floor policy's {to_cost}. --policy tube follows the drift"
+        if summary.rows and not converted:
+            return "The floor policy costs nothing here: no event was converted from another clock"
+        return ""
+    name = called.get(cost.clock, str(cost.clock))
     if cost.reordered is None:
         order = "--policy tube says how many events that puts in another order"
     else:
         order = f"it puts {events(cost.reordered)} in another order than they certainly had"
-    if policy == "floor":
-        limit = f"at {'most' if cost.is_limit else 'least'} {at_most}"
+    if floor:
+        also = f", and its {to_cost}" if to_cost else ""
         return (
-            f"The floor policy's trace time is {limit} from the tube's estimate here ({name}); "
-            f"{order}. --policy tube writes the estimate, with error bars"
+            f"The floor policy's trace time is {_limit(cost.largest_ns, cost.is_limit)} from the "
+            f"tube's estimate here ({name}){also}; {order}. --policy tube writes the estimate, "
+            "with error bars"
         )
+    at_most = duration(cost.largest_ns)
     return (
         f"The floor policy's trace time is at most {at_most} from these estimates ({name}); {order}"
     )
+
+
+def _to_cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
+    if summary.to is None or summary.to_cost_ns is None:
+        return ""
+    limit = _limit(summary.to_cost_ns, summary.to_cost_is_limit)
+    name = called.get(summary.to, str(summary.to))
+    return f"to_time is {limit} from where the tube puts that trace time on {name}"
+
+
+def _limit(ns: int, is_limit: bool) -> str:
+    return f"at {'most' if is_limit else 'least'} {duration(ns)}"
 
 
 def _clock_rows(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> list[tuple[str, ...]]:

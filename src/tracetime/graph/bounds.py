@@ -26,9 +26,11 @@ from tracetime.errors import (
     ConversionError,
     UsageError,
 )
+from tracetime.graph.explain import Outside, farthest_outside, reading
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import detour, least_error
 from tracetime.graph.shown import named
+from tracetime.graph.ticks import Unit
 from tracetime.graph.triangles import Triangles
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
@@ -74,7 +76,8 @@ class TubeHop(NamedTuple):
     estimate, earliest, latest: on dst, ns (ticks where dst counts them). snapshots: how many the
     pair shares. half_width_ns: the median of theirs; `assumed` where the trace says none.
     learnt: the rate of a clock was taken from these snapshots. unit: "ns" or "ticks", of where it
-    came to and its bar.
+    came to and its bar. extrapolated: "before first" or "after last" of those snapshots, or ""
+    among them; outside_ns: how far from them.
     """
 
     src: ClockId
@@ -88,7 +91,16 @@ class TubeHop(NamedTuple):
     drift_ppm: float
     wander_ppm: float
     learnt: bool
-    unit: str
+    unit: Unit
+    extrapolated: str
+    outside_ns: int
+
+    @property
+    def outside(self) -> Outside | None:
+        """How far outside the snapshots the value lies; None within them."""
+        if not self.extrapolated:
+            return None
+        return Outside(self.extrapolated, self.outside_ns, "ns", self.src, self.dst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,7 @@ class TubeExplanation:
     Attributes:
         bars: as asked for; see `basis`.
         names: what clocks are called.
+        value_unit: whether `src` counts ns (or its units of them) or ticks.
     """
 
     value: int
@@ -109,6 +122,17 @@ class TubeExplanation:
     earliest: int
     latest: int
     names: Mapping[ClockId, str]
+    value_unit: Unit = "ns"
+
+    @property
+    def unit(self) -> Unit:
+        """Of the result and its bar."""
+        return self.steps[-1].unit if self.steps else self.value_unit
+
+    @property
+    def outside(self) -> Outside | None:
+        """Where this leads farthest outside of its snapshots; None where it stays within."""
+        return farthest_outside(self.steps)
 
     @property
     def basis(self) -> Bars:
@@ -124,9 +148,10 @@ class TubeExplanation:
                 ("a rate is learnt", any(step.learnt for step in self.steps)),
             )
             told += ", but estimates: " + " and ".join(why for why, so in what if so)
-        unit = self.steps[-1].unit if self.steps else "ns"
+        unit = self.unit
         lines = [
-            f"{self.src} {self.value} -> {self.dst} {self.result}",
+            f"{reading(self.src, self.value, self.value_unit)} -> "
+            f"{reading(self.dst, self.result, unit)}",
             f"  between {self.earliest} and {self.latest} "
             f"(-{self.result - self.earliest} +{self.latest - self.result} {unit}), {told}",
         ]
@@ -140,6 +165,8 @@ class TubeExplanation:
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
                 + (", rate learnt from these" if hop.learnt else "")
             )
+        if self.outside is not None:
+            lines.append(f"  {self.outside}")
         return named("\n".join(lines), self.names)
 
 
@@ -294,21 +321,25 @@ class TubePolicy:
         """One conversion, hop by hop; source_ns is the value in the source's ns or ticks."""
         given = np.array([source_ns], dtype=np.int64)
         final, after = self.convert(given, source, target, bars, near)
+        path = self.path(source, target)
+        before = self._unfolded(given, source, near)
         steps = []
-        for (src, dst), reached in zip(pairwise(self.path(source, target)), after, strict=True):
+        for (src, dst), reached in zip(pairwise(path), after, strict=True):
             pair = self._pairs.pair(src, dst)
             limits = pair.tube.limits
+            side, outside_ns = _outside(pair, before if src == pair.a else reached)
+            before = reached
             steps.append(
                 TubeHop(
                     src, dst, int(reached.estimate[0]), int(reached.earliest[0]),
                     int(reached.latest[0]), len(pair.snapshots), pair.half_width_ns,
                     pair.assumed, limits.drift * 1e6, float(pair.tube.wander.max() * 1e6),
-                    pair.learnt, "ns" if pair.rate_of(dst) == 1 else "ticks",
+                    pair.learnt, _unit(pair, dst), side, outside_ns,
                 )
             )  # fmt: skip
         return TubeExplanation(
             value, source, target, bars, steps, int(final.estimate[0]), int(final.earliest[0]),
-            int(final.latest[0]), names,
+            int(final.latest[0]), names, _unit(self._pairs.pair(*path[:2]), source),
         )  # fmt: skip
 
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> list[PairDiscontinuity]:
@@ -430,6 +461,20 @@ def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:
     bar = pair.tube.convert(np.array([a], dtype=np.int64))
     size = (b - int(bar.latest[0]), b - int(bar.earliest[0]))
     return PairDiscontinuity(pair.a, pair.b, "outlier", a, a, size, None, (number,))
+
+
+def _unit(pair: Pair, clock: ClockId) -> Unit:
+    """What the readings of a clock of the pair count."""
+    return "ns" if pair.rate_of(clock) == 1 else "ticks"
+
+
+def _outside(pair: Pair, on_a: Reached) -> tuple[str, int]:
+    """On which side of the pair's snapshots an estimate lies, and how far from them, ns."""
+    ns, covered = int(_scaled(on_a.estimate, pair.a_rate)[0][0]), pair.tube.evidence.a
+    first, last = int(covered[0]), int(covered[-1])
+    if ns < first:
+        return "before first", first - ns
+    return ("after last", ns - last) if ns > last else ("", 0)
 
 
 def _hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:

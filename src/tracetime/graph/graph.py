@@ -40,12 +40,13 @@ from tracetime.graph.bounds import (
     TubePolicy,
     check_bars,
 )
-from tracetime.graph.explain import Explanation, Hop
+from tracetime.graph.explain import Explanation, Hop, floor_step
 from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo
 from tracetime.graph.floor import FloorHop
 from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.pairs import Pairs
 from tracetime.graph.shown import named
+from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
 from tracetime.graph.wraps import Counter
@@ -522,30 +523,28 @@ class ClockGraph:
         if policy == "tube":
             if source == target:
                 return TubeExplanation(
-                    value, source, target, bars, [], result, result, result, self.names
-                )
+                    value, source, target, bars, [], result, result, result, self.names,
+                    unit_of(self, source),
+                )  # fmt: skip
             source_ns = value * self._unit_ns(source)
             span = None if near is None else self._span(near, source, 1)
             return self._tubes().explain(value, source_ns, source, target, bars, self.names, span)
         if source == target:
-            return Explanation(value, 1, source, target, [], result, self.names)
+            own = unit_of(self, source)
+            return Explanation(value, 1, source, target, [], result, self.names, own, own)
         unit_ns, hops = self._route(source, target)
-        steps = []
-        ns = value * unit_ns
+        steps: list[Hop] = []
         for hop in hops:
-            index, n = hop.snapshot_of(ns), len(hop.readings)
-            reading, offset = int(hop.readings[index]), int(hop.offsets[index])
-            side = "before first" if ns < reading else "after last" if index == n - 1 else ""
-            if ns == reading:
-                side = ""
-            steps.append(
-                Hop(
-                    hop.source, hop.target, reading, reading + offset, ns, ns + offset, index, n,
-                    side,
-                )
-            )  # fmt: skip
-            ns += offset
-        return Explanation(value, unit_ns, source, target, steps, result, self.names)
+            rates = (
+                ns_per_tick(self, hop.source, hop.target),
+                ns_per_tick(self, hop.target, hop.source),
+            )
+            ns = steps[-1].value_ns_after if steps else value * unit_ns
+            steps.append(floor_step(hop, ns, *rates))
+        return Explanation(
+            value, unit_ns, source, target, steps, result, self.names, steps[0].src_unit,
+            steps[-1].dst_unit,
+        )  # fmt: skip
 
     def curves(
         self,

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tracetime.clocks import ClockId
 from tracetime.errors import UsageError
+from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.sql.streams import Faults
 
 if TYPE_CHECKING:
@@ -36,13 +37,15 @@ class Convert:
         self._traces = traces
         self._view = view
         self._faults = faults
+        self._admitted: set[tuple[str | None, ClockId, ClockId]] = set()
         self._named = {name: clock for clock, name in view.labels.items()}
 
     def __call__(self, ts: _Column, src: _Column, dst: _Column, trace: _Column) -> pa.Array:
         """Convert; null where a row does not convert, or one of its arguments is null.
 
         Raises:
-            UsageError: something that is no clock, or no trace of these.
+            UsageError: something that is no clock, or no trace of these; a clock that counts ticks,
+                by floor.
         """
         try:
             return self._converted(*map(_whole, (ts, src, dst, trace)))
@@ -69,6 +72,9 @@ class Convert:
         graph = self._trace(path).clocks
         policy, bars = self._view.policy, self._view.bars
         if self._which == "to_clock":
+            if policy == "floor" and (path, src, dst) not in self._admitted:
+                refuse_floor_into_ticks(graph, src, dst)
+                self._admitted.add((path, src, dst))
             return graph.convert(values, src, dst, policy=policy, bars=bars, errors="mask")
         bounds = graph.convert(
             values, src, dst, policy="tube", bars=bars, bounds=True, errors="mask"

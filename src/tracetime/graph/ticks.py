@@ -1,0 +1,72 @@
+"""Clocks that count ticks of another length than 1 ns, and what the floor policy makes of them.
+
+Floor adds an offset, whatever the clocks count: Perfetto's rule. Out of such a clock that takes a
+tick for a ns since the last snapshot, into it a ns for a tick.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
+
+from tracetime.clocks import ClockId
+from tracetime.domain import SLEWED_DRIFT_PPM
+from tracetime.errors import ConversionError, UsageError
+from tracetime.graph.tube.rate import learn_rate
+
+if TYPE_CHECKING:
+    from tracetime.graph.graph import ClockGraph
+
+Unit = Literal["ns", "ticks"]
+
+# What drifts by no more than this counts ns as any clock does.
+_SAME: Final = Fraction(SLEWED_DRIFT_PPM) / 10**6
+
+
+def ns_per_tick(graph: ClockGraph, clock: ClockId, beside: ClockId | None) -> Fraction | None:
+    """How long a tick of `clock` lasts: declared, or as its snapshots with `beside` have it.
+
+    1 where it counts ns, to within what a clock may drift; None where nothing says.
+    """
+    rate = graph.domain(clock).ns_per_tick
+    if rate is None and beside is not None:
+        _, ours, theirs = graph._shared(clock, beside)
+        with suppress(ConversionError):
+            rate = learn_rate(ours, theirs)
+            rate = Fraction(1) if abs(rate - 1) <= _SAME else rate
+    return rate
+
+
+def unit_of(graph: ClockGraph, clock: ClockId) -> Unit:
+    """What the readings of a clock count, as far as it was declared or its kind says."""
+    return "ns" if ns_per_tick(graph, clock, None) == 1 else "ticks"
+
+
+def refuse_floor_into_ticks(graph: ClockGraph, src: ClockId, dst: ClockId) -> None:
+    """Refuse what would land by whole seconds beside what it is meant to be.
+
+    Raises:
+        UsageError: floor's path from src to dst leads into a clock that counts ticks.
+    """
+    try:
+        path = graph.path(src, dst)
+    except ConversionError:
+        return
+    for before, clock in pairwise(path):
+        rate = ns_per_tick(graph, clock, before)
+        if rate == 1:
+            continue
+        name = graph.name(clock)
+        by_way = "" if clock == dst else f" (on the way to {graph.name(dst)})"
+        if rate is None:
+            raise UsageError(
+                f"{name}{by_way} counts ticks, and nothing says how long one lasts, which the "
+                "floor policy would take for 1 ns: give --policy tube, and the rate, as in "
+                f"--clock-rate {clock}=2.4GHz (1GHz where it counts ns)"
+            )
+        raise UsageError(
+            f"{name}{by_way} counts ticks of {float(rate):.6g} ns, and the floor policy adds ns to "
+            "its readings as if they were ticks: give --policy tube, which converts by the rate"
+        )
