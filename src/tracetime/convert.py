@@ -22,6 +22,7 @@ from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.formats.tables import TableWriter, table_writer
 from tracetime.graph.ticks import refuse_floor_into_ticks
+from tracetime.pandas_types import exact_in_pandas
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.summary import Summary, Tally, summarise
 from tracetime.whole_file import Part, file_target, not_written
@@ -80,7 +81,7 @@ def convert(
         trace.clocks.path(trace.trace_clock, to_clock, policy=policy)
         if policy == "floor":
             refuse_floor_into_ticks(trace.clocks, trace.trace_clock, to_clock)
-        schema = schema.append(pa.field("to_time", pa.int64()))
+        schema = exact_in_pandas(schema.append(pa.field("to_time", pa.int64())))
     if names:
         schema = with_names(schema)
     tally = Tally()

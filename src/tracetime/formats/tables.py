@@ -135,7 +135,8 @@ class ArrowTable:
             ]
         )
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._file, self._schema.with_metadata(dict(metadata)))
+        every = dict(schema.metadata or {}) | dict(metadata)
+        self._writer = pa.ipc.new_file(self._file, self._schema.with_metadata(every))
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.schema != self._schema:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.errors import AS_IS, REASONS
+from tracetime.pandas_types import exact_in_pandas
 
 KINDS: Final = (
     "packet",
@@ -70,26 +71,28 @@ def payloads() -> tuple[npt.NDArray[np.int16], pa.Array]:
     return index, pa.array(names)
 
 
-EVENTS_SCHEMA: Final = pa.schema(
-    [
-        pa.field("packet", pa.uint64(), nullable=False),
-        pa.field("kind", pa.dictionary(pa.int8(), pa.string()), nullable=False),
-        pa.field("item", pa.uint32(), nullable=False),
-        pa.field("payload", pa.dictionary(pa.int16(), pa.string())),
-        pa.field("packet_sequence", pa.uint32(), nullable=False),
-        pa.field("sequence", pa.uint32(), nullable=False),
-        pa.field("machine", pa.uint32(), nullable=False),
-        pa.field("clock", pa.uint32(), nullable=False),
-        pa.field("timestamp", pa.int64(), nullable=False),
-        pa.field("trace_time", pa.int64()),
-        pa.field("status", pa.dictionary(pa.int8(), pa.string()), nullable=False),
-        pa.field("offset", pa.uint64(), nullable=False),
-    ]
+EVENTS_SCHEMA: Final = exact_in_pandas(
+    pa.schema(
+        [
+            pa.field("packet", pa.uint64(), nullable=False),
+            pa.field("kind", pa.dictionary(pa.int8(), pa.string()), nullable=False),
+            pa.field("item", pa.uint32(), nullable=False),
+            pa.field("payload", pa.dictionary(pa.int16(), pa.string())),
+            pa.field("packet_sequence", pa.uint32(), nullable=False),
+            pa.field("sequence", pa.uint32(), nullable=False),
+            pa.field("machine", pa.uint32(), nullable=False),
+            pa.field("clock", pa.uint32(), nullable=False),
+            pa.field("timestamp", pa.int64(), nullable=False),
+            pa.field("trace_time", pa.int64()),
+            pa.field("status", pa.dictionary(pa.int8(), pa.string()), nullable=False),
+            pa.field("offset", pa.uint64(), nullable=False),
+        ]
+    )
 )
 """The events table: columns and types, in order."""
 
-BOUNDED_SCHEMA: Final = EVENTS_SCHEMA.append(pa.field("earliest", pa.int64())).append(
-    pa.field("latest", pa.int64())
+BOUNDED_SCHEMA: Final = exact_in_pandas(
+    pa.schema([*EVENTS_SCHEMA, pa.field("earliest", pa.int64()), pa.field("latest", pa.int64())])
 )
 """The events table by the tube policy: with bounds where the tube has a bar.
 
@@ -131,21 +134,23 @@ TYPES: Final = (
 # Bits of the column "has" that the kernels make.
 HAS_TRACK, HAS_VALUE, HAS_CPU, HAS_PID, HAS_TID, HAS_ARGS = (1 << i for i in range(6))
 
-NAMES_SCHEMA: Final = pa.schema(
-    [
-        pa.field("name", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("category", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("type", pa.dictionary(pa.int8(), pa.string())),
-        pa.field("value", pa.float64()),
-        pa.field("track", pa.uint64()),
-        pa.field("track_name", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("cpu", pa.int32()),
-        pa.field("pid", pa.int32()),
-        pa.field("tid", pa.int64()),
-        pa.field("process_name", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("thread_name", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("args", pa.string()),
-    ]
+NAMES_SCHEMA: Final = exact_in_pandas(
+    pa.schema(
+        [
+            pa.field("name", pa.dictionary(pa.int32(), pa.string())),
+            pa.field("category", pa.dictionary(pa.int32(), pa.string())),
+            pa.field("type", pa.dictionary(pa.int8(), pa.string())),
+            pa.field("value", pa.float64()),
+            pa.field("track", pa.uint64()),
+            pa.field("track_name", pa.dictionary(pa.int32(), pa.string())),
+            pa.field("cpu", pa.int32()),
+            pa.field("pid", pa.int32()),
+            pa.field("tid", pa.int64()),
+            pa.field("process_name", pa.dictionary(pa.int32(), pa.string())),
+            pa.field("thread_name", pa.dictionary(pa.int32(), pa.string())),
+            pa.field("args", pa.string()),
+        ]
+    )
 )
 """The columns that follow where names are asked for; docs/semantics.md says what they hold.
 
@@ -163,7 +168,7 @@ _BITS: Final = {
 
 def with_names(schema: pa.Schema) -> pa.Schema:
     """Return `schema` with the columns of `NAMES_SCHEMA` after its own."""
-    return pa.schema([*schema, *NAMES_SCHEMA])
+    return exact_in_pandas(pa.schema([*schema, *NAMES_SCHEMA], schema.metadata))
 
 
 @cache
@@ -263,4 +268,7 @@ def _dictionary(
     names: pa.Array,
     missing: npt.NDArray[np.bool_] | None = None,
 ) -> pa.Array:
+    # Under a null stands 0: readers that look there, such as polars', take no index below it.
+    if missing is not None:
+        indices = np.where(missing, indices.dtype.type(0), indices)
     return pa.DictionaryArray.from_arrays(_array(indices, missing), names, safe=False)

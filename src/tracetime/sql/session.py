@@ -19,6 +19,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tracetime.errors import TracetimeError, UsageError
+from tracetime.pandas_types import exact_in_pandas
 from tracetime.perfetto.schema import NAMES_SCHEMA
 from tracetime.sql.functions import FUNCTIONS, Convert
 from tracetime.sql.streams import Faults
@@ -172,7 +173,8 @@ class Session:
         reader = self._reader = self._do(start)
         if reader is None:
             return Result(pa.schema([]), iter(()))
-        return Result(_named_apart(reader.schema), self._batches(reader))
+        schema = exact_in_pandas(_named_apart(reader.schema))
+        return Result(schema, self._batches(reader, schema))
 
     def _end(self) -> None:
         """End the result before: a query that was not read to its end holds on to its tables."""
@@ -181,9 +183,7 @@ class Session:
             self._do(reader.close)
         self._faults.take()
 
-    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        schema = _named_apart(reader.schema)
-
+    def _batches(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         def following() -> pa.RecordBatch | None:
             return next(iter(reader), None)
 

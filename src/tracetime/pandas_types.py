@@ -1,0 +1,36 @@
+"""What a schema says to pandas, so that whole numbers stay whole there.
+
+pandas makes floats of a column of integers with nulls, and loses those beyond 2^53, unless the
+schema's metadata names an extension type. The format of the metadata is pandas' own:
+https://pandas.pydata.org/docs/development/developer.html#storing-pandas-dataframe-objects-in-apache-parquet-format
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pyarrow as pa
+
+_KEY: Final = b"pandas"
+
+
+def exact_in_pandas(schema: pa.Schema) -> pa.Schema:
+    """Return `schema`, with metadata by which its columns of integers are Int64, UInt64, ... there.
+
+    Those that have no nulls are NumPy's integers as they are. pandas itself is not needed.
+    """
+    columns = [_column(f) for f in schema if f.nullable and pa.types.is_integer(f.type)]
+    told = {"index_columns": [], "column_indexes": [], "columns": columns}
+    return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(told)})
+
+
+def _column(field: pa.Field) -> dict[str, Any]:
+    kind = str(field.type)
+    return {
+        "name": field.name,
+        "field_name": field.name,
+        "pandas_type": kind,
+        "numpy_type": kind.replace("uint", "UInt") if kind[0] == "u" else kind.title(),
+        "metadata": None,
+    }
