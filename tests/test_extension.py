@@ -101,10 +101,15 @@ def test_our_reader_takes_widths_centres_and_domains_from_the_trace(tmp_path: Pa
     for n in range(130):
         writer.snapshot(
             Snapshot(
-                {"MONOTONIC_RAW": n * 10**9, "BOOTTIME": 7 + n * 10**9, "dev.gpu": 19_200_000 * n},
+                {
+                    "MONOTONIC_RAW": n * 10**9,
+                    "BOOTTIME": 77 + n * 10**9,
+                    "MONOTONIC_COARSE": n * 10**9,
+                    "dev.gpu": 19_200_000 * n,
+                },
                 reference="MONOTONIC_RAW",
-                half_width_ns={"BOOTTIME": 40 + n, "dev.gpu": 900 - n},
-                centre_ns={"BOOTTIME": 20 - n, "dev.gpu": -3 * n},
+                half_width_ns={"BOOTTIME": 40 + n, "MONOTONIC_COARSE": 7_000, "dev.gpu": 900 - n},
+                centre_ns={"BOOTTIME": 20 - n, "MONOTONIC_COARSE": 30 - n, "dev.gpu": -3 * n},
             ),
             kernel_clock=KERNEL,
             main=True,
@@ -118,13 +123,15 @@ def test_our_reader_takes_widths_centres_and_domains_from_the_trace(tmp_path: Pa
         graph = trace.clocks
         counts = np.arange(131)
         boot = graph._measured.reads(ClockId(BOOTTIME), counts)
-        assert boot.half.tolist() == [40 + n for n in range(130)] + [-1]
-        assert boot.centre.tolist() == [20 - n for n in range(130)] + [0]
+        # Fine clocks are taken back to when the reference was read: by a few ns, which adds 1.
+        assert boot.half.tolist() == [40 + n + (n != 20) for n in range(130)] + [-1]
+        assert boot.centre.tolist() == [0] * 131
+        coarse = graph._measured.reads(ClockId(4), counts)
+        assert coarse.centre.tolist() == [30 - n for n in range(130)] + [0]
         raw = graph._measured.reads(ClockId(MONOTONIC_RAW), counts)
         assert raw.half.tolist() == [0] * 130 + [-1]
         device = graph._measured.reads(gpu.id, counts)
-        assert device.half.tolist() == [900 - n for n in range(130)] + [-1]
-        assert device.centre.tolist() == [-3 * n for n in range(130)] + [0]
+        assert device.half.tolist() == [900 - n + (n > 0) for n in range(130)] + [-1]
         assert trace.recorded_domains[gpu.id] == gpu
         assert graph.domain(gpu.id).oscillator == "gpu"
         assert graph.domain(gpu.id).wander_ppm == 0.25

@@ -1,4 +1,4 @@
-"""The kernel of sampling, said plainly: sweeps, narrowest brackets, half-widths; and the group."""
+"""The kernel of sampling, said plainly: sweeps, best brackets, half-widths; and the group."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ def snapshot(tape, m, tries, drift, extra):
     reference = min(forward or sweeps[:1], key=lambda sweep: sweep[-1] - sweep[0])[0]
     readings, centres, halves = [reference], [0], [0]
     for i in range(1, m):
-        brackets = [sweep[2 * i - 2 : 2 * i + 1] for sweep in sweeps]
-        brackets = [bracket for bracket in brackets if bracket[2] >= bracket[0]]
-        if not brackets:
-            readings.append(0)
-            centres.append(0)
-            halves.append(-1)
-            continue
-        a0, b, a1 = min(brackets, key=lambda bracket: bracket[2] - bracket[0])
-        width = a1 - a0
-        readings.append(b)
-        centres.append((a0 + a1) // 2 - reference)
-        halves.append(-(-width // 2) + math.ceil(width * (drift[i] / 2)) + extra[i])
+        found = []
+        for sweep in sweeps:
+            a0, b, a1 = sweep[2 * i - 2 : 2 * i + 1]
+            width, centre = a1 - a0, a0 + (a1 - a0) // 2 - reference
+            if width >= 0:
+                half = -(-width // 2) + math.ceil(width * (drift[i] / 2))
+                unsure = half + math.ceil(abs(centre) * drift[i])
+                found.append((unsure, abs(centre), b, centre, half + extra[i]))
+        best = min(found, key=lambda one: one[:2]) if found else (0, 0, 0, 0, -1)
+        for column, value in zip((readings, centres, halves), best[2:], strict=True):
+            column.append(value)
     return readings, centres, halves
 
 

@@ -2,13 +2,14 @@
 """Reading clocks between readings of a reference, without the GIL and without an object.
 
 A sweep reads the reference A and every other clock in turn: A, B1, A, B2, A, ...; each A closes one
-bracket and opens the next. (A sweep begins with an A of its own: the last one is older by the time
-it took to judge the brackets.) Of some sweeps every clock keeps its narrowest. The clocks are
-those that the system's `clock_gettime` knows and the time stamp counter of x86-64; readings of any
-other come on a tape, in the order of the sweeps, and are judged by the same rules.
+bracket and opens the next. Of some sweeps every clock keeps the one that says most of what it read
+when the reference did: whose bracket is narrow and near. The clocks are those that the system's
+`clock_gettime` knows and the time stamp counter of x86-64; readings of any other come on a tape, in
+the order of the sweeps, and are judged by the same rules.
 """
 
 from libc.math cimport ceil
+from libc.stdlib cimport free, malloc
 from libc.stdint cimport INT32_MIN, int32_t, int64_t
 
 import numpy as np
@@ -219,69 +220,74 @@ cdef class Brackets:
             raise ValueError("a row for each snapshot, a column for each clock")
         if n == 0:
             return OK
+        cdef int64_t *own = NULL
+        if tape is None:
+            # Not kept: threads may share a kernel.
+            own = <int64_t *>malloc(self.tries * (2 * self.m - 1) * sizeof(int64_t))
+            if own == NULL:
+                raise MemoryError
         with nogil:
             for row in range(n):
-                failed = self.snapshot(
-                    NULL if tape is None else &tape[row, 0],
+                if own != NULL:
+                    failed = self.read_sweeps(own)
+                    if failed != OK:
+                        break
+                self.judge(
+                    &tape[row, 0] if own == NULL else own,
                     &readings[row, 0], &centre_ns[row, 0], &half_ns[row, 0],
                 )
-                if failed != OK:
-                    break
+            free(own)
         return failed
 
-    cdef int64_t snapshot(
+    cdef void judge(
         self, const int64_t *tape, int64_t *readings, int64_t *centre, int64_t *half
     ) noexcept nogil:
+        """What a row of sweeps says."""
         cdef Py_ssize_t i, m = self.m
-        cdef int64_t trial, failed, width, span, least = -1
-        cdef int64_t a[2 * MOST]              # A, B1, A, B2, A, ...
-        cdef int64_t best[MOST]               # the width of each clock's narrowest bracket
-        for i in range(m):
-            best[i] = -1
+        cdef int64_t trial, width, span, middle, apart, bound, unsure, nearest, least = -1
+        cdef int64_t size = 2 * m - 1
+        cdef const int64_t *a
+        # The reference's own reading is that of the quickest sweep.
         for trial in range(self.tries):
-            if tape != NULL:
-                for i in range(2 * m - 1):
-                    a[i] = tape[trial * (2 * m - 1) + i]
-            else:
-                failed = self.read_sweep(a)
-                if failed != OK:
-                    return failed
-            for i in range(1, m):
-                width = a[2 * i] - a[2 * i - 2]
-                # A reference set back says nothing; set on, it makes a wide bracket, not kept.
-                if width >= 0 and (best[i] < 0 or width < best[i]):
-                    best[i] = width
-                    readings[i] = a[2 * i - 1]
-                    centre[i] = a[2 * i - 2] + (width >> 1)
-            # The reference's own reading is that of the quickest sweep, so that centres are small.
-            span = a[2 * m - 2] - a[0]
+            a = tape + trial * size
+            span = a[size - 1] - a[0]
             if trial == 0 or (span >= 0 and (least < 0 or span < least)):
                 least = span
                 readings[0] = a[0]
         centre[0] = half[0] = 0
         for i in range(1, m):
-            width = best[i]
-            if width < 0:
-                readings[i] = centre[i] = 0
-                half[i] = -1
-                continue
-            centre[i] -= readings[0]
-            half[i] = (
-                width - (width >> 1) + <int64_t>ceil(<double>width * (self.drift[i] / 2.0))
-                + self.extra[i]
-            )
-        return OK
+            readings[i] = centre[i] = 0
+            half[i] = -1
+            least = nearest = -1
+            for trial in range(self.tries):
+                a = tape + trial * size + 2 * i - 2
+                width = a[2] - a[0]
+                # A reference set back says nothing; set on, it makes a wide bracket, not kept.
+                if width < 0:
+                    continue
+                middle = a[0] + (width >> 1) - readings[0]
+                apart = -middle if middle < 0 else middle
+                bound = (
+                    width - (width >> 1) + <int64_t>ceil(<double>width * (self.drift[i] / 2.0))
+                )
+                unsure = bound + <int64_t>ceil(<double>apart * self.drift[i])
+                if least < 0 or unsure < least or (unsure == least and apart < nearest):
+                    least, nearest = unsure, apart
+                    readings[i], centre[i], half[i] = a[1], middle, bound + self.extra[i]
 
-    cdef int64_t read_sweep(self, int64_t *a) noexcept nogil:
-        """One sweep of real clocks."""
+    cdef int64_t read_sweeps(self, int64_t *a) noexcept nogil:
+        """Sweeps of real clocks; returns as `fill`."""
         cdef Py_ssize_t i
-        if not read_clock(self.codes[0], a):
-            return 0
-        for i in range(1, self.m):
-            if not read_clock(self.codes[i], a + 2 * i - 1):
-                return i
-            if not read_clock(self.codes[0], a + 2 * i):
+        cdef int64_t trial
+        for trial in range(self.tries):
+            if not read_clock(self.codes[0], a):
                 return 0
+            for i in range(1, self.m):
+                if not read_clock(self.codes[i], a + 2 * i - 1):
+                    return i
+                if not read_clock(self.codes[0], a + 2 * i):
+                    return 0
+            a += 2 * self.m - 1
         return OK
 
     cdef int64_t together(

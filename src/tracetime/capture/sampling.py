@@ -42,16 +42,11 @@ _DEVICE_NS: Final = 1_000_000
 
 
 class Read(NamedTuple):
-    """How one clock was read: raw, and when, in ns of the reference after its own reading.
-
-    Of a device `late_ns` says when; its reading in ns is taken back by that, so that its centre is
-    0: others who read the snapshot, Perfetto say, take all its readings for simultaneous.
-    """
+    """How one clock was read: raw, and when, in ns of the reference after its own reading."""
 
     value: int
     centre_ns: int
     half_ns: int
-    late_ns: int = 0
 
 
 class Sampler:
@@ -195,7 +190,7 @@ class Sampler:
             if clock in reads:
                 value = reads[clock].value
                 if clock in counts:
-                    value = counts[clock].ns(one.domain) - reads[clock].late_ns
+                    value = counts[clock].ns(one.domain)
                 if INT64_MIN <= value <= INT64_MAX:
                     readings[clock] = value
                 else:
@@ -395,10 +390,4 @@ class Sampler:
         if half_ns > INT64_MAX:
             failed[one.clock] = f"{one.name} claims a deviation of {deviation_ns} ns"
             return
-        raw, value = counts[one.clock].raw, counts[one.clock].ns(one.domain)
-        if 0 <= value < centre_ns:
-            # A clock that has just begun: no reading is below 0.
-            reads[one.clock] = Read(raw, centre_ns, half_ns)
-        else:
-            half_ns += math.ceil(abs(centre_ns) * one.drift)
-            reads[one.clock] = Read(raw, 0, half_ns, centre_ns)
+        reads[one.clock] = Read(counts[one.clock].raw, centre_ns, half_ns)

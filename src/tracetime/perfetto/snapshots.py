@@ -1,12 +1,13 @@
 """One snapshot into its packet: readings in ns, in an order that Perfetto resolves, and extension.
 
-What the clocks are stands in recorded.py, what the extension holds in extension.py.
+What the clocks are stands in recorded.py, what the extension holds in extension.py, and how
+readings come to be of one instant in simultaneous.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tracetime._kernels import packets
 from tracetime.clocks import BUILTIN_IDS, ClockId
@@ -22,6 +23,7 @@ from tracetime.perfetto.recorded import (
     RecordedClocks,
     scoped,
 )
+from tracetime.perfetto.simultaneous import Aligned, Aligner
 from tracetime.snapshot import Snapshot
 
 DOMAINS_EVERY: Final = 60
@@ -29,6 +31,14 @@ DOMAINS_EVERY: Final = 60
 
 # What trace time is, if recorded: the first of these never goes back, and counts sleep.
 _TRACE_CLOCKS: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
+
+
+class _Written(NamedTuple):
+    """One clock in the packet: its reading in units of so many ns, and the ticks that it said."""
+
+    read: Aligned
+    unit_ns: int = 1
+    raw: int | None = None
 
 
 class SnapshotPackets:
@@ -40,6 +50,7 @@ class SnapshotPackets:
 
     def __init__(self, clocks: RecordedClocks) -> None:
         self._clocks = clocks
+        self._aligner = Aligner()
         self._orders = Orders()
         self._units: dict[ClockId, int] = {}
         # By clock whose wraps are counted here: what clocks of ns read when it was read last.
@@ -67,23 +78,28 @@ class SnapshotPackets:
                 ClockDomain(scoped(clock), name=names.get(clock))
             )
         self._check_units(snapshot, clocks)
-        readings, raws = self._readings(snapshot, clocks, counts)
-        order = self._orders.next({written: ns for written, (ns, _) in readings.items()}, main=main)
-        if order.filler is not None and order.filler not in readings:
-            readings[order.filler] = self._fill(order.filler, snapshot, clocks, readings), 1
+        written = self._written(snapshot, clocks, counts, main)
+        order = self._orders.next(
+            {clock: one.read.value_ns for clock, one in written.items()}, main=main
+        )
+        if order.filler is not None and order.filler not in written:
+            written[order.filler] = self._fill(order.filler, snapshot, clocks, written)
         if self._clocks.trace_clock is None:
             self._clocks.trace_clock = _trace_clock({known.written for known in clocks.values()})
         primary = (
             self._clocks.trace_clock.clock if self._clocks.trace_clock.scope == "builtin" else 0
         )
-        extension = self._extension(snapshot, clocks, order, raws, kernel_clock, events_dropped)
+        extension = self._extension(snapshot, clocks, order, written, kernel_clock, events_dropped)
         packet = packets.snapshot_packet(
             SNAPSHOT_SEQUENCE,
             primary,
-            [(clock.clock, *readings[clock]) for clock in order.clocks],
+            [
+                (clock.clock, written[clock].read.value_ns, written[clock].unit_ns)
+                for clock in order.clocks
+            ],
             encode(extension),
         )
-        self._units |= {clock: unit_ns for clock, (_, unit_ns) in readings.items()}
+        self._units |= {clock: one.unit_ns for clock, one in written.items()}
         return packet
 
     def _check_units(self, snapshot: Snapshot, clocks: Mapping[ClockId, RecordedClock]) -> None:
@@ -100,21 +116,24 @@ class SnapshotPackets:
                     f"not in units of {unit_ns} ns"
                 )
 
-    def _readings(
+    def _written(
         self,
         snapshot: Snapshot,
         clocks: Mapping[ClockId, RecordedClock],
         counts: Mapping[ClockId, tuple[int, int]],
-    ) -> tuple[dict[ClockId, tuple[int, int]], dict[ClockId, int]]:
-        """By written clock, (what is written, unit), and what to add to it for the ticks read."""
-        readings, raws = {}, {}
+        main: bool,
+    ) -> dict[ClockId, _Written]:
+        """What stands in the packet, by written clock."""
+        written = {}
+        reference = clocks[snapshot.reference or snapshot.clocks[0]].domain
         beside = {
             clock: _single(snapshot, clock)
             for clock, known in sorted(clocks.items(), key=lambda item: item[1].domain.steadiness())
             if not known.events.scaled
         }
         for clock, known in clocks.items():
-            raw = value = _single(snapshot, clock)
+            raw = None
+            value = _single(snapshot, clock)
             if clock in counts:
                 raw, ticks = counts[clock]
                 known.events.follow(raw, ticks)
@@ -122,36 +141,39 @@ class SnapshotPackets:
                 before = self._beside.get(clock, {})
                 # How often it may have wrapped since, by the steadiest clock that was there too.
                 elapsed_ns = next((ns - before[c] for c, ns in beside.items() if c in before), 0)
-                value = known.events.read(raw, elapsed_ns)
+                raw, value = value, known.events.read(value, elapsed_ns)
                 self._beside[clock] = beside
             if value < 0:
                 raise UsageError(f"the reading of {clock} is below 0: {value}")
-            readings[known.written] = value, snapshot.readings[clock].unit_ns
-            raws[known.written] = _signed(raw - value)
-        return readings, raws
+            half_ns = _of(snapshot.half_width_ns, clock, 0 if clock == snapshot.reference else -1)
+            read = Aligned(value, _of(snapshot.centre_ns, clock, 0), half_ns)
+            unit_ns = snapshot.readings[clock].unit_ns
+            if unit_ns == 1:
+                read = self._aligner.align(read, known.domain, reference, main=main)
+            written[known.written] = _Written(read, unit_ns, raw)
+        return written
 
     def _fill(
         self,
         filler: ClockId,
         snapshot: Snapshot,
         clocks: Mapping[ClockId, RecordedClock],
-        readings: Mapping[ClockId, tuple[int, int]],
-    ) -> int:
+        written: Mapping[ClockId, _Written],
+    ) -> _Written:
         reference = snapshot.reference or snapshot.clocks[0]
         if self._clocks.get(filler) is None:
             self._clocks.declare(ClockDomain(filler, name=FILLER_NAME))
-        return readings[clocks[reference].written][0]
+        return written[clocks[reference].written]._replace(unit_ns=1, raw=None)
 
     def _extension(
         self,
         snapshot: Snapshot,
         clocks: Mapping[ClockId, RecordedClock],
         order: Order,
-        raws: Mapping[ClockId, int],
+        written: Mapping[ClockId, _Written],
         kernel_clock: KernelClock | None,
         events_dropped: int,
     ) -> Extension:
-        given = {known.written: clock for clock, known in clocks.items()}
         told = self._clocks.untold & {*clocks, *order.clocks}
         if self.count % DOMAINS_EVERY == 0:
             told = {known.written for known in clocks.values()}
@@ -162,19 +184,13 @@ class SnapshotPackets:
             for clock, known in self._clocks.all().items()
             if clock in told
         }
-        reference, centres, halves = None, [], []
-        if snapshot.reference is not None:
-            reference = order.clocks.index(clocks[snapshot.reference].written)
-            for written in order.clocks:
-                clock = given.get(written, snapshot.reference)
-                centres.append(_of(snapshot.centre_ns, clock, 0))
-                known = 0 if clock == snapshot.reference else -1
-                halves.append(_of(snapshot.half_width_ns, clock, known))
+        in_order = [written[clock] for clock in order.clocks]
+        measured = snapshot.reference is not None
         return Extension(
-            reference,
-            centres,
-            halves,
-            [raws.get(written, 0) for written in order.clocks],
+            order.clocks.index(clocks[snapshot.reference].written) if snapshot.reference else None,
+            [one.read.centre_ns for one in in_order] if measured else [],
+            [one.read.half_ns for one in in_order] if measured else [],
+            [0 if one.raw is None else _signed(one.raw - one.read.value_ns) for one in in_order],
             kernel_clock,
             list(domains.values()),
             events_dropped,
