@@ -406,6 +406,13 @@ def coarse(m: Model, r: Random) -> Expected:
     return Expected("coarse-clock")
 
 
+def far(m: Model, r: Random) -> Expected:
+    k, clock = r.randint(5, 50), r.choice([BOOTTIME, MONOTONIC, GPU, 64])
+    read, late = m.reads[clock], r.randint(1, 50) * 3600 * S
+    m.extra[k] = [event(read(m.time(k) + late + i), clock, SEQUENCE) for i in range(5)]
+    return Expected("events-far-from-trace", m.at_snapshot(k))
+
+
 FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
     function.__name__: function
     for function in (
@@ -416,6 +423,6 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         snapshots_late,
         drifts_far, ticks_for_ns, stands_still, tsc, no_realtime, no_snapshots, lost_state,
         negative, overflow, before_first, after_last, not_tied, not_synchronised, disagree,
-        truncated, trace_clock_missing, long_path, coarse,
+        truncated, trace_clock_missing, long_path, coarse, far,
     )
 }  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tracetime.doctor.drift import floor_cost, rate_changes, rates
+from tracetime.doctor.far import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
 from tracetime.doctor.nesting import nested
@@ -61,4 +62,5 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from rates(survey)
     yield from rate_changes(survey)
     yield from floor_cost(survey)
+    yield from far_events(survey)
     yield from placement(survey)

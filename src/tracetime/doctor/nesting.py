@@ -35,6 +35,9 @@ _NOT_TAKEN: Final = (
 )
 _LOST: Final = ("clock-without-snapshot", "clock-not-tied", "trace-clock-without-snapshot")
 _NOT_THERE: Final = (*_LOST, "no-realtime")
+_ONE_LINE: Final = tuple(code for code in _JUMPED if code not in ("suspend", "clock-stepped"))
+"""Where readings are on several lines, events of one of them may be far from it."""
+_FAR: Final = "events-far-from-trace"
 _MISPLACED: Final = (
     "events-reordered",
     "snapshots-late",
@@ -49,8 +52,10 @@ _MISPLACED: Final = (
 _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "events-reordered")
 
 _LEADS_TO: Final = (
-    (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow")),
-    (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED)),
+    (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow", _FAR)),
+    (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED, _FAR)),
+    (_ONE_LINE, (_FAR,)),
+    ((_FAR,), (*_MISPLACED, "timestamp-overflow")),
     (_NOT_TAKEN, _NOT_THERE),
     (("trace-clock-ran-backwards",), _UNTIL_LATER),
     (("no-snapshots",), _LOST),

@@ -111,9 +111,12 @@ class Survey:
         # The table knows no files: sequence-scoped clocks take theirs from the snapshots.
         known = {(c.clock, c.sequence, c.machine): c for c in self.infos}
         self.groups: list[Group] = []
+        self.by_row: dict[tuple[int, int, int], ClockId] = {}
+        """The clock of a row, by its columns clock, sequence and machine."""
         for (clock, sequence, machine, _), group in found.items():
             at = (clock, sequence, machines.get(machine, machine))
             group.clock = known.get(at) or ClockId(*at)
+            self.by_row[clock, sequence, machine] = group.clock
             self.groups.append(group)
 
     def of(self, reason: str) -> list[Group]:

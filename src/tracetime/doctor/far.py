@@ -1,0 +1,401 @@
+"""Findings about events far from every snapshot of their clock, and from the span of the trace.
+
+How far events lie from both is gathered in one reading of the rows (`Strays`); then numbers are
+asked for the cause: a factor of 1,000, deltas taken for absolute values or the reverse, a clock
+that other values belong to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
+from tracetime.doctor.survey import Survey
+from tracetime.errors import AS_IS, RESOLVED
+from tracetime.perfetto.schema import KINDS
+from tracetime.perfetto.wire import Columns
+
+Values = npt.NDArray[np.int64]
+
+_NEAR_NS: Final = 1_000_000_000
+"""Closer than this to a snapshot or to the trace is not far, whatever the numbers look like."""
+_FAR_NS: Final = 600_000_000_000
+"""No recorder pauses for so long, with no snapshot and no event in between, without being asked."""
+_MANY: Final = 3
+_SPREAD: Final = 0.3
+_RISING: Final = 0.9
+_FACTORS: Final = (1_000, 1_000_000, 1_000_000_000)
+_UNITS: Final = {1: "ns", 1_000: "us", 1_000_000: "ms", 1_000_000_000: "s"}
+_MOST_NAMED: Final = 2
+_MOST_ASKED: Final = 64
+
+_OF_THE_PAST: Final = tuple(
+    KINDS.index(name) for name in ("process_start", "heap_dump", "android_log", "statsd_atom")
+)
+"""They tell of what was long before the trace began."""
+_PACKET: Final = KINDS.index("packet")
+_OF_THE_FILE: Final = (BUILTIN_IDS["BOOTTIME"], BUILTIN_IDS["TRACE_FILE"])
+
+
+class Span(NamedTuple):
+    """What a clock read in its snapshots, ns: the least, the greatest, the longest step."""
+
+    low: int
+    high: int
+    step: int
+    readings: int
+
+    @property
+    def length(self) -> int:
+        return self.high - self.low
+
+
+@dataclass(slots=True)
+class Stray:
+    """Events of one clock, on one side of the trace, at about one distance from it (a power of 2).
+
+    Attributes:
+        near, far: the least and greatest distance, ns.
+        low, high: the least and greatest reading, ns.
+        raw_low, raw_sum: the least timestamp as recorded, and what they add up to.
+        rises: how many are greater than the one before.
+        packet: the first.
+    """
+
+    events: int = 0
+    near: int = 1 << 64
+    far: int = 0
+    low: int = 1 << 63
+    high: int = -(1 << 63)
+    raw_low: int = 1 << 63
+    raw_sum: int = 0
+    rises: int = 0
+    packet: int = 1 << 64
+
+    def add(self, other: Stray) -> None:
+        """Count in others of that clock and side."""
+        self.events += other.events
+        self.near, self.far = min(self.near, other.near), max(self.far, other.far)
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.raw_low = min(self.raw_low, other.raw_low)
+        self.raw_sum += other.raw_sum
+        self.rises += other.rises
+        self.packet = min(self.packet, other.packet)
+
+
+@dataclass(slots=True)
+class _Cause:
+    """Why events are where they are: `code` groups clocks of one number that have the same."""
+
+    code: tuple[Any, ...]
+    told: str = ""
+    why: str = ""
+    fix: str = ""
+
+
+@dataclass(slots=True)
+class _Found:
+    """The clocks of one number whose events are far for one cause."""
+
+    cause: _Cause
+    clocks: list[ClockId] = field(default_factory=list)
+    stray: Stray = field(default_factory=Stray)
+
+
+class Strays:
+    """How far events lie outside of the span of the trace and of their clock's snapshots.
+
+    Args:
+        spans: of the clocks of snapshots.
+        trace: that of the trace clock.
+        clocks: by (clock, sequence, machine_id) of rows, which clock that is.
+    """
+
+    def __init__(
+        self,
+        spans: dict[ClockId, Span],
+        trace: Span,
+        clocks: dict[tuple[int, int, int], ClockId],
+    ) -> None:
+        self._spans = spans
+        self._trace = trace
+        self._clocks = clocks
+        self.found: dict[tuple[ClockId, bool], dict[int, Stray]] = defaultdict(dict)
+
+    def add(self, columns: Columns) -> None:
+        """Take in the rows of a batch."""
+        status, kind, time = columns["status"], columns["kind"], columns["trace_time"]
+        placed = (status == RESOLVED) | ((status == AS_IS) & (kind == _PACKET))
+        before = time < self._trace.low
+        # A descriptor of counters has 0, which means nothing.
+        past = np.isin(kind, _OF_THE_PAST) | (columns["source_ns"] == 0)
+        rows = np.flatnonzero(placed & ((before & ~past) | (time > self._trace.high)))
+        if not len(rows):
+            return
+        keys = np.stack([columns[name][rows] for name in ("clock", "sequence", "machine")], axis=1)
+        known, which = np.unique(keys, axis=0, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(which.ravel()))
+        for key, ours in zip(known.tolist(), np.split(order, ends[:-1]), strict=True):
+            clock = self._clocks.get(tuple(key))
+            if clock is not None:
+                self._add(clock, columns, rows[ours])
+
+    def _add(self, clock: ClockId, columns: Columns, rows: npt.NDArray[np.intp]) -> None:
+        time, source = columns["trace_time"][rows], columns["source_ns"][rows]
+        away, before = _outside(time, self._trace)
+        span = self._spans.get(clock)
+        if span is not None:
+            away = np.minimum(away, _outside(source, span)[0])
+        raw, packets = columns["timestamp"][rows], columns["packet"][rows]
+        scale = np.frexp(away.astype(np.float64))[1]
+        for side in (True, False):
+            there = (before == side) & (away > _NEAR_NS)
+            for k in np.unique(scale[there]).tolist():
+                at = there & (scale == k)
+                stray = Stray(
+                    int(np.count_nonzero(at)),
+                    int(away[at].min()), int(away[at].max()),
+                    int(source[at].min()), int(source[at].max()),
+                    int(raw[at].min()), _sum(raw[at]),
+                    int(np.count_nonzero(raw[at][1:] > raw[at][:-1])), int(packets[at].min()),
+                )  # fmt: skip
+                self.found[clock, side].setdefault(k, Stray()).add(stray)
+
+    def reach(self, before: bool, gap_ns: int) -> int:
+        """How far from the trace its events go on that side, with no gap so long in between."""
+        told = sorted(
+            (stray.near, stray.far)
+            for (_, side), strays in self.found.items()
+            if side == before
+            for stray in strays.values()
+        )
+        reached = _NEAR_NS
+        for near, far in told:
+            if near - reached > gap_ns:
+                break
+            reached = max(reached, far)
+        return reached
+
+
+def far_events(survey: Survey) -> Iterator[Finding]:
+    """Events that lie where neither their clock's snapshots nor the trace are, by their cause."""
+    spans = _spans(survey)
+    trace = spans.get(survey.equated or survey.trace_clock)
+    if trace is None or not _any_outside(survey, spans, trace):
+        return
+    strays = Strays(spans, trace, survey.by_row)
+    for columns in survey.trace.columns():
+        strays.add(columns)
+    groups: dict[tuple[Any, ...], _Found] = {}
+    named = dict(list(_that_may_be_meant(spans))[:_MOST_ASKED])
+    near_ns, far_ns = max(_NEAR_NS, trace.step), max(_FAR_NS, 2 * trace.step)
+    length = trace.length + strays.reach(True, near_ns) + strays.reach(False, near_ns)
+    for before in (True, False):
+        near, far = strays.reach(before, near_ns), strays.reach(before, far_ns)
+        for (clock, side), by_scale in strays.found.items():
+            if side != before:
+                continue
+            own, cause = spans.get(clock), None
+            there = _beyond(by_scale.values(), 0)
+            if own is not None:
+                cause = _absolute(survey, clock, own, there)
+            if own is not None and cause is None:
+                there = _beyond(by_scale.values(), near)
+                cause = _cause(survey, clock, own, there, length)
+            if cause is None:
+                there = _beyond(by_scale.values(), far)
+                if there.events and there.near - far > far_ns:
+                    cause = _other_clock(named, clock, there) or _Cause(("none",))
+            if cause is not None:
+                key = (clock.clock, clock.machine, before, *cause.code)
+                found = groups.setdefault(key, _Found(cause))
+                found.clocks.append(clock)
+                found.stray.add(there)
+    for (_, _, before, *_), found in groups.items():
+        # That they lie before the zero of trace time is told of as that.
+        if found.cause.told or not before or found.stray.near <= trace.low:
+            yield _finding(found, trace, "before" if before else "after")
+
+
+def _finding(found: _Found, trace: Span, side: str) -> Finding:
+    cause, stray = found.cause, found.stray
+    clocks = tuple(sorted(found.clocks))
+    which = names(clocks) if clocks[0].clock else "in no clock"
+    # A recorder that took snapshots as it went took its last one long before.
+    over = trace.readings >= _MANY and stray.near > 10 * trace.step
+    severity: Severity = "error" if cause.told or over else "warning"
+    return Finding(
+        "events-far-from-trace",
+        severity,
+        f"{which}: {count(stray.events, 'event')} {duration(stray.far)} {side} everything else"
+        + (f": {cause.told}" if cause.told else ""),
+        tuple(clock for clock in clocks if clock.clock), first_packets([stray.packet]),
+        stray.events, stray.far,
+        cause.why or "No snapshot of the clock is near them, no event is in between, and no factor "
+        "brings them there: their timestamps are wrong, or the recorder took no snapshots for so "
+        "long.",
+        cause.fix or "Look at the raw timestamps (`tracetime sql TRACE \"select * from events\"`) "
+        "and at who wrote them; where the events are that far away, take a snapshot beside them.",
+    )  # fmt: skip
+
+
+def _absolute(survey: Survey, clock: ClockId, own: Span, there: Stray) -> _Cause | None:
+    """Whether an incremental clock's timestamps are no deltas: none is less than a reading."""
+    info = survey.infos[clock]
+    if not info.incremental or there.events < _MANY or there.raw_low * info.unit_ns < own.low:
+        return None
+    return _Cause(
+        ("absolute",), "they are absolute values, taken for deltas",
+        "The clock is incremental by its snapshots (is_incremental), so each timestamp is added to "
+        "the one before; as they stand they are what the clock read.",
+        "Leave is_incremental out of the clock's snapshots, or write deltas.",
+    )  # fmt: skip
+
+
+def _cause(survey: Survey, clock: ClockId, own: Span, there: Stray, length: int) -> _Cause | None:
+    """What the numbers of some events say that they are.
+
+    length: of the trace, with the events about it, ns.
+    """
+    info = survey.infos[clock]
+    if info.incremental or not there.events:
+        return None
+    margin = max(own.length, length, min(_FAR_NS, own.low // 5))
+    low, high = own.low - margin, own.high + margin
+    for factor in _FACTORS:
+        for larger in (True, False):
+            ends = [there.low * factor, there.high * factor]
+            if not larger:
+                ends = [there.low // factor, there.high // factor]
+            if _within(ends[0], ends[1], low, high) and (
+                # Of a clock that began near 0 anything small is within.
+                low > 0 or (there.events >= _MANY and ends[1] - ends[0] > _SPREAD * own.length > 0)
+            ):
+                return _factor(survey, clock, factor, larger=larger)
+    if (
+        clock.is_sequence_scoped
+        and there.events >= _MANY
+        and there.high < own.low
+        and there.raw_low >= 0
+        and there.raw_sum * info.unit_ns <= max(own.low, 2 * margin)
+        # What was read in file order rises.
+        and there.rises <= _RISING * (there.events - 1)
+    ):
+        return _Cause(
+            ("deltas",), "they are deltas, taken for absolute values",
+            "They are small, and added up they fit into the trace. The clock's snapshots do not say"
+            " that it is incremental (is_incremental), so each is taken as it stands.",
+            "Set is_incremental in every snapshot of the clock (64 to 127 only), or write absolute "
+            "timestamps.",
+        )  # fmt: skip
+    return None
+
+
+def _factor(survey: Survey, clock: ClockId, factor: int, *, larger: bool) -> _Cause:
+    unit_ns = survey.infos[clock].unit_ns
+    size = f"{factor:,} times too {'small' if larger else 'large'}"
+    written = unit_ns * factor if larger else unit_ns // factor
+    units = written in _UNITS and unit_ns in _UNITS
+    return _Cause(
+        ("factor", factor, larger),
+        f"they count {_UNITS[written]}, its snapshots {_UNITS[unit_ns]}" if units
+        else f"they are {size}",
+        f"{'Multiplied' if larger else 'Divided'} by {factor:,} they lie where the clock's "
+        "snapshots do: they were written in another unit than these.",
+        "Write events and snapshots in one unit, "
+        + (f"{_UNITS[unit_ns]} " if units else "")
+        + "or as unit_multiplier_ns says.",
+    )  # fmt: skip
+
+
+def _other_clock(spans: dict[ClockId, Span], clock: ClockId, there: Stray) -> _Cause | None:
+    """Which clocks read such values in the trace."""
+    others = [
+        other
+        for other, span in spans.items()
+        if other != clock
+        and other.machine == clock.machine
+        and _within(there.low, there.high, span.low - _NEAR_NS, span.high + _NEAR_NS)
+    ]
+    if not 0 < len(others) <= _MOST_NAMED:
+        return None
+    told = " or ".join(map(str, others))
+    stated = f"as read in {clock}" if clock.clock else "in no clock"
+    return _Cause(
+        ("clock", *others), f"they were read in {told}",
+        f"They are written {stated}, and lie within what {told} reads in the trace.",
+        f"Set timestamp_clock_id of these packets (or the sequence's default) to {told}.",
+    )  # fmt: skip
+
+
+def _that_may_be_meant(spans: dict[ClockId, Span]) -> Iterator[tuple[ClockId, Span]]:
+    for clock, span in sorted(spans.items()):
+        if not clock.is_sequence_scoped and clock.clock != _OF_THE_FILE[1]:
+            yield clock, span
+
+
+def _within(low: int, high: int, least: int, most: int) -> bool:
+    return least <= low and high <= most
+
+
+def _beyond(strays: Iterable[Stray], reached: int) -> Stray:
+    """Those further away than what is connected to the trace, as one."""
+    every = Stray()
+    for stray in strays:
+        if stray.near > reached:
+            every.add(stray)
+    return every
+
+
+def _spans(survey: Survey) -> dict[ClockId, Span]:
+    """What each clock read in all snapshots."""
+    columns: dict[ClockId, list[Values]] = defaultdict(list)
+    for read in survey.graph.readings():
+        values = read.values_ns
+        if read.clock.clock in _OF_THE_FILE:
+            # That BOOTTIME is the time of the file, from 0, is a rule and no reading.
+            values = values[values != 0]
+        if len(values):
+            columns[read.clock].append(values)
+    found = {}
+    for clock, parts in columns.items():
+        values = np.sort(np.concatenate(parts)) if len(parts) > 1 else np.sort(parts[0])
+        steps = np.diff(values.astype(np.uint64))
+        step = int(steps.max()) if len(steps) else 0
+        found[clock] = Span(int(values[0]), int(values[-1]), step, len(values))
+    return found
+
+
+def _any_outside(survey: Survey, spans: dict[ClockId, Span], trace: Span) -> bool:
+    """Whether any clock has events further than `_NEAR_NS` from its snapshots."""
+    for group in survey.groups:
+        if group.reason in ("resolved", "as_is"):
+            span = spans.get(group.clock, trace)
+            if span.low - group.low_ns > _NEAR_NS or group.high_ns - span.high > _NEAR_NS:
+                return True
+    return False
+
+
+def _sum(values: Values) -> int:
+    """Their sum, which may leave int64."""
+    high, low = values >> 32, values & 0xFFFFFFFF
+    return (int(high.sum()) << 32) + int(low.sum())
+
+
+def _outside(values: Values, span: Span) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """How far some values are outside of a span, ns, 0 within it; and which are before it."""
+    before, after = values < span.low, values > span.high
+    away = np.zeros(len(values), dtype=np.uint64)
+    # Modulo 2^64: no difference overflows that.
+    unsigned = values.astype(np.uint64)
+    away[before] = np.uint64(span.low % (1 << 64)) - unsigned[before]
+    away[after] = unsigned[after] - np.uint64(span.high % (1 << 64))
+    return away, before
