@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
+from tracetime.doctor.placement import beyond_doubt
 from tracetime.doctor.survey import Survey
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.perfetto.schema import KINDS
@@ -220,18 +221,26 @@ def far_events(survey: Survey) -> Iterator[Finding]:
                 found.clocks.append(clock)
                 found.stray.add(there)
     for (_, _, before, *_), found in groups.items():
-        # That they lie before the zero of trace time is told of as that.
-        if found.cause.told or not before or found.stray.near <= trace.low:
-            yield _finding(found, trace, "before" if before else "after")
+        if not found.cause.told and (
+            # That they lie before the zero of trace time, or so far away that their clock may have
+            # drifted, is told of as that.
+            (before and found.stray.near > trace.low)
+            or not (_ended(found.stray, trace) or beyond_doubt(survey, found.clocks[0]))
+        ):
+            continue
+        yield _finding(found, trace, "before" if before else "after")
+
+
+def _ended(stray: Stray, trace: Span) -> bool:
+    """Whether a recorder that took snapshots as it went took none for very long."""
+    return trace.readings >= _MANY and stray.near > 10 * trace.step
 
 
 def _finding(found: _Found, trace: Span, side: str) -> Finding:
     cause, stray = found.cause, found.stray
     clocks = tuple(sorted(found.clocks))
     which = names(clocks) if clocks[0].clock else "in no clock"
-    # A recorder that took snapshots as it went took its last one long before.
-    over = trace.readings >= _MANY and stray.near > 10 * trace.step
-    severity: Severity = "error" if cause.told or over else "warning"
+    severity: Severity = "error" if cause.told or _ended(stray, trace) else "warning"
     return Finding(
         "events-far-from-trace",
         severity,

@@ -23,7 +23,7 @@ def placement(survey: Survey) -> Iterator[Finding]:
     yield from _late(survey)
     for group in survey.of("resolved"):
         clock = group.clock
-        if _beyond_doubt(survey, clock):
+        if beyond_doubt(survey, clock):
             continue
         info = survey.infos.get(clock)
         partner = survey.partner(clock)
@@ -59,7 +59,7 @@ def _late(survey: Survey) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _beyond_doubt(survey: Survey, clock: ClockId) -> bool:
+def beyond_doubt(survey: Survey, clock: ClockId) -> bool:
     """Whether a clock does not drift against the trace clock, however far away snapshots are."""
     target = survey.trace_clock
     if clock == target or not clock.clock or clock.machine != target.machine:
