@@ -410,7 +410,7 @@ def far(m: Model, r: Random) -> Expected:
     k, clock = r.randint(5, 50), r.choice([BOOTTIME, MONOTONIC, GPU, 64])
     read, late = m.reads[clock], r.randint(1, 50) * 3600 * S
     m.extra[k] = [event(read(m.time(k) + late + i), clock, SEQUENCE) for i in range(5)]
-    return Expected("events-far-from-trace", m.at_snapshot(k))
+    return Expected("events-far-from-trace", range(m.at_snapshot(k)[0] - 5, m.at_snapshot(k)[0]))
 
 
 FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
