@@ -11,7 +11,17 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME, event, snapshot, trace
+from building import (
+    BOOTTIME,
+    MONOTONIC,
+    MONOTONIC_RAW,
+    REALTIME,
+    event,
+    packet,
+    remote_sync,
+    snapshot,
+    trace,
+)
 
 S = 1_000_000_000
 TSC = 9
@@ -364,6 +374,37 @@ def not_synchronised(m: Model, r: Random) -> Expected:
     return Expected("machine-not-synchronised", m.at_snapshot(k))
 
 
+def _other_machine(m: Model, machine: int, there_ns: int, stands: bool = False) -> None:
+    """Another machine that exchanges messages with this one, each 4 ms there and as long back."""
+
+    def read(t: int) -> int:
+        return t * 1_000_007 // 1_000_000 + 77 * S
+
+    for k in range(0, m.n, 10):
+        t = m.time(k)
+        rounds = [
+            ({BOOTTIME: read(t if stands else t + at)}, {BOOTTIME: t + at + there_ns})
+            for at in (0, 2 * there_ns)
+        ]
+        m.extra[k] = [
+            packet(machine=machine, remote_clock_sync=remote_sync(rounds)),
+            event(read(t + S // 2), BOOTTIME, 3, machine=machine),
+        ]
+    # Ahead of them, this machine's own first snapshot: theirs would settle whose trace time is.
+    first = m.extra.pop(0)
+    m.extra[1] = first
+
+
+def round_trip(m: Model, r: Random) -> Expected:
+    _other_machine(m, r.randint(1, 2**31), r.randint(S // 1000, S // 50))
+    return Expected("round-trip-limits")
+
+
+def sync_unusable(m: Model, r: Random) -> Expected:
+    _other_machine(m, r.randint(1, 2**31), S // 1000, stands=True)
+    return Expected("machine-sync-unusable", m.at_snapshot(0))
+
+
 def disagree(m: Model, r: Random) -> Expected:
     wrong = r.choice([-1, 1]) * r.randint(S // 10, 100 * S)
     for k in range(m.n):
@@ -422,7 +463,7 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         trace_clock_backwards, trace_clock_unit, reading_overflow, late_trace_clock, sparse,
         snapshots_late,
         drifts_far, ticks_for_ns, stands_still, tsc, no_realtime, no_snapshots, lost_state,
-        negative, overflow, before_first, after_last, not_tied, not_synchronised, disagree,
-        truncated, trace_clock_missing, long_path, coarse, far,
+        negative, overflow, before_first, after_last, not_tied, not_synchronised, round_trip,
+        sync_unusable, disagree, truncated, trace_clock_missing, long_path, coarse, far,
     )
 }  # fmt: skip

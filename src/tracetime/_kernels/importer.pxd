@@ -149,6 +149,7 @@ cdef class Importer:
     cdef Packet packet
     cdef readonly list faults
     cdef readonly object late_clock         # (packet, clock, machine) of a trace clock said too late
+    cdef public object remote               # what its caller keeps of RemoteClockSync messages
     cdef readonly int64_t n_faults
     cdef readonly int64_t n_late_snapshots  # that stand behind events they would have placed
     cdef readonly int64_t latest_snapshot, latest_snapshot_ns

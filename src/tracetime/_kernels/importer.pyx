@@ -141,6 +141,11 @@ cdef class Importer:
         """machine_id of each machine, in order of appearance; the first is the host's."""
         return [self.machines[i].raw_id for i in range(self.n_machines)]
 
+    @property
+    def packet_machine(self):
+        """The number of the machine that the packet at which the importer stopped is of."""
+        return self.packet.machine
+
     # Machines and sequences
 
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil:
@@ -573,7 +578,10 @@ cdef class Importer:
         return found
 
     def add_remote_round(self, clocks):
-        """The client's readings in one round of a RemoteClockSync: [(clock, value)]."""
+        """The client's readings in one round of a RemoteClockSync: [(clock, value)].
+
+        Returns the number of the snapshot made of them.
+        """
         cdef int64_t n = 0
         self.reserve_clocks(len(clocks))
         for clock, value in clocks:
@@ -583,9 +591,13 @@ cdef class Importer:
             self.clock_incremental[n] = 0
             n += 1
         self.add_clocks(n)
+        return self.engine.n_snapshots - 1
 
     def add_remote_offset(self, uint32_t clock, int64_t host_value, int64_t client_value):
-        """One clock of trace time's machine and of this one, worked out to read at one instant."""
+        """One clock of trace time's machine and of this one, worked out to read at one instant.
+
+        Returns the number of the snapshot made of them.
+        """
         self.reserve_clocks(2)
         self.clock_nodes[0] = self.engine.node(machine_key(clock, self.trace_key.machine))
         self.clock_nodes[1] = self.engine.node(machine_key(clock, self.packet.machine))
@@ -596,6 +608,7 @@ cdef class Importer:
         self.clock_incremental[0] = 0
         self.clock_incremental[1] = 0
         self.add_clocks(2)
+        return self.engine.n_snapshots - 1
 
     # Rows
 

@@ -13,6 +13,7 @@ from tracetime.doctor.drift import floor_cost, rate_changes, rates
 from tracetime.doctor.far import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
+from tracetime.doctor.machines import machines
 from tracetime.doctor.nesting import nested
 from tracetime.doctor.placement import placement
 from tracetime.doctor.structure import structure
@@ -64,3 +65,4 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from floor_cost(survey)
     yield from far_events(survey)
     yield from placement(survey)
+    yield from machines(survey)

@@ -30,6 +30,7 @@ from tracetime.graph.asked import (
     is_cpu_time,
     refusal,
 )
+from tracetime.graph.between import Between
 from tracetime.graph.bounds import (
     Bounds,
     Inconsistency,
@@ -82,6 +83,7 @@ class ClockGraph:
         self._lock = RLock()
         self._file = 0
         self._measured = Measured()
+        self._between = Between()
         self._domains = {checked_domain(domain).id: domain for domain in domains or ()}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
@@ -348,11 +350,14 @@ class ClockGraph:
                 if len(clocks) > 1:
                     for clock in clocks:
                         sets.setdefault(clock, set()).update(clocks)
+            for one, other in self._between.pairs():
+                sets.setdefault(one, set()).add(other)
+                sets.setdefault(other, set()).add(one)
             neighbours = {clock: sorted(others - {clock}) for clock, others in sets.items()}
-            self._bounds = TubePolicy(
-                Pairs(self._shared, self._measured, self.domain, self._unit_ns, neighbours),
-                neighbours,
+            pairs = Pairs(
+                self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours
             )
+            self._bounds = TubePolicy(pairs, neighbours)
         return self._bounds
 
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
@@ -459,7 +464,8 @@ class ClockGraph:
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
-        return self._tubes().inconsistencies([clocks for clocks, _ in self.series()])
+        tied = [clocks for clocks, _ in self.series()]
+        return self._tubes().inconsistencies([*tied, *self._between.pairs()])
 
     def _converted(
         self, given: Given, source: ClockId, target: ClockId

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import NO_PATH, REASONS, ConversionError
-from tracetime.graph.measured import Measured
+from tracetime.graph.between import Between, Boxes
+from tracetime.graph.measured import Measured, Read
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
     FARTHEST,
@@ -85,6 +86,7 @@ class Pairs:
     Args:
         shared: (snapshots, one_ns, other_ns) that two clocks have in common, in file order.
         measured: half-widths and centres of those snapshots.
+        between: bounds of clocks that no snapshot has read together.
         domain: the limits of a clock.
         unit_ns: ns per unit of a clock, where the snapshots give one.
         neighbours: by clock, those it shares snapshots with.
@@ -94,12 +96,14 @@ class Pairs:
         self,
         shared: Callable[[ClockId, ClockId], tuple[Values, Values, Values]],
         measured: Measured,
+        between: Between,
         domain: Callable[[ClockId], ClockDomain],
         unit_ns: Callable[[ClockId], int],
         neighbours: Mapping[ClockId, list[ClockId]],
     ) -> None:
-        self._shared = shared
+        self._shared_in_all = shared
         self._measured = measured
+        self._between = between
         self._domain = domain
         self._unit_ns = unit_ns
         self._neighbours = neighbours
@@ -192,7 +196,15 @@ class Pairs:
             ),
         )  # fmt: skip
 
-    def _readings(self, a: ClockId, b: ClockId) -> tuple[Values, Values, Values]:
+    def _shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """What two clocks read together: no snapshot in which that was only worked out."""
+        snapshots, *columns = self._shared_in_all(one, other)
+        if len(self._between.worked_out):
+            read = self._between.is_evidence(snapshots)
+            snapshots, columns = snapshots[read], [column[read] for column in columns]
+        return snapshots, columns[0], columns[1]
+
+    def _together(self, a: ClockId, b: ClockId) -> _Together:
         """What two clocks read together, short counters unfolded."""
         snapshots, *columns = self._shared(a, b)
         for i, clock in enumerate((a, b)):
@@ -201,57 +213,51 @@ class Pairs:
                 columns[i], known = counter.at(snapshots)
                 snapshots = snapshots[known]
                 columns = [column[known] for column in columns]
-        return snapshots, columns[0], columns[1]
+        one, other = (self._measured.reads(clock, snapshots) for clock in (a, b))
+        boxed = np.zeros(len(snapshots), dtype=bool)
+        together = _Together(snapshots, columns[0], columns[1], one, other, boxed)
+        boxes = self._boxes(a, b)
+        if boxes is None:
+            return together
+        # Beside bounds, that two machines' clocks are one, from 0 on, is no evidence.
+        read = together.only((together.a_ns != 0) | (together.b_ns != 0))
+        return read.beside(boxes)
+
+    def _boxes(self, a: ClockId, b: ClockId) -> Boxes | None:
+        """The bounds of two clocks, both of which count nanoseconds as messages do."""
+        boxes = self._between.of(a, b)
+        if boxes is not None and any(
+            self._unit_ns(clock) != 1 or self._modulus(clock) is not None for clock in (a, b)
+        ):
+            return None
+        return boxes
 
     def _make(self, a: ClockId, b: ClockId) -> Pair:
-        snapshots, a_ns, b_ns = self._readings(a, b)
-        if not len(snapshots):
+        given = self._together(a, b)
+        if not len(given.snapshots):
             raise ConversionError(f"no snapshot has both {a} and {b}", REASONS[NO_PATH])
-        a_rate, b_rate = self._rate(a, a_ns, b_ns), self._rate(b, b_ns, a_ns)
-        if a_rate != 1:
-            a_ns = nominal_ns(a_ns, a_rate)
-        if b_rate != 1:
-            b_ns = nominal_ns(b_ns, b_rate)
+        a_rate = self._rate(a, given.a_ns, given.b_ns)
+        b_rate = self._rate(b, given.b_ns, given.a_ns)
+        given = given.at_rates(a_rate, b_rate)
         limits = self._limits(a, b)
         learnt = any(self._domain(clock).ns_per_tick is None for clock in (a, b))
         if learnt:
-            limits = replace(limits, drift=self._learnt_drift(a, b, snapshots, a_ns, limits.drift))
-        near = self._near(a, b, snapshots, a_ns, b_ns)
-        far = [(int(n), int(x), int(y)) for n, x, y in zip(
-            snapshots[~near], a_ns[~near], b_ns[~near], strict=True)]  # fmt: skip
+            limits = replace(limits, drift=_learnt_drift(given, limits.drift))
+        near = given.near()
+        far = given.only(~near)
         if near.any():
-            snapshots, a_ns, b_ns = snapshots[near], a_ns[near], b_ns[near]
-        evidence = self._evidence(a, b, snapshots, a_ns, b_ns, limits)
+            given = given.only(near)
+        evidence = self._evidence(a, b, given, limits)
         tube = Tube.build(evidence, limits)
         return Pair(
-            a, b, tube, snapshots, a_rate, b_rate, float(np.median(evidence.half)),
-            _median_bar(tube), evidence.assumed, learnt, far,
+            a, b, tube, given.snapshots, a_rate, b_rate, float(np.median(evidence.half)),
+            _median_bar(tube), evidence.assumed, learnt,
+            list(zip(*(column.tolist() for column in far[:3]), strict=True)),
         )  # fmt: skip
-
-    def _near(
-        self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, b_ns: Values
-    ) -> npt.NDArray[np.bool_]:
-        """Which snapshots are within what a tube can hold; one broken one must not cost all."""
-        # In floats, which no difference overflows; what they round away is within the margin.
-        near = np.abs(b_ns.astype(np.float64) - a_ns) < FARTHEST - 2 * _MARGIN
-        for clock in (a, b):
-            read = self._measured.reads(clock, snapshots)
-            near &= (np.abs(read.centre) < _MARGIN) & (read.half < _MARGIN)
-        return near
 
     def _rate(self, clock: ClockId, readings: Values, others: Values) -> Fraction:
         rate = self._domain(clock).ns_per_tick
         return learn_rate(readings, others, str(clock)) if rate is None else rate
-
-    def _learnt_drift(
-        self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, drift: float
-    ) -> float:
-        """`drift`, and how far off the rate is that `learn_rate` takes from the ends."""
-        ends = [int(np.argmin(a_ns)), int(np.argmax(a_ns))]
-        halves = [self._measured.reads(clock, snapshots).half[ends] for clock in (a, b)]
-        unsure_ns = sum(sum(half.clip(0).tolist()) for half in halves)
-        span_ns = int(a_ns[ends[1]]) - int(a_ns[ends[0]])
-        return min(drift + unsure_ns / max(span_ns, 1), MOST_DRIFT)
 
     def _limits(self, a: ClockId, b: ClockId) -> Limits:
         one, other = self._domain(a), self._domain(b)
@@ -264,10 +270,8 @@ class Pairs:
             rise=rise,
         )
 
-    def _evidence(
-        self, a: ClockId, b: ClockId, snapshots: Values, a_ns: Values, b_ns: Values, limits: Limits
-    ) -> Evidence:
-        one, other = self._measured.reads(a, snapshots), self._measured.reads(b, snapshots)
+    def _evidence(self, a: ClockId, b: ClockId, given: _Together, limits: Limits) -> Evidence:
+        snapshots, a_ns, b_ns, one, other, boxed = given
         known = (one.half >= 0) & (other.half >= 0)
         if not (a_ns.any() or b_ns.any() or known.any()):
             # Equated by rule (a trace without snapshots): one clock by two names.
@@ -277,6 +281,11 @@ class Pairs:
             a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,
             np.maximum(other.half, 0), limits,
         )  # fmt: skip
+        if boxed.any():
+            # The offset is told where a is in the middle of its box, and drifts on the way there;
+            # each middle has been rounded twice.
+            drifted = np.ceil(one.half * limits.drift).astype(np.int64)
+            h_k = h_k + np.where(boxed, drifted + ticks + 4, 0)
         # A half-width that was measured holds the ticks already.
         frequencies = [self._frequency(clock, snapshots) for clock in (a, b)]
         correction = correction_of(*frequencies)
@@ -299,6 +308,85 @@ class Pairs:
         recorded = self._measured.frequency(clock, snapshots)
         steered = self._domain(clock).disciplined
         return recorded if steered else np.where(recorded == NOT_RECORDED, 0, recorded)
+
+
+class _Together(NamedTuple):
+    """What two clocks read at one instant each: arrays of one length.
+
+    Attributes:
+        snapshots: their numbers, int64.
+        a_ns, b_ns: readings, int64.
+        a_read, b_read: how far off these can be.
+        boxed: which are the middles of bounds; their half-widths do not hold the clocks' ticks.
+    """
+
+    snapshots: Values
+    a_ns: Values
+    b_ns: Values
+    a_read: Read
+    b_read: Read
+    boxed: npt.NDArray[np.bool_]
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> _Together:
+        """Some of them."""
+        snapshots, a_ns, b_ns, *reads, boxed = self
+        one, other = (Read(read.centre[chosen], read.half[chosen]) for read in reads)
+        return _Together(snapshots[chosen], a_ns[chosen], b_ns[chosen], one, other, boxed[chosen])
+
+    def beside(self, boxes: Boxes) -> _Together:
+        """These and bounds, in file order."""
+        n = len(boxes.snapshots)
+        nothing, boxed = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
+        order = np.argsort(np.append(self.snapshots, boxes.snapshots), kind="stable")
+
+        def both(own: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            joined: npt.NDArray[Any] = np.append(own, others)[order]
+            return joined
+
+        return _Together(
+            both(self.snapshots, boxes.snapshots),
+            both(self.a_ns, boxes.one),
+            both(self.b_ns, boxes.other),
+            Read(both(self.a_read.centre, nothing), both(self.a_read.half, boxes.one_half)),
+            Read(both(self.b_read.centre, nothing), both(self.b_read.half, boxes.other_half)),
+            both(self.boxed, boxed),
+        )
+
+    def at_rates(self, a_rate: Fraction, b_rate: Fraction) -> _Together:
+        """The same in ns, where readings count ticks of so many ns."""
+        given = self
+        if a_rate != 1:
+            given = given._replace(
+                a_ns=nominal_ns(given.a_ns, a_rate), a_read=_stretched(given, given.a_read, a_rate)
+            )
+        if b_rate != 1:
+            given = given._replace(
+                b_ns=nominal_ns(given.b_ns, b_rate), b_read=_stretched(given, given.b_read, b_rate)
+            )
+        return given
+
+    def near(self) -> npt.NDArray[np.bool_]:
+        """Which are within what a tube can hold; one broken snapshot must not cost all."""
+        # In floats, which no difference overflows; what they round away is within the margin.
+        near = np.abs(self.b_ns.astype(np.float64) - self.a_ns) < FARTHEST - 2 * _MARGIN
+        for read in (self.a_read, self.b_read):
+            near &= (np.abs(read.centre) < _MARGIN) & (read.half < _MARGIN)
+        return near
+
+
+def _stretched(given: _Together, read: Read, rate: Fraction) -> Read:
+    """Half-widths in ns: those of bounds were in the ticks that the clock counts."""
+    wider = nominal_ns(read.half, rate) + 1
+    return read._replace(half=np.where(given.boxed, wider, read.half))
+
+
+def _learnt_drift(given: _Together, drift: float) -> float:
+    """`drift`, and how far off the rate is that `learn_rate` takes from the ends."""
+    ends = [int(np.argmin(given.a_ns)), int(np.argmax(given.a_ns))]
+    halves = [read.half[ends] for read in (given.a_read, given.b_read)]
+    unsure_ns = sum(sum(half.clip(0).tolist()) for half in halves)
+    span_ns = int(given.a_ns[ends[1]]) - int(given.a_ns[ends[0]])
+    return min(drift + unsure_ns / max(span_ns, 1), MOST_DRIFT)
 
 
 def _drift_ppm(domain: ClockDomain) -> float:

@@ -25,15 +25,18 @@ from tracetime._version import __version__
 from tracetime.clocks import UINT32_MAX, ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import TraceError, UsageError
+from tracetime.graph.between import LONGEST_NS, Between, Boxes
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.measured import Column, Corrected, Measured, Read, Values
 from tracetime.graph.saved import (
+    BETWEEN,
     CLOCK,
     CLOCK_ID,
     FACTS,
     FORMAT,
     ROWS,
     SAID,
+    WORKED_OUT,
     clocks_of_rows,
 )
 from tracetime.graph.tube.evidence import NOT_RECORDED
@@ -120,6 +123,7 @@ def _graph(file: IO[bytes]) -> ClockGraph:
     ids = [graph._clock((a, b, c, d)) for a, b, c, d, *_ in clocks]
     known = {clock for clock, (*_, measured) in zip(ids, clocks, strict=True) if measured}
     graph._measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
+    graph._between = _between_of(facts, members, len(state.packets))
     return graph
 
 
@@ -133,7 +137,7 @@ def _members_of(file: IO[bytes]) -> dict[str, bytes]:
             members = archive.infolist()
             names = [member.filename for member in members]
             needed = {FACTS, *(f"{name}.npy" for name, _ in ROWS)}
-            known = needed | {f"{name}.npy" for name, *_ in SAID}
+            known = needed | {f"{name}.npy" for name, *_ in (*SAID, *BETWEEN, WORKED_OUT)}
             if len(set(names)) < len(names) or not needed <= set(names) <= known:
                 raise _Unreadable("it is a zip file, but ClockGraph.save did not write it")
             # What is compressed could become as much as somebody likes, as could what overlaps.
@@ -259,6 +263,41 @@ def _measured_of(
         if said.any():
             corrected[clock] = Corrected(numbers[said].astype(np.int64), scaled[said])
     return Measured(measured, corrected=corrected, known=known)
+
+
+def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int) -> Between:
+    """The bounds of clocks that were not read together; files of format 1 have none."""
+    pairs: list[tuple[ClockId, ClockId]] = []
+    for pair in _get(facts, "between", list) if _int(facts, "format") > 1 else []:
+        if not (isinstance(pair, list) and len(pair) == 2):
+            raise _Unreadable("it has bounds of what are no two clocks")
+        one, other = (_id_of({"clock of bounds": clock}, "clock of bounds") for clock in pair)
+        if one == other or {one, other} in map(set, pairs):
+            raise _Unreadable(f"it has bounds of {one} and {other}, or has them twice")
+        pairs.append((one, other))
+    number, *columns = (
+        _array_of(members[f"{name}.npy"], name, kind) if f"{name}.npy" in members
+        else np.empty(0, dtype=kind)
+        for name, kind in (*BETWEEN, WORKED_OUT)
+    )  # fmt: skip
+    worked_out = columns.pop()
+    n = len(number)
+    if any(len(values) != n for values in columns):
+        raise _Unreadable("the columns of its bounds are not equally long")
+    told, one_low, one_high, other_low, other_high = columns
+    for which, most in ((number, len(pairs)), (told, snapshots), (worked_out, snapshots)):
+        if len(which) and int(which.max()) >= most:
+            raise _Unreadable("it has bounds of clocks or snapshots that are not there")
+    for low, high in ((one_low, one_high), (other_low, other_high)):
+        if not ((low <= high) & (high.view("<u8") - low.view("<u8") <= LONGEST_NS)).all():
+            raise _Unreadable("a bound in it is reversed, or too wide")
+    boxes = {}
+    for k, pair in enumerate(pairs):
+        rows = np.flatnonzero(number == k)
+        if not len(rows):
+            raise _Unreadable("it has no bounds of two clocks that it names for such")
+        boxes[pair] = Boxes(*(values[rows].astype(np.int64) for values in columns))
+    return Between(boxes, worked_out)
 
 
 def _domain_of(facts: Any) -> ClockDomain:

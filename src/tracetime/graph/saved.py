@@ -26,7 +26,7 @@ from tracetime.graph.measured import Values
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.whole_file import file_target, whole_file
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of the files written here; a file of a later one is refused."""
 
 FACTS: Final = "graph.json"
@@ -45,6 +45,18 @@ SAID: Final = (
     ("frequency_scaled_ppm", "<i8", NOT_RECORDED),
 )
 """Columns that not all graphs need, and what stands for nothing: one of that alone is left out."""
+
+BETWEEN: Final = (
+    ("between_pair", "<u4"),
+    ("between_snapshot", "<u4"),
+    ("between_one_low_ns", "<i8"),
+    ("between_one_high_ns", "<i8"),
+    ("between_other_low_ns", "<i8"),
+    ("between_other_high_ns", "<i8"),
+)
+WORKED_OUT: Final = ("worked_out", "<u4")
+"""Bounds of clocks that no snapshot has read together, and the snapshots that were worked out of
+messages; left out where there are none."""
 
 
 def save(graph: ClockGraph, path: str | os.PathLike[str]) -> None:
@@ -86,6 +98,15 @@ def _parts(graph: ClockGraph) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any
     for (name, kind, nothing), values in zip(SAID, said, strict=True):
         if (values != nothing).any():
             arrays[name] = values.astype(kind, copy=False)
+    between = graph._between
+    pairs = between.columns().values()
+    if pairs:
+        number = np.repeat(np.arange(len(pairs)), [len(boxes.snapshots) for boxes in pairs])
+        columns = [number, *map(np.concatenate, zip(*pairs, strict=True))]
+        for (name, kind), values in zip(BETWEEN, columns, strict=True):
+            arrays[name] = values.astype(kind)
+    if len(between.worked_out):
+        arrays[WORKED_OUT[0]] = between.worked_out.astype(WORKED_OUT[1])
     return facts, arrays
 
 
@@ -137,6 +158,7 @@ def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
             for members, n in zip(lists, state.series[:, 1].tolist(), strict=True)
         ],
         "backwards": state.backwards.tolist(),
+        "between": [[_id_facts(c) for c in pair] for pair in graph._between.pairs()],
         "domains": [_domain_facts(domain) for domain in graph.declared.values()],
     }
 

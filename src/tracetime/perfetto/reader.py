@@ -32,6 +32,7 @@ from tracetime.graph.tube import Bars
 from tracetime.kernel_clock import STA_UNSYNC
 from tracetime.perfetto.bounded import Bounding, FloorCost
 from tracetime.perfetto.extension import as_written, decode_domain
+from tracetime.perfetto.remote import RemoteBounds, UnusedBounds
 from tracetime.perfetto.schema import (
     BOUNDED_SCHEMA,
     EVENTS_SCHEMA,
@@ -293,6 +294,7 @@ class Trace:
                 importer.engine, self.trace_clock, self._number, importer.measured(),
                 tuple(importer.kernel_clock()[:3]),
             )  # fmt: skip
+            self._graph._between = importer.remote.between(self._graph._clock)
             self._declare(self._graph)
         return self._graph
 
@@ -356,6 +358,12 @@ class Trace:
             return None
         packet = int(self.snapshot_packets[known.latest_snapshot])
         return LateSnapshots(known.n_late_snapshots, known.latest_snapshot_ns, packet)
+
+    @property
+    def unused_bounds(self) -> list[UnusedBounds]:
+        """Messages between machines that bound nothing: a clock fell between them, or stood."""
+        remote: RemoteBounds = self._known().remote
+        return remote.unused(self.clocks._clock)
 
     @property
     def is_unsynchronised(self) -> bool:
@@ -429,7 +437,9 @@ class Trace:
         return importer
 
     def _importer(self, *, silent: bool) -> Importer:
-        return Importer(self._number, BATCH_ROWS, silent)
+        importer = Importer(self._number, BATCH_ROWS, silent)
+        importer.remote = RemoteBounds()
+        return importer
 
     @property
     def _number(self) -> int:

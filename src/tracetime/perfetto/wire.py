@@ -158,10 +158,14 @@ class Pass:
             elif stop == _REMOTE_SYNC:
                 payload = bytes(memoryview(window.data)[first:last])
                 sync = read_sync(payload, importer.stop_offset, importer.packets - 1)
-                for clocks in sync.client_rounds:
-                    importer.add_remote_round(clocks)
-                for clock, host_value, client_value in sync.instants:
-                    importer.add_remote_offset(clock, host_value, client_value)
+                rounds = [importer.add_remote_round(clocks) for clocks in sync.client_rounds]
+                instants = {
+                    clock: importer.add_remote_offset(clock, host_value, client_value)
+                    for clock, host_value, client_value in sync.instants
+                }
+                importer.remote.add(
+                    sync, importer.packet_machine, importer.packets - 1, rounds, instants
+                )
             elif stop == _NEEDS_FINAL:
                 assert self._learn is not None
                 importer.decide_with(self._learn())

@@ -1,0 +1,102 @@
+"""Findings about the messages that tie the clocks of several machines together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from tracetime.clocks import ClockId
+from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.survey import Survey
+from tracetime.errors import ConversionError
+from tracetime.graph.pairs import Pair
+
+_SAMPLES: Final = 512
+
+
+def machines(survey: Survey) -> Iterator[Finding]:
+    """Messages that bound nothing, and machines that are known no better than to a round trip."""
+    yield from _unusable(survey)
+    yield from _round_trips(survey)
+
+
+def _unusable(survey: Survey) -> Iterator[Finding]:
+    by_machine = defaultdict(list)
+    for found in survey.trace.unused_bounds:
+        by_machine[found.clock.machine].append(found)
+    for machine, those in by_machine.items():
+        clocks = tuple(one.clock for one in those)
+        unused, used = sum(one.unused for one in those), sum(one.used for one in those)
+        lost = not any(clock.machine == machine for p in _bounded(survey) for clock in p)
+        events = _events(survey, machine)
+        yield Finding(
+            "machine-sync-unusable",
+            "error" if lost and events else "warning",
+            f"machine {machine}: {unused:,} of {count(unused + used, 'bound')} on its clocks make "
+            "no sense",
+            clocks, first_packets(one.packet for one in those), events, None,
+            "The rounds of a RemoteClockSync are read in turn, on the client, on the host, on the "
+            "client, on the host. Here a clock fell from one round to the next or stood still, so "
+            "what was read between two of its readings is unknown. Perfetto takes the mean all the "
+            "same; error bars leave these rounds out" + (", and there are no others." if lost else
+            "."),
+            "Look at what writes RemoteClockSync: each round has to read every clock anew.",
+        )  # fmt: skip
+
+
+def _round_trips(survey: Survey) -> Iterator[Finding]:
+    """For each machine that messages bound, by the clock that its events are best placed by."""
+    best: dict[int, tuple[bool, int, Pair, ClockId]] = {}
+    for ours, theirs in _bounded(survey):
+        try:
+            pair = survey.graph._tubes().pair(ours, theirs)
+        except ConversionError:
+            continue
+        rank = ours != survey.trace_clock, _usual_bar(survey, pair, theirs), pair, ours
+        if theirs.machine not in best or rank[:2] < best[theirs.machine][:2]:
+            best[theirs.machine] = rank
+    for machine, (_, bar_ns, pair, ours) in best.items():
+        # Where bars are wider than that away from messages, what clocks drift there is more.
+        if bar_ns > 2 * pair.half_width_ns:
+            continue
+        theirs = pair.b if pair.a == ours else pair.a
+        events = _events(survey, machine)
+        yield Finding(
+            "round-trip-limits",
+            "warning" if events and bar_ns > survey.tolerance_ns else "info",
+            f"machine {machine}: the round trip of messages limits how well its clocks are known, "
+            f"not drift: {theirs} to {duration(bar_ns)} either way",
+            (ours, theirs), (), events, bar_ns,
+            "A message tells that one clock was read between two readings of the other, and not "
+            "where in between: how long each way took, nothing says. Halving the round trip is a "
+            "guess, off by half of it where the ways differ most.",
+            "More messages help as far as some of them are quicker. For better, keep the link "
+            "quiet while they are exchanged, or let PTP discipline both clocks.",
+        )  # fmt: skip
+
+
+def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
+    """The median half-width of bars over the time of a clock's events and of the messages, ns."""
+    a = pair.tube.evidence.a
+    first, last = int(a[0]), int(a[-1])
+    backwards = clock == pair.b
+    groups = survey.by_clock.get(clock, [])
+    if groups:
+        ends = [min(g.low_ns for g in groups), max(g.high_ns for g in groups)]
+        there = pair.tube.convert(np.array(ends), inverse=True).earliest if backwards else ends
+        first, last = min(first, int(there[0])), max(last, int(there[1]))
+    steps = np.arange(_SAMPLES, dtype=np.int64)
+    bars = pair.tube.convert(first + (last - first) // (_SAMPLES - 1) * steps)
+    return int(np.median((bars.latest - bars.earliest) // 2))
+
+
+def _bounded(survey: Survey) -> list[tuple[ClockId, ClockId]]:
+    """The pairs of clocks, a host's and a client's, that messages bound."""
+    return survey.graph._between.pairs()
+
+
+def _events(survey: Survey, machine: int) -> int:
+    return sum(events for clock, events in survey.used.items() if clock.machine == machine)

@@ -1,0 +1,102 @@
+"""What is known of clocks that nobody read together: bounds from messages between their machines.
+
+A message leaves after one reading and arrives before another, so that at the instant of a reading
+of one clock the other stood between two readings of its own. What follows from it for a pair of
+clocks is pairs.py's; where a trace says so, `perfetto/remote.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import ClockId
+
+Values = npt.NDArray[np.int64]
+
+LONGEST_NS: Final = 1 << 55
+"""Bounds wider than that (a year) say nothing: there are none."""
+
+
+class Boxes(NamedTuple):
+    """At one instant each, where two clocks stood: int64 arrays of one length, in file order.
+
+    Attributes:
+        snapshots: the number of the snapshot that each came with.
+        one_low, one_high: what the one clock read, both ends included, ns.
+        other_low, other_high: what the other did.
+    """
+
+    snapshots: Values
+    one_low: Values
+    one_high: Values
+    other_low: Values
+    other_high: Values
+
+    def turned(self) -> Boxes:
+        """The same with the two clocks exchanged."""
+        return Boxes(self.snapshots, *self[3:], *self[1:3])
+
+    @property
+    def one(self) -> Values:
+        """The middle of what the one clock read, rounded down."""
+        return self.one_low + (self.one_high - self.one_low) // 2
+
+    @property
+    def other(self) -> Values:
+        """The middle of what the other clock read, rounded down."""
+        return self.other_low + (self.other_high - self.other_low) // 2
+
+    @property
+    def one_half(self) -> Values:
+        """How far from its middle the one clock may have stood, rounded up."""
+        return -((self.one_low - self.one_high) // 2)
+
+    @property
+    def other_half(self) -> Values:
+        """How far from its middle the other clock may have stood, rounded up."""
+        return -((self.other_low - self.other_high) // 2)
+
+
+_NONE: Final[Mapping[tuple[ClockId, ClockId], Boxes]] = MappingProxyType({})
+
+
+class Between:
+    """The bounds between clocks that no snapshot read together.
+
+    Args:
+        boxes: by two clocks, in either order, but in one only.
+        worked_out: numbers of snapshots that hold no readings taken together, but what floor makes
+            of such messages; they are no evidence.
+    """
+
+    def __init__(
+        self,
+        boxes: Mapping[tuple[ClockId, ClockId], Boxes] = _NONE,
+        worked_out: Iterable[int] | Values = (),
+    ) -> None:
+        self._boxes = dict(boxes)
+        self.worked_out: Values = np.unique(np.array(worked_out, dtype=np.int64))
+
+    def pairs(self) -> list[tuple[ClockId, ClockId]]:
+        """The pairs of clocks that there are bounds for, in order of appearance."""
+        return list(self._boxes)
+
+    def of(self, one: ClockId, other: ClockId) -> Boxes | None:
+        """The bounds of two clocks; None without any."""
+        if (one, other) in self._boxes:
+            return self._boxes[one, other]
+        turned = self._boxes.get((other, one))
+        return None if turned is None else turned.turned()
+
+    def columns(self) -> dict[tuple[ClockId, ClockId], Boxes]:
+        """All bounds by two clocks, in order of appearance."""
+        return dict(self._boxes)
+
+    def is_evidence(self, snapshots: Values) -> npt.NDArray[np.bool_]:
+        """Which of some snapshots (by number) hold what was read."""
+        return np.isin(snapshots, self.worked_out, invert=True)
