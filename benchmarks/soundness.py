@@ -1,0 +1,288 @@
+"""Is the truth inside every bar that docs/error-bars.md promises? Random worlds, seeded.
+
+    python -m benchmarks.soundness [--worlds 1000] [--seed 1]
+
+Each world draws its clocks (rates, limits, ticks, counters, machines), its snapshots and the paths
+between them; 1,000 timestamps of it are converted, within the snapshots and beyond their ends, and
+compared with what was true. Exits with 1 where a truth is outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+from benchmarks.table import Table
+from benchmarks.worlds import (
+    NAMES,
+    Clock,
+    Values,
+    World,
+    chained,
+    clock,
+    identity,
+    read_together,
+    times,
+)
+from tracetime import ClockDomain, ClockGraph, open_trace
+
+S: Final = 1_000_000_000
+CONVERSIONS: Final = 1_000
+BOTH: Final = ("estimated", "guaranteed")
+Bars = tuple[str, ...]
+
+
+class Drawn(NamedTuple):
+    """A world, the bars that hold in it, and between which of its clocks."""
+
+    world: World
+    bars: Bars = BOTH
+    pairs: list[tuple[Clock, Clock]] | None = None
+
+
+def spacing(rng: np.random.Generator) -> tuple[int, int]:
+    """How far apart snapshots are (ns), and how many there are."""
+    return int(10 ** rng.uniform(7, 11)), int(rng.integers(1, 200))
+
+
+def any_rates(rng: np.random.Generator) -> Drawn:
+    """Rates that change at any time to any within the limits."""
+    apart, n = spacing(rng)
+    span = apart * (n + 1)
+    names = NAMES[: rng.integers(2, 6)]
+    clocks = [clock(rng, name, span, knees=int(rng.integers(0, 60))) for name in names]
+    return Drawn(chained(rng, clocks, apart, n), ("guaranteed",))
+
+
+def wandering(rng: np.random.Generator) -> Drawn:
+    """Rates that hold, but for a wander within what is declared."""
+    apart, n = spacing(rng)
+    names = NAMES[: rng.integers(2, 6)]
+    clocks = [clock(rng, name, apart * (n + 1), wanders=True) for name in names]
+    return Drawn(chained(rng, clocks, apart, n))
+
+
+def bending(rng: np.random.Generator) -> Drawn:
+    """One clock whose rate changes now and then, far more than three snapshots apart."""
+    apart, n = spacing(rng)
+    n += 20
+    names = NAMES[: rng.integers(2, 6)]
+    clocks = [clock(rng, name, apart * (n + 1)) for name in names]
+    one = clocks[int(rng.integers(len(clocks)))]
+    most = one.domain.drift_ppm
+    at = np.arange(8, n - 8, int(rng.integers(8, 30))) * apart
+    at = at + rng.integers(0, apart, len(at))
+    one.times = np.concatenate([one.times[:1], at])
+    one.ppm = rng.uniform(-most, most, len(at) + 1)
+    return Drawn(chained(rng, clocks, apart, n))
+
+
+def jumping(rng: np.random.Generator) -> Drawn:
+    """Steps both ways, and resets, beyond what the limits let drift in a gap."""
+    apart, n = spacing(rng)
+    n += 20
+    names = NAMES[: rng.integers(2, 5)]
+    clocks = [clock(rng, name, apart * (n + 1)) for name in names]
+    one = clocks[-1]
+    least = 8 * apart * sum(c.domain.drift_ppm for c in clocks) * 1e-6 + 10**7
+    for k in range(6, n - 6, int(rng.integers(8, 30))):
+        size = int(rng.choice([-1, 1]) * least * 10 ** rng.uniform(0, 3))
+        one.jumps.append((k * apart + int(rng.integers(0, apart)), size))
+    return Drawn(chained(rng, clocks, apart, n))
+
+
+def wrapping(rng: np.random.Generator) -> Drawn:
+    """A counter of few bits, snapshotted several times a wrap."""
+    bits = int(rng.choice([24, 32, 36]))
+    steady = clock(rng, "MONOTONIC", 1 << 50, steady=True)
+    other = clock(rng, "com.example.gpu", 1 << 50, bits=bits)
+    wrap_ns = int((1 << bits) * other.rate)
+    apart = int(wrap_ns * rng.uniform(0.02, 0.2))
+    n = int(rng.integers(3, 150))
+    return Drawn(chained(rng, [steady, other], apart, n))
+
+
+def of_machines(rng: np.random.Generator) -> Drawn:
+    """Two machines tied by messages each way, of any delay; their bars rest on these alone."""
+    host = Clock(ClockDomain("BOOTTIME"), int(rng.integers(10**12, 10**15)),
+                 np.array([-S]), rng.uniform(-200, 200, 1))  # fmt: skip
+    far = Clock(ClockDomain("BOOTTIME@machine1"), int(rng.integers(10**12, 10**15)),
+                np.array([-S]), rng.uniform(-200, 200, 1))  # fmt: skip
+    apart, n = int(10 ** rng.uniform(9, 11)), int(rng.integers(1, 40))
+    out, back = (float(10 ** rng.uniform(3, 7)) for _ in range(2))
+    trace = pb.Trace()
+    _snapshot(trace, host, 0, 0)
+    first = last = 0
+    for at in times(rng, apart, n):
+        packet = trace.packet.add(machine_id=7, trusted_packet_sequence_id=3)
+        now = int(at)
+        first, last = first or now, now
+        for _ in range(int(rng.integers(2, 5))):
+            synced = packet.remote_clock_sync.synced_clocks.add()
+            _reading(synced.client_clocks, far, now)
+            now += int(out * (1 + rng.pareto(2)))
+            _reading(synced.host_clocks, host, now)
+            now += int(back * (1 + rng.pareto(2)))
+    _snapshot(trace, far, last, 7)
+    with tempfile.NamedTemporaryFile(suffix=".pftrace") as file:
+        file.write(trace.SerializeToString())
+        file.flush()
+        with open_trace(file.name) as opened:
+            graph = opened.clocks
+    return Drawn(World([host, far], graph, first, last))
+
+
+def _snapshot(trace: pb.Trace, one: Clock, t: int, machine: int) -> None:
+    packet = trace.packet.add(trusted_packet_sequence_id=1)
+    if machine:
+        packet.machine_id = machine
+    _reading(packet.clock_snapshot, one, t)
+
+
+def _reading(snapshot: Any, one: Clock, t: int) -> None:
+    value = int(one.raw(np.array([t]))[0])
+    snapshot.clocks.add(clock_id=identity(one).clock, timestamp=value)
+
+
+def coarse(rng: np.random.Generator) -> Drawn:
+    """A clock that ticks coarsely and does not say so: its readings show it."""
+    tick_ns = float(rng.choice([16_000, 100_000, 10**6, 10**7, S / 60, 4e6 * (1 + 20e-6),
+                                S / 48_000, S / 32_768]))  # fmt: skip
+    steady = clock(rng, "MONOTONIC", 1 << 50, steady=True, tick_ns=1.0)
+    other = clock(rng, "com.example.app", 1 << 50, steady=True, tick_ns=tick_ns)
+    apart, n = int(tick_ns * 10 ** rng.uniform(1.2, 4)), int(rng.integers(20, 200))
+    taken = times(rng, apart, n)
+    snapshot = read_together(rng, [steady, other], taken, 50.0)
+    said = ClockGraph(domains=[_undeclared(one.domain) for one in (steady, other)])
+    said.add_snapshot(dict(snapshot.readings))
+    return Drawn(World([steady, other], said, int(taken[0]), int(taken[-1])))
+
+
+def _undeclared(domain: ClockDomain) -> ClockDomain:
+    return ClockDomain(domain.id, max_drift_ppm=domain.max_drift_ppm)
+
+
+CLASSES: Final[dict[str, Callable[[np.random.Generator], Drawn]]] = {
+    "guaranteed bars, rates that change at any time": any_rates,
+    "rates that wander as declared": wandering,
+    "rates that change now and then": bending,
+    "steps and resets": jumping,
+    "counters that wrap": wrapping,
+    "machines tied by messages": of_machines,
+    "ticks that nobody declared": coarse,
+}
+
+
+class Tally:
+    """What was converted, and what was true and outside."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.worst: tuple[float, str] = (0.0, "")
+
+    def add(self, drawn: Drawn, rng: np.random.Generator, name: str) -> None:
+        world = drawn.world
+        pairs = drawn.pairs or list(permutations(world.clocks, 2))
+        each = -(-CONVERSIONS // (len(pairs) * len(drawn.bars)))
+        for (src, dst), bars in ((pair, bars) for pair in pairs for bars in drawn.bars):
+            self._convert(world, src, dst, bars, instants(rng, world, each), name)
+        if "estimated" in drawn.bars:
+            for src, dst in pairs:
+                self._order(world, src, dst, rng, name)
+
+    def _convert(
+        self, world: World, src: Clock, dst: Clock, bars: str, t: Values, name: str
+    ) -> None:
+        near = {}
+        if src.domain.valid_bits < 64:
+            near = {"near": (dst.counted(t), identity(dst))}
+        got = world.graph.convert(src.raw(t), identity(src), identity(dst), policy="tube",
+                                  bars=bars, bounds=True, errors="mask", **near)  # fmt: skip
+        truth = dst.counted(t)
+        early, late = (side.to_numpy(zero_copy_only=False) for side in got[1:])
+        if dst.domain.valid_bits < 64:
+            # Counted on from some wrap or other: the bar must hold the truth of one of them.
+            wrap = 1 << dst.domain.valid_bits
+            truth = truth + np.rint((early - truth) / wrap).astype(np.int64) * wrap
+        off = np.fmax(early - truth, truth - late)
+        self.counts["converted"] += len(t)
+        self.counts["unanswered"] += int(np.isnan(off).sum())
+        out = int((off > 0).sum())
+        self.counts[f"outside {bars}"] += out
+        if out and np.nanmax(off) > self.worst[0]:
+            self.worst = float(np.nanmax(off)), f"{name}: {src.domain.id} to {dst.domain.id}"
+
+    def _order(
+        self, world: World, src: Clock, dst: Clock, rng: np.random.Generator, name: str
+    ) -> None:
+        if src.jumps or dst.jumps or min(src.domain.valid_bits, dst.domain.valid_bits) < 64:
+            return
+        t = instants(rng, world, 50)
+        later = t + rng.choice([-1, 1], len(t)) * (10 ** rng.uniform(0, 9, len(t))).astype(np.int64)
+        said = world.graph.order((src.raw(t), identity(src)), (dst.raw(later), identity(dst)))
+        self.counts["ordered"] += len(t)
+        self.counts["certain"] += int(np.count_nonzero(said))
+        wrong = int((said * np.sign(later - t) > 0).sum())
+        self.counts["certain and wrong"] += wrong
+
+
+def instants(rng: np.random.Generator, world: World, n: int) -> Values:
+    """True times within the snapshots, and a tenth of their span beyond either end."""
+    span = world.last - world.first + S
+    return rng.integers(world.first - span // 10, world.last + span // 10 + 1, n)
+
+
+def worlds(n: int, seed: int) -> Iterator[tuple[str, int]]:
+    """(class, seed) of n worlds, classes by turns."""
+    names = list(CLASSES)
+    for number in range(n):
+        yield names[number % len(names)], seed * 1_000_003 + number
+
+
+def rows(table: Table, n: int, seed: int) -> None:
+    """A row a class: nothing outside."""
+    tallies = {name: Tally() for name in CLASSES}
+    counts: Counter[str] = Counter()
+    for name, one in worlds(n, seed):
+        rng = np.random.default_rng(one)
+        counts[name] += 1
+        tallies[name].add(CLASSES[name](rng), rng, f"world {one}")
+    for name, tally in tallies.items():
+        c = tally.counts
+        out = c["outside estimated"] + c["outside guaranteed"] + c["certain and wrong"]
+        table.row(
+            f"{counts[name]} worlds: {name}",
+            "0 outside, 0 certain and wrong",
+            f"{c['converted']:,} conversions, {c['unanswered']:,} without an answer; outside "
+            f"{c['outside estimated']} estimated, {c['outside guaranteed']} guaranteed; "
+            f"{c['certain']:,} of {c['ordered']:,} orders certain, {c['certain and wrong']} wrong",
+            not out,
+        )
+        if tally.worst[1]:
+            table.note("worst", f"{tally.worst[0]:,.0f} outside in {tally.worst[1]}")
+    total = sum(tally.counts["converted"] for tally in tallies.values())
+    table.note("in all", f"{total:,} conversions in {n:,} worlds")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--worlds", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    table = Table()
+    rows(table, options.worlds, options.seed)
+    return 1 if table.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
