@@ -123,8 +123,16 @@ def test_a_command_that_is_not_there_or_cannot_be_run(tracetime, path, tmp_path)
         code, out, err = tracetime("record", "-o", path, *CLOCKS, "--", cannot)
         assert (code, out) == (126, "")
         assert f"cannot run {cannot}: Permission denied" in err
-    # The trace is whole all the same.
-    assert snapshots_of(path) == 2
+    (tmp_path / "garbled").write_bytes(b"\0\1\2\3")
+    (tmp_path / "garbled").chmod(0o755)
+    code, out, err = tracetime("record", "-o", path, *CLOCKS, "--", tmp_path / "garbled")
+    assert (code, out) == (126, "")
+    assert "Exec format error" in err
+    # It leaves nothing, and what was there as it was.
+    assert not path.exists()
+    path.write_bytes(b"mine")
+    assert tracetime("record", "--force", "-o", path, *CLOCKS, "--", tmp_path / "none")[0] == 127
+    assert path.read_bytes() == b"mine"
 
 
 def test_a_name_that_is_no_text(tracetime, path):
@@ -132,7 +140,7 @@ def test_a_name_that_is_no_text(tracetime, path):
     args = ("record", "-o", path, *CLOCKS, "--", sys.executable, "-c", "raise SystemExit(3)", word)
     assert tracetime(*args)[0] == 3
     assert names_of(path.read_bytes()).total() == 1
-    assert tracetime(*args[: args.index("--")], "--", word)[0] == 127
+    assert tracetime(*args[: args.index("--")], "--force", "--", word)[0] == 127
 
 
 def test_input_and_output_of_the_command_are_its_own(record, path):
@@ -280,8 +288,21 @@ def test_minutes_and_hours_are_durations(tracetime, path, short):
     assert snapshots_of(path) == 2
 
 
+def test_a_command_that_does_not_end_when_told_is_killed(tracetime, path, monkeypatch):
+    from tracetime.commands import record
+
+    monkeypatch.setattr(record, "_GRACE_S", 0.3)
+    code, _, err = tracetime(
+        "record", "-o", path, *CLOCKS, "--duration", "500ms", "--",
+        "sh", "-c", "trap '' TERM; while true; do sleep 0.05; done",
+    )  # fmt: skip
+    assert code == 128 + signal.SIGKILL
+    assert "snapshots of" in err
+    assert snapshots_of(path) >= 2
+
+
 def test_a_target_that_no_interval_keeps_is_told(tracetime, path):
-    args = ("record", "-o", path, *CLOCKS, "--duration", "20ms", "--target-error", "1ns")
+    args = ("record", "--force", "-o", path, *CLOCKS, "--duration", "20ms", "--target-error", "1ns")
     code, _, err = tracetime(*args)
     assert code == 0
     assert "warning: out of reach of --target-error" in err
@@ -337,6 +358,7 @@ def test_a_read_only_target_is_exit_2(tracetime):
         Path(folder).chmod(0o755)
         target = Path(folder) / "read-only.pftrace"
         assert tracetime(*args, target)[0] == 0
+        args = ("record", "--force", *args[1:])
         target.write_bytes(b"mine")
         target.chmod(0o444)
         before = os.geteuid()

@@ -324,8 +324,15 @@ def test_wrong_arguments_are_usage_errors(path, options, says):
 
 def test_a_target_that_cannot_be_written_is_a_usage_error(tmp_path):
     machine = Machine(usual_clocks())
-    for target in (tmp_path, tmp_path / "none" / "x", tmp_path / "\0"):
-        with pytest.raises(UsageError, match=r"cannot write .*; give another path"):
+    os.mkfifo(tmp_path / "pipe")
+    for target, says in (
+        (tmp_path, "it is not a file"),
+        (tmp_path / "pipe", "it is not a file"),
+        ("/dev/full", "it is not a file"),
+        (tmp_path / "none" / "x", "No such file or directory; give another path"),
+        (tmp_path / "\0", "null"),
+    ):
+        with pytest.raises(UsageError, match=f"cannot write .*{says}"):
             tt.record(target, sampler=machine)
     # A sampler of one's own stays open.
     assert not machine.closed
@@ -732,3 +739,22 @@ def test_a_track_that_fills_the_buffer_leaves_the_flush_to_the_next_event(path):
 def test_a_target_that_is_no_time_is_refused(path, target):
     with pytest.raises(UsageError, match="target_error_ns"):
         tt.record(path, ["MONOTONIC"], target_error_ns=target)
+
+
+def test_devices_are_opened_only_when_they_are_asked_for(tmp_path, monkeypatch):
+    opened = []
+
+    def driver(self):
+        opened.append("a driver, which takes memory and time")
+        raise SourceError("no driver here")
+
+    monkeypatch.setattr("tracetime.sources.vulkan.VulkanInstance.__init__", driver)
+    with tt.record(tmp_path / "host.pftrace", interval=None) as rec:
+        assert {"MONOTONIC", "BOOTTIME", "REALTIME"} <= set(rec.clocks)
+    with tt.record(
+        tmp_path / "named.pftrace", ["host", "TAI", "MONOTONIC"], interval=None
+    ) as named:
+        assert named.clocks.keys() == rec.clocks.keys()
+    assert not opened
+    with pytest.raises(SourceError, match="no driver here"):
+        tt.record(tmp_path / "gpu.pftrace", ["host", "vulkan"])

@@ -83,6 +83,7 @@ cdef class PacketBuffer:
     cdef readonly int64_t total         # bytes ever put in
     cdef readonly int64_t dropped       # events
     cdef readonly int64_t in_flight     # bytes taken, and not yet said to be written
+    cdef int64_t taken                  # bytes ever taken
     cdef bint woken, closed, abandoned
 
     def __cinit__(self, int64_t event_limit, int64_t size_limit, int64_t wake_at):
@@ -155,6 +156,7 @@ cdef class PacketBuffer:
     def take(self):
         """All that waits, as bytes; it counts as in flight until `written`."""
         cdef bytes taken = PyBytes_FromStringAndSize(<const char *>self.data, self.n)
+        self.taken += self.n
         self.in_flight += self.n
         self.n = 0
         self.woken = False
@@ -165,9 +167,9 @@ cdef class PacketBuffer:
             self.capacity = 0
         return taken
 
-    def written(self, int64_t size):
-        """So many of the bytes taken are in the file, or given up."""
-        self.in_flight -= size
+    def written(self, int64_t total):
+        """So many of all the bytes ever taken are in the file."""
+        self.in_flight = self.taken - total
         # Who was told meanwhile may have found somebody else at it.
         self.woken = False
 

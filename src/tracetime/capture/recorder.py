@@ -13,13 +13,14 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from numbers import Real
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, overload
 
 from tracetime._kernels.writer import CLOSED, Track
 from tracetime.capture.protocol import Sample, Sampler
@@ -30,12 +31,14 @@ from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError, UsageError
 from tracetime.perfetto.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
 from tracetime.snapshot import INT64_MAX, Snapshot
+from tracetime.sources.names import HOST
 
 INTERVAL_S: Final = 1.0
 FLUSH_S: Final = 1.0
 STEP_CHECK_S: Final = 0.1
 """How often it is looked whether a clock has stepped, between snapshots."""
 
+_T = TypeVar("_T")
 _S: Final = 1_000_000_000
 _MOST_PROBLEMS: Final = 100
 _FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
@@ -68,14 +71,18 @@ def record(
     flush_interval: float = FLUSH_S,
     buffer_bytes: int = BUFFER_BYTES,
     flush_bytes: int = FLUSH_BYTES,
+    overwrite: bool = True,
+    sync: bool = False,
     sampler: Sampler | None = None,
+    before_writing: Callable[[], None] | None = None,
 ) -> Recorder:
     """Begin to record a trace; use it in a `with`, or close it.
 
     Args:
-        path: of the trace; a file that is there is replaced.
-        clocks: what to sample: names (`MONOTONIC`, `TSC`, `vulkan:0`), numbers, ClockIds; None for
-            all of this machine.
+        path: of the trace; a file that is there is replaced, unless another recording writes it.
+        clocks: what to sample: names (`MONOTONIC`, `TSC`, `vulkan:0`), numbers, ClockIds, `host`
+            and `vulkan` for all of a kind; None for `host`. A device's driver takes memory and
+            time, so devices are opened when they are asked for.
         interval: seconds from one snapshot to the next, 0.001 or more; None for no thread at all:
             then `Recorder.snapshot` samples, and flushes.
         target_error_ns: what conversions between snapshots may be off by: the interval adapts to
@@ -84,13 +91,20 @@ def record(
         reference: the clock that the others are bracketed by.
         max_size: bytes that the file may have; events beyond it are dropped, and tracks with them.
         flush_interval: seconds after which an event is in the file at the latest, unless the disk
-            is slower: what is in the file outlives this process, whatever becomes of it.
+            is slower: what is in the file outlives this process, whatever becomes of it; and a
+            crash of the system or a power cut, once the system has written it to the disk, which
+            by default takes it half a minute.
         buffer_bytes: bytes that may wait for the disk before events are dropped.
         flush_bytes: bytes waiting at which the file is written to at once.
+        overwrite: False to keep a file that holds anything, with a UsageError.
+        sync: wait for the disk with each flush, that what is in the file survives a power cut.
         sampler: what samples the clocks, instead of this machine's own; it stays open.
+        before_writing: called when the first snapshot is taken; where it raises, what was at `path`
+            stays as it was.
 
     Raises:
-        UsageError: the file cannot be made, an argument is out of range, a name is no clock.
+        UsageError: the file cannot be made, is another recording's or to be kept; an argument is
+            out of range, a name is no clock.
         SourceError: a clock that was asked for is not to be had here.
     """
     if interval is not None:
@@ -110,7 +124,8 @@ def record(
     owned = sampler is None
     if sampler is None:
         sampling: Any = import_module("tracetime.capture.sampling")
-        made: Sampler = sampling.Sampler(clocks, reference=reference)
+        wanted = (HOST,) if clocks is None else clocks
+        made: Sampler = sampling.Sampler(wanted, reference=reference)
         sampler = made
     elif clocks is not None or reference is not None:
         raise UsageError("a sampler has its clocks: give either it, or clocks and reference")
@@ -125,12 +140,19 @@ def record(
                 longest_ns=round(longest_interval * _S),
             )
         writer = TraceWriter(
-            path, max_size=max_size, buffer_bytes=buffer_bytes, flush_bytes=flush_bytes
+            path,
+            overwrite=overwrite,
+            sync=sync,
+            max_size=max_size,
+            buffer_bytes=buffer_bytes,
+            flush_bytes=flush_bytes,
         )
         try:
-            return Recorder(writer, sampler, schedule, flush_interval, owned)
+            return Recorder(
+                writer, sampler, schedule, flush_interval, owned, before_writing=before_writing
+            )
         except BaseException:
-            writer.close()
+            writer.discard()
             raise
     except BaseException:
         if owned:
@@ -138,8 +160,26 @@ def record(
         raise
 
 
+class _Within(threading.local):
+    """What a thread is at with a recording, which a signal's handler in that thread interrupts."""
+
+    busy = False
+    """With anything in which other threads may be waited for."""
+
+    sampling = False
+    """With a snapshot, or what one holds: another can only come after it."""
+
+    then: tuple[Callable[[], object], ...] = ()
+    """What is to come after the snapshot."""
+
+    then_close = False
+
+
 class Recorder:
     """A recording. Threads may share it; in a forked child it is none, and events go nowhere.
+
+    A signal's handler may use it whatever it interrupts. What cannot be done in the midst of that
+    (a snapshot in a snapshot, the end in anything) is done right after.
 
     An event is placed on a track; without one, on the calling thread's. Its timestamp is a reading
     of any clock that is recorded or tied in: ns, or the raw ticks of a device or of the time stamp
@@ -157,6 +197,7 @@ class Recorder:
         flush_interval_s: float,
         owned: bool,
         steps: StepWatch | None = None,
+        before_writing: Callable[[], None] | None = None,
     ) -> None:
         self._writer = writer
         self._sampler = sampler
@@ -165,9 +206,10 @@ class Recorder:
         self._owned = owned
         self._problems: dict[tuple[str, str], int] = {}
         self._error: UsageError | None = None
-        self._sampling = threading.Lock()
-        self._closing = threading.Lock()
+        self._sampling = threading.RLock()
+        self._closing = threading.RLock()
         self._closed = False
+        self._within = _Within()
         self._local = threading.local()
         self._counters: dict[str | Track, Track] = {}
         self._stop = threading.Event()
@@ -179,6 +221,8 @@ class Recorder:
             name = sampler.names.get(clock)
             writer.declare(_named(domain, name), sampler.short_names.get(clock))
         self._take()
+        if before_writing is not None:
+            before_writing()
         self._writer.flush()
         if schedule is not None:
             self._steps = steps or StepWatch()
@@ -349,9 +393,15 @@ class Recorder:
         """
         if self._closed:
             raise UsageError(CLOSED)
-        return self._writer.declare(domain)
+        return self._entered(partial(self._alone, partial(self._writer.declare, domain)))
 
-    def snapshot(self, readings: Mapping[Any, Any] | Snapshot | None = None) -> Snapshot:
+    @overload
+    def snapshot(self, readings: None = None) -> Snapshot | None: ...
+
+    @overload
+    def snapshot(self, readings: Mapping[Any, Any] | Snapshot) -> Snapshot: ...
+
+    def snapshot(self, readings: Mapping[Any, Any] | Snapshot | None = None) -> Snapshot | None:
         """Sample the clocks now; or tie in clocks of one's own.
 
         Args:
@@ -360,7 +410,8 @@ class Recorder:
                 Clocks 64 to 127 need no sequence. None to sample.
 
         Returns:
-            what was written; only read, once the file has reached `max_size`.
+            what was written; only read, once the file has reached `max_size`. None for a signal's
+            handler that has interrupted a snapshot: the clocks are sampled right after that one.
 
         Raises:
             UsageError: what `Snapshot` refuses, or one clock alone; the recording is closed, or
@@ -369,23 +420,42 @@ class Recorder:
         """
         if self._writer.forked:
             raise UsageError("the recording is another process's: begin one here, in another file")
-        if self._closed:
-            raise UsageError(CLOSED)
-        if readings is None:
-            snapshot = self._take().snapshot
-        else:
+        if readings is not None:
             snapshot, names = self._given(readings)
             if len(snapshot.clocks) < 2:
                 raise UsageError(
                     "one clock alone ties nothing: add what a recorded clock read at that moment"
                 )
-            if not self._writer.full and self._writer.snapshot(snapshot, names=names):
-                self._asked_to_flush()
-            if self._writer.full:
-                self._note("the file", _FULL)
+        within = self._within
+        if within.sampling:
+            # A signal's handler: the frame that it interrupts sees to it.
+            if readings is not None:
+                within.then = *within.then, partial(self._write, snapshot, names)
+                return snapshot
+            if self._take not in within.then:
+                within.then = *within.then, self._take
+            return None
+        if self._closed:
+            if within.busy and readings is None:
+                # The last snapshot is yet to come, or has just been taken.
+                return None
+            raise UsageError(CLOSED)
+        if readings is None:
+            snapshot = self._entered(self._take).snapshot
+        else:
+            self._entered(partial(self._write, snapshot, names))
         if not self._threads:
             self.flush()
         return snapshot
+
+    def _write(self, snapshot: Snapshot, names: dict[ClockId, str]) -> None:
+        """Write a snapshot of the caller's."""
+        if not self._writer.full and self._alone(
+            partial(self._writer.snapshot, snapshot, names=names)
+        ):
+            self._asked_to_flush()
+        if self._writer.full:
+            self._note("the file", _FULL)
 
     def _given(self, readings: Mapping[Any, Any] | Snapshot) -> tuple[Snapshot, dict[ClockId, str]]:
         if isinstance(readings, Snapshot):
@@ -463,25 +533,40 @@ class Recorder:
     def close(self) -> None:
         """Take the last snapshot, and close the file; nothing in a forked child.
 
+        A signal's handler that interrupts this thread's recording flushes, and what it interrupted
+        closes the file when it is done.
+
         Raises:
             UsageError: not all could be written: says how much is in the file.
         """
         if self._writer.forked:
             # Locks may be held by threads that are not here, and drivers wait for theirs.
             return
+        if self._within.busy:
+            self._within.then_close = True
+            self._flush()
+        else:
+            self._entered(self._close)
+
+    def _close(self) -> None:
         with self._closing:
             if self._closed:
                 return
-            self._closed = True
-        atexit.unregister(self.close)
-        self._stop.set()
-        self._wake.put(None)
-        for thread in self._threads:
-            thread.join()
+            try:
+                self._closed = True
+                self._stop.set()
+                self._wake.put(None)
+                for thread in self._threads:
+                    thread.join()
+            finally:
+                # Whatever a signal's handler raises: what waits gets into the file.
+                self._end()
+
+    def _end(self) -> None:
         try:
             try:
                 self._take()
-            except SourceError as error:
+            except (SourceError, UsageError) as error:
                 self._note("the last snapshot", str(error))
         finally:
             try:
@@ -491,34 +576,77 @@ class Recorder:
                 self._error = error
                 raise
             finally:
+                atexit.unregister(self.close)
                 if self._owned:
                     self._sampler.close()
+
+    # A signal's handler may come at any moment, and call any of the above
+
+    def _entered(self, work: Callable[[], _T]) -> _T:
+        """Do something; then close the file, if a handler wanted that meanwhile."""
+        within = self._within
+        before = within.busy
+        try:
+            within.busy = True
+            return work()
+        finally:
+            within.busy = before
+            if within.then_close and not before:
+                within.then_close = False
+                self.close()
+
+    def _alone(self, work: Callable[[], _T]) -> _T:
+        """Do something with a snapshot; then what handlers wanted to do with others meanwhile."""
+        within = self._within
+        with self._sampling:
+            if within.sampling:
+                return work()
+            try:
+                within.sampling = True
+                return work()
+            finally:
+                within.sampling = False
+                while within.then:
+                    within.sampling = True
+                    self._catch_up(within)
+                    within.sampling = False
+
+    def _catch_up(self, within: _Within) -> None:
+        try:
+            # While it is done it stands there: what is asked for again need not be done twice.
+            within.then[0]()
+        except (SourceError, UsageError) as error:
+            self._note("snapshots", str(error))
+        finally:
+            within.then = within.then[1:]
 
     # Sampling and flushing
 
     def _take(self) -> Sample:
         """Sample the clocks, and write the snapshot."""
-        with self._sampling:
-            sample = self._sampler.sample()
-            self._last_taken_s = time.monotonic()
-            for clock, message in sample.failed.items():
-                self._note(self._name(clock), message)
-            for finding in sample.findings:
-                self._note(finding.clock, finding.message)
-            if self._schedule is not None:
-                self._schedule.observe(sample.snapshot)
-            if self._writer.full and not self._closed:
-                self._note("the file", _FULL)
-                return sample
-            waiting = self._writer.snapshot(
-                sample.snapshot,
-                counts={clock: (count[0], count[1]) for clock, count in sample.counts.items()},
-                kernel_clock=sample.adjtimex,
-                main=True,
-            )
+        sample, waiting = self._alone(self._sample)
         if waiting:
             self._asked_to_flush()
         return sample
+
+    def _sample(self) -> tuple[Sample, bool]:
+        sample = self._sampler.sample()
+        self._last_taken_s = time.monotonic()
+        for clock, message in sample.failed.items():
+            self._note(self._name(clock), message)
+        for finding in sample.findings:
+            self._note(finding.clock, finding.message)
+        if self._schedule is not None:
+            self._schedule.observe(sample.snapshot)
+        if self._writer.full and not self._closed:
+            self._note("the file", _FULL)
+            return sample, False
+        return sample, self._writer.snapshot(
+            sample.snapshot,
+            counts={clock: (count[0], count[1]) for clock, count in sample.counts.items()},
+            kernel_clock=sample.adjtimex,
+            main=True,
+        )
 
     def _keep_sampling(self) -> None:
         assert self._schedule is not None
@@ -554,7 +682,7 @@ class Recorder:
 
     def _flush(self, *, wait: bool = True) -> None:
         try:
-            self._writer.flush(wait=wait)
+            self._entered(partial(self._writer.flush, wait=wait))
         except UsageError as error:
             self._error = error
             self._note("the file", str(error))

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from threading import Lock
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -29,6 +28,7 @@ from tracetime.errors import SourceError, UsageError
 from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.local import LocalClocks
+from tracetime.sources.once import OneAtATime
 from tracetime.sources.source import ClockSource, Unavailable
 
 Values = npt.NDArray[np.int64]
@@ -79,7 +79,7 @@ class Sampler:
             raise UsageError(f"tries is {tries}: use 1 to {MOST_TRIES}")
         self._local = LocalClocks(sources)
         self._tries = tries
-        self._lock = Lock()
+        self._lock = OneAtATime("reading the clocks")
         choice = choose(self._local, clocks, reference)
         self._unavailable = choice.unavailable
         self._chosen = {one.clock: one for one in choice.clocks}

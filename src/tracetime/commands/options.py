@@ -115,14 +115,14 @@ reference_option = click.option(
 )
 
 
-def clocks_option(verb: str) -> Callable[[F], F]:
-    """Add --clock, for clocks of this machine, of which all are taken where none is named."""
+def clocks_option(verb: str, default: str = "all if not given.") -> Callable[[F], F]:
+    """Add --clock, for clocks of this machine; `default` says which are taken if none is named."""
     return click.option(
         "--clock",
         "clocks",
         multiple=True,
         metavar="CLOCK",
-        help=f"A clock to {verb}: MONOTONIC, TSC, vulkan:0. Repeatable; all if not given.",
+        help=f"A clock to {verb}: MONOTONIC, TSC, vulkan:0. Repeatable; {default}",
     )
 
 

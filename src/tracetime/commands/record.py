@@ -34,6 +34,9 @@ _FROM_KEYBOARD: Final = (signal.SIGINT, signal.SIGQUIT)
 _LOOK_S: Final = 0.05
 """How often it is looked whether a signal has come."""
 
+_GRACE_S: Final = 10.0
+"""How long a command may take to end after --duration, before it is killed."""
+
 _NOT_FOUND: Final = 127
 _NOT_RUN: Final = 126
 
@@ -41,6 +44,7 @@ _NOT_RUN: Final = 126
 # Like `time` and `nohup`: from the command's name on, options are its own, also without `--`.
 @click.command("record", context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--out", required=True, type=click.Path(), help="The trace to write.")
+@click.option("--force", is_flag=True, help="Replace the trace if it is there already.")
 @time_option(
     "--duration", help="How long: 10s, 5min. Until Ctrl-C or the command ends if not given."
 )
@@ -49,19 +53,26 @@ _NOT_RUN: Final = 126
     "--target-error",
     help="Let the interval adapt, so that bars between snapshots stay within: 1us.",
 )
-@clocks_option("record")
+@clocks_option("record", "`host` if not given: all but devices. `vulkan` is all of these.")
 @reference_option
 @click.option("--max-size", type=Size(), help="Let the file become no larger than this.")
+@click.option(
+    "--sync",
+    is_flag=True,
+    help="Wait for the disk, once a second: what is in the file survives a power cut, too.",
+)
 @json_option
 @click.argument("command", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
 def command(
     out: str,
+    force: bool,
     duration: int | None,
     interval: int,
     target_error: int | None,
     clocks: tuple[str, ...],
     reference: str | None,
     max_size: int | None,
+    sync: bool,
     as_json: bool,
     command: tuple[str, ...],
 ) -> int:
@@ -69,14 +80,16 @@ def command(
 
     Snapshots are taken at the start, at the end, in between, and when a clock has stepped. With a
     COMMAND, while it runs: its exit code is passed on, and so are signals; after --duration it is
-    sent SIGTERM. What is in the file is a whole trace at any moment, whatever becomes of this
-    process.
+    sent SIGTERM, and SIGKILL 10 s later. What is in the file is a whole trace at any moment,
+    whatever becomes of this process; of a power cut it may lose half a minute, or with --sync a
+    second. A file that is there is kept, also what is left of a recording that was killed, unless
+    --force is given.
 
     \b
     Examples:
       tracetime record -o clocks.pftrace --duration 10s
       tracetime record -o run.pftrace --interval 100ms -- make test
-      tracetime record -o gpu.pftrace --clock MONOTONIC --clock vulkan:0
+      tracetime record -o gpu.pftrace --clock host --clock vulkan:0
     """
     from tracetime.capture.recorder import record
 
@@ -87,16 +100,26 @@ def command(
     with warnings.catch_warnings(), _Signals(_PASSED_ON if command else _ENDING) as signals:
         # They are told at the end, with how often each was.
         warnings.simplefilter("ignore")
-        recording = record(
-            out,
-            clocks or None,
-            interval / _S,
-            target_error_ns=target_error,
-            reference=reference,
-            max_size=max_size,
-        )
-        with recording as rec:
-            code = _run(rec, command, duration, signals) if command else _wait(duration, signals)
+        child = _Child(command)
+        try:
+            recording = record(
+                out,
+                clocks or None,
+                interval / _S,
+                target_error_ns=target_error,
+                reference=reference,
+                max_size=max_size,
+                overwrite=force,
+                sync=sync,
+                before_writing=child.start if command else None,
+            )
+            with recording as rec:
+                code = child.wait(rec, duration, signals) if command else _wait(duration, signals)
+        except _NotStarted as error:
+            click.echo(f"tracetime: error: {error}", err=True)
+            return error.code
+        finally:
+            child.end()
     _report(recording, as_json)
     return code
 
@@ -177,27 +200,64 @@ def _wait(duration_ns: int | None, signals: _Signals) -> int:
     return 0 if signals.received in (None, signal.SIGINT) else 128 + signals.received
 
 
-def _run(rec: Recorder, words: tuple[str, ...], duration_ns: int | None, signals: _Signals) -> int:
-    """Run a command; its exit code as shells give it."""
-    track = rec.track("command")
-    try:
-        # What it is to inherit it does, as make's job server wants; what is opened here is not.
-        child = subprocess.Popen(words, close_fds=False)
-    except FileNotFoundError:
-        click.echo(f"tracetime: error: no such command: {_text(words[0])}", err=True)
-        return _NOT_FOUND
-    except OSError as error:
-        click.echo(f"tracetime: error: cannot run {_text(words[0])}: {error.strerror}", err=True)
-        return _NOT_RUN
-    signals.pass_to(child)
-    rec.begin(_text(" ".join(words)[:200]), track=track)
-    try:
-        child.wait(None if duration_ns is None else duration_ns / _S)
-    except subprocess.TimeoutExpired:
-        child.terminate()
-        child.wait()
-    rec.end(track=track)
-    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+class _NotStarted(Exception):
+    """A command cannot be run; with the exit code that shells give it."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _Child:
+    """The command.
+
+    Args:
+        words: of it.
+    """
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self._words = words
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Run it.
+
+        Raises:
+            _NotStarted: it cannot be.
+        """
+        name = _text(self._words[0])
+        try:
+            # What it is to inherit it does, as make's job server wants; what is opened here is not.
+            self._process = subprocess.Popen(self._words, close_fds=False)
+        except FileNotFoundError:
+            raise _NotStarted(f"no such command: {name}", _NOT_FOUND) from None
+        except OSError as error:
+            raise _NotStarted(f"cannot run {name}: {error.strerror}", _NOT_RUN) from None
+
+    def wait(self, rec: Recorder, duration_ns: int | None, signals: _Signals) -> int:
+        """Until it ends, or is to; its exit code as shells give it."""
+        child = self._process
+        assert child is not None
+        signals.pass_to(child)
+        track = rec.track("command")
+        rec.begin(_text(" ".join(self._words)[:200]), track=track)
+        try:
+            child.wait(None if duration_ns is None else duration_ns / _S)
+        except subprocess.TimeoutExpired:
+            self.end()
+        rec.end(track=track)
+        return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+    def end(self) -> None:
+        """See to it that it does not run any more: told to end, and killed if it does not."""
+        if self._process is None or self._process.returncode is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 def _text(words: str) -> str:

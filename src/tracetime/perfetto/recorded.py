@@ -5,6 +5,7 @@ Which of them stand in a snapshot, and in what order, is snapshots.py's.
 
 from __future__ import annotations
 
+import itertools
 import time
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -55,6 +56,7 @@ class RecordedClocks:
         self._buffer = buffer
         self.snapshot_sequence = Sequence(buffer, SNAPSHOT_SEQUENCE, 0)
         self._sequences = {0: self.snapshot_sequence}
+        self._sequence_ids = itertools.count(SNAPSHOT_SEQUENCE + 1)
         self._clocks: dict[ClockId, RecordedClock] = {}
         self._names: dict[str, ClockId] = {}
         self.trace_clock: ClockId | None = None
@@ -121,7 +123,9 @@ class RecordedClocks:
                 domain.valid_bits,
             ),
         )
-        self._clocks[clock] = self._clocks[written] = made
+        # A signal's handler may have declared it meanwhile: there is one of each.
+        made = self._clocks.setdefault(clock, made)
+        self._clocks.setdefault(written, made)
         for alias in (name, TSC_NAME if written != clock else None, short_name):
             if alias:
                 self._names[alias] = clock
@@ -132,9 +136,8 @@ class RecordedClocks:
         """Each clock has a packet sequence with it as default, which leaves it out of packets."""
         number = 0 if clock.is_sequence_scoped else clock.clock
         if number not in self._sequences:
-            self._sequences[number] = Sequence(
-                self._buffer, SNAPSHOT_SEQUENCE + len(self._sequences), number
-            )
+            made = Sequence(self._buffer, next(self._sequence_ids), number)
+            self._sequences.setdefault(number, made)
         return self._sequences[number]
 
     def clock(self, clock: Any) -> ClockId:

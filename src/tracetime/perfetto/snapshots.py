@@ -181,7 +181,7 @@ class SnapshotPackets:
         # In the order they were declared in; a clock that goes by two ids is told of once.
         domains = {
             known.written: encode_domain(known.domain)
-            for clock, known in self._clocks.all().items()
+            for clock, known in list(self._clocks.all().items())
             if clock in told
         }
         in_order = [written[clock] for clock in order.clocks]

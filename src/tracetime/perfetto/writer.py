@@ -6,9 +6,11 @@ Nothing here reads a clock or starts a thread: that is capture/recorder.py's. By
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Mapping
 from numbers import Integral
@@ -49,19 +51,24 @@ class TraceWriter:
         path: of the file.
 
     Args:
-        path: of the file; one that is there is replaced.
+        path: of the file; one that is there is replaced by the first flush.
+        overwrite: whether it may be, where it holds anything.
+        sync: whether flushes wait for the disk.
         max_size: bytes that the file may have; None for as many as it takes.
         buffer_bytes: bytes that may wait for the disk, before events are dropped.
         flush_bytes: bytes waiting at which an event's method says that it is time to flush.
 
     Raises:
-        UsageError: the file cannot be made, or a size is no number, too small or too large.
+        UsageError: the file cannot be made, is another recording's or to be kept; or a size is no
+            number, too small or too large.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
+        overwrite: bool = True,
+        sync: bool = False,
         max_size: int | None = None,
         buffer_bytes: int = BUFFER_BYTES,
         flush_bytes: int = FLUSH_BYTES,
@@ -78,18 +85,23 @@ class TraceWriter:
         self._buffer = PacketBuffer(
             buffer_bytes, 0 if max_size is None else max_size - _KEPT_FOR_END, flush_bytes
         )
-        self._output = TraceOutput(path, self._buffer.written)
+        self._output = TraceOutput(
+            path, self._buffer.take, self._buffer.written, overwrite=overwrite, sync=sync
+        )
         self.path = self._output.path
         self._clocks = RecordedClocks(self._buffer)
         self._snapshots = SnapshotPackets(self._clocks)
         self._own = object()
-        self._events = EventWriter(self._buffer, self._clocks.event_clock, self._own)
+        self._events: EventWriter | _ForkedEvents = EventWriter(
+            self._buffer, self._clocks.event_clock, self._own
+        )
         self._tracks: dict[tuple[Any, ...], Track] = {}
         self._track_numbers = itertools.count(1)
-        self._lock = threading.Lock()
-        # A signal's handler may record, too, while what it interrupts makes a track.
+        # A signal's handler may record, too, and flush, while what it interrupts does the same.
+        self._lock = threading.RLock()
         self._tracking = threading.RLock()
-        self._flushing = threading.Lock()
+        self._flushing = threading.RLock()
+        self._at_it = self._again = False
         self._closed = False
         self._process = os.getpid()
         self._clocks.snapshot_sequence.begin()
@@ -97,10 +109,13 @@ class TraceWriter:
 
     def _abandon(self) -> None:
         """In a forked child: the file is the parent's, and what holds a lock there is not here."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._tracking = threading.RLock()
-        self._flushing = threading.Lock()
+        self._flushing = threading.RLock()
         self._buffer.abandon()
+        # The kernel's lock is the parent's alone: it must not live on in here.
+        self._output.abandon()
+        self._events = _ForkedEvents(self.path)
 
     # Clocks
 
@@ -339,16 +354,26 @@ class TraceWriter:
             UsageError: the file cannot be written; what is in it is a whole trace, the rest
                 waits, and is tried again at the next flush.
         """
-        if not self._flushing.acquire(blocking=wait):
+        if self._at_it and not wait:
             return
-        try:
-            if not self._closed and not self.forked:
-                self._output.write(self._buffer.take())
-        finally:
-            self._flushing.release()
+        with self._flushing:
+            if self._at_it:
+                # A signal's handler: what it interrupted goes on with what there is now.
+                self._again = True
+            elif not self._closed and not self.forked:
+                self._write()
+
+    def _write(self) -> None:
+        self._again = True
+        while self._again:
+            self._again, self._at_it = False, True
+            try:
+                self._output.write()
+            finally:
+                self._at_it = False
 
     def close(self) -> None:
-        """Flush, and give the file back.
+        """Flush, and give the file back; not for a signal's handler that interrupts a flush.
 
         Raises:
             UsageError: the file cannot be written; it is closed all the same.
@@ -360,13 +385,52 @@ class TraceWriter:
             self._buffer.close()
             try:
                 if not self.forked:
-                    self._output.write(self._buffer.take())
+                    self._write_all()
             except UsageError as error:
                 raise UsageError(
                     f"{error}; {self._buffer.in_flight} bytes of the recording are lost"
                 ) from error
             finally:
                 self._output.close()
+
+    def _write_all(self) -> None:
+        try:
+            self._write()
+        except UsageError:
+            raise
+        except BaseException:
+            # What a signal's handler raises, once, does not cost the recording its end.
+            self._write()
+            raise
+
+    def discard(self) -> None:
+        """Give the file back as it was found, if nothing was flushed; without what waits."""
+        with self._flushing:
+            self._closed = True
+            self._buffer.close()
+            self._output.close()
+
+
+class _ForkedEvents:
+    """In a forked child: events go nowhere, which is said once."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._said = False
+
+    def _nowhere(self, *_: object) -> bool:
+        if not self._said:
+            self._said = True
+            # Where warnings are errors the child goes on all the same.
+            with contextlib.suppress(Warning):
+                warnings.warn(
+                    f"recording {self._path}: it is another process's, and what this one records "
+                    "goes nowhere: begin a recording here, in another file",
+                    stacklevel=4,
+                )
+        return False
+
+    instant = begin = end = counter = _nowhere
 
 
 _WRITERS: Final[weakref.WeakSet[TraceWriter]] = weakref.WeakSet()

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from tracetime.clocks import ClockId
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.host import HostSource
-from tracetime.sources.names import SHORT_NAMES
+from tracetime.sources.names import HOST, SHORT_NAMES
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.source import ClockSource, Unavailable
 from tracetime.sources.tsc import TscSource
@@ -41,9 +41,12 @@ class LocalClocks:
 
     def everything(self) -> list[Found]:
         """All clocks that can be read here."""
+        return self._found(vulkan=True)
+
+    def _found(self, *, vulkan: bool) -> list[Found]:
         return [
             Found(name, clock, source)
-            for source in self._sources(vulkan=True)
+            for source in self._sources(vulkan=vulkan)
             for name, clock in source.clocks.items()
         ]
 
@@ -58,10 +61,10 @@ class LocalClocks:
         return tuple(missing)
 
     def find(self, asked: str | int | ClockId) -> list[Found]:
-        """The clock that is asked for; all devices for `vulkan`.
+        """The clock that is asked for; all devices for `vulkan`, all other clocks for `host`.
 
         Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, and
-        `vulkan`, `vulkan:0` (by position among the devices).
+        `host`, `vulkan`, `vulkan:0` (by position among the devices).
 
         Raises:
             UsageError: it is no clock's name.
@@ -71,6 +74,8 @@ class LocalClocks:
             match = _VULKAN.fullmatch(asked.strip())
             if match:
                 return self._find_vulkan(match[1])
+            if asked.strip().lower() == HOST:
+                return self._found(vulkan=False)
             asked = SHORT_NAMES.get(asked.strip().upper(), asked)
         try:
             clock = ClockId.parse(asked)

@@ -15,6 +15,9 @@ VULKAN: Final = "dev.tracetime.vulkan"
 SHORT_NAMES: Final = {"TAI": TAI, "TSC": TSC, "QPC": QPC, "UPTIME_RAW": UPTIME_RAW}
 """What one may say for them when asking for clocks of this machine."""
 
+HOST: Final = "host"
+"""What one may say for all clocks of this machine that are not a device's."""
+
 HOST_OSCILLATOR: Final = "posix@machine0"
 """What drives the POSIX clocks of this machine, as `ClockDomain` calls it."""
 
