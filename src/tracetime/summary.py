@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tracetime.arrays import known_of, values_of
 from tracetime.clocks import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
 from tracetime.perfetto.bounded import (
@@ -75,11 +75,10 @@ _COMPARED_ROWS: Final = 10_000_000
 _FEW_ROWS: Final = 200_000
 """Up to so many are placed once more wherever floor may have used another snapshot, or way."""
 
+_GROUPS_MAX: Final = 1 << 18
+
 _FAULTS_TOLD: Final = 3
 """Of so many clocks it is told what the tube says of them, of those with the most events."""
-
-_GROUPS_MAX: Final = 1 << 18
-_KEY: Final = ("clock", "sequence", "machine", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +230,13 @@ class _Group(NamedTuple):
     events: int
 
 
+class _Groups(NamedTuple):
+    """Columns of what groups share (clock, sequence, machine, status code), and their events."""
+
+    keys: list[npt.NDArray[Any]]
+    events: npt.NDArray[np.int64]
+
+
 @dataclass(slots=True)
 class Tally:
     """Counts of the batches of an events table, as they come.
@@ -248,7 +254,7 @@ class Tally:
     to_uncompared: int = 0
     span_ns: tuple[int, int] | None = None
     _kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _groups: list[pa.Table] = field(default_factory=list)
+    _groups: list[_Groups] = field(default_factory=list)
     _n_groups: int = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -256,11 +262,12 @@ class Tally:
         self.rows += batch.num_rows
         if "to_time" in batch.schema.names:
             self.to_unresolved += batch["to_time"].null_count - batch["trace_time"].null_count
-        ends = pc.min_max(batch["trace_time"])
-        if ends["min"].is_valid:
-            low, high = ends["min"].as_py(), ends["max"].as_py()
-            known = self.span_ns or (low, high)
-            self.span_ns = min(known[0], low), max(known[1], high)
+        times, known = known_of(batch["trace_time"])
+        if known.any():
+            times = times[known]
+            low, high = int(times.min()), int(times.max())
+            before = self.span_ns or (low, high)
+            self.span_ns = min(before[0], low), max(before[1], high)
         kinds, statuses = batch["kind"], batch["status"]
         names = [
             (k, s) for k in kinds.dictionary.to_pylist() for s in statuses.dictionary.to_pylist()
@@ -269,30 +276,33 @@ class Tally:
         counts = np.bincount(both)
         for index in np.flatnonzero(counts):
             self._kinds[names[index]] += int(counts[index])
-        codes = np.array([REASONS.index(s) for s in statuses.dictionary.to_pylist()], dtype=np.int8)
-        keys = [batch[name] for name in _KEY[:3]] + [pa.array(codes[_indices(statuses)])]
-        groups = pa.table(keys, names=_KEY).group_by(list(_KEY), use_threads=False)
-        self._keep(groups.aggregate([([], "count_all")]))
+        codes = np.array([REASONS.index(s) for s in statuses.dictionary.to_pylist()])
+        keys = [values_of(batch[name])[0] for name in ("clock", "sequence", "machine")]
+        keys.append(codes[_indices(statuses)])
+        self._keep(_alike(keys, np.ones(batch.num_rows, dtype=np.int64)))
 
-    def add_to_cost(self, floor: pa.Array, tube: pa.Array) -> None:
-        """Compare one batch of to_time with what the tube makes of the same trace times."""
-        both: npt.NDArray[np.bool_] = np.asarray(floor.is_valid()) & np.asarray(tube.is_valid())
-        self.to_uncompared += len(floor) - floor.null_count - int(np.count_nonzero(both))
-        if both.any():
-            at, estimate = (np.asarray(one.fill_null(0))[both] for one in (floor, tube))
-            self.to_cost_ns = max(self.to_cost_ns or 0, int(distances(at, estimate).max()))
-
-    def _keep(self, groups: pa.Table) -> None:
+    def _keep(self, groups: _Groups) -> None:
         self._groups.append(groups)
-        self._n_groups += groups.num_rows
+        self._n_groups += len(groups.events)
         if self._n_groups > _GROUPS_MAX:
             self._merge()
 
-    def _merge(self) -> pa.Table:
-        every = pa.concat_tables(self._groups).group_by(list(_KEY), use_threads=False)
-        merged = every.aggregate([("count_all", "sum")]).rename_columns([*_KEY, "count_all"])
+    def _merge(self) -> _Groups:
+        keys = [
+            np.concatenate(column) for column in zip(*(g.keys for g in self._groups), strict=True)
+        ]
+        merged = _alike(keys, np.concatenate([groups.events for groups in self._groups]))
         self._groups, self._n_groups = [merged], 0
         return merged
+
+    def add_to_cost(self, floor: pa.Array, tube: pa.Array) -> None:
+        """Compare one batch of to_time with what the tube makes of the same trace times."""
+        (at, here), (estimate, there) = known_of(floor), known_of(tube)
+        both = here & there
+        self.to_uncompared += int(np.count_nonzero(here & ~there))
+        if both.any():
+            largest = int(distances(at[both], estimate[both]).max())
+            self.to_cost_ns = max(self.to_cost_ns or 0, largest)
 
     def kinds(self) -> tuple[KindCount, ...]:
         """Counts by kind, the most frequent first."""
@@ -306,12 +316,29 @@ class Tally:
         """Counts by clock (as in the table, machine_id included) and status code."""
         if not self._groups:
             return []
-        columns = self._merge().to_pydict().values()
-        return [_Group(*row) for row in zip(*columns, strict=True)]
+        keys, events = self._merge()
+        return [_Group(*row) for row in zip(*map(np.ndarray.tolist, (*keys, events)), strict=True)]
 
 
 def _indices(column: pa.DictionaryArray) -> npt.NDArray[np.intp]:
-    return np.asarray(column.indices).astype(np.intp)
+    return values_of(column.indices)[0].astype(np.intp)
+
+
+def _alike(keys: list[npt.NDArray[Any]], events: npt.NDArray[np.int64]) -> _Groups:
+    """Take rows together that have the same keys; of those that follow each other one is sorted."""
+    runs = _runs(keys, events)
+    order = np.lexsort(runs.keys)
+    return _runs([column[order] for column in runs.keys], runs.events[order])
+
+
+def _runs(keys: list[npt.NDArray[Any]], events: npt.NDArray[np.int64]) -> _Groups:
+    begins = np.zeros(len(events), dtype=bool)
+    begins[:1] = True
+    for column in keys:
+        begins[1:] |= column[1:] != column[:-1]
+    firsts = np.flatnonzero(begins)
+    counts = np.add.reduceat(events, firsts) if len(firsts) else events
+    return _Groups([column[firsts] for column in keys], counts)
 
 
 def summarise(

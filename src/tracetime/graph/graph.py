@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from tracetime._kernels import view
 from tracetime._kernels.engine import Engine, Router, TangledError
 from tracetime._kernels.floor import scale
+from tracetime.arrays import arrow_of
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
@@ -263,7 +263,7 @@ class ClockGraph:
             missing = np.zeros(len(values), dtype=bool) if bad is None else bad.astype(bool)
             if given.missing is not None:
                 missing |= given.missing
-            return pa.array(values, mask=missing)
+            return arrow_of(values, missing)
 
         if not bounds:
             return shaped(results[0], bad)

@@ -45,11 +45,16 @@ def take(ts: Any) -> Given:
     if _is_arrow(ts):
         if not (str(ts.type).startswith(("int", "uint")) or str(ts.type) == "null"):
             raise UsageError(f"timestamps are whole numbers (int64), not {ts.type}")
-        if ts.null_count:
+        if hasattr(ts, "offset") and str(ts.type) != "null":
+            from tracetime.arrays import values_of
+
+            ts, missing = values_of(ts)
+            if missing is not None:
+                ts = np.where(missing, 0, ts)
+        elif ts.null_count:
             missing = np.asarray(ts.is_null())
             # An array of nothing but nulls may have no other type than that.
             ts = (ts.cast("int64") if str(ts.type) == "null" else ts).fill_null(0)
-        ts = ts.to_numpy(zero_copy_only=False) if hasattr(ts, "offset") else ts.to_numpy()
     elif isinstance(ts, np.ma.MaskedArray):
         if ts.mask.any():
             missing = np.ma.getmaskarray(ts)

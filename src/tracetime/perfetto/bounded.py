@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime.arrays import known_of, values_of
 from tracetime.clocks import ClockId
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
@@ -318,8 +319,8 @@ def floor_cost_at_snapshots(
             )
         except TracetimeError:
             continue
-        known: Mask = np.asarray(floor.is_valid()) & np.asarray(tube.estimate.is_valid())
-        at, estimate, low, high = (np.asarray(one.fill_null(0))[known] for one in (floor, *tube))
+        known: Mask = known_of(floor)[1] & known_of(tube.estimate)[1]
+        at, estimate, low, high = (values_of(one)[0][known] for one in (floor, *tube))
         cost.compare(clock, at, estimate)
         cost.leaves_bars |= bool(np.any((at < low) | (at > high)))
     cost.clocks_left_out = sum(-change > cost.largest_ns for change, _ in ranked[most:])
@@ -335,7 +336,8 @@ def _ends(
         there = graph.convert(list(span_ns), trace_clock, clock, errors="mask")
     except TracetimeError:
         return np.empty(0, dtype=np.int64)
-    return np.asarray(there.drop_null(), dtype=np.int64) // graph._unit_ns(clock)
+    values, known = known_of(there)
+    return values[known] // graph._unit_ns(clock)
 
 
 def _one_way(graph: ClockGraph, trace_clock: ClockId) -> set[ClockId]:

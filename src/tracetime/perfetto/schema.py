@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime.arrays import arrow_of, texts_of
 from tracetime.errors import AS_IS, REASONS
 from tracetime.pandas_types import exact_in_pandas
 
@@ -68,7 +69,7 @@ def payloads() -> tuple[npt.NDArray[np.int16], pa.Array]:
     for field in TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields:
         index[field.number] = len(names)
         names.append(field.name)
-    return index, pa.array(names)
+    return index, texts_of(names)
 
 
 EVENTS_SCHEMA: Final = exact_in_pandas(
@@ -191,9 +192,9 @@ def process_types() -> tuple[str, ...]:
     return tuple(known)
 
 
-_TYPE_NAMES: Final = pa.array(TYPES)
-_KIND_NAMES: Final = pa.array(KINDS)
-_STATUS_NAMES: Final = pa.array(REASONS)
+_TYPE_NAMES: Final = texts_of(TYPES)
+_KIND_NAMES: Final = texts_of(KINDS)
+_STATUS_NAMES: Final = texts_of(REASONS)
 
 
 def record_batch(
@@ -225,29 +226,18 @@ def record_batch(
         elif field.name == "payload":
             arrays.append(_dictionary(payload, names, no_payload))
         elif field.name == "trace_time":
-            arrays.append(_array(column, unresolved))
+            arrays.append(arrow_of(column, unresolved))
         elif field.name in ("earliest", "latest"):
-            arrays.append(_array(column, columns["earliest"] > columns["latest"]))
+            arrays.append(arrow_of(column, columns["earliest"] > columns["latest"]))
         elif field.name in TEXTS:
             arrays.append(_dictionary(column, _strings(columns, field.name), column < 0))
         elif field.name == "type":
             arrays.append(_dictionary(column, _TYPE_NAMES, column < 0))
         elif field.name in _BITS:
-            arrays.append(_array(column, columns["has"] & _BITS[field.name] == 0))
+            arrays.append(arrow_of(column, columns["has"] & _BITS[field.name] == 0))
         else:
-            arrays.append(_array(column))
+            arrays.append(arrow_of(column))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _array(
-    values: npt.NDArray[np.generic], missing: npt.NDArray[np.bool_] | None = None
-) -> pa.Array:
-    mask = None
-    if missing is not None and missing.any():
-        mask = pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    return pa.Array.from_buffers(
-        pa.from_numpy_dtype(values.dtype), len(values), [mask, pa.py_buffer(values)]
-    )
 
 
 def _strings(
@@ -271,4 +261,4 @@ def _dictionary(
     # Under a null stands 0: readers that look there, such as polars', take no index below it.
     if missing is not None:
         indices = np.where(missing, indices.dtype.type(0), indices)
-    return pa.DictionaryArray.from_arrays(_array(indices, missing), names, safe=False)
+    return pa.DictionaryArray.from_arrays(arrow_of(indices, missing), names, safe=False)

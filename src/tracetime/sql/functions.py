@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime.arrays import arrow_of, known_of
 from tracetime.clocks import ClockId
 from tracetime.errors import UsageError
 from tracetime.graph.ticks import refuse_floor_into_ticks
@@ -56,17 +57,17 @@ class Convert:
     def _converted(
         self, ts: pa.Array, src: pa.Array, dst: pa.Array, trace: pa.Array
     ) -> pa.Int64Array:
-        values = np.asarray(ts.fill_null(0)).astype(np.int64, copy=False)
-        known = np.asarray(ts.is_valid())
-        out, missing = np.zeros_like(values), np.ones(len(values), dtype=bool)
+        values, known = known_of(ts)
+        out, missing = np.zeros(len(values), dtype=np.int64), np.ones(len(values), dtype=bool)
         for (start, end, path), rows in _alike(src, dst, trace):
             if start is None or end is None:
                 continue
             rows = rows[known[rows]]
             got = self._graph_convert(values[rows], self._clock(start), self._clock(end), path)
-            out[rows] = np.asarray(got.fill_null(0))
-            missing[rows] = np.asarray(got.is_null())
-        return pa.array(out, mask=missing)
+            there, placed = known_of(got)
+            out[rows] = np.where(placed, there, 0)
+            missing[rows] = ~placed
+        return arrow_of(out, missing)
 
     def _graph_convert(self, values: Any, src: ClockId, dst: ClockId, path: str | None) -> Any:
         graph = self._trace(path).clocks
