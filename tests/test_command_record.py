@@ -69,7 +69,9 @@ def test_a_duration_then_the_summary(tracetime, path):
     )
     assert (code, out) == (0, "")
     taken = snapshots_of(path)
-    assert err.startswith(f"{path}: {taken} snapshots of MONOTONIC_RAW, MONOTONIC, REALTIME (")
+    assert err.startswith(
+        f"{path}: {taken} snapshots of MONOTONIC_RAW, MONOTONIC, REALTIME, BOOTTIME ("
+    )
     # The first, the last, and those between: how many, the machine's load decides.
     assert taken >= 2
     with open_trace(path) as trace:
@@ -85,7 +87,7 @@ def test_json_has_what_was_recorded(tracetime, path):
         "trace": str(path),
         "bytes": path.stat().st_size,
         "snapshots": snapshots_of(path),
-        "clocks": ["MONOTONIC_RAW", "MONOTONIC", "REALTIME"],
+        "clocks": ["MONOTONIC_RAW", "MONOTONIC", "REALTIME", "BOOTTIME"],
         "events_dropped": 0,
         "out_of_reach": [],
         "problems": [],

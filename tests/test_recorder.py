@@ -19,7 +19,6 @@ from simulated import GPU, TSC, Clock, Machine, usual_clocks
 
 import tracetime as tt
 from tracetime import ClockDomain, ClockId, SourceError, UsageError, clock_id, open_trace
-from tracetime.capture.steps import StepWatch
 
 S = 10**9
 
@@ -444,27 +443,6 @@ def test_live_events_lie_within_their_bars(path):
     bars = zip(table["earliest"].to_pylist(), table["latest"].to_pylist(), strict=True)
     for (earliest, latest), (before, after) in zip(bars, beside, strict=True):
         assert earliest <= after and before <= latest
-
-
-def test_a_step_brings_a_snapshot_at_once(path, monkeypatch):
-    sampler = Live()
-    readings_of = {"offset": 0}
-
-    def read_ns(clock: int) -> int:
-        now = time.clock_gettime_ns(clock)
-        return now + (readings_of["offset"] if clock == time.CLOCK_REALTIME else 0)
-
-    monkeypatch.setattr("tracetime.capture.recorder.StepWatch", lambda: StepWatch(read_ns))
-    with tt.record(path, interval=3_600, sampler=sampler) as rec:
-        time.sleep(0.3)
-        assert rec.snapshots == 1
-        sampler.offset_ns = readings_of["offset"] = -90 * S
-        wait_for(lambda: rec.snapshots == 2)
-        time.sleep(0.3)
-        assert rec.snapshots == 2
-    with open_trace(path) as trace:
-        # The one after the step has its clocks in another order.
-        assert [info.snapshots for info in trace.clocks.series()] == [1, 2]
 
 
 @pytest.mark.parametrize(

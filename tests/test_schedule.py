@@ -1,8 +1,7 @@
-"""When to calibrate again: the interval against the target, and whether a clock has stepped."""
+"""When to calibrate again: the interval against the target."""
 
 from __future__ import annotations
 
-import time
 from random import Random
 
 import pytest
@@ -10,7 +9,6 @@ from simulated import GPU, Clock, Machine, usual_clocks
 
 from tracetime import ClockDomain, ClockId, Snapshot, UsageError
 from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
-from tracetime.capture.steps import StepWatch
 
 S = 10**9
 
@@ -141,48 +139,3 @@ def test_a_counter_is_read_before_it_wraps():
 def test_an_interval_that_is_none_is_refused(interval_ns):
     with pytest.raises(UsageError, match="interval"):
         Schedule({}, interval_ns=interval_ns)
-
-
-class Hands:
-    """Clocks to be read by number; each reading takes a while."""
-
-    def __init__(self) -> None:
-        self.now_ns = 10**15
-        self.ahead_ns = {time.CLOCK_REALTIME: 10**18}
-        self.late_ns = 0
-
-    def __call__(self, clock: int) -> int:
-        self.now_ns += 200 + self.late_ns
-        return self.now_ns + self.ahead_ns.get(clock, 0)
-
-
-@pytest.mark.parametrize("clock", ["CLOCK_REALTIME", "CLOCK_BOOTTIME"])
-@pytest.mark.parametrize("size_ns", [-3600 * S, -3_000_000, 3_000_000, 3600 * S])
-def test_steps_and_suspends_are_seen_once(clock, size_ns):
-    hands = Hands()
-    watch = StepWatch(hands)
-    number = getattr(time, clock)
-    for _ in range(3):
-        hands.now_ns += S // 10
-        assert not watch.stepped()
-    hands.ahead_ns[number] = hands.ahead_ns.get(number, 0) + size_ns
-    assert watch.stepped()
-    assert not watch.stepped()
-
-
-def test_slewing_and_being_late_are_no_steps():
-    hands = Hands()
-    watch = StepWatch(hands)
-    for _ in range(50):
-        hands.now_ns += S
-        hands.ahead_ns[time.CLOCK_REALTIME] += 500_000
-        assert not watch.stepped()
-    # A machine that is busy: readings milliseconds apart.
-    hands.late_ns = 7_000_000
-    assert not watch.stepped()
-    hands.late_ns = 0
-    assert not watch.stepped()
-
-
-def test_this_machines_clocks_can_be_watched():
-    assert StepWatch().stepped() in (False, True)

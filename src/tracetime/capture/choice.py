@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,9 +61,14 @@ class Choice:
 
 
 def choose(
-    local: LocalClocks, asked: Iterable[str | int | ClockId] | None, reference: str | ClockId | None
+    local: LocalClocks,
+    asked: Iterable[str | int | ClockId] | None,
+    reference: str | ClockId | None,
+    besides: Iterable[str] = (),
 ) -> Choice:
     """Find the clocks asked for (all, if None), the reference, and what ties devices to it.
+
+    Of `besides`, those that are to be had are taken, too.
 
     Raises:
         UsageError: a name that is none, or a reference that does not read ns by itself.
@@ -79,6 +85,9 @@ def choose(
             raise UsageError(f"clocks are names, numbers or ClockIds, not {asked!r}")
         for one in asked:
             found |= {entry.clock: entry for entry in local.find(one)}
+        for one in besides:
+            with suppress(SourceError):
+                found |= {entry.clock: entry for entry in local.find(one)}
     first = _reference(local, reference, found)
     base = _domain(first)
     if first.source.partners(first.clock) or base.ns_per_tick != 1:

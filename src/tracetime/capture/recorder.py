@@ -35,8 +35,9 @@ from tracetime.sources.names import HOST
 
 INTERVAL_S: Final = 1.0
 FLUSH_S: Final = 1.0
-STEP_CHECK_S: Final = 0.1
-"""How often it is looked whether a clock has stepped, between snapshots."""
+BESIDES: Final = ("BOOTTIME",)
+"""Recorded whatever is asked for, where it is to be had: Perfetto's trace processor counts an error
+of a trace that does not tie it to trace time."""
 
 _T = TypeVar("_T")
 _S: Final = 1_000_000_000
@@ -82,9 +83,9 @@ def record(
         path: of the trace; a file that is there is replaced, unless another recording writes it.
         clocks: what to sample: names (`MONOTONIC`, `TSC`, `vulkan:0`), numbers, ClockIds, `host`
             and `vulkan` for all of a kind; None for `host`. A device's driver takes memory and
-            time, so devices are opened when they are asked for.
-        interval: seconds from one snapshot to the next, 0.001 or more; None for no thread at all:
-            then `Recorder.snapshot` samples, and flushes.
+            time, so devices are opened when they are asked for. BOOTTIME is sampled besides.
+        interval: seconds from the start of one snapshot to the next one's, 0.001 or more; None for
+            no thread at all: then `Recorder.snapshot` samples, and flushes.
         target_error_ns: what conversions between snapshots may be off by: the interval adapts to
             it, from `interval` on, within the two limits.
         shortest_interval, longest_interval: seconds.
@@ -125,7 +126,7 @@ def record(
     if sampler is None:
         sampling: Any = import_module("tracetime.capture.sampling")
         wanted = (HOST,) if clocks is None else clocks
-        made: Sampler = sampling.Sampler(wanted, reference=reference)
+        made: Sampler = sampling.Sampler(wanted, reference=reference, besides=BESIDES)
         sampler = made
     elif clocks is not None or reference is not None:
         raise UsageError("a sampler has its clocks: give either it, or clocks and reference")
@@ -196,7 +197,6 @@ class Recorder:
         schedule: Schedule | None,
         flush_interval_s: float,
         owned: bool,
-        steps: StepWatch | None = None,
         before_writing: Callable[[], None] | None = None,
     ) -> None:
         self._writer = writer
@@ -216,7 +216,8 @@ class Recorder:
         # A handler of a signal may ask, too: this one's put may interrupt itself.
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._last_taken_s = 0.0
+        self._steps: StepWatch | None = None
+        self._first_s = time.monotonic()
         for clock, domain in sampler.domains.items():
             name = sampler.names.get(clock)
             writer.declare(_named(domain, name), sampler.short_names.get(clock))
@@ -225,7 +226,7 @@ class Recorder:
             before_writing()
         self._writer.flush()
         if schedule is not None:
-            self._steps = steps or StepWatch()
+            self._steps = StepWatch()
             for name, work in (("snapshots", self._keep_sampling), ("flush", self._keep_flushing)):
                 thread = threading.Thread(target=work, name=f"tracetime {name}", daemon=True)
                 self._threads.append(thread)
@@ -556,8 +557,12 @@ class Recorder:
                 self._closed = True
                 self._stop.set()
                 self._wake.put(None)
+                if self._steps is not None:
+                    self._steps.wake()
                 for thread in self._threads:
                     thread.join()
+                if self._steps is not None:
+                    self._steps.close()
             finally:
                 # Whatever a signal's handler raises: what waits gets into the file.
                 self._end()
@@ -631,7 +636,6 @@ class Recorder:
 
     def _sample(self) -> tuple[Sample, bool]:
         sample = self._sampler.sample()
-        self._last_taken_s = time.monotonic()
         for clock, message in sample.failed.items():
             self._note(self._name(clock), message)
         for finding in sample.findings:
@@ -650,13 +654,20 @@ class Recorder:
 
     def _keep_sampling(self) -> None:
         assert self._schedule is not None
+        assert self._steps is not None
+        due_s = self._first_s
         while True:
-            due_s = self._last_taken_s + self._schedule.interval_ns / _S
+            now_s, interval_s = time.monotonic(), self._schedule.interval_ns / _S
+            if due_s <= now_s:
+                # One that comes late is made up for, as far as the next; several are not.
+                due_s = max(due_s, now_s - interval_s) + interval_s
+            else:
+                # The last one came early, because a clock was set.
+                due_s = min(due_s, now_s + interval_s)
             while not (stopped := self._stop.is_set()):
                 left_s = due_s - time.monotonic()
-                if left_s <= 0 or self._steps.stepped():
+                if left_s <= 0 or self._steps.wait(left_s):
                     break
-                self._stop.wait(min(left_s, STEP_CHECK_S))
             if stopped:
                 return
             if self._writer.full:
@@ -667,7 +678,6 @@ class Recorder:
             try:
                 self._take()
             except (SourceError, UsageError) as error:
-                self._last_taken_s = time.monotonic()
                 self._note("snapshots", str(error))
 
     def _keep_flushing(self) -> None:

@@ -61,6 +61,7 @@ class Sampler:
             and so is the host clock that a device needs.
         tries: brackets per clock of which the narrowest is kept, 1 to 1000.
         sources: where clocks come from, instead of this machine's own sources.
+        besides: clocks that are sampled too where they are to be had, whatever `clocks` says.
 
     Raises:
         UsageError: a name that is none, tries out of range, or a reference that is no clock of ns.
@@ -74,13 +75,14 @@ class Sampler:
         reference: str | ClockId | None = None,
         tries: int = TRIES,
         sources: Sequence[ClockSource] | None = None,
+        besides: Iterable[str] = (),
     ) -> None:
         if not 1 <= tries <= MOST_TRIES:
             raise UsageError(f"tries is {tries}: use 1 to {MOST_TRIES}")
         self._local = LocalClocks(sources)
         self._tries = tries
         self._lock = OneAtATime("reading the clocks")
-        choice = choose(self._local, clocks, reference)
+        choice = choose(self._local, clocks, reference, besides)
         self._unavailable = choice.unavailable
         self._chosen = {one.clock: one for one in choice.clocks}
         self._domains = MappingProxyType({c: one.domain for c, one in self._chosen.items()})

@@ -1,63 +1,106 @@
-"""Whether a clock of this machine has been set, or the machine has slept, since one last looked.
+"""Waiting between two snapshots, unless a clock of this machine is set meanwhile.
 
-Cheap enough to ask ten times a second; what the step was, the snapshot taken then tells.
+Linux says at once that the wall clock was set, or that the machine has slept: a timer of the wall
+clock with TFD_TIMER_CANCEL_ON_SET, timerfd_create(2), is cancelled. Elsewhere nobody says it, and
+the next snapshot shows it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
+import select
+import sys
+import threading
 import time
-from collections.abc import Callable
 from typing import Final
 
-STEP_NS: Final = 1_000_000
-"""What counts as a step: slewing moves a clock by 500 ns a ms at most, and is no step."""
+_TFD_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+_TFD_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
+_TFD_TIMER_ABSTIME: Final = 1
+_TFD_TIMER_CANCEL_ON_SET: Final = 2
+_NEVER_S: Final = (1 << 63) - 1
+_COUNTER_BYTES: Final = 8
 
-_SLEW: Final = 0.000_6
-_TRIES: Final = 3
-_NAMES: Final = ("CLOCK_REALTIME", "CLOCK_BOOTTIME", "CLOCK_TAI")
+
+class _Timer(ctypes.Structure):
+    """struct itimerspec where a time_t has 8 bytes: an interval, and when it first ends."""
+
+    _fields_ = (
+        ("interval_s", ctypes.c_int64),
+        ("interval_ns", ctypes.c_int64),
+        ("value_s", ctypes.c_int64),
+        ("value_ns", ctypes.c_int64),
+    )
 
 
 class StepWatch:
-    """Compares clocks that may step with MONOTONIC, each time with the time before.
+    """Waits, and notices that a clock was set.
 
-    Args:
-        read_ns: reads a clock by its number in `time`; that of the system by default.
+    Attributes:
+        notices: whether this system tells.
     """
 
-    def __init__(self, read_ns: Callable[[int], int] = time.clock_gettime_ns) -> None:
-        self._read_ns = read_ns
-        self._clocks = [getattr(time, name) for name in _NAMES if hasattr(time, name)]
-        self._monotonic = time.CLOCK_MONOTONIC
-        self._last_ns = [0] * len(self._clocks)
-        self._at_ns = 0
-        self._width_ns = 0
-        self.stepped()
+    def __init__(self) -> None:
+        self._woken = threading.Event()
+        self._timer = self._wakes = -1
+        timer = timer_of_the_wall_clock()
+        if timer >= 0:
+            try:
+                self._wakes = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            except OSError:
+                os.close(timer)
+            else:
+                self._timer = timer
 
-    def stepped(self) -> bool:
-        """Whether any has stepped since the last call; False the first time."""
-        before_ns, readings, after_ns = self._bracket()
-        middle_ns = (before_ns + after_ns) // 2
-        offsets = [reading - middle_ns for reading in readings]
-        passed_ns = middle_ns - self._at_ns
-        width_ns = after_ns - before_ns
-        allowed = STEP_NS + width_ns + self._width_ns + int(max(0, passed_ns) * _SLEW)
-        stepped = any(
-            abs(now - last) > allowed for now, last in zip(offsets, self._last_ns, strict=True)
-        )
-        first = self._at_ns == 0
-        self._last_ns, self._at_ns, self._width_ns = offsets, middle_ns, width_ns
-        return stepped and not first
+    @property
+    def notices(self) -> bool:
+        return self._timer >= 0
 
-    def _bracket(self) -> tuple[int, list[int], int]:
-        """The narrowest of a few readings between two of MONOTONIC."""
-        best: tuple[int, list[int], int] | None = None
-        for _ in range(_TRIES):
-            before_ns = self._read_ns(self._monotonic)
-            readings = [self._read_ns(clock) for clock in self._clocks]
-            after_ns = self._read_ns(self._monotonic)
-            if best is None or after_ns - before_ns < best[2] - best[0]:
-                best = before_ns, readings, after_ns
-            if best[2] - best[0] < STEP_NS // 10:
-                break
-        assert best is not None
-        return best
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most, or until `wake`; whether a clock has been set since it last did."""
+        if not self.notices:
+            self._woken.wait(max(0.0, seconds))
+            return False
+        poll = select.poll()
+        for descriptor in (self._timer, self._wakes):
+            poll.register(descriptor, select.POLLIN)
+        ready = [found for found, _ in poll.poll(max(0.0, seconds * 1_000))]
+        if self._timer not in ready:
+            return False
+        # It never ends: what there is to read is that it was cancelled.
+        with contextlib.suppress(OSError):
+            os.read(self._timer, _COUNTER_BYTES)
+        return True
+
+    def wake(self) -> None:
+        """End all waiting, now and from now on; a handler of a signal may do so."""
+        self._woken.set()
+        if self.notices:
+            os.eventfd_write(self._wakes, 1)
+
+    def close(self) -> None:
+        """Give back what it holds; nobody may be waiting."""
+        timer, self._timer = self._timer, -1
+        if timer >= 0:
+            os.close(timer)
+            os.close(self._wakes)
+
+
+def timer_of_the_wall_clock() -> int:
+    """A timer that is cancelled when the wall clock is set; -1 where there is none."""
+    if not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_long) != 8:
+        return -1
+    try:
+        system = ctypes.CDLL(None)
+        create, arm = system.timerfd_create, system.timerfd_settime
+    except (OSError, AttributeError):
+        return -1
+    timer = int(create(time.CLOCK_REALTIME, _TFD_CLOEXEC | _TFD_NONBLOCK))
+    never = _Timer(0, 0, _NEVER_S, 0)
+    how = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
+    if timer >= 0 and arm(timer, how, ctypes.byref(never), None) != 0:
+        os.close(timer)
+        return -1
+    return timer

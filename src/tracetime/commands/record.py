@@ -48,7 +48,7 @@ _NOT_RUN: Final = 126
 @time_option(
     "--duration", help="How long: 10s, 5min. Until Ctrl-C or the command ends if not given."
 )
-@time_option("--interval", default="1s", help="From one snapshot to the next.")
+@time_option("--interval", default="1s", help="From the start of one snapshot to the next.")
 @time_option(
     "--target-error",
     help="Let the interval adapt, so that bars between snapshots stay within: 1us.",
@@ -78,7 +78,7 @@ def command(
 ) -> int:
     """Record this machine's clocks into a Perfetto trace.
 
-    Snapshots are taken at the start, at the end, in between, and when a clock has stepped. With a
+    Snapshots are taken at the start, at the end, in between, and when the wall clock is set. With a
     COMMAND, while it runs: its exit code is passed on, and so are signals; after --duration it is
     sent SIGTERM, and SIGKILL 10 s later. What is in the file is a whole trace at any moment,
     whatever becomes of this process; of a power cut it may lose half a minute, or with --sync a

@@ -1,0 +1,185 @@
+"""When a recording takes its snapshots: from start to start, and at once when a clock is set."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from simulated import Machine, usual_clocks
+from test_recorder import Live, wait_for
+
+import tracetime as tt
+from tracetime import ClockId, open_trace
+from tracetime.capture import steps
+from tracetime.capture.steps import StepWatch
+from tracetime.sources.adjtimex import STA_NANO, _call, _Timex
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of steps")
+S = 10**9
+ADJ_SETOFFSET, ADJ_MICRO, ADJ_NANO = 0x0100, 0x1000, 0x2000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "out.pftrace"
+
+
+class Hours:
+    """A time that passes where it is waited for, and where clocks are read; ends the test's."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, until_s: float) -> None:
+        self.now_s = 5.0
+        self.until_s = self.now_s + until_s
+        self.late_s = 0.0
+        self.set_at_s: float | None = None
+        self.over = threading.Event()
+        self.woken = threading.Event()
+        now = SimpleNamespace(monotonic=lambda: self.now_s)
+        monkeypatch.setattr("tracetime.capture.recorder.time", now)
+        monkeypatch.setattr("tracetime.capture.recorder.StepWatch", lambda: self)
+
+    def wait(self, seconds: float) -> bool:
+        if self.set_at_s is not None and self.now_s + seconds > self.set_at_s:
+            self.now_s, self.set_at_s = max(self.now_s, self.set_at_s), None
+            return True
+        self.end_at(self.now_s + seconds)
+        self.now_s += seconds + self.late_s
+        return False
+
+    def end_at(self, now_s: float) -> None:
+        if now_s > self.until_s + 1e-6:
+            self.over.set()
+            self.woken.wait()
+
+    def wake(self) -> None:
+        self.woken.set()
+
+    def close(self) -> None:
+        pass
+
+
+def recorded(path: Path, hours: Hours, interval_s: float, takes_s: float) -> list[float]:
+    """When each snapshot was begun, s; `takes_s`: what one takes."""
+    machine = Machine(usual_clocks())
+    begun, sample = [], machine.sample
+
+    def slowly():
+        hours.end_at(hours.now_s)
+        begun.append(hours.now_s - 5.0)
+        hours.now_s += takes_s
+        return sample()
+
+    machine.sample = slowly
+    with tt.record(path, interval=interval_s, sampler=machine):
+        assert hours.over.wait(60)
+        taken = len(begun)
+    return begun[:taken]
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.001])
+@pytest.mark.parametrize("takes_s", [0.0001, 0.004, 0.009])
+def test_an_interval_is_from_start_to_start(path, monkeypatch, takes_s, late_s):
+    """10 ms gives 100 a second, whatever one takes, and however late a thread is woken."""
+    hours = Hours(monkeypatch, 1.005)
+    hours.late_s = late_s
+    begun = recorded(path, hours, 0.01, takes_s)
+    assert len(begun) == 101
+    assert begun[-1] == pytest.approx(1.0, abs=0.0011)
+
+
+def test_snapshots_that_cannot_keep_up_are_not_made_up_for(path, monkeypatch):
+    """3 s for each: one follows the other, and nothing piles up."""
+    hours = Hours(monkeypatch, 30.0)
+    assert recorded(path, hours, 0.5, 3.0) == pytest.approx([3.0 * n for n in range(11)], abs=0.01)
+
+
+def test_a_step_brings_a_snapshot_at_once_and_leaves_the_others_where_they_were(path, monkeypatch):
+    hours = Hours(monkeypatch, 40.0)
+    hours.set_at_s = 5.0 + 13.0
+    assert recorded(path, hours, 10.0, 0.5) == pytest.approx([0.0, 10.0, 13.0, 20.0, 30.0, 40.0])
+
+
+@LINUX
+def test_a_clock_that_was_set_ends_the_waiting(monkeypatch):
+    timer = os.eventfd(0, os.EFD_NONBLOCK)
+    monkeypatch.setattr(steps, "timer_of_the_wall_clock", lambda: os.dup(timer))
+    watch = StepWatch()
+    assert watch.notices
+    assert not watch.wait(0.001)
+    os.eventfd_write(timer, 1)
+    assert watch.wait(3_600)
+    assert not watch.wait(0.001), "once"
+    watch.wake()
+    assert not watch.wait(3_600)
+    watch.close()
+    os.close(timer)
+
+
+def test_where_nobody_tells_it_only_waits(monkeypatch):
+    monkeypatch.setattr(steps, "timer_of_the_wall_clock", lambda: -1)
+    watch = StepWatch()
+    assert not watch.notices
+    assert not watch.wait(0.001)
+    threading.Timer(0.05, watch.wake).start()
+    assert not watch.wait(3_600)
+    watch.close()
+
+
+@LINUX
+def test_this_machine_tells(path):
+    """Its wall clock is set by 1 ns, and back: an hour before the next snapshot is due."""
+    watch = StepWatch()
+    assert watch.notices
+    watch.close()
+    with tt.record(path, interval=3_600, sampler=Live()) as rec:
+        try:
+            time.sleep(0.05)
+            assert rec.snapshots == 1
+            set_by(1)
+            wait_for(lambda: rec.snapshots == 2)
+        finally:
+            set_by(-1)
+        wait_for(lambda: rec.snapshots == 3)
+    assert rec.snapshots == 4
+
+
+def set_by(ns: int) -> None:
+    """Set REALTIME, or skip the test where one must not."""
+    call = _call()
+    state = _Timex()
+    assert call is not None
+    call(ctypes.byref(state))
+    change = _Timex(modes=ADJ_SETOFFSET | ADJ_NANO, time_s=-(ns < 0), time_us=ns % S)
+    if call(ctypes.byref(change)) < 0:
+        pytest.skip("no privilege to set the clock")
+    if not state.status & STA_NANO:
+        call(ctypes.byref(_Timex(modes=ADJ_MICRO)))
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@LINUX
+def test_what_it_holds_is_given_back(path):
+    before = open_files()
+    for _ in range(3):
+        with tt.record(path, interval=60, sampler=Live()):
+            assert open_files() > before
+    assert open_files() == before
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="a machine without BOOTTIME")
+def test_a_recording_has_boottime_whatever_is_asked_for(path):
+    with tt.record(path, ["MONOTONIC"], interval=None) as rec:
+        assert set(rec.clocks) == {"MONOTONIC_RAW", "MONOTONIC", "BOOTTIME"}
+    with open_trace(path) as trace:
+        assert str(trace.trace_clock) == "BOOTTIME"
+    with tt.Sampler(["MONOTONIC"]) as sampler:
+        assert ClockId(6) not in sampler.domains
