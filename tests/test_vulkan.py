@@ -6,15 +6,17 @@ import contextlib
 import ctypes
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
-from vulkan import environment, instance  # noqa: F401 - a fixture
+from vulkan import environment, instance, settings_folder, validation  # noqa: F401 - fixtures
 
 from tracetime import ClockGraph, Sampler, SourceError, UsageError, open_trace, record
 from tracetime.capture import promises
 from tracetime.clocks import ClockId, clock_id
 from tracetime.sources import vulkan_api as api
+from tracetime.sources import vulkan_queue
 from tracetime.sources.local import LocalClocks
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.vulkan import FORMS, VulkanDevice, VulkanInstance, _listed
@@ -231,6 +233,84 @@ def test_what_is_predicted_of_a_device_comes_true(instance):  # noqa: F811
 def test_more_stamps_than_there_is_room_for_are_refused(instance, count, work):  # noqa: F811
     with pytest.raises(UsageError, match="count"):
         instance.devices[0].queue.stamp(count, work)
+
+
+def test_threads_share_a_queue(instance):  # noqa: F811
+    """One command buffer: what they wrote into it at once, the device ran into the void with."""
+    device = instance.devices[0]
+    begin = threading.Barrier(4)
+    wrong = []
+
+    def work() -> None:
+        begin.wait()
+        for _ in range(100):
+            stamps = device.queue.stamp(3, work=1)
+            if stamps != sorted(stamps) or len(stamps) != 3:
+                wrong.append(stamps)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_work_that_took_too_long_leaves_the_queue_usable(instance, monkeypatch):  # noqa: F811
+    queue = instance.devices[0].queue
+    before = queue.stamp(1)[0]
+    monkeypatch.setattr(vulkan_queue, "_WAIT_NS", 1)
+    for _ in range(2):  # while it is under way there is no other
+        with pytest.raises(SourceError, match="has not done its work in 10 s"):
+            queue.stamp(2, work=2_000)
+    monkeypatch.undo()
+    for _ in range(3):
+        after = queue.stamp(2, work=1)
+        assert before <= after[0] <= after[1]
+        before = after[1]
+
+
+def test_a_handler_that_interrupts_work_does_not_wait_for_it(instance, monkeypatch):  # noqa: F811
+    queue = instance.devices[0].queue
+    results, refused = queue._results, []
+
+    def interrupted(count):
+        with pytest.raises(SourceError, match="interrupts work of"):
+            queue.stamp(1)
+        refused.append(count)
+        return results(count)
+
+    monkeypatch.setattr(queue, "_results", interrupted)
+    assert len(queue.stamp(2)) == 2
+    assert refused == [2]
+
+
+def test_a_queue_that_was_closed_is_an_error_of_the_machine(instance):  # noqa: F811
+    queue = instance.devices[0].queue
+    instance.devices[0].close()
+    with pytest.raises(SourceError, match="was closed"):
+        queue.stamp(1)
+    with pytest.raises(SourceError, match="was closed"):
+        instance.devices[0].queue.stamp(1)
+
+
+def test_the_validation_layer_watches(instance, validation, monkeypatch):  # noqa: F811
+    """Fills of the same memory with nothing between them are told of; with barriers nothing is."""
+    if not validation.installed:
+        pytest.skip("no validation layer: Debian's package vulkan-validationlayers")
+    queue = instance.devices[0].queue
+    queue.stamp(3, work=3)
+    assert validation.messages() == []
+    call = queue._call
+    monkeypatch.setattr(
+        queue,
+        "_call",
+        lambda name, *types, **more: (
+            (lambda *_: None) if name == "vkCmdPipelineBarrier" else call(name, *types, **more)
+        ),
+    )
+    queue.stamp(3, work=3)
+    assert "SYNC-HAZARD-WRITE-AFTER-WRITE" in "".join(validation.messages())
 
 
 def test_vulkan_by_position_and_altogether(instance):  # noqa: F811

@@ -11,6 +11,12 @@ import pytest
 from tracetime import SourceError
 from tracetime.sources.vulkan import VulkanInstance
 
+LAYER = "VK_LAYER_KHRONOS_validation"
+_SETTINGS = {
+    "debug_action": "VK_DBG_LAYER_ACTION_LOG_MSG",
+    "report_flags": "error,warn,perf",
+    "enables": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+}
 LAVAPIPE = sorted(Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))
 _NAMED = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
@@ -25,9 +31,49 @@ def environment() -> dict[str, str]:
     return dict.fromkeys(_NAMED, str(LAVAPIPE[0]))
 
 
+class Validation:
+    """What Vulkan's validation layer says of how the API is used, its synchronisation included."""
+
+    def __init__(self, folder, monkeypatch):
+        self._log = folder / "validation.txt"
+        self.installed = any(
+            (Path(place) / "vulkan/explicit_layer.d/VkLayer_khronos_validation.json").exists()
+            for place in ("/usr/share", "/usr/local/share", "/etc")
+        )
+        if self.installed:
+            settings = {**_SETTINGS, "log_filename": self._log}
+            lines = [f"khronos_validation.{name} = {value}\n" for name, value in settings.items()]
+            (folder / "vk_layer_settings.txt").write_text("".join(lines))
+            monkeypatch.setenv("VK_LAYER_SETTINGS_PATH", str(folder))
+            monkeypatch.setenv("VK_INSTANCE_LAYERS", LAYER)
+        self._seen = 0
+        self.messages()
+
+    def messages(self):
+        """Those of all processes since the last call."""
+        said = self._log.read_bytes() if self._log.exists() else b""
+        new, self._seen = said[self._seen :], len(said)
+        return new.decode(errors="replace").splitlines()
+
+
+@pytest.fixture(scope="session")
+def settings_folder(tmp_path_factory):
+    """One for all tests: the layer reads its settings once a process."""
+    return tmp_path_factory.mktemp("validation")
+
+
 @pytest.fixture
-def instance(monkeypatch):
-    """Vulkan with its devices; skips where there are none that can be calibrated."""
+def validation(settings_folder, monkeypatch):
+    """Instances that a test makes are watched, where the layer is installed."""
+    return Validation(settings_folder, monkeypatch)
+
+
+@pytest.fixture
+def instance(monkeypatch, validation):
+    """Vulkan with its devices; skips where there are none that can be calibrated.
+
+    The validation layer must have nothing to say of what the test does.
+    """
     if not sys.platform.startswith("linux"):
         pytest.skip("tested on Linux")
     for name, value in environment().items():
@@ -42,3 +88,4 @@ def instance(monkeypatch):
         pytest.skip(f"no Vulkan device with calibrated timestamps: {why or 'none at all'}")
     yield made
     made.close()
+    assert validation.messages() == []

@@ -16,6 +16,7 @@ from tracetime.errors import SourceError
 from tracetime.sources import vulkan_api as api
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.names import QPC, VULKAN, named
+from tracetime.sources.once import OneAtATime
 from tracetime.sources.period import exact_period
 from tracetime.sources.source import Unavailable
 from tracetime.sources.vulkan_queue import StampQueue
@@ -144,6 +145,7 @@ class VulkanDevice(CalibratedDevice):
         self.handle = api.Handle()
         self._queue: StampQueue | None = None
         uuid = self._describe()
+        self._turn = OneAtATime(f"opening a queue of {self.label}")
         before = seen.get(uuid, 0)
         seen[uuid] = before + 1
         self.name = f"{VULKAN}.{uuid}" + (f".{before}" if before else "")
@@ -190,9 +192,12 @@ class VulkanDevice(CalibratedDevice):
     @property
     def queue(self) -> StampQueue:
         """A queue on which work is stamped, made when first asked for."""
-        if self._queue is None:
-            self._queue = StampQueue(self, self._physical)
-        return self._queue
+        with self._turn:
+            if self._queue is None:
+                if not self.handle:
+                    raise SourceError(f"{self.label} was closed: open it again")
+                self._queue = StampQueue(self, self._physical)
+            return self._queue
 
     def function(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
         """A function of the instance or device."""

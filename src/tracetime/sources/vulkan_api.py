@@ -127,6 +127,11 @@ class CommandBufferBeginInfo(_Chained):
     _fields_ = (("flags", u32), ("inheritance", Pointer))
 
 
+class MemoryBarrier(_Chained):
+    TYPE = 46
+    _fields_ = (("source", u32), ("destination", u32))
+
+
 class CalibratedTimestampInfo(_Chained):
     """The same for KHR and EXT."""
 

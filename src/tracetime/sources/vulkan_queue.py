@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources import vulkan_api as api
+from tracetime.sources.once import OneAtATime
 
 if TYPE_CHECKING:
     from tracetime.sources.vulkan import VulkanDevice
@@ -27,10 +28,14 @@ _RESULT_64_WAIT: Final = 1 | 2
 _RESETTABLE: Final = 2
 _ONE_TIME: Final = 1
 _TRANSFER_TARGET: Final = 2
+_STAGE_TRANSFER: Final = 0x1000
+_TRANSFER_WRITE: Final = 0x1000
 
 
 class StampQueue:
     """A queue of a device, with one command buffer whose timestamps are read back.
+
+    Threads may share it: each waits for its turn.
 
     Args:
         device: opened, with a queue family that writes timestamps.
@@ -44,6 +49,8 @@ class StampQueue:
         self._device = device
         self._made: list[tuple[str, int]] = []
         self._functions: dict[str, api.Function] = {}
+        self._turn = OneAtATime(f"work of {device.label}")
+        self._pending = False
         self._queue = api.Handle()
         self._command = api.Handle()
         try:
@@ -62,29 +69,49 @@ class StampQueue:
 
         Raises:
             UsageError: count or work out of range.
-            SourceError: the device fails, or takes more than 10 s.
+            SourceError: the device fails, or takes more than 10 s; or a signal's handler asks while
+                this thread's work is under way.
         """
         if not 1 <= count <= MOST_STAMPS or not 0 <= work <= 10_000:
             raise UsageError(f"count {count}, work {work}: use 1 to {MOST_STAMPS}, 0 to 10000")
-        self._record(count, work)
+        with self._turn:
+            if not self._made:
+                raise SourceError(f"{self._device.label} was closed: open it again")
+            if self._pending:
+                # Work that took too long: the command buffer is the device's until it is done.
+                self._wait()
+            self._record(count, work)
+            self._submit()
+            self._wait()
+            return self._results(count)
+
+    def _submit(self) -> None:
         command = api.Handle(self._command.value)
         submit = api.make(api.SubmitInfo, buffer_count=1, buffers=api.pointer(command))
         fence = api.u64(self._fence)
         self._call("vkResetFences", api.Handle, api.u32, api.Pointer)(
             self._device.handle, 1, api.pointer(fence)
         )
-        api.check(
-            self._call("vkQueueSubmit", api.Handle, api.u32, api.Pointer, api.u64)(
-                self._queue, 1, api.pointer(submit), self._fence
-            ),
-            f"submitting work to {self._device.label}",
+        self._pending = True
+        result = self._call("vkQueueSubmit", api.Handle, api.u32, api.Pointer, api.u64)(
+            self._queue, 1, api.pointer(submit), self._fence
         )
+        if result < 0:
+            self._pending = False
+        api.check(result, f"submitting work to {self._device.label}")
+
+    def _wait(self) -> None:
+        """Until what was submitted is done."""
+        fence = api.u64(self._fence)
         result = self._call(
             "vkWaitForFences", api.Handle, api.u32, api.Pointer, api.u32, api.u64
         )(self._device.handle, 1, api.pointer(fence), 1, _WAIT_NS)  # fmt: skip
         api.check(result, f"waiting for {self._device.label}")
         if result:
             raise SourceError(f"{self._device.label} has not done its work in 10 s: is it stuck?")
+        self._pending = False
+
+    def _results(self, count: int) -> list[int]:
         values = (api.u64 * count)()
         api.check(
             self._call(
@@ -101,13 +128,14 @@ class StampQueue:
 
     def close(self) -> None:
         """Give back what was made."""
-        if self._made:
-            self._call("vkDeviceWaitIdle", api.Handle)(self._device.handle)
-        while self._made:
-            name, handle = self._made.pop()
-            self._call(name, api.Handle, api.u64, api.Pointer, returns=None)(
-                self._device.handle, handle, None
-            )
+        with self._turn:
+            if self._made:
+                self._call("vkDeviceWaitIdle", api.Handle)(self._device.handle)
+            while self._made:
+                name, handle = self._made.pop()
+                self._call(name, api.Handle, api.u64, api.Pointer, returns=None)(
+                    self._device.handle, handle, None
+                )
 
     def _call(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
         made = self._functions.get(name)
@@ -186,9 +214,23 @@ class StampQueue:
         fill = self._call(
             "vkCmdFillBuffer", api.Handle, api.u64, api.u64, api.u64, api.u32, returns=None
         )
+        between = self._call(
+            "vkCmdPipelineBarrier",
+            api.Handle, api.u32, api.u32, api.u32, api.u32, api.Pointer, api.u32, api.Pointer,
+            api.u32, api.Pointer, returns=None,
+        )  # fmt: skip
+        # Fills go to the same memory: without it they may overlap.
+        after_writing = api.make(
+            api.MemoryBarrier, source=_TRANSFER_WRITE, destination=_TRANSFER_WRITE
+        )
+        barrier = api.pointer(after_writing)
         for index in range(count):
             if index:
                 for turn in range(work):
+                    between(
+                        self._command, _STAGE_TRANSFER, _STAGE_TRANSFER, 0, 1, barrier, 0, None, 0,
+                        None,
+                    )  # fmt: skip
                     fill(self._command, self._buffer, 0, WORK_BYTES, turn)
             stage = _BOTTOM_OF_PIPE if index else _TOP_OF_PIPE
             write(self._command, stage, self._queries, index)
