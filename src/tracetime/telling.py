@@ -61,5 +61,12 @@ def printable_path(path: str) -> str:
     return printable(path, len(path))
 
 
+def printable_lines(text: str) -> str:
+    """A text of several lines as `printable` shows it: line ends and tabs stay."""
+    if all(line.isprintable() for line in text.split("\n")):
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
+
+
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")

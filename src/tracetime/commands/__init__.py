@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 import click
 
 from tracetime._version import __version__
+from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
 
 SUBCOMMANDS: Final = (
@@ -116,19 +117,19 @@ def run(args: Sequence[str]) -> int:
         _silence()
         return _fail(f"cannot write the output: {error.strerror or error}", USAGE)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        echo(error.format_message(), err=True)
         return USAGE
     except click.ClickException as error:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
-            hint = f"\nTry '{error.ctx.command_path} --help'."
-        return _fail(error.format_message() + hint, USAGE)
+            hint = f"Try '{error.ctx.command_path} --help'."
+        return _fail(error.format_message(), USAGE, hint)
     except TracetimeError as error:
         codes = (code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))
         hint = ""
         if isinstance(error, TraceError) and error.offset and "--partial" not in args:
-            hint = "\n--partial keeps what comes before that."
-        return _fail(str(error) + hint, next(codes, CHECK_FAILED))
+            hint = "--partial keeps what comes before that."
+        return _fail(str(error), next(codes, CHECK_FAILED), hint)
     return result if isinstance(result, int) else DONE
 
 
@@ -137,8 +138,8 @@ def _silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(message: str, code: int) -> int:
-    click.echo(f"tracetime: error: {message}", err=True)
+def _fail(message: str, code: int, hint: str = "") -> int:
+    tell_error("tracetime: error", message, hint)
     return code
 
 

@@ -19,6 +19,7 @@ from tracetime.commands.options import (
     trace_options,
 )
 from tracetime.commands.show import print_json
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.wallclock import format_wall_time, looks_like_wall_time, parse_wall_time
 
@@ -104,10 +105,10 @@ def command(
     if as_json:
         print_json(_facts(trace, told))
     else:
-        click.echo(str(told))
+        echo(str(told))
         for clock, ns in ((told.src, told.value), (told.dst, told.result)):
             if clock.clock in _WALL_CLOCKS:
-                click.echo(f"{clock} {ns} is {format_wall_time(ns)}")
+                echo(f"{clock} {ns} is {format_wall_time(ns)}")
     return CHECK_FAILED if strict and told.outside is not None else DONE
 
 

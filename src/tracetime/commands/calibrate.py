@@ -9,6 +9,7 @@ import click
 
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, duration, print_json, print_table, print_text
+from tracetime.commands.terminal import echo
 from tracetime.telling import count
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def command(
         return
     screen = console()
     taken = count(snapshots, "snapshot")
-    click.echo(f"{taken} over {seconds:g} s, against {found.reference}.")
+    echo(f"{taken} over {seconds:g} s, against {found.reference}.")
     columns = ("clock", ">tick", ">read", ">half-width", ">p99", ">ppm", ">ahead by")
     print_table(screen, "Clocks", columns, _rows(found))
     for clock in found.clocks:

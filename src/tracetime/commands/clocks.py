@@ -20,8 +20,10 @@ from tracetime.commands.show import (
     print_table,
     print_warnings,
 )
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.graph.shown import coverage
+from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
     from tracetime.graph.facts import ClockInfo
@@ -66,7 +68,7 @@ def command(
         if as_json:
             print_json(_facts(opened))
         elif dot:
-            click.echo("\n".join(_dot_lines(opened.clocks, every)))
+            echo("\n".join(_dot_lines(opened.clocks, every)))
         else:
             _print(opened, every)
 
@@ -102,10 +104,10 @@ def _facts(trace: Trace) -> dict[str, Any]:
 def _print(trace: Trace, every: bool) -> None:
     graph, screen = trace.clocks, console()
     infos = graph.clocks()
-    click.echo(f"Trace time is {trace.trace_clock}.")
+    echo(f"Trace time is {trace.trace_clock}.")
     print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated)
     if not infos:
-        click.echo("The trace has no clock snapshots: timestamps are taken as they stand.")
+        echo("The trace has no clock snapshots: timestamps are taken as they stand.")
         return
     names = fold((info.clock for info in infos), every, graph.names)
     columns = ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes")
@@ -158,7 +160,7 @@ def _dot_lines(graph: ClockGraph, every: bool) -> Iterator[str]:
             drawn.add(name)
             bold = ", penwidth=3" if info.clock == graph.trace_clock else ""
             backwards = "" if info.monotonic else ', color=red, tooltip="ran backwards"'
-            yield f'  "{name}" [label="{name}"{bold}{backwards}];'
+            yield f"  {_dot(name)} [label={_dot(name)}{bold}{backwards}];"
     yield from _dot_edges(graph.edges(), names)
     yield "}"
 
@@ -174,4 +176,9 @@ def _dot_edges(
         if both and left > right:
             continue
         style = ", dir=both" if both and left != right else ""
-        yield f'  "{left}" -> "{right}" [label="{snapshots}"{style}];'
+        yield f'  {_dot(left)} -> {_dot(right)} [label="{snapshots}"{style}];'
+
+
+def _dot(name: str) -> str:
+    """A string of Graphviz's language, in which a backslash begins an escape."""
+    return '"' + printable_path(name).replace("\\", "\\\\").replace('"', '\\"') + '"'

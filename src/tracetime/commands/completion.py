@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from tracetime.commands.terminal import echo
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -24,4 +26,4 @@ def command(ctx: click.Context, shell: str) -> None:
     assert found is not None
     script = found(ctx.find_root().command, {}, "tracetime", "_TRACETIME_COMPLETE")
     # BashComplete.source() would first run bash to see how old it is; the script is the same.
-    click.echo(script.source_template % script.source_vars())
+    echo(script.source_template % script.source_vars())

@@ -34,6 +34,7 @@ from tracetime.commands.show import (
     print_warnings,
     size,
 )
+from tracetime.commands.terminal import echo
 from tracetime.graph.shown import coverage, named
 from tracetime.telling import printable_path
 
@@ -170,15 +171,15 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         print_table(screen, "Clocks", columns, _clock_rows(summary.clocks, called))
     told = _cost_told(summary, called)
     if told:
-        click.echo()
+        echo()
         print_text(screen, told)
     if summary.names_left_out:
         what = "name" if summary.names_left_out == 1 else "names"
-        click.echo(f"\n{number(summary.names_left_out)} {what} left out: there are too many")
+        echo(f"\n{number(summary.names_left_out)} {what} left out: there are too many")
     if summary.to is not None and summary.to_unresolved:
-        click.echo(f"\n{events(summary.to_unresolved)} without a time on {summary.to}")
+        echo(f"\n{events(summary.to_unresolved)} without a time on {summary.to}")
     if summary.reasons:
-        click.echo(f"\n{events(summary.unresolved)} without a trace time")
+        echo(f"\n{events(summary.unresolved)} without a trace time")
         for reason in summary.reasons:
             print_text(screen, _reason_told(reason, called), "  ", " " * 4)
             print_text(screen, named(reason.advice, called), " " * 4, " " * 4)

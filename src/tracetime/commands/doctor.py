@@ -11,6 +11,7 @@ import click
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import expansion_option, json_option, tolerance_option
 from tracetime.commands.show import console, events, print_json, print_text, wrapped
+from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import TracetimeError
 from tracetime.graph.shown import named
 from tracetime.telling import printable_path
@@ -84,7 +85,7 @@ def command(
             if len(traces) == 1:
                 raise
             # The others are still worth a look.
-            click.echo(f"tracetime: error: {printable_path(path)}: {error}", err=True)
+            tell_error("tracetime: error", f"{printable_path(path)}: {error}")
             failed = error
             continue
         worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
@@ -105,19 +106,19 @@ def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], ver
     path = printable_path(path)
     counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
-        click.echo(f"{path}: the clocks are in order.")
+        echo(f"{path}: the clocks are in order.")
     else:
         told = [
             f"{n} {_CALLED[severity]}{'' if n == 1 else 's'}"
             for severity in _COLOURS
             if (n := counts[severity])
         ]
-        click.echo(f"{path}: {', '.join(told)}")
+        echo(f"{path}: {', '.join(told)}")
     before = None
     for finding, more in _folded(findings, verbose):
         brief = finding.severity == "info" and not verbose
         if not (brief and before == "info"):
-            click.echo()
+            echo()
         _print_finding(screen, finding, names, "", verbose, more)
         before = finding.severity
 
@@ -147,7 +148,8 @@ def _print_finding(
     title = named(f"{head}: {finding.title} [{finding.code}]", names)
     lines = wrapped(screen, title, indent, indent + "  ")
     # Coloured after wrapping, which would count the codes.
-    click.echo(lines.replace(head, click.style(head, fg=_COLOURS[finding.severity], bold=True), 1))
+    coloured = click.style(head, fg=_COLOURS[finding.severity], bold=True)
+    echo(lines.replace(head, coloured, 1), styled=True)
     if finding.severity != "info" or verbose:
         for line in _details(finding):
             print_text(screen, named(line, names), indent + "  ", indent + "    ")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from tracetime.clocks import ClockId
+from tracetime.commands.terminal import echo
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
 from tracetime.telling import printable_path
@@ -114,7 +115,7 @@ def _quantity(text: str, units: Mapping[str, int]) -> Fraction:
 
 
 def _name(text: str) -> str:
-    if not text:
+    if not (text and text.isprintable()):
         raise ValueError(text)
     return text
 
@@ -207,7 +208,7 @@ def warn_of_absent(
     told = _listed(typed.get(clock, str(clock)) for clock in absent)
     there = fold(sorted(present), lambda clock: names.get(clock) or str(clock))
     have = f"the clocks are {_listed(dict.fromkeys(there.values()))}"
-    click.echo(
+    echo(
         f"warning: no snapshot has {told}, which options name; "
         f"{have if there else 'there are no snapshots'}",
         err=True,
@@ -228,7 +229,7 @@ def warn_of_unused(limits: Mapping[str, Collection[Any]]) -> None:
     """
     given = [option for option, field, *_ in _SETTINGS if limits.get(field)]
     if given:
-        click.echo(
+        echo(
             f"warning: the floor policy uses no {' and no '.join(given)}: give --policy tube",
             err=True,
         )

@@ -7,6 +7,7 @@ import click
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import Seconds, json_option
 from tracetime.commands.show import print_json
+from tracetime.commands.terminal import echo
 
 
 @click.command("open")
@@ -42,14 +43,14 @@ def command(
         if as_json:
             print_json({"trace": trace, "url": served.url, "link": served.link})
         else:
-            click.echo(served.link)
+            echo(served.link)
         if not (no_browser or _browse(served.link)):
-            click.echo("no browser could be started: open the link above", err=True)
+            echo("no browser could be started: open the link above", err=True)
         if not served.wait(timeout):
-            click.echo(f"the trace was not fetched within {timeout:g} s", err=True)
+            echo(f"the trace was not fetched within {timeout:g} s", err=True)
             return CHECK_FAILED
         if not as_json:
-            click.echo("fetched")
+            echo("fetched")
     return DONE
 
 

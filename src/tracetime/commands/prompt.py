@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-import click
-
+from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import TracetimeError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +35,10 @@ class Answer(Protocol):
 
     kind: str
 
+    @property
+    def is_text(self) -> bool:
+        """Whether results are written as text."""
+
     def give(self, result: Result) -> None:
         """Write a result."""
 
@@ -55,7 +58,7 @@ def prompt(session: Session, answer: Answer) -> None:
     interactive = sys.stdin.isatty()
     with _line_editing(session) if interactive else contextlib.nullcontext():
         if interactive:
-            click.echo("Tables: " + ", ".join(session.tables) + ". Try .help")
+            echo("Tables: " + ", ".join(session.tables) + ". Try .help")
         with contextlib.suppress(_Left):
             for text in _texts(interactive):
                 try:
@@ -63,11 +66,11 @@ def prompt(session: Session, answer: Answer) -> None:
                 except TracetimeError as error:
                     if not interactive:
                         raise
-                    click.echo(f"error: {error}", err=True)
+                    tell_error("error", str(error))
                 except KeyboardInterrupt:
                     if not interactive:
                         raise
-                    click.echo("\ninterrupted", err=True)
+                    echo("\ninterrupted", err=True)
 
 
 def _texts(interactive: bool) -> Iterator[str]:
@@ -79,7 +82,7 @@ def _texts(interactive: bool) -> Iterator[str]:
         except KeyboardInterrupt:
             if not interactive:
                 raise
-            click.echo()
+            echo()
             held = ""
             continue
         if line is None:
@@ -102,7 +105,7 @@ def _line(shown: str) -> str | None:
     try:
         return input(shown)
     except EOFError:
-        click.echo()
+        echo()
         return None
 
 
@@ -136,15 +139,15 @@ def _run(session: Session, answer: Answer, text: str) -> None:
         _dot(session, answer, text.split())
         return
     for statement in session.statements(text):
-        answer.give(session.run(statement))
+        answer.give(session.run(statement, times_as_text=answer.is_text))
 
 
 def _dot(session: Session, answer: Answer, words: list[str]) -> None:
     match words:
         case [".help"]:
-            click.echo(_HELP)
+            echo(_HELP)
         case [".tables"]:
-            click.echo("\n".join(session.tables))
+            echo("\n".join(session.tables))
         case [".schema", *names]:
             for name in names or session.tables:
                 answer.give(session.run(f"DESCRIBE {_quoted(name, session)}"))

@@ -21,6 +21,7 @@ from tracetime.commands.options import (
     time_option,
 )
 from tracetime.commands.show import print_json, size
+from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import UsageError
 from tracetime.telling import printable_path
 
@@ -116,7 +117,7 @@ def command(
             with recording as rec:
                 code = child.wait(rec, duration, signals) if command else _wait(duration, signals)
         except _NotStarted as error:
-            click.echo(f"tracetime: error: {error}", err=True)
+            tell_error("tracetime: error", str(error))
             return error.code
         finally:
             child.end()
@@ -190,7 +191,7 @@ def _at_the_keyboard() -> bool:
 def _wait(duration_ns: int | None, signals: _Signals) -> int:
     """Until the time is over, or Ctrl-C, which is how a recording without end ends."""
     if duration_ns is None:
-        click.echo("Recording until Ctrl-C ...", err=True)
+        echo("Recording until Ctrl-C ...", err=True)
     end_s = None if duration_ns is None else time.monotonic() + duration_ns / _S
     while signals.received is None:
         left_s = _LOOK_S if end_s is None else min(_LOOK_S, end_s - time.monotonic())
@@ -262,7 +263,7 @@ class _Child:
 
 def _text(words: str) -> str:
     """Words of a command line, which may be no text, as file names may: such bytes show as `?`."""
-    return words.encode(errors="replace").decode()
+    return printable_path(words.encode(errors="replace").decode())
 
 
 def _report(rec: Recorder, as_json: bool) -> None:
@@ -281,18 +282,18 @@ def _report(rec: Recorder, as_json: bool) -> None:
     # On stderr: stdout is the command's.
     short = rec.short_names
     called = ", ".join(short[name] for name in rec.clocks)
-    click.echo(
+    echo(
         f"{printable_path(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
         err=True,
     )
     if rec.out_of_reach:
         missed = ", ".join(short[name] for name in rec.out_of_reach)
-        click.echo(
+        echo(
             f"warning: out of reach of --target-error, by their half-widths alone: {missed}",
             err=True,
         )
     for problem in rec.problems:
         often = f" ({problem.times} times)" if problem.times > 1 else ""
-        click.echo(f"warning: {problem.what}: {problem.message}{often}", err=True)
+        echo(f"warning: {problem.what}: {problem.message}{often}", err=True)
     if rec.events_dropped:
-        click.echo(f"warning: {rec.events_dropped:,} events did not fit", err=True)
+        echo(f"warning: {rec.events_dropped:,} events did not fit", err=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
-from tracetime.telling import printable
+from tracetime.commands.terminal import echo
+from tracetime.telling import printable, printable_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,11 +45,45 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
     lines = _table(names, right, rows)
     if width is not None and max(map(_width, lines)) > width:
         lines = _records(names, rows)
-    click.echo("\n".join(lines))
+    echo("\n".join(lines))
     if more:
-        click.echo(f"({limit:,} rows are shown, and there are more: --rows, or -o FILE for all)")
+        echo(f"({limit:,} rows are shown, and there are more: --rows, or -o FILE for all)")
     elif len(rows) != 1:
-        click.echo(f"({len(rows):,} rows)")
+        echo(f"({len(rows):,} rows)")
+
+
+def for_terminal(result: Result) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """A result whose texts, and names of columns, act on no terminal."""
+    import pyarrow as pa
+
+    from tracetime.sql.results import is_plain, text
+
+    plain = [is_plain(c.type) and not _is_text(c.type) for c in result.schema]
+    schema = pa.schema(
+        [
+            (printable(c.name), c.type if is_number else pa.string())
+            for c, is_number in zip(result.schema, plain, strict=True)
+        ]
+    )
+
+    def shown(column: pa.Array) -> list[str | None]:
+        return [None if v is None else printable_path(text(v)) for v in column.to_pylist()]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in result.batches:
+            columns = [
+                column if is_number else pa.array(shown(column), pa.string())
+                for column, is_number in zip(batch.columns, plain, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return schema, batches()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
 
 
 def _cells(batch: pa.RecordBatch) -> list[list[str]]:

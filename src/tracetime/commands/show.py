@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
+from tracetime.commands.terminal import echo
 from tracetime.graph import shown
+from tracetime.telling import printable_lines, printable_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ WARNINGS_SHOWN: Final = 5
 
 def print_json(facts: Any) -> None:
     """Print `facts` as JSON on stdout."""
-    click.echo(json.dumps(facts, indent=2))
+    echo(json.dumps(facts, indent=2))
 
 
 NARROWEST: Final = 72
@@ -40,7 +40,7 @@ def console() -> Console:
 
 def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") -> None:
     """Print `text` wrapped to the screen's width, its further lines indented by `hanging`."""
-    click.echo(wrapped(screen, text, indent, hanging))
+    echo(wrapped(screen, text, indent, hanging))
 
 
 def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> str:
@@ -52,7 +52,7 @@ def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> 
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return wrap.fill(text)
+    return wrap.fill(printable_lines(text))
 
 
 def print_table(
@@ -73,11 +73,11 @@ def print_table(
             overflow="fold",
         )
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(printable_path(cell)) for cell in row))
     # Through a string, because rich fills every line up with spaces.
     with screen.capture() as drawn:
         screen.print(made)
-    click.echo("\n" + "\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    echo("\n" + "\n".join(line.rstrip() for line in drawn.get().splitlines()), styled=True)
 
 
 def number(n: int) -> str:
@@ -149,6 +149,6 @@ def print_warnings(
         often = f"; the first of {number(len(found))}" if len(found) > 1 else ""
         print_text(screen, f"warning: {message} ({place}{often})", hanging="  ")
     if len(alike) > WARNINGS_SHOWN:
-        click.echo(f"warning: {number(len(alike) - WARNINGS_SHOWN)} other kinds; see --json")
+        echo(f"warning: {number(len(alike) - WARNINGS_SHOWN)} other kinds; see --json")
     if total > len(warnings):
-        click.echo(f"warning: {number(total)} in all; only the first {len(warnings)} are kept")
+        echo(f"warning: {number(total)} in all; only the first {len(warnings)} are kept")

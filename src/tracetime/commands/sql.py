@@ -12,7 +12,8 @@ import click
 
 from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
 from tracetime.commands.options import Size, bars_of, json_option, policy_options, reading_options
-from tracetime.commands.results import print_result
+from tracetime.commands.results import for_terminal, print_result
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.telling import printable_path
 
@@ -191,6 +192,11 @@ class _Answer:
         self._rows = rows
         self._warned: set[str] = set()
 
+    @property
+    def is_text(self) -> bool:
+        """Whether results are written as text."""
+        return self.kind != "parquet"
+
     def give(self, result: Result) -> None:
         """Write a result where the command line says."""
         from tracetime.sql.results import WRITERS, save
@@ -202,15 +208,19 @@ class _Answer:
         else:
             binary: IO[bytes] = sys.stdout.buffer
             sys.stdout.flush()
-            writer = WRITERS[self.kind](binary, result.schema)
-            for batch in result.batches:
+            # JSON escapes what would act on a terminal.
+            batches, schema = result.batches, result.schema
+            if sys.stdout.isatty() and self.kind == "csv":
+                schema, batches = for_terminal(result)
+            writer = WRITERS[self.kind](binary, schema)
+            for batch in batches:
                 writer.write(batch)
             writer.finish()
             binary.flush()
         for trace in self._traces:
             if trace.truncated is not None and trace.path not in self._warned:
                 self._warned.add(trace.path)
-                click.echo(
+                echo(
                     f"warning: {printable_path(trace.path)} not read to its end: {trace.truncated}",
                     err=True,
                 )
@@ -232,4 +242,4 @@ def _ask(session: Session, text: str, answer: _Answer) -> None:
     for statement in statements[:-1]:
         for _ in session.run(statement).batches:
             pass
-    answer.give(session.run(statements[-1]))
+    answer.give(session.run(statements[-1], times_as_text=answer.is_text))

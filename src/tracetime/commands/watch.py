@@ -14,7 +14,9 @@ import click
 
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, duration
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
+from tracetime.telling import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -112,7 +114,7 @@ def _print_lines(
 ) -> None:
     for sample in samples:
         _note(lines, sample)
-        click.echo(json.dumps(_facts(sampler, lines, sample)) if as_json else _text(sampler, lines))
+        echo(json.dumps(_facts(sampler, lines, sample)) if as_json else _text(sampler, lines))
 
 
 def _draw(
@@ -190,7 +192,7 @@ def _table(
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, title_justify="left")
-    table.title = f"Against {sampler.names[sampler.reference]}; Ctrl-C ends it"
+    table.title = Text(printable(f"Against {sampler.names[sampler.reference]}; Ctrl-C ends it"))
     for name, justify in (
         ("clock", "left"), ("ahead by", "right"), ("moved", "right"), ("ppm", "right"),
         ("+-", "right"), ("wander", "left"),
@@ -205,14 +207,14 @@ def _table(
         )
     bars = _ASCII_BARS if ascii_only else _BARS
     for clock, line in lines.items():
-        name = sampler.short_names[clock]
+        called = Text(printable(sampler.short_names[clock]))
         if not line.at_ns:
-            table.add_row(name, sample.failed.get(clock, "not read yet"))
+            table.add_row(called, Text(printable(sample.failed.get(clock, "not read yet"))))
             continue
         drift = line.drift_ppm()
         left = line.wander_ns()
         table.add_row(
-            Text(name),
+            called,
             duration(line.offset_ns[-1]),
             duration(line.offset_ns[-1] - line.offset_ns[0]),
             "-" if drift is None else f"{drift:+.3f}",

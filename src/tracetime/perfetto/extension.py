@@ -16,6 +16,7 @@ from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
 from tracetime.kernel_clock import KernelClock
+from tracetime.telling import printable
 
 _LONGEST_NAME: Final = 256
 # What no clock that is recorded declares, and the tube's arithmetic is not made for.
@@ -129,4 +130,5 @@ def as_written(domain: ClockDomain, *, measured: bool) -> ClockDomain:
 
 
 def _short(text: str | None) -> str | None:
-    return text and text[:_LONGEST_NAME]
+    """A name from a file, in one line that acts on no terminal, as it is known from here on."""
+    return text and printable(text, _LONGEST_NAME)

@@ -6,7 +6,6 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import IO, Any, Final, Protocol
 
@@ -35,13 +34,13 @@ class CsvResult:
     def __init__(self, out: IO[bytes], schema: pa.Schema) -> None:
         self._out = out
         self._schema = pa.schema(
-            [(c.name, c.type if _flat(c.type) else pa.string()) for c in schema]
+            [(c.name, c.type if is_plain(c.type) else pa.string()) for c in schema]
         )
         self._write(self._schema.empty_table().to_batches(), header=True)
 
     def write(self, batch: pa.RecordBatch) -> None:
         columns = [
-            column if _flat(column.type) else _as_text(column).cast(pa.string())
+            column if is_plain(column.type) else _as_text(column).cast(pa.string())
             for column in batch.columns
         ]
         self._write([pa.RecordBatch.from_arrays(columns, schema=self._schema)], header=False)
@@ -126,12 +125,9 @@ def save(result: Result, out: str, kind: str) -> int:
     return rows
 
 
-def _flat(kind: pa.DataType) -> bool:
+def is_plain(kind: pa.DataType) -> bool:
     """Whether Arrow writes the type to CSV."""
-    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or kind == _INTERVAL)
-
-
-_INTERVAL: Final = pa.month_day_nano_interval()
+    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind))
 
 
 def _as_text(column: pa.Array) -> pa.Array:
@@ -144,28 +140,31 @@ def text(value: Any) -> str:
         return value
     if isinstance(value, float):
         return repr(value)
-    value = plain(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    value = plain(value, finite=False)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def plain(value: Any) -> Any:
-    """A value of a result in the types of JSON. Whole numbers stay exact, whatever their size."""
+def plain(value: Any, *, finite: bool = True) -> Any:
+    """A value of a result in the types of JSON.
+
+    Whole numbers stay exact, whatever their size; a decimal that no float is becomes text. A number
+    that is none, or not `finite`, becomes null, as JSON has none.
+    """
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if math.isfinite(value) or not finite else None
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return str(value)
+        if value == value.to_integral_value():
+            return int(value)
+        near = float(value)
+        return near if Decimal(repr(near)) == value else format(value, "f")
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, pa.MonthDayNano):
-        return list(value)
+        return {str(key): plain(item, finite=finite) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [plain(item, finite=finite) for item in value]
     return str(value)

@@ -21,6 +21,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from tracetime.errors import TracetimeError, UsageError
 from tracetime.pandas_types import exact_in_pandas
 from tracetime.perfetto.schema import NAMES_SCHEMA
+from tracetime.sql.casts import cast
 from tracetime.sql.functions import FUNCTIONS, Convert
 from tracetime.sql.streams import Faults
 from tracetime.sql.tables import View, tables
@@ -155,8 +156,13 @@ class Session:
         found = self._do(lambda: self._con.extract_statements(text))
         return [statement.query for statement in found]
 
-    def run(self, statement: str) -> Result:
+    def run(self, statement: str, *, times_as_text: bool = False) -> Result:
         """Run one statement; its rows are made while they are read.
+
+        Args:
+            statement: one of `statements`.
+            times_as_text: dates and times as DuckDB writes them; other columns whose type Arrow
+                lacks are text in any case.
 
         Raises:
             UsageError: DuckDB refuses it (with its message), or a clock or trace in it is none.
@@ -168,7 +174,9 @@ class Session:
 
         def start() -> pa.RecordBatchReader | None:
             relation = self._con.sql(statement)
-            return None if relation is None else relation.to_arrow_reader(_BATCH_ROWS)
+            if relation is None:
+                return None
+            return cast(relation, times_as_text=times_as_text).to_arrow_reader(_BATCH_ROWS)
 
         reader = self._reader = self._do(start)
         if reader is None:
