@@ -20,6 +20,7 @@ from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.between import Between, Boxes
+from tracetime.graph.counters import Counters
 from tracetime.graph.measured import Measured, Read
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
@@ -31,7 +32,7 @@ from tracetime.graph.tube.evidence import (
 from tracetime.graph.tube.limits import MOST_DRIFT, Rise
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
-from tracetime.graph.wraps import Counter, modulus_of, unfold_readings
+from tracetime.graph.wraps import Counter
 
 Values = npt.NDArray[np.int64]
 
@@ -43,9 +44,6 @@ _STOPPED: Final = frozenset(
 )
 # Of limits: what a counter whose rate had to be learnt from its snapshots may differ by.
 _LEARNT_DRIFT_PPM: Final = 500.0
-# How far apart the readings of a snapshot are taken to be, where nobody says, when wraps are told
-# from resets.
-_LOOSE_NS: Final = 1_000_000
 _MARGIN: Final = 1 << 56
 
 
@@ -108,7 +106,10 @@ class Pairs:
         self._unit_ns = unit_ns
         self._neighbours = neighbours
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
-        self._counters: dict[ClockId, Counter | None] = {}
+        self._counters = Counters(
+            self._shared, measured, domain, unit_ns, neighbours,
+            lambda one, other: self._limits(one, other).drift, self._tube_ahead,
+        )  # fmt: skip
         self._set_back: dict[ClockId, bool] = {}
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
@@ -147,54 +148,14 @@ class Pairs:
         Raises:
             ConversionError: its snapshots do not say how often it wrapped.
         """
-        if clock not in self._counters:
-            self._counters[clock] = self._unfolded(clock)
-        return self._counters[clock]
+        return self._counters.of(clock)
 
-    def _modulus(self, clock: ClockId) -> int | None:
-        return modulus_of(self._domain(clock).valid_bits, self._unit_ns(clock))
-
-    def _unfolded(self, clock: ClockId) -> Counter | None:
-        """Unfold a clock along the steadiest of those that it has the most snapshots with."""
-        modulus = self._modulus(clock)
-        if modulus is None:
-            return None
-        best: tuple[ClockId, Values, Values, Values] | None = None
-        neighbours = self._neighbours.get(clock, ())
-        for other in sorted(neighbours, key=lambda o: self._domain(o).steadiness()):
-            if self._modulus(other) is not None or self._domain(other).ns_per_tick is None:
-                continue
-            snapshots, readings, others = self._shared(clock, other)
-            # None where its readings are of another file than what its name stands for here.
-            if len(snapshots) > (0 if best is None else len(best[1])):
-                best = other, snapshots, readings, others
-        if best is None:
-            raise ConversionError(
-                f"no snapshot has {clock}, which wraps, with a clock that does not and whose rate "
-                "is known",
-                REASONS[NO_PATH],
-            )
-        other, snapshots, readings, others = best
-        if int(readings.min()) < 0 or int(readings.max()) >= modulus:
-            # Snapshots count on where timestamps wrap, as Vulkan's calibrations may.
-            return Counter(modulus, snapshots, readings)
-        mine, theirs = self._domain(clock), self._domain(other)
-        if mine.ns_per_tick is None:
-            raise ConversionError(
-                f"{clock} wraps, and its rate is unknown: say how many ns a tick lasts",
-                REASONS[NO_PATH],
-            )
-        rate = theirs.ns_per_tick
-        widths = [self._measured.reads(c, snapshots).half for c in (clock, other)]
-        slack_ns = 2 * sum(int(np.where(half < 0, _LOOSE_NS, half).max()) for half in widths)
-        return Counter(
-            modulus,
-            snapshots,
-            unfold_readings(
-                clock, readings, others if rate in (None, 1) else nominal_ns(others, rate),
-                modulus, mine.ns_per_tick, self._limits(clock, other).drift, slack_ns,
-            ),
-        )  # fmt: skip
+    def _tube_ahead(self, one: ClockId, other: ClockId) -> tuple[Tube, bool] | None:
+        """The tube of two clocks, and whether `one` is its b; None where there is none."""
+        with suppress(ConversionError):
+            pair = self.pair(one, other)
+            return pair.tube, one == pair.b
+        return None
 
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """What two clocks read together: no snapshot in which that was only worked out."""
@@ -226,8 +187,9 @@ class Pairs:
     def _boxes(self, a: ClockId, b: ClockId) -> Boxes | None:
         """The bounds of two clocks, both of which count nanoseconds as messages do."""
         boxes = self._between.of(a, b)
+        counters = self._counters
         if boxes is not None and any(
-            self._unit_ns(clock) != 1 or self._modulus(clock) is not None for clock in (a, b)
+            self._unit_ns(clock) != 1 or counters.modulus(clock) is not None for clock in (a, b)
         ):
             return None
         return boxes
@@ -235,6 +197,9 @@ class Pairs:
     def _make(self, a: ClockId, b: ClockId) -> Pair:
         given = self._together(a, b)
         if not len(given.snapshots):
+            for clock, other in ((a, b), (b, a)):
+                if self.counter(clock) is not None and len(self._shared(a, b)[0]):
+                    raise self._counters.untied(clock, other)
             raise ConversionError(f"no snapshot has both {a} and {b}", REASONS[NO_PATH])
         a_rate = self._rate(a, given.a_ns, given.b_ns)
         b_rate = self._rate(b, given.b_ns, given.a_ns)

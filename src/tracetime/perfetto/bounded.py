@@ -19,6 +19,7 @@ from tracetime.arrays import known_of, values_of
 from tracetime.clocks import ClockId
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
+    NO_PATH,
     NON_MONOTONIC_SOURCE,
     REASONS,
     RESOLVED,
@@ -39,6 +40,8 @@ CLOCKS_SAMPLED: Final = 200
 """How many clocks floor and tube are compared for at most, where events are not."""
 
 _GAPS_SAMPLED: Final = 2048
+
+_UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
 
 _ORDERED_TOGETHER: Final = 1 << 20
 """The order of so many events, as they stand in the file, is looked at together."""
@@ -162,19 +165,23 @@ class Bounding:
         """Return the rows as a batch of `BOUNDED_SCHEMA`.
 
         Rows that floor resolved, or refused because their clock ran backwards, are placed by the
-        tube, or null with its reason; all others stay as they are. Without a bar, earliest is
-        after latest.
+        tube, or null with its reason; so are those for which floor has no way (one over a clock
+        that ran backwards, or of many hops) and the tube has one. All others stay as they are.
+        Without a bar, earliest is after latest.
         """
         floor, before = columns["trace_time"], columns["status"]
         source = columns["source_ns"]
         estimate, status = floor.copy(), before.copy()
         earliest, latest = np.ones_like(floor), np.zeros_like(floor)
-        rows = np.flatnonzero((before == RESOLVED) | (before == NON_MONOTONIC_SOURCE))
+        rows = np.flatnonzero(
+            (before == RESOLVED) | (before == NON_MONOTONIC_SOURCE) | (before == NO_PATH)
+        )
         for clock, group in by_clock(columns, rows, self._machines):
-            backwards = before[group] == NON_MONOTONIC_SOURCE
-            if backwards.any() and clock in self._incremental:
+            if clock in self._incremental:
                 # Deltas of a clock that Perfetto had given up: nobody summed them.
-                group = group[~backwards]
+                group = group[before[group] == RESOLVED]
+            if not self._has_way(clock):
+                group = group[before[group] != NO_PATH]
             reached = self._convert(clock, source[group], columns["snapshots"][group])
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
@@ -198,6 +205,13 @@ class Bounding:
             },
             BOUNDED_SCHEMA,
         )
+
+    def _has_way(self, clock: ClockId) -> bool:
+        try:
+            self._graph._tubes().path(clock, self._trace_clock)
+        except ConversionError as error:
+            return error.reason not in (REASONS[NO_PATH], *_UNKNOWN)
+        return True
 
     def finish(self) -> None:
         """Count the order of the events since the last time: with this, `cost` is complete."""
