@@ -52,6 +52,8 @@ class Model:
         extra: packets to put before the snapshot of a number.
         late: by how many intervals snapshots but the first stand behind their place in the file.
         cut: bytes to leave out at the end.
+        arrange: into which order the packets of the intervals between snapshots are brought.
+        after: bytes to add at the end.
         primary: primary_trace_clock by snapshot.
     """
 
@@ -76,6 +78,8 @@ class Model:
         self.event_sequence: int | None = SEQUENCE
         self.late = 0
         self.cut = 0
+        self.arrange: Callable[[list[list[Any]]], list[list[Any]]] = lambda parts: parts
+        self.after = b""
 
     def time(self, k: int) -> int:
         return START + k * S
@@ -91,11 +95,12 @@ class Model:
         return range(start - 1, start + each + 1)
 
     def build(self) -> bytes:
-        packets: list[Any] = []
+        parts: list[list[Any]] = []
         waiting: list[Any] = []
         for k in range(self.n):
             t = self.time(k)
-            packets += self.extra.get(k, [])
+            packets = [*self.extra.get(k, [])]
+            parts.append(packets)
             if k not in self.without:
                 readings: dict[int, Any] = {}
                 for clock, read in self.reads.items():
@@ -112,8 +117,8 @@ class Model:
                 packets.append(event(read(at), clock, self.event_sequence))
             if self.late and k >= self.late and waiting:
                 packets.append(waiting.pop(0))
-        data = trace(*packets, *waiting)
-        return data[: len(data) - self.cut]
+        data = trace(*[packet for part in self.arrange(parts) for packet in part], *waiting)
+        return data[: len(data) - self.cut] + self.after
 
 
 def _after(k: int, read: Read, by: Callable[[int, int], int], model: Model) -> Read:
@@ -454,6 +459,32 @@ def far(m: Model, r: Random) -> Expected:
     return Expected("events-far-from-trace", range(m.at_snapshot(k)[0] - 5, m.at_snapshot(k)[0]))
 
 
+def joined(m: Model, r: Random) -> Expected:
+    """With another recording, of another time, of another boot or of the same one twice."""
+    other, apart = Model(), [r.randint(-4900, 10**6) * S for _ in m.reads]
+    if r.random() < 0.3:
+        apart = r.choice([[0], [-3600 * S]]) * len(apart)
+    for by, (clock, read) in zip(apart, list(other.reads.items()), strict=True):
+        by //= m.units.get(clock, 1)
+        other.reads[clock] = lambda t, read=read, by=by: max(read(t) + by, 0)
+    m.after = other.build()
+    return Expected("recordings-joined", range(m.n * (1 + len(m.event_clocks)), 10**6))
+
+
+def disordered(m: Model, r: Random) -> Expected:
+    k = r.randint(5, 50)
+    m.arrange = r.choice(
+        [
+            lambda parts: parts[k:] + parts[:k],
+            lambda parts: parts[::-1],
+            lambda parts: r.sample(parts, len(parts)),
+            lambda parts: [*parts[:k], parts[k + 1], parts[k], *parts[k + 2 :]],
+            lambda parts: [*parts[:k], *parts[k + 1 :], parts[k]],
+        ]
+    )
+    return Expected("file-out-of-order")
+
+
 FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
     function.__name__: function
     for function in (
@@ -464,6 +495,7 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         snapshots_late,
         drifts_far, ticks_for_ns, stands_still, tsc, no_realtime, no_snapshots, lost_state,
         negative, overflow, before_first, after_last, not_tied, not_synchronised, round_trip,
-        sync_unusable, disagree, truncated, trace_clock_missing, long_path, coarse, far,
+        sync_unusable, disagree, truncated, trace_clock_missing, long_path, coarse, far, joined,
+        disordered,
     )
 }  # fmt: skip

@@ -1080,6 +1080,8 @@ cdef class Importer:
         cdef Packet *p = &self.packet
         cdef Heard heard
         heard.whole = packet
+        heard.packet = <uint64_t>self.row.packet
+        heard.offset = self.row.offset
         heard.machine = p.machine
         heard.sequence = p.sequence
         heard.has_sequence_id = p.has_sequence_id

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tracetime._kernels.rows cimport Rows
 from tracetime._kernels.wire cimport Span
@@ -6,6 +6,8 @@ from tracetime._kernels.wire cimport Span
 # A packet as the importer has understood it.
 cdef struct Heard:
     Span whole
+    uint64_t packet             # its number
+    uint64_t offset             # of its first byte, or of the compressed packet it came in
     uint32_t machine            # in order of appearance
     uint32_t sequence           # in order of appearance
     bint has_sequence_id

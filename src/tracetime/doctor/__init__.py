@@ -16,6 +16,7 @@ from tracetime.doctor.jumps import jumps
 from tracetime.doctor.machines import machines
 from tracetime.doctor.nesting import nested
 from tracetime.doctor.placement import placement
+from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
 from tracetime.doctor.survey import Survey
 from tracetime.doctor.unresolved import lost_events
@@ -57,6 +58,7 @@ def findings_of(survey: Survey) -> list[Finding]:
 
 
 def _every(survey: Survey) -> Iterator[Finding]:
+    yield from recordings(survey)
     yield from lost_events(survey)
     yield from structure(survey)
     yield from jumps(survey)

@@ -7,6 +7,7 @@ from typing import Final
 
 from tracetime.clocks import ClockId
 from tracetime.doctor.finding import Finding
+from tracetime.doctor.recordings import DISORDERED, JOINED
 from tracetime.doctor.survey import Survey
 
 _WRONG_RATE: Final = (
@@ -49,9 +50,15 @@ _MISPLACED: Final = (
     "rate-changed",
 )
 
+_MIXED_UP: Final = (
+    *_JUMPED, *_WRONG_RATE, *_NOT_TAKEN, *_LOST, *_MISPLACED, _FAR, "timestamp-overflow",
+    "lost-incremental-state", "sequence-clock-of-another-sequence", "trace-clock-changed-late",
+)  # fmt: skip
+"""What comes of reading several recordings as one, or one out of order."""
 _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "events-reordered")
 
 _LEADS_TO: Final = (
+    ((JOINED, DISORDERED), _MIXED_UP),
     (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow", _FAR)),
     (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED, _FAR)),
     (_ONE_LINE, (_FAR,)),
@@ -70,7 +77,9 @@ _LEADS_TO: Final = (
 )
 """Causes and what they lead to, where they share a clock; the first that fits counts."""
 
-_ANYWHERE: Final = ("trace-truncated", "no-snapshots", "trace-clock-changed-late")
+_ANYWHERE: Final = (
+    JOINED, DISORDERED, "trace-truncated", "no-snapshots", "trace-clock-changed-late",
+)  # fmt: skip
 """Causes that need no clock in common; snapshots not taken whole need none for what is lost."""
 
 
@@ -79,6 +88,12 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
     parent: dict[int, int] = {}
     for causes, effects in _LEADS_TO:
         open_ones = [j for j, effect in enumerate(findings) if effect.code in effects]
+        if effects is _MIXED_UP:
+            # No order of the file brings a snapshot that was never written.
+            open_ones = [
+                j for j in open_ones
+                if findings[j].code not in _LOST or survey.was_written(findings[j].clocks)
+            ]  # fmt: skip
         by_clock: dict[ClockId, list[int]] = defaultdict(list)
         for j in open_ones:
             for clock in findings[j].clocks:

@@ -11,7 +11,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.chronicle import Chronicle
 from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.doctor.written import MOST_KEPT, Written
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     AS_IS,
@@ -96,7 +98,8 @@ class Survey:
         self.tolerance_ns = tolerance_ns
         self._last_pair: tuple[tuple[ClockId, ClockId], tuple[Values, Values, Values]] | None = None
         found: dict[tuple[int, int, int, int], Group] = {}
-        for columns in trace.columns():
+        self._chronicle = Chronicle(MOST_KEPT)
+        for columns in trace.columns(listener=self._chronicle):
             for key, group in _groups(columns):
                 if key in found:
                     found[key].add(group)
@@ -122,6 +125,16 @@ class Survey:
     def of(self, reason: str) -> list[Group]:
         """The groups with one status."""
         return [group for group in self.groups if group.reason == reason]
+
+    @cached_property
+    def written(self) -> Written:
+        """The snapshots as they are written, those not taken whole included."""
+        return Written(self._chronicle)
+
+    def was_written(self, clocks: Iterable[ClockId]) -> bool:
+        """Whether any snapshot names one of some clocks, be it taken or not."""
+        known = {(clock.clock, clock.sequence, clock.machine) for clock in self.written.clocks}
+        return any((clock.clock, clock.sequence, clock.machine) in known for clock in clocks)
 
     @cached_property
     def used(self) -> dict[ClockId, int]:

@@ -236,13 +236,17 @@ class Trace:
         bounding.finish()
 
     def columns(
-        self, progress: Callable[[int], None] | None = None, names: Names | None = None
+        self,
+        progress: Callable[[int], None] | None = None,
+        names: Names | None = None,
+        listener: Listener | None = None,
     ) -> Iterator[Columns]:
         """Read the file from its start: what the kernels made of it, batch by batch.
 
         The columns of `events`, as NumPy arrays with codes for names, and two more: `source_ns`,
         the reading in ns as it was converted (sums of an incremental clock), and `snapshots`, how
-        many of them had been read before the packet. With `names`, what it says of each row, too.
+        many of them had been read before the packet. With `names`, what it says of each row, too;
+        without, a `listener` may be told each packet.
 
         Raises:
             TraceError: as `events`.
@@ -252,6 +256,8 @@ class Trace:
         if names is not None:
             importer.listen(names)
             importer.rows.names = names
+        elif listener is not None:
+            importer.listen(listener)
         reading = Pass(self._file, importer, self._max_expansion, self._look_ahead, progress)
         try:
             yield from reading.run()

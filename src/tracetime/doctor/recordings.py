@@ -1,0 +1,194 @@
+"""Findings about files that are several recordings, or one in another order than it was written.
+
+A recorder says once what it is; clocks fall together where another recording begins, or an earlier
+part of the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tracetime.clocks import BUILTIN_IDS
+from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.survey import Survey
+from tracetime.doctor.written import Series, Values, Written
+from tracetime.perfetto.reader import Trace
+
+JOINED: Final = "recordings-joined"
+DISORDERED: Final = "file-out-of-order"
+
+# Fields of TracePacket that the recorder writes when it begins, each once; and what stands beside.
+_ONCE: Final = (33, 45, 89)  # trace_config, system_info, trace_uuid
+_SNAPSHOT, _STATS, _MARKER = 6, 35, 36
+
+_KERNEL: Final = range(1, 7)
+_STEADY: Final = tuple(
+    BUILTIN_IDS[name] for name in ("MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW", "BOOTTIME")
+)
+"""They are not set, and do not wrap: what falls beside them falls alone."""
+_APART: Final = 4
+_KERNEL_APART: Final = 3
+_APART_NS: Final = 60_000_000_000
+"""Clocks that rise by so many different times, this far apart, are not those of one machine: one
+that slept, and whose wall clock was corrected then, has fewer."""
+_ALIKE: Final = 0.01
+_ALIKE_NS: Final = 1_000_000
+_LIMIT_PPM: Final = 1_000
+_AGREE: Final = 0.9
+_TWICE: Final = 0.5
+_PAUSE: Final = 3
+_MOST_TOLD: Final = 4
+
+
+class _Break(NamedTuple):
+    """Where clocks fall together, or apart: the packet, and by how much at most they fall."""
+
+    packet: int
+    fall_ns: int
+
+
+def recordings(survey: Survey) -> Iterator[Finding]:
+    """Several recordings in one file, or one out of order."""
+    written = survey.written
+    starts = _starts(written.signs)
+    if starts:
+        yield _joined(written, starts, 0)
+        return
+    breaks = _breaks(written)
+    if not breaks:
+        return
+    packets = [one.packet for one in breaks]
+    fall_ns = max(one.fall_ns for one in breaks)
+    if _one_recording(written.series(), packets, survey.trace):
+        yield Finding(
+            DISORDERED,
+            "warning",
+            f"the file is out of order: clocks fall back together {_times(len(packets))}, by "
+            f"{'up to ' if len(packets) > 1 else ''}{duration(fall_ns)}",
+            (), first_packets(packets), 0, fall_ns,
+            "By time its snapshots are those of one recording; in the file some stand behind later "
+            "ones. Perfetto reads the file in order: it takes no snapshot in which trace time "
+            "falls, and converts from no clock that fell.",
+            "Write packets in the order of their snapshots: concatenate the parts of a recording "
+            "as they were written, and let no ring buffer or merge turn them.",
+        )  # fmt: skip
+    else:
+        yield _joined(written, packets, fall_ns)
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n:,} times"
+
+
+def _joined(written: Written, packets: list[int], fall_ns: int) -> Finding:
+    told = ", ".join(f"{packet:,}" for packet in packets[:_MOST_TOLD])
+    if len(packets) > _MOST_TOLD:
+        told += f" and {len(packets) - _MOST_TOLD} more"
+    offsets = dict(zip(written.signs[0].tolist(), written.signs[1].tolist(), strict=True))
+    at = [f"{offsets[packet]:,}" for packet in packets if packet in offsets][:_MOST_TOLD]
+    where = f" at byte {', '.join(at)} of the uncompressed file" if at else ""
+    return Finding(
+        JOINED,
+        "warning",
+        f"{count(len(packets) + 1, 'recording')} joined at "
+        f"packet{'s' if len(packets) > 1 else ''} {told}",
+        (), first_packets(packets), 0, fall_ns or None,
+        "Each has clocks, sequences and snapshots of its own under the same numbers. Read as one "
+        "file, clocks jump where the next one begins, and the first one's snapshots place the "
+        "events of the others.",
+        f"Split the file{where}, and convert each recording alone.",
+    )  # fmt: skip
+
+
+def _starts(signs: Values) -> list[int]:
+    """The first packets of the second recording and those after it, by what recorders write."""
+    packets, _, fields, machines = signs
+    # Other machines of a trace say what they are, too.
+    kinds = [packets[(fields == field) & (machines == 0)] for field in _ONCE]
+    most = max(map(len, kinds))
+    firsts = np.min([kind for kind in kinds if len(kind) == most], axis=0)[1:].tolist()
+    beside = {
+        packet: field
+        for packet, field in zip(packets.tolist(), fields.tolist(), strict=True)
+        if field in (_SNAPSHOT, _STATS, _MARKER)
+    }
+    found = []
+    for packet in firsts:
+        first = packet
+        while beside.get(first - 1) in (_SNAPSHOT, _MARKER) or (
+            # What stands behind the last events is the end of the recording before.
+            beside.get(first - 1) == _STATS and beside.get(first - 2) in (_SNAPSHOT, _MARKER)
+        ):
+            first -= 1
+        found.append(first)
+    return found
+
+
+def _breaks(written: Written) -> list[_Break]:
+    """The snapshots in which clocks fall together, or jump by a time of its own each."""
+    steps = written.steps()
+    order = np.argsort(steps.packets, kind="stable")
+    packets = steps.packets[order]
+    by_ns = (steps.to_ns - steps.from_ns)[order]
+    if not len(packets):
+        return []
+    starts = np.flatnonzero(np.append(True, packets[1:] != packets[:-1]))
+    clocks = np.diff(np.append(starts, len(packets)))
+    number = np.array([clock.clock for clock in written.clocks])[steps.clock[order]]
+    steady, falls = np.isin(number, _STEADY), by_ns < -_ALIKE_NS
+    fell = np.add.reduceat(falls, starts, dtype=np.int64)
+    back = np.add.reduceat(steady & falls, starts, dtype=np.int64) > 0
+    back |= np.add.reduceat(steady, starts, dtype=np.int64) == 0
+    least = np.minimum.reduceat(by_ns, starts)
+    spread = np.maximum.reduceat(by_ns, starts) - least
+    # Where all are back at their first reading, the same begins again, however short it is.
+    first = steps.first_ns[order] == steps.to_ns[order]
+    again = np.logical_and.reduceat(first, starts) & (clocks >= 2) & (least < 0)
+    together = again | (back & (fell >= 2) & (2 * fell >= clocks))
+    # Clocks that rise alike are looked at no further.
+    wide = (clocks >= _APART) & (spread > _APART_NS)
+    found = []
+    for i in np.flatnonzero(together | wide).tolist():
+        here = slice(starts[i], starts[i] + clocks[i])
+        kernel = by_ns[here][np.isin(number[here], _KERNEL)]
+        apart = _groups(by_ns[here]) >= _APART and _groups(kernel) >= _KERNEL_APART
+        if together[i] or apart:
+            found.append(_Break(int(packets[starts[i]]), max(int(-least[i]), 0)))
+    return found
+
+
+def _groups(by_ns: Values) -> int:
+    """How many clocks went by times of their own, those that went alike counted once."""
+    told = np.sort(by_ns).astype(np.float64)
+    return 1 + int(np.count_nonzero(np.diff(told) > _APART_NS + np.abs(told[1:]) * _ALIKE))
+
+
+def _one_recording(every: list[Series], breaks: list[int], trace: Trace) -> bool:
+    """Whether snapshots, brought into the order of their readings, are of one recording.
+
+    They are where clocks go alike from each to the next, none stands there twice, and no pause is
+    between what stands together in the file.
+    """
+    series = max(every, key=lambda s: (len(s.clocks) > 1) * len(s.packets))
+    if len(series.clocks) < 2 or len(series.packets) < 2:
+        return False
+    names = [clock.clock for clock in series.clocks]
+    column = names.index(trace.trace_clock.clock) if trace.trace_clock.clock in names else 0
+    run = np.searchsorted(breaks, series.packets, side="right")
+    order = np.argsort(series.values_ns[:, column], kind="stable")
+    values, run = series.values_ns[order], run[order]
+    gaps = np.diff(values[:, column])
+    others = np.delete(np.diff(values, axis=0), column, axis=1)
+    across = run[1:] != run[:-1]
+    if not across.any():
+        return False
+    off = np.abs((others - gaps[:, None]).astype(np.float64))
+    alike = off <= _ALIKE_NS + gaps[:, None].astype(np.float64) * _LIMIT_PPM * 1e-6
+    agree = (2 * np.count_nonzero(alike, axis=1) >= alike.shape[1]) & (gaps >= 0)
+    if np.mean(agree[across]) < _AGREE or np.mean(gaps[across] == 0) > _TWICE:
+        return False
+    usual = float(np.median(gaps[~across])) if not across.all() else float(np.median(gaps))
+    return bool(np.median(gaps[across]) <= _PAUSE * max(usual, _ALIKE_NS))

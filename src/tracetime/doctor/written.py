@@ -1,0 +1,93 @@
+"""The snapshots of a trace as they are written, whether Perfetto takes them or not."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.chronicle import Chronicle
+from tracetime.clocks import ClockId
+
+Values = npt.NDArray[np.int64]
+
+MOST_KEPT: Final = 1 << 20
+"""Readings, and snapshots: a recorder of ten clocks takes days for so many."""
+_MOST_NS: Final = 1 << 62
+
+
+class Series(NamedTuple):
+    """Snapshots that list the same clocks in the same order.
+
+    Attributes:
+        clocks: what they list; a sequence's clocks without the file they are in.
+        packets: of each snapshot, ascending: int64 array of n.
+        values_ns: what each clock read: int64 array of (n, clocks).
+    """
+
+    clocks: tuple[ClockId, ...]
+    packets: Values
+    values_ns: Values
+
+
+class Steps(NamedTuple):
+    """From each reading of a clock to its next one, in file order: int64 arrays of one length.
+
+    Attributes:
+        packets: of the later one.
+        clock: index of the clock.
+        from_ns, to_ns: what it read.
+        first_ns: its first reading of all.
+    """
+
+    packets: Values
+    clock: Values
+    from_ns: Values
+    to_ns: Values
+    first_ns: Values
+
+
+class Written:
+    """Readings by clock, snapshot and packet, those beyond int64 ns left out."""
+
+    def __init__(self, chronicle: Chronicle) -> None:
+        packets, *key, timestamps, units = chronicle.readings()
+        fits = np.abs(timestamps.astype(np.float64)) * np.abs(units.astype(np.float64)) < _MOST_NS
+        keys, which = np.unique(np.stack(key, axis=1)[fits], axis=0, return_inverse=True)
+        self.clocks: list[ClockId] = [
+            ClockId(clock, sequence, machine) for clock, sequence, machine in keys.tolist()
+        ]
+        self.packets: Values = packets[fits]
+        self.clock: Values = which.ravel().astype(np.int64)
+        self.values_ns: Values = timestamps[fits] * units[fits]
+        self.signs: Values = chronicle.signs_found()
+
+    def steps(self) -> Steps:
+        """From each reading to the next of its clock, by clock and then in file order."""
+        order = np.argsort(self.clock, kind="stable")
+        clock, packets, values = self.clock[order], self.packets[order], self.values_ns[order]
+        same = clock[1:] == clock[:-1]
+        first = values[np.searchsorted(clock, clock[1:][same])]
+        return Steps(packets[1:][same], clock[1:][same], values[:-1][same], values[1:][same], first)
+
+    def series(self) -> list[Series]:
+        """The snapshots by what they list, the most frequent first."""
+        if not len(self.packets):
+            return []
+        starts = np.flatnonzero(np.append(True, self.packets[1:] != self.packets[:-1]))
+        sizes = np.diff(np.append(starts, len(self.packets)))
+        found = []
+        for size in np.unique(sizes).tolist():
+            rows = starts[sizes == size][:, None] + np.arange(size)
+            lists, which = np.unique(self.clock[rows], axis=0, return_inverse=True)
+            for i, ids in enumerate(lists.tolist()):
+                ours = rows[which.ravel() == i]
+                found.append(
+                    Series(
+                        tuple(self.clocks[k] for k in ids),
+                        self.packets[ours[:, 0]],
+                        self.values_ns[ours],
+                    )
+                )
+        return sorted(found, key=lambda series: -len(series.packets))
