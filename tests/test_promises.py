@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from tracetime import SourceError
+from tracetime import Sampler, SourceError
 from tracetime.capture import promises
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
 
@@ -47,7 +48,10 @@ FAULTS = [
     (DeviceFaults(deviation_ns=51 * MS), {("deviation_long", "warning")}),
     # Read one after the other, the two cannot be 0 apart: both checks see it.
     (DeviceFaults(deviation_ns=0), {("deviation_zero", "warning")}),
+    # Its tick is 52.083 ns.
+    (DeviceFaults(deviation_ns=52), {("deviation_below_tick", "warning")}),
     (DeviceFaults(garbage_bits=40), {("bits_above", "error")}),
+    (DeviceFaults(stamp_back_ns=300), {("stamps_fall", "error")}),
     (DeviceFaults(stamp_shift_ns=-11_850 * MS), {("stamps_differ", "error"), ("work_outside", "error")}),
     (DeviceFaults(stamp_shift_ns=11_850 * MS), {("stamps_differ", "error"), ("work_outside", "error")}),
     (DeviceFaults(host_shift_ns=50_000), {("host_clock_differs", "error"), ("work_outside", "error")}),
@@ -83,6 +87,59 @@ def test_a_clock_that_goes_back_contradicts_its_calibrations():
         faults, lambda made, hosts, time: promises.check_across(made, hosts, wait=time.pass_ns)
     )
     assert ("deviation_across", "error") in found
+
+
+def test_a_deviation_of_a_tick_is_none_too_small():
+    assert not any(
+        code == "deviation_below_tick" for code, _ in codes(DeviceFaults(deviation_ns=53))
+    )
+
+
+def test_the_hosts_tick_counts_too():
+    time = FakeTime(10**12)
+    host = FakeClock("MONOTONIC", 5_000, step_ticks=4_000)
+    gpu = FakeClock("dev.tracetime.vulkan.fake", 12_345)
+
+    class Coarse(FakeSource):
+        def domain(self, clock):
+            return replace(super().domain(clock), tick_ns=4_000.0)
+
+    made = FakeDevice(time, gpu, [host], DeviceFaults(deviation_ns=3_999))
+    (finding,) = promises.check_tick(made, Coarse(time, [host]))
+    assert finding.code == "deviation_below_tick"
+    assert "3999 ns" in finding.message and "4000 ns" in finding.message
+
+
+def group(shift_ns=0, step=4_000_000):
+    """A fine clock and its coarse form, one after the other in no time."""
+    time = FakeTime(10**12, usual_ns=0)
+    clocks = [
+        FakeClock("MONOTONIC_RAW", 77),
+        FakeClock("MONOTONIC", 5_000),
+        FakeClock("MONOTONIC_COARSE", 5_000 - shift_ns, step_ticks=step),
+    ]
+    return Sampler(sources=[FakeSource(time, clocks)])
+
+
+def test_a_groups_deviation_holds_the_tick_of_coarse_clocks():
+    sampler = group()
+    assert sampler.sample_group()[1] == 4_000_000
+    assert promises.check_group(sampler) == []
+    taken = sampler.sample_group
+    sampler.sample_group = lambda: (taken()[0], 0)
+    (finding,) = promises.check_group(sampler)
+    assert (finding.code, finding.clock) == ("deviation_below_tick", "MONOTONIC_COARSE")
+    (finding,) = promises.check_group(group(shift_ns=9_000_000))
+    assert (finding.code, finding.clock) == ("deviation_across_coarse", "MONOTONIC_COARSE")
+    assert promises.check_group(group(shift_ns=0, step=1)) == []
+
+
+def test_every_promise_is_checked_by_its_own_name():
+    names = [promise.name for promise in promises.PROMISES]
+    assert len(set(names)) == len(names)
+    made, hosts, time = device()
+    for promise in promises.PROMISES:
+        assert promise.check(made, hosts, time.pass_ns, 8) == []
 
 
 @pytest.mark.parametrize(

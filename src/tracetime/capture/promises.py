@@ -1,8 +1,10 @@
 """What VK_KHR_calibrated_timestamps promises, as checks of a device.
 
 The assertions are those of Vulkan's own conformance test (VK-GL-CTS, vktPipelineTimestampTests.cpp:
-the device's domain, the host's, calibration), and one that it lacks: that the deviation bounds the
-distance across domains (`check_across`). Each check returns findings, none where all is well.
+the device's domain, the host's, calibration), and some that it lacks: that the deviation bounds the
+distance across domains (`check_across`) and holds the largest tick, and that stamps of one
+submission are in order. Each check returns findings, none where all is well; `PROMISES` are all
+those of a device.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tracetime.capture.sample import Finding
+from tracetime.capture.sampling import Sampler
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.graph.tube.limits import Limits
@@ -30,16 +33,19 @@ BATCH_NS: Final = 2_000_000_000
 SLEEP_NS: Final = 200_000_000
 SLEEP_TOLERANCE_NS: Final = 100_000_000
 ROUNDS: Final = 64
+STAMPS: Final = 16
+"""Written in one submission, to see that they are in order."""
 
 Wait = Callable[[int], None]
 
 
-def _sleep(span_ns: int) -> None:
+def sleep(span_ns: int) -> None:
+    """Let so many ns go by."""
     time.sleep(span_ns / 1e9)
 
 
 def check_promises(
-    device: CalibratedDevice, hosts: ClockSource, *, wait: Wait = _sleep, rounds: int = ROUNDS
+    device: CalibratedDevice, hosts: ClockSource, *, wait: Wait = sleep, rounds: int = ROUNDS
 ) -> list[Finding]:
     """All checks, in this order; the later ones only of a device that has the domains they need.
 
@@ -55,11 +61,8 @@ def check_promises(
     found = check_domains(device)
     if found:
         return found
-    found += check_claims(device)
-    found += check_device_domain(device)
-    found += check_host_domains(device, hosts)
-    found += check_calibration(device, hosts, wait)
-    found += check_across(device, hosts, wait=wait, rounds=rounds)
+    for promise in PROMISES[1:]:
+        found += promise.check(device, hosts, wait, rounds)
     return found
 
 
@@ -82,6 +85,66 @@ def check_claims(device: CalibratedDevice, calls: int = 16) -> list[Finding]:
             for finding in (*_claim(device, deviation_ns), *_bits(device, values[0])):
                 found.setdefault(finding.code, finding)
     return list(found.values())
+
+
+def check_tick(device: CalibratedDevice, hosts: ClockSource, calls: int = 16) -> list[Finding]:
+    """Deviations of at least the larger tick of the two clocks.
+
+    A reading is of a moment up to a tick before it was read. Error bars here hold the ticks
+    besides: hence a warning.
+    """
+    for clock in device.host_clocks:
+        deviation_ns = min(device.calibrate((device.clock, clock))[1] for _ in range(calls))
+        tick_ns = _largest_tick_ns(device.domain(device.clock), hosts.domain(clock))
+        if 0 < deviation_ns < tick_ns:
+            message = (
+                f"it claims a deviation of {deviation_ns} ns from {clock}, where the larger of "
+                f"their ticks is {tick_ns} ns"
+            )
+            return [Finding("deviation_below_tick", device.name, message, "warning")]
+    return []
+
+
+def check_order(device: CalibratedDevice, submissions: int = 8) -> list[Finding]:
+    """What the device writes in one submission does not fall from one stamp to the next."""
+    for _ in range(submissions):
+        for one, other in pairwise(device.stamp(STAMPS)):
+            if _ahead(device, one, other) < 0:
+                message = (
+                    f"within one submission it wrote {one} and then {other}: durations of its "
+                    "work cannot be relied on"
+                )
+                return [_error("stamps_fall", device, message)]
+    return []
+
+
+def check_group(sampler: Sampler, groups: int = 16) -> list[Finding]:
+    """The deviation of the host's clocks read as a group bounds it, their ticks included.
+
+    That is not 0, and at least the tick of the COARSE ones; which go with the clock that each is
+    the coarse form of: their readings are no farther apart than it says.
+    """
+    for _ in range(groups):
+        snapshot, deviation_ns = sampler.sample_group()
+        clocks = {sampler.names[clock]: clock for clock in snapshot.clocks}
+        tick_ns, coarsest = max(
+            (math.ceil(sampler.domains[clock].tick_ns or 0), name) for name, clock in clocks.items()
+        )
+        if deviation_ns < max(tick_ns, 1):
+            message = f"the group's deviation is {deviation_ns} ns, below a tick of {tick_ns} ns"
+            return [Finding("deviation_below_tick", coarsest, message)]
+        for name in clocks.keys() & {f"{name}_COARSE" for name in clocks}:
+            fine = snapshot.readings[clocks[name.removesuffix("_COARSE")]].value
+            coarse = snapshot.readings[clocks[name]].value
+            assert isinstance(fine, int)
+            assert isinstance(coarse, int)
+            if abs(fine - coarse) > deviation_ns:
+                message = (
+                    f"it was {abs(fine - coarse)} ns from the clock that it is the coarse form of, "
+                    f"where the group's deviation is {deviation_ns} ns"
+                )
+                return [Finding("deviation_across_coarse", name, message)]
+    return []
 
 
 def check_device_domain(device: CalibratedDevice) -> list[Finding]:
@@ -120,7 +183,7 @@ def check_host_domains(device: CalibratedDevice, hosts: ClockSource) -> list[Fin
 
 
 def check_calibration(
-    device: CalibratedDevice, hosts: ClockSource, wait: Wait = _sleep
+    device: CalibratedDevice, hosts: ClockSource, wait: Wait = sleep
 ) -> list[Finding]:
     """After 200 ms both clocks have gone on by that, within 100 ms or the two deviations.
 
@@ -148,7 +211,7 @@ def check_calibration(
 
 
 def check_across(
-    device: CalibratedDevice, hosts: ClockSource, *, wait: Wait = _sleep, rounds: int = ROUNDS
+    device: CalibratedDevice, hosts: ClockSource, *, wait: Wait = sleep, rounds: int = ROUNDS
 ) -> list[Finding]:
     """The deviation really bounds how far apart the clocks of one call were read.
 
@@ -257,6 +320,10 @@ def _ahead(device: CalibratedDevice, before: int, after: int) -> int:
     return ahead - period if ahead > period // 2 else ahead
 
 
+def _largest_tick_ns(*domains: ClockDomain) -> int:
+    return max(math.ceil(domain.tick_ns or 0) for domain in domains)
+
+
 def _claim(device: CalibratedDevice, deviation_ns: int) -> Sequence[Finding]:
     if deviation_ns > DEVIATION_ERROR_NS:
         message = f"its deviation of {deviation_ns} ns is over 100 ms: it says nothing"
@@ -279,3 +346,61 @@ def _bits(device: CalibratedDevice, ticks: int) -> list[Finding]:
 
 def _error(code: str, device: CalibratedDevice, message: str) -> Finding:
     return Finding(code, device.name, f"{device.label}: {message}")
+
+
+class Promise(NamedTuple):
+    """Something that a device promises.
+
+    Attributes:
+        name: of the promise, for machines.
+        says: what it is.
+        check: takes the device, the host's clocks, how to wait, and how many rounds to compare.
+    """
+
+    name: str
+    says: str
+    check: Callable[[CalibratedDevice, ClockSource, Wait, int], list[Finding]]
+
+
+PROMISES: Final = (
+    Promise(
+        "domains",
+        "its own clock and one of the host's are calibrated",
+        lambda device, hosts, wait, rounds: check_domains(device),
+    ),
+    Promise(
+        "claims",
+        "deviations are above 0 and up to 100 ms, and readings have their valid bits alone",
+        lambda device, hosts, wait, rounds: check_claims(device),
+    ),
+    Promise(
+        "tick",
+        "deviations are not below the larger tick of the clocks",
+        lambda device, hosts, wait, rounds: check_tick(device, hosts),
+    ),
+    Promise(
+        "device_clock",
+        "its work is stamped in the clock that is calibrated",
+        lambda device, hosts, wait, rounds: check_device_domain(device),
+    ),
+    Promise(
+        "stamp_order",
+        "stamps of one submission do not fall",
+        lambda device, hosts, wait, rounds: check_order(device),
+    ),
+    Promise(
+        "host_clocks",
+        "the host's clocks are those that applications read",
+        lambda device, hosts, wait, rounds: check_host_domains(device, hosts),
+    ),
+    Promise(
+        "rates",
+        "over 200 ms both clocks go on by that",
+        lambda device, hosts, wait, rounds: check_calibration(device, hosts, wait),
+    ),
+    Promise(
+        "across",
+        "the deviation bounds how far apart the clocks were read",
+        lambda device, hosts, wait, rounds: check_across(device, hosts, wait=wait, rounds=rounds),
+    ),
+)

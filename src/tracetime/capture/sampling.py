@@ -213,8 +213,9 @@ class Sampler:
         of their own (`sample`) are narrower; here one bound holds for all, and between any two.
 
         Returns:
-            The snapshot, and the maximal deviation: how far apart in time any two of its readings
-            can have been taken, ns of the reference, ticks left aside.
+            The snapshot, and the maximal deviation: how far apart the moments can be that any two
+            of its readings are of, ns of the reference. A reading is of a moment up to a tick
+            before it was read, as with the extension: the largest tick is in it.
 
         Raises:
             SourceError: a clock cannot be read, or the reference went back in all tries.
@@ -253,7 +254,7 @@ class Sampler:
                 for one in others
             },
             centre_ns={one.clock: width_ns // 2 for one in others},
-        ), width_ns
+        ), width_ns + math.ceil(max(one.domain.tick_ns or 0 for one in group))
 
     def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, Read]:
         """The reference, and all that the kernel reads."""
@@ -354,7 +355,7 @@ class Sampler:
             failed[one.clock] = f"{partner.name}, which it is calibrated with, was not read"
             return
         host, reference_ns = reads[one.partner], reads[self.reference].value
-        best: tuple[int, int, Count] | None = None
+        best: tuple[tuple[int, int], int, Count] | None = None
         start_ns = time.perf_counter_ns()
         try:
             for _ in range(self._tries):
@@ -373,8 +374,10 @@ class Sampler:
                 # Every try is followed: a clock may go back between any two.
                 raw = self._counts.cut_off(one, raw, findings)
                 count = self._counts.follow(one, raw, reference_ns + centre_ns, findings)
-                if best is None or deviation_ns < best[0]:
-                    best = deviation_ns, centre_ns, count
+                # Drivers that always claim the same are believed most where the host took least.
+                width_ns = deviation_ns, after - before
+                if best is None or width_ns < best[0]:
+                    best = width_ns, centre_ns, count
                 if time.perf_counter_ns() - start_ns > _DEVICE_NS:
                     break
         except SourceError as error:
@@ -383,7 +386,7 @@ class Sampler:
                 failed[one.clock] = str(error)
                 return
         assert best is not None
-        deviation_ns, centre_ns, counts[one.clock] = best
+        (deviation_ns, _), centre_ns, counts[one.clock] = best
         ticks_ns = math.ceil((one.domain.tick_ns or 0) + (partner.domain.tick_ns or 0))
         half_ns = deviation_ns + math.ceil(deviation_ns * one.drift) + ticks_ns
         if partner is not self._first:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, duration, print_json, print_table, print_text
 from tracetime.commands.terminal import echo
 from tracetime.telling import count
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tracetime.capture.calibrate import Calibration
+    from tracetime.capture.sample import Finding
+
+_ANSWERS: Final = {True: "yes", False: "no", None: "?"}
 
 
 @click.command("calibrate")
@@ -34,10 +40,21 @@ if TYPE_CHECKING:
     help="The time to spread that over, so that drift can show: 500ms, or seconds without a unit.",
 )
 @reference_option
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Check what devices promise of their calibrated timestamps instead; exit code 1 if an "
+    "error bar cannot rest on it.",
+)
 @json_option
 def command(
-    clocks: tuple[str, ...], snapshots: int, seconds: float, reference: str | None, as_json: bool
-) -> None:
+    clocks: tuple[str, ...],
+    snapshots: int,
+    seconds: float,
+    reference: str | None,
+    check: bool,
+    as_json: bool,
+) -> int:
     """Show this machine's clocks, and how well they are read.
 
     Each clock is read between two readings of the reference: half of the time between these, and
@@ -47,14 +64,17 @@ def command(
     Examples:
       tracetime calibrate
       tracetime calibrate --clock MONOTONIC --clock vulkan:0 --seconds 10
+      tracetime calibrate --check
       tracetime calibrate --json | jq '.clocks[] | [.name, .half_width_ns.median]'
     """
+    if check:
+        return _check(clocks, as_json)
     from tracetime.capture.calibrate import calibrate
 
     found = calibrate(clocks or None, snapshots, reference=reference, seconds=seconds)
     if as_json:
         print_json(found.to_dict())
-        return
+        return DONE
     screen = console()
     taken = count(snapshots, "snapshot")
     echo(f"{taken} over {seconds:g} s, against {found.reference}.")
@@ -65,7 +85,44 @@ def command(
             print_text(screen, f"{clock.short_name}: {clock.note}", hanging="  ")
     for entry in found.unavailable:
         print_text(screen, f"not to be had: {entry.name}: {entry.reason}", hanging="  ")
-    for finding in found.findings:
+    _print_findings(screen, found.findings)
+    return DONE
+
+
+def _check(clocks: tuple[str, ...], as_json: bool) -> int:
+    """Check promises; the exit code."""
+    from tracetime.capture.checked import check
+
+    checked, missing = check(clocks or None)
+    code = CHECK_FAILED if any(one.fails for one in checked) else DONE
+    if as_json:
+        told = [one.to_dict() for one in checked]
+        print_json({"checked": told, "unavailable": [entry._asdict() for entry in missing]})
+        return code
+    screen = console()
+    for one in checked:
+        kept = sum(promise.holds is True for promise in one.promises)
+        named = one.name if one.label == one.name else f"{one.short_name}, {one.label}"
+        title = f"{named}: {kept} of {count(len(one.promises), 'promise')} hold{'s' * (kept == 1)}"
+        print_table(
+            screen,
+            title,
+            ("holds", "promise"),
+            [(_ANSWERS[promise.holds], promise.says) for promise in one.promises],
+        )
+        for promise in one.promises:
+            _print_findings(screen, promise.findings)
+            if promise.error is not None:
+                print_text(screen, f"not checked: {promise.says}: {promise.error}", hanging="  ")
+    if len(checked) == 1:
+        click.echo("\nNo device was checked.")
+    for entry in missing:
+        print_text(screen, f"not to be had: {entry.name}: {entry.reason}", hanging="  ")
+    return code
+
+
+def _print_findings(screen: Console, findings: Iterable[Finding]) -> None:
+    for finding in findings:
         print_text(screen, f"{finding.severity}: {finding.clock}: {finding.message}", hanging="  ")
 
 

@@ -142,6 +142,7 @@ class DeviceFaults:
         back_at, back_ticks: at which reading its clock goes back for good, and how far.
         rate_ppb: runs that much faster than its period says.
         stamp_shift_ns: work is stamped by another clock, that far away.
+        stamp_back_ns: each further stamp of one submission is that much earlier than it should be.
         host_shift_ns: the host's clock that it reads is not the one the host reads.
         lost_at: the device is lost from that reading on.
     """
@@ -154,6 +155,7 @@ class DeviceFaults:
     back_ticks: int = 0
     rate_ppb: int = 0
     stamp_shift_ns: int = 0
+    stamp_back_ns: int = 0
     host_shift_ns: int = 0
     lost_at: int | None = None
 
@@ -197,8 +199,7 @@ class FakeDevice(CalibratedDevice):
     def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
         number, self.calls = self.calls, self.calls + 1
         faults = self.faults
-        if faults.lost_at is not None and number >= faults.lost_at:
-            raise SourceError(f"{self.label}: the device is lost")
+        self._check_lost(number)
         values, begin_ns, longest_ns = [], self.time.tick(), Fraction(1)
         for clock in clocks:
             true_ns = self.time.tick()
@@ -212,9 +213,17 @@ class FakeDevice(CalibratedDevice):
         deviation_ns = self.time.tick() - begin_ns + 1 + -(-longest_ns // 1)
         return values, int(deviation_ns) if faults.deviation_ns is None else faults.deviation_ns
 
+    def _check_lost(self, number: int) -> None:
+        if self.faults.lost_at is not None and number >= self.faults.lost_at:
+            raise SourceError(f"{self.label}: the device is lost")
+
     def stamp(self, count: int = 1) -> list[int]:
-        shift_ns = self.faults.stamp_shift_ns
-        return [self._device(self.time.tick() + shift_ns, self.calls) for _ in range(count)]
+        self._check_lost(self.calls)
+        shift_ns, back_ns = self.faults.stamp_shift_ns, self.faults.stamp_back_ns
+        return [
+            self._device(self.time.tick() + shift_ns - number * back_ns, self.calls)
+            for number in range(count)
+        ]
 
     def _device(self, true_ns: int, number: int) -> int:
         faults = self.faults
