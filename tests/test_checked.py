@@ -100,11 +100,11 @@ def test_the_command_says_which_hold(tracetime, monkeypatch):
     code, out, err = tracetime("calibrate", "--check")
     assert (code, err) == (0, "")
     assert "host: 1 of 1 promise holds" in out
-    assert f"{len(ALL)} of {len(ALL)} promises hold" in out
+    assert f"{len(ALL)} of {len(ALL)} promises hold" in " ".join(out.split())
     faked(DeviceFaults(stamp_back_ns=500))
     code, out, err = tracetime("calibrate", "--check")
     assert (code, err) == (1, "")
-    assert f"{len(ALL) - 1} of {len(ALL)} promises hold" in out
+    assert f"{len(ALL) - 1} of {len(ALL)} promises hold" in " ".join(out.split())
     assert "no     stamps of one submission do not fall" in out
     assert "error: dev.tracetime.vulkan.fake: " in out
     code, out, err = tracetime("calibrate", "--check", "--json")
