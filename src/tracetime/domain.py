@@ -35,7 +35,8 @@ another rate (ns_per_tick)."""
 # The fraction that any float is has less.
 _MOST_RATE_BITS: Final = 2048
 
-_COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
+COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
+"""Clocks that lag behind the fine ones by no one knows how much: as far as that was seen."""
 _DISCIPLINED: Final = frozenset(
     BUILTIN_IDS[name]
     for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
@@ -113,7 +114,7 @@ class ClockDomain:
             oscillator = f"posix@machine{clock.machine}"
         tick_ns = self.tick_ns
         if tick_ns is None:
-            tick_ns = COARSE_TICK_NS if clock.clock in _COARSE else 1
+            tick_ns = COARSE_TICK_NS if clock.clock in COARSE else 1
         rate = self.ns_per_tick
         if rate is not None:
             try:

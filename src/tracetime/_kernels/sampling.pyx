@@ -10,7 +10,7 @@ the order of the sweeps, and are judged by the same rules.
 
 from libc.math cimport ceil
 from libc.stdlib cimport free, malloc
-from libc.stdint cimport INT32_MIN, int32_t, int64_t
+from libc.stdint cimport INT32_MIN, INT64_MAX, INT64_MIN, int32_t, int64_t
 
 import numpy as np
 
@@ -20,8 +20,13 @@ cdef extern from *:
     #if defined(_WIN32)
     /* No POSIX clocks: Windows' own is read through Python. */
     static int tt_posix(int32_t id, int64_t *out) { (void)id; (void)out; return 0; }
+    static void tt_rest(int64_t ns) { (void)ns; }
     #else
     #include <time.h>
+    static void tt_rest(int64_t ns) {
+        struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+        nanosleep(&t, NULL);
+    }
     static inline int tt_posix(int32_t id, int64_t *out) {
         struct timespec t;
         if (clock_gettime((clockid_t)id, &t) != 0) return 0;
@@ -67,6 +72,7 @@ cdef extern from *:
     #endif
     """
     bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
+    void rest "tt_rest"(int64_t ns) nogil
     int64_t tsc "tt_tsc"() nogil
     bint tsc_steady "tt_tsc_steady"() nogil
     bint HAS_TSC "TT_TSC"
@@ -310,3 +316,67 @@ cdef class Brackets:
                 for i in range(m):
                     readings[i] = a[i]
         return OK
+
+
+cdef class Lag:
+    """How far a coarse clock lags behind the fine one that it follows, as far as was seen.
+
+    Args:
+        fine, coarse: int32 numbers of `clock_gettime`.
+
+    Attributes:
+        least_ns, most_ns: it was no more than the one, and no less than the other, at some moment;
+            above `most_ns` and below it while nothing was seen.
+    """
+
+    cdef int32_t fine
+    cdef int32_t coarse
+    cdef readonly int64_t least_ns
+    cdef readonly int64_t most_ns
+    cdef bint ended
+
+    def __cinit__(self, int32_t fine, int32_t coarse):
+        self.fine, self.coarse = fine, coarse
+        self.least_ns, self.most_ns = INT64_MAX, INT64_MIN
+        self.ended = False
+
+    def look(self, int64_t times):
+        """Read both so often, one after the other; whether they could be read."""
+        cdef bint fine = True
+        cdef int64_t i
+        with nogil:
+            for i in range(times):
+                if not self.read():
+                    fine = False
+                    break
+        return fine
+
+    def watch(self, int64_t rest_ns):
+        """Look again and again, with so much rest between, until another thread calls `end`."""
+        with nogil:
+            while not self.ended and self.read():
+                rest(rest_ns)
+
+    def end(self):
+        """End `watch`."""
+        self.ended = True
+
+    def take(self, int64_t before_ns, int64_t coarse_ns, int64_t after_ns):
+        """Take in one reading of the coarse clock, between two of the fine one."""
+        self.judge(before_ns, coarse_ns, after_ns)
+
+    cdef bint read(self) noexcept nogil:
+        cdef int64_t before, shown, after
+        if not (
+            read_clock(self.fine, &before)
+            and read_clock(self.coarse, &shown)
+            and read_clock(self.fine, &after)
+        ):
+            return False
+        self.judge(before, shown, after)
+        return True
+
+    cdef void judge(self, int64_t before, int64_t shown, int64_t after) noexcept nogil:
+        # However long it took from one to the other: so far it lagged at least, or at most.
+        self.most_ns = max(self.most_ns, before - shown)
+        self.least_ns = min(self.least_ns, after - shown)

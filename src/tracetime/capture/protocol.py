@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tracetime.clocks import ClockId
@@ -59,6 +59,9 @@ class Sampler(Protocol):
         Raises:
             SourceError: none can be read.
         """
+
+    def watch(self) -> Callable[[], None]:
+        """Watch what half-widths rest on, between samples too; returns what ends that."""
 
     def close(self) -> None:
         """Give back what it holds."""

@@ -217,6 +217,7 @@ class Recorder:
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._steps: StepWatch | None = None
+        self._end_watch: Callable[[], None] | None = None
         self._first_s = time.monotonic()
         for clock, domain in sampler.domains.items():
             name = sampler.names.get(clock)
@@ -226,7 +227,7 @@ class Recorder:
             before_writing()
         self._writer.flush()
         if schedule is not None:
-            self._steps = StepWatch()
+            self._steps, self._end_watch = StepWatch(), sampler.watch()
             for name, work in (("snapshots", self._keep_sampling), ("flush", self._keep_flushing)):
                 thread = threading.Thread(target=work, name=f"tracetime {name}", daemon=True)
                 self._threads.append(thread)
@@ -582,6 +583,8 @@ class Recorder:
                 raise
             finally:
                 atexit.unregister(self.close)
+                if self._end_watch is not None:
+                    self._end_watch()
                 if self._owned:
                     self._sampler.close()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -153,6 +153,23 @@ class Sampler:
         """Where a clock comes from: a device, say, for work to be stamped on it."""
         return self._chosen[clock].source
 
+    def watch(self) -> Callable[[], None]:
+        """Watch how far the COARSE clocks lag behind the fine ones; returns what ends that.
+
+        A thread of its own looks, with a few ms of rest. Without it that is seen only where they
+        are sampled. Half-widths hold the farthest that was seen so far.
+        """
+        sources: dict[ClockSource, list[ClockId]] = {}
+        for clock, one in self._chosen.items():
+            sources.setdefault(one.source, []).append(clock)
+        ends = [source.watch(clocks) for source, clocks in sources.items()]
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
+
     def close(self) -> None:
         """Close the sources that were opened for this sampler; it samples no more."""
         with self._lock:
@@ -201,7 +218,7 @@ class Sampler:
         snapshot = Snapshot(
             readings,
             reference=self.reference,
-            half_width_ns={clock: reads[clock].half_ns for clock in others},
+            half_width_ns={clock: reads[clock].half_ns + self._lag_ns(clock) for clock in others},
             centre_ns={clock: reads[clock].centre_ns for clock in others},
         )
         return Sample(snapshot, counts, self._domains, state, failed, tuple(findings))
@@ -251,10 +268,14 @@ class Sampler:
                 + math.ceil(width_ns * (one.drift / 2))
                 + one.ticks_ns
                 + ROUNDING_NS
+                + self._lag_ns(one.clock)
                 for one in others
             },
             centre_ns={one.clock: width_ns // 2 for one in others},
         ), width_ns + math.ceil(max(one.domain.tick_ns or 0 for one in group))
+
+    def _lag_ns(self, clock: ClockId) -> int:
+        return self._chosen[clock].source.lag_ns(clock)
 
     def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, Read]:
         """The reference, and all that the kernel reads."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
+from tracetime.domain import COARSE
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     NO_PATH,
@@ -96,6 +97,11 @@ class TubeHop(NamedTuple):
     outside_ns: int
 
     @property
+    def lags(self) -> bool:
+        """Whether a clock is a COARSE one: how far it lags is known as far as that was seen."""
+        return bool(COARSE & {self.src.clock, self.dst.clock})
+
+    @property
     def outside(self) -> Outside | None:
         """How far outside the snapshots the value lies; None within them."""
         if not self.extrapolated:
@@ -136,8 +142,8 @@ class TubeExplanation:
 
     @property
     def basis(self) -> Bars:
-        """What the bar is: on widths assumed or a rate learnt it is an estimate, whatever asked."""
-        unsure = any(step.assumed or step.learnt for step in self.steps)
+        """What the bar is: on what nobody measured or promised an estimate, whatever asked."""
+        unsure = any(step.assumed or step.learnt or step.lags for step in self.steps)
         return "estimated" if unsure else self.bars
 
     def __str__(self) -> str:
@@ -146,6 +152,7 @@ class TubeExplanation:
             what = (
                 ("half-widths are assumed", any(step.assumed for step in self.steps)),
                 ("a rate is learnt", any(step.learnt for step in self.steps)),
+                ("a COARSE clock's lag is as far as it was seen", any(s.lags for s in self.steps)),
             )
             told += ", but estimates: " + " and ".join(why for why, so in what if so)
         unit = self.unit
@@ -164,6 +171,7 @@ class TubeExplanation:
                 f"half-width {hop.half_width_ns:.0f} ns ({widths}), "
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
                 + (", rate learnt from these" if hop.learnt else "")
+                + (", lag as far as it was seen" if hop.lags and not hop.assumed else "")
             )
         if self.outside is not None:
             lines.append(f"  {self.outside}")

@@ -11,12 +11,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tracetime._kernels import packets
 from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.domain import COARSE, ClockDomain
 from tracetime.errors import UsageError
 from tracetime.kernel_clock import KernelClock
 from tracetime.telling import printable
+
+Values = npt.NDArray[np.int64]
+Measured = dict[tuple[int, int, int, int], tuple[Values, Values, Values]]
 
 _LONGEST_NAME: Final = 256
 # What no clock that is recorded declares, and the tube's arithmetic is not made for.
@@ -127,6 +133,23 @@ def as_written(domain: ClockDomain, *, measured: bool) -> ClockDomain:
     """
     tick_ns = 1 if measured else domain.tick_ns
     return replace(domain, ns_per_tick=Fraction(1), valid_bits=64, tick_ns=tick_ns)
+
+
+def with_largest_lag(measured: Measured) -> Measured:
+    """How snapshots read their clocks, with the COARSE ones' lag as large as it ever was.
+
+    A snapshot's half-width holds the largest that had been seen until then, which may come again
+    before and after it.
+
+    Args:
+        measured: (snapshots, centres, half-widths) by an importer's key of the clock.
+    """
+    return {
+        key: (snapshots, centre, np.where(half >= 0, half.max(initial=-1), half))
+        if key[0] in COARSE
+        else (snapshots, centre, half)
+        for key, (snapshots, centre, half) in measured.items()
+    }
 
 
 def _short(text: str | None) -> str | None:

@@ -31,7 +31,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.kernel_clock import STA_UNSYNC
 from tracetime.perfetto.bounded import Bounding, FloorCost
-from tracetime.perfetto.extension import as_written, decode_domain
+from tracetime.perfetto.extension import as_written, decode_domain, with_largest_lag
 from tracetime.perfetto.remote import RemoteBounds, UnusedBounds
 from tracetime.perfetto.schema import (
     BOUNDED_SCHEMA,
@@ -297,8 +297,8 @@ class Trace:
         if self._graph is None:
             importer = self._known()
             self._graph = ClockGraph._of(
-                importer.engine, self.trace_clock, self._number, importer.measured(),
-                tuple(importer.kernel_clock()[:3]),
+                importer.engine, self.trace_clock, self._number,
+                with_largest_lag(importer.measured()), tuple(importer.kernel_clock()[:3]),
             )  # fmt: skip
             self._graph._between = importer.remote.between(self._graph._clock)
             self._declare(self._graph)

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.sampling import Brackets, read_column, read_one
+from tracetime._kernels.sampling import read_column, read_one
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError
 from tracetime.sources.adjtimex import read_adjtimex
+from tracetime.sources.coarse import CoarseLag
 from tracetime.sources.names import HOST_OSCILLATOR, TAI, named
 from tracetime.sources.source import ClockSource, Unavailable
 from tracetime.sources.tick import READINGS, common_step
@@ -35,13 +36,7 @@ CODES: Final[Mapping[str, int]] = MappingProxyType(
 )
 """Numbers of clock_gettime, by name."""
 
-_FINE_OF: Final = {6: 1, 5: 0}
-
-COARSE_ROUNDS: Final = 16
-"""Steps of a COARSE clock over which its lag is watched."""
-
-_MOST_WATCHED_NS: Final = 200_000_000
-_CHUNK: Final = 1_024
+_COARSE: Final = (5, 6)
 
 
 class PosixSource(ClockSource):
@@ -63,6 +58,7 @@ class PosixSource(ClockSource):
                 self._codes[clock] = code
         self._clocks = MappingProxyType(clocks)
         self._unavailable = tuple(missing)
+        self._lag = CoarseLag(CODES["MONOTONIC"], CODES["MONOTONIC_COARSE"])
 
     @property
     def clocks(self) -> Mapping[str, ClockId]:
@@ -76,7 +72,7 @@ class PosixSource(ClockSource):
         made = self._domains.get(clock)
         if made is None:
             code = self._code(clock)
-            tick_ns = coarse_tick_ns(code) if code in _FINE_OF else fine_tick_ns(code)
+            tick_ns = self._lag.tick_ns() if code in _COARSE else fine_tick_ns(code)
             if code == CODES[TAI]:
                 made = ClockDomain(
                     clock, TAI, tick_ns, oscillator=HOST_OSCILLATOR, disciplined=True
@@ -93,6 +89,14 @@ class PosixSource(ClockSource):
 
     def native_code(self, clock: ClockId) -> int | None:
         return self._codes.get(clock)
+
+    def lag_ns(self, clock: ClockId) -> int:
+        return self._lag.grown_ns() if self._codes.get(clock) in _COARSE else 0
+
+    def watch(self, clocks: Collection[ClockId]) -> Callable[[], None]:
+        if any(self._codes.get(clock) in _COARSE for clock in clocks):
+            return self._lag.watch()
+        return super().watch(clocks)
 
     def read(self, clock: ClockId) -> int:
         value = read_one(self._code(clock))
@@ -136,34 +140,3 @@ def fine_tick_ns(code: int) -> float:
     if not read_column(code, column, True):
         raise SourceError(f"clock_gettime cannot read clock {code}: leave it out")
     return common_step(np.diff(column)) or max(time.clock_getres(code) * 1e9, 1.0)
-
-
-def coarse_tick_ns(code: int) -> float:
-    """What a COARSE clock's readings may be off by, ns: the spread of its lag behind the fine one.
-
-    At least its step: the kernel's tick, which `clock_getres` says truly of these clocks. Its
-    updates come late at times, so the spread is the longer one. Watched over some of its steps; and
-    a step more, because a busy machine's tick can come later than any that was watched.
-
-    Raises:
-        SourceError: it cannot be read.
-    """
-    step_ns = time.clock_getres(code) * 1e9
-    fine = _FINE_OF[code]
-    pair = Brackets([fine, code], [0.0, 0.0], [0, 0], 1)
-    readings, centre, half = (np.empty((_CHUNK, 2), dtype=np.int64) for _ in range(3))
-    least = most = None
-    start = last = time.perf_counter_ns()
-    while last - start < min(COARSE_ROUNDS * step_ns, _MOST_WATCHED_NS):
-        if pair.fill(readings, centre, half) >= 0:
-            raise SourceError(f"clock_gettime cannot read clock {code}: leave it out")
-        # A wide bracket (the thread was put aside) says little about the lag.
-        lag = (readings[:, 0] + centre[:, 1] - readings[:, 1])[(half[:, 1] >= 0)]
-        near = half[half[:, 1] >= 0, 1] < 1_000
-        if near.any():
-            low, high = int(lag[near].min()), int(lag[near].max())
-            least = low if least is None else min(least, low)
-            most = high if most is None else max(most, high)
-        last = time.perf_counter_ns()
-    spread = 0 if least is None or most is None else most - least
-    return float(max(step_ns, spread) + step_ns)

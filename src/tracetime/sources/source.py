@@ -7,7 +7,7 @@ them. Readings are raw: ns where the clock counts ns, else its ticks.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from tracetime.clocks import ClockId
@@ -65,6 +65,14 @@ class ClockSource(ABC):
         """What a user should know about this clock here, if anything."""
         return None
 
+    def lag_ns(self, clock: ClockId) -> int:
+        """By how much more than its tick it has been seen to lag since `domain` told that, ns."""
+        return 0
+
+    def watch(self, clocks: Collection[ClockId]) -> Callable[[], None]:
+        """Watch how far clocks lag, between readings too; returns what ends it."""
+        return _nothing
+
     def native_code(self, clock: ClockId) -> int | None:
         """Its number for `_kernels.sampling`; None where the kernel cannot read it."""
         return None
@@ -91,3 +99,7 @@ class ClockSource(ABC):
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing
         """Give back what the source holds; it is not read afterwards."""
+
+
+def _nothing() -> None:
+    pass
