@@ -98,7 +98,8 @@ class Both:
     def route(self, source: Key, router: Router) -> tuple[int, Path]:
         status, unit_ns, hops = view.route(self.engine, tuple(source), router)
         assert unit_ns == 1
-        names = [keys for keys, _ in view.series(self.engine)]
+        keys = view.keys(self.engine, 0)
+        names = [[keys[n] for n in numbers] for numbers, _ in view.series(self.engine)]
         path = []
         for here, there, _, series in hops:
             hashed = series_hash(Key(*key) for key in names[series])

@@ -37,6 +37,8 @@ FIRST_GLOBAL_CLOCK: Final = 128
 _NAMED: Final = 0x8000_0000
 UINT32_MAX: Final = 0xFFFF_FFFF
 
+_set = object.__setattr__
+
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _DECIMAL_FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]*")
 _SUFFIX = re.compile(r"(seq|machine|file)(0[xX][0-9a-fA-F]+|[0-9]+)", re.IGNORECASE)
@@ -132,6 +134,16 @@ class ClockId:
             scope[field] = _number(match[2])
         return cls(_parse_base(base, text), **scope)
 
+    @classmethod
+    def of_trace(cls, clock: int, sequence: int, machine: int, file: int) -> ClockId:
+        """The clock of these numbers, uint32 as a trace gave them: they need no check."""
+        made = object.__new__(cls)
+        _set(made, "clock", clock)
+        _set(made, "sequence", sequence)
+        _set(made, "machine", machine)
+        _set(made, "file", file)
+        return made
+
     @property
     def scope(self) -> str:
         """`builtin`, `sequence` or `global`: where this clock's number has its meaning."""
@@ -157,9 +169,10 @@ class ClockId:
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, ClockId):
             return NotImplemented
-        return self._order() < other._order()
+        return self.order() < other.order()
 
-    def _order(self) -> tuple[int, int, int, int]:
+    def order(self) -> tuple[int, int, int, int]:
+        """What clocks are ordered by; as a key, it sorts many of them faster than they do."""
         return self.clock, self.sequence, self.file, self.machine
 
 

@@ -1,8 +1,9 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
 """The engine as Python sees it: keys as (clock, sequence, file, machine), columns as NumPy arrays."""
 
+from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free, malloc, qsort
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from tracetime._kernels.engine cimport (
     FAULT_NONE, NO_PATH, NON_MONOTONIC_SOURCE, RESOLVED, UNKNOWN_SOURCE_CLOCK,
     UNKNOWN_TARGET_CLOCK, Column, Engine, Key, Node, Path, Router, Series,
 )
-from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW, sub_overflows
+from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW, grow, sub_overflows
 
 
 cdef Key key_of(tuple parts):
@@ -75,48 +76,77 @@ def snapshot_packets(Engine engine not None):
     return made
 
 
+def keys(Engine engine not None, int64_t first):
+    """The keys of all clocks by number, from `first` on."""
+    cdef int64_t i
+    return [parts_of(engine.nodes[i].key) for i in range(max(first, 0), engine.n_nodes)]
+
+
 def clocks(Engine engine not None):
-    """(key, unit_ns, incremental, monotonic, snapshots, first_ns, last_ns) of each clock seen."""
+    """(number, unit_ns, incremental, monotonic, snapshots, first_ns, last_ns) of each clock seen."""
     cdef int64_t i
     cdef Node *node
     cdef Column *column
-    n_readings = [0] * engine.n_nodes
-    first = [None] * engine.n_nodes
-    last = [None] * engine.n_nodes
+    cdef Column *known
+    cdef int64_t[::1] n_readings = np.zeros(engine.n_nodes, dtype=np.int64)
+    # Of the columns that a clock is in, the one that began first, and that ended last.
+    cdef int64_t[::1] first = np.full(engine.n_nodes, -1, dtype=np.int64)
+    cdef int64_t[::1] last = np.full(engine.n_nodes, -1, dtype=np.int64)
     for i in range(engine.n_columns):
         column = &engine.columns[i]
         if column.n == 0:
             continue
         n_readings[column.node] += column.n
         # In file order, whatever the clock did: by the numbers of the snapshots.
-        began = (column.snapshots[0], column.values_ns[0])
-        ended = (column.snapshots[column.n - 1], column.values_ns[column.n - 1])
-        if first[column.node] is None or began < first[column.node]:
-            first[column.node] = began
-        if last[column.node] is None or ended > last[column.node]:
-            last[column.node] = ended
+        if first[column.node] < 0 or (
+            column.snapshots[0] < engine.columns[first[column.node]].snapshots[0]
+        ):
+            first[column.node] = i
+        if last[column.node] >= 0:
+            known = &engine.columns[last[column.node]]
+            if column.snapshots[column.n - 1] <= known.snapshots[known.n - 1]:
+                continue
+        last[column.node] = i
     found = []
     for i in range(engine.n_nodes):
         node = &engine.nodes[i]
         if node.seen:
+            began = ended = None
+            if first[i] >= 0:
+                column = &engine.columns[last[i]]
+                began = engine.columns[first[i]].values_ns[0]
+                ended = column.values_ns[column.n - 1]
             found.append((
-                parts_of(node.key), node.unit_ns, bool(node.incremental), not node.backwards,
-                n_readings[i],
-                first[i][1] if first[i] else None, last[i][1] if last[i] else None,
+                i, node.unit_ns, bool(node.incremental), not node.backwards, n_readings[i],
+                began, ended,
             ))
     return found
 
 
 def series(Engine engine not None):
-    """(keys, snapshots) of each ordered list of clocks that a whole snapshot has had."""
+    """(numbers, snapshots) of each ordered list of clocks that a whole snapshot has had."""
     cdef int64_t i, j
     cdef Series *s
     found = []
     for i in range(engine.n_series):
         s = &engine.series[i]
-        found.append((
-            tuple([parts_of(engine.nodes[s.nodes[j]].key) for j in range(s.n)]), s.count
-        ))
+        found.append(([s.nodes[j] for j in range(s.n)], s.count))
+    return found
+
+
+def neighbours(Engine engine not None, int32_t number):
+    """The numbers of the clocks that one shares whole snapshots with."""
+    cdef Series *s
+    cdef int64_t j
+    cdef int32_t m
+    if not 0 <= number < engine.n_nodes:
+        raise IndexError("no such clock")
+    found = set()
+    for j in range(engine.nodes[number].n_memberships):
+        s = &engine.series[engine.nodes[number].memberships[j].series]
+        for m in range(s.n):
+            found.add(s.nodes[m])
+    found.discard(number)
     return found
 
 
@@ -210,47 +240,232 @@ def hop_columns(Engine engine not None, int32_t source_column, int32_t target_co
     return made[0], made[1], made[2], made[3]
 
 
+cdef int64_t _common(Engine engine, int32_t a, int32_t b, int64_t[:, ::1] found) noexcept nogil:
+    """Where two clocks stand in the same series: (series, position of a, position of b).
+
+    Returns how many; `found` has room for as many as the fewer of their memberships. Memberships
+    stand in order of their series.
+    """
+    cdef Node *one = &engine.nodes[a]
+    cdef Node *two = &engine.nodes[b]
+    cdef Node *few = one if one.n_memberships <= two.n_memberships else two
+    cdef Node *many = two if few == one else one
+    cdef int64_t j, low, high, middle, n = 0
+    cdef int32_t series
+    for j in range(few.n_memberships):
+        series = few.memberships[j].series
+        low, high = 0, many.n_memberships
+        while low < high:
+            middle = (low + high) >> 1
+            if many.memberships[middle].series < series:
+                low = middle + 1
+            else:
+                high = middle
+        if low == many.n_memberships or many.memberships[low].series != series:
+            continue
+        found[n, 0] = series
+        found[n, 1] = few.memberships[j].position
+        found[n, 2] = many.memberships[low].position
+        if few != one:
+            found[n, 1], found[n, 2] = found[n, 2], found[n, 1]
+        n += 1
+    return n
+
+
+cdef struct Shared:
+    int64_t snapshot
+    int64_t a
+    int64_t b
+
+
+cdef int _in_order(const void *one, const void *other) noexcept nogil:
+    cdef int64_t a = (<const Shared *>one).snapshot
+    cdef int64_t b = (<const Shared *>other).snapshot
+    return (a > b) - (a < b)
+
+
+cdef int64_t _gather(
+    const Column *one, const Column *two, Shared *found, int64_t n, bint *ascending
+) noexcept nogil:
+    """Append the snapshots that two columns share; returns how many there are then."""
+    cdef int64_t i, k = 0
+    for i in range(one.n):
+        while k < two.n and two.snapshots[k] < one.snapshots[i]:
+            k += 1
+        if k < two.n and two.snapshots[k] == one.snapshots[i]:
+            found[n].snapshot = one.snapshots[i]
+            found[n].a = one.values_ns[i]
+            found[n].b = two.values_ns[k]
+            ascending[0] &= n == 0 or found[n - 1].snapshot < found[n].snapshot
+            n += 1
+    return n
+
+
+cdef int64_t _once_each(Shared *found, int64_t n) noexcept nogil:
+    """Leave out snapshots that came twice: lists whose hashes collide share columns."""
+    cdef int64_t i, kept = 0
+    for i in range(n):
+        if kept == 0 or found[kept - 1].snapshot != found[i].snapshot:
+            found[kept] = found[i]
+            kept += 1
+    return kept
+
+
+cdef int64_t _shared(
+    Engine engine, int32_t a, int32_t b, Shared **found, int64_t *capacity
+) except -1:
+    """The readings of all snapshots that two clocks share, in file order; returns how many."""
+    cdef Series *s
+    cdef Column *one
+    cdef int64_t j, n_common, n = 0
+    cdef bint ascending = True
+    cdef int64_t[:, ::1] common
+    if a < 0 or b < 0 or a == b:
+        return 0
+    common = np.empty(
+        (min(engine.nodes[a].n_memberships, engine.nodes[b].n_memberships), 3), dtype=np.int64
+    )
+    n_common = _common(engine, a, b, common)
+    for j in range(n_common):
+        s = &engine.series[common[j, 0]]
+        one = &engine.columns[s.columns[common[j, 1]]]
+        grow(<void **>found, capacity, n + one.n, sizeof(Shared))
+        n = _gather(one, &engine.columns[s.columns[common[j, 2]]], found[0], n, &ascending)
+    if not ascending:
+        qsort(found[0], <size_t>n, sizeof(Shared), _in_order)
+        n = _once_each(found[0], n)
+    return n
+
+
 def pairs(Engine engine not None, tuple first, tuple second):
     """Readings that two clocks share: (snapshots, first_ns, second_ns), int64, in file order.
 
     From every snapshot that has both and was taken whole.
     """
-    cdef int32_t a = engine.find_node(key_of(first))
-    cdef int32_t b = engine.find_node(key_of(second))
-    cdef Node *node
-    cdef Series *s
-    cdef Column *one
-    cdef Column *two
-    cdef int64_t j, i, k, n = 0
-    cdef int32_t m
+    cdef Shared *found = NULL
+    cdef int64_t capacity = 0
+    cdef int64_t i, n
     cdef int64_t[:, ::1] out
-    if a < 0 or b < 0 or a == b:
-        return tuple(np.empty((3, 0), dtype=np.int64))
-    node = &engine.nodes[a]
-    for j in range(node.n_memberships):
-        n += engine.columns[
-            engine.series[node.memberships[j].series].columns[node.memberships[j].position]
-        ].n
-    found = np.empty((n, 3), dtype=np.int64)
-    out = found
-    n = 0
-    for j in range(node.n_memberships):
-        s = &engine.series[node.memberships[j].series]
-        for m in range(s.n):
-            if s.nodes[m] != b:
+    try:
+        n = _shared(
+            engine, engine.find_node(key_of(first)), engine.find_node(key_of(second)), &found,
+            &capacity,
+        )
+        made = np.empty((3, n), dtype=np.int64)
+        out = made
+        for i in range(n):
+            out[0, i] = found[i].snapshot
+            out[1, i] = found[i].a
+            out[2, i] = found[i].b
+    finally:
+        free(found)
+    return made[0], made[1], made[2]
+
+
+cdef inline double _moved(const Shared *one, const Shared *other) noexcept nogil:
+    """By how much the offset, b - a, of two clocks grew from one snapshot to the other."""
+    cdef int64_t before, after, grown
+    if not (
+        sub_overflows(one.b, one.a, &before) or sub_overflows(other.b, other.a, &after)
+        or sub_overflows(after, before, &grown)
+    ):
+        return <double>grown
+    return (<double>other.b - <double>other.a) - (<double>one.b - <double>one.a)
+
+
+cdef inline double _apart(int64_t one, int64_t other) noexcept nogil:
+    cdef int64_t exact
+    return <double>one - <double>other if sub_overflows(one, other, &exact) else <double>exact
+
+
+cdef void _stray(
+    const Shared *found, int64_t n, const int64_t *span, double *change, double *drift
+) noexcept nogil:
+    cdef double least = 0, most = 0, largest = 0, fastest = 0, beyond = 0, moved, gap
+    cdef int64_t i
+    for i in range(1, n):
+        moved = _moved(&found[0], &found[i])
+        least, most = min(least, moved), max(most, moved)
+        moved = fabs(_moved(&found[i - 1], &found[i]))
+        gap = fabs(_apart(found[i].b, found[i - 1].b))
+        largest = max(largest, moved)
+        if gap > 0:
+            fastest = max(fastest, moved / gap)
+    drift[0] = most - least
+    if span != NULL and n > 1:
+        beyond = max(_apart(found[0].b, span[0]), _apart(span[1], found[n - 1].b))
+    change[0] = max(largest, fastest * max(beyond, 0.0))
+
+
+def strays(Engine engine not None, list sources, Router router, const int64_t[::1] span=None):
+    """How far the offsets of clocks to the router's strayed over the snapshots on their ways.
+
+    Args:
+        sources: keys of the clocks.
+        span: the least and the greatest reading of the router's clock that matter; offsets go on
+            beyond the snapshots as fast as they ever did.
+
+    Returns:
+        (hops, change, drift) by clock: how many hops lead there, -1 where none do; the largest
+        change of the offset from one snapshot to the next, and all it strayed by, ns, summed over
+        the hops: int8, float64, float64.
+    """
+    cdef int64_t i, k, n
+    cdef int64_t capacity = 0
+    cdef int32_t node, h
+    cdef Path path
+    cdef Shared *found = NULL
+    cdef const int64_t *ends = NULL
+    cdef double over[2]
+    hops = np.full(len(sources), -1, dtype=np.int8)
+    change, drift = np.zeros(len(sources)), np.zeros(len(sources))
+    cdef signed char[::1] hops_out = hops
+    cdef double[::1] change_out = change
+    cdef double[::1] drift_out = drift
+    # By clock: from it to the end of its way, which is its next hop and that clock's way.
+    cdef uint8_t[::1] known = np.zeros(engine.n_nodes, dtype=np.uint8)
+    cdef double[:, ::1] whole = np.zeros((engine.n_nodes, 2))
+    if router is None:
+        return hops, change, drift
+    if span is not None:
+        if span.shape[0] != 2:
+            raise ValueError("a span is two readings")
+        ends = &span[0]
+    router.sync()
+    try:
+        for i in range(len(sources)):
+            node = engine.find_node(key_of(sources[i]))
+            if node < 0 or not router.find(node, &path):
                 continue
-            one = &engine.columns[s.columns[node.memberships[j].position]]
-            two = &engine.columns[s.columns[m]]
-            k = 0
-            for i in range(one.n):
-                while k < two.n and two.snapshots[k] < one.snapshots[i]:
-                    k += 1
-                if k < two.n and two.snapshots[k] == one.snapshots[i]:
-                    out[n, 0] = one.snapshots[i]
-                    out[n, 1] = one.values_ns[i]
-                    out[n, 2] = two.values_ns[k]
-                    n += 1
-    found = found[:n]
-    # Lists of clocks whose hashes collide share columns: each snapshot counts once.
-    _, kept = np.unique(found[:, 0], return_index=True)
-    return tuple(np.ascontiguousarray(found[kept].T))
+            hops_out[i] = <signed char>path.n
+            for h in range(path.n - 1, -1, -1):
+                if known[path.hops[h].source]:
+                    continue
+                n = _shared(
+                    engine, path.hops[h].source, path.hops[h].target, &found, &capacity
+                )
+                over[0] = over[1] = 0
+                if n:
+                    _stray(found, n, ends, &over[0], &over[1])
+                for k in range(2):
+                    whole[path.hops[h].source, k] = whole[path.hops[h].target, k] + over[k]
+                known[path.hops[h].source] = True
+            change_out[i], drift_out[i] = whole[node, 0], whole[node, 1]
+    finally:
+        free(found)
+    return hops, change, drift
+
+
+def only_beside(Engine engine not None, tuple clock):
+    """The numbers of the clocks that stand in one list of clocks alone, which has this one."""
+    cdef int32_t node = engine.find_node(key_of(clock))
+    cdef Series *s
+    cdef int64_t j
+    cdef int32_t m
+    found = set()
+    for j in range(engine.nodes[node].n_memberships if node >= 0 else 0):
+        s = &engine.series[engine.nodes[node].memberships[j].series]
+        for m in range(s.n):
+            if engine.nodes[s.nodes[m]].n_memberships == 1:
+                found.add(s.nodes[m])
+    return found

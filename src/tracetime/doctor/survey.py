@@ -20,14 +20,13 @@ from tracetime.errors import (
     REASONS,
     RESOLVED,
     ConversionError,
-    TracetimeError,
     UsageError,
 )
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.facts import ClockInfo
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.wraps import Counter
-from tracetime.perfetto.bounded import by_clock, distances, drift_ns
+from tracetime.perfetto.bounded import by_clock, distances
 from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
 
@@ -172,14 +171,14 @@ class Survey:
         For each, how many by more than the tolerance, and by how much at most, ns. Reads once more,
         where offsets stray so far at all.
         """
-        if self.trace.late_snapshots is None or not any(map(self._strays, self.used)):
+        if self.trace.late_snapshots is None or not self._straying:
             return {}
         machines = {machine_id: index for index, machine_id in enumerate(self.trace.machines)}
         found: dict[ClockId, tuple[int, int]] = {}
         for columns in self.trace.columns():
             rows = np.flatnonzero(columns["status"] == RESOLVED)
             for clock, group in by_clock(columns, rows, machines):
-                if not self._strays(clock):
+                if clock not in self._straying:
                     continue
                 readings = columns["source_ns"][group] // self.infos[clock].unit_ns
                 there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
@@ -191,15 +190,12 @@ class Survey:
                 found[clock] = beyond, max(worst, int(off.max(initial=0)))
         return {clock: (beyond, worst) for clock, (beyond, worst) in found.items() if beyond}
 
-    def _strays(self, clock: ClockId) -> bool:
-        """Whether any two snapshots place a clock's events further apart than the tolerance."""
-        if clock == self.trace_clock or clock not in self.infos:
-            return False
-        try:
-            path = self.graph.path(clock, self.trace_clock)
-        except TracetimeError:
-            return False
-        return drift_ns(self.graph, path) > self.tolerance_ns
+    @cached_property
+    def _straying(self) -> set[ClockId]:
+        """The clocks whose events any two snapshots place further apart than the tolerance."""
+        clocks = [clock for clock in self.used if clock in self.infos]
+        drift_ns = self.graph._strays(clocks, self.trace_clock).drift_ns
+        return {clocks[k] for k in np.flatnonzero(drift_ns > self.tolerance_ns).tolist()}
 
     @property
     def has_snapshots(self) -> bool:

@@ -28,8 +28,9 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.explain import Outside, farthest_outside, reading
+from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pair, Pairs
-from tracetime.graph.paths import detour, least_error
+from tracetime.graph.paths import Steps, detour, least_error
 from tracetime.graph.shown import named
 from tracetime.graph.ticks import Unit
 from tracetime.graph.triangles import Triangles
@@ -43,6 +44,7 @@ Marks = npt.NDArray[np.uint8]
 
 _CHECKED_LOOPS: Final = 4096
 _DETOURS: Final = 256
+_DETOUR_STEPS: Final = 500_000
 _FEW: Final = 256
 _MANY: Final = 8
 """Of so many snapshots, a few changes of rate do not leave all in contradiction."""
@@ -219,7 +221,7 @@ class TubePolicy:
         neighbours: by clock, those it shares snapshots with.
     """
 
-    def __init__(self, pairs: Pairs, neighbours: dict[ClockId, list[ClockId]]) -> None:
+    def __init__(self, pairs: Pairs, neighbours: Neighbours) -> None:
         self._pairs = pairs
         self._neighbours = neighbours
         self._paths: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
@@ -391,17 +393,17 @@ class TubePolicy:
         """Paths of more than one hop between clocks that share snapshots."""
         around = self._neighbours
         searched = 0
-        for src in sorted(around):
-            for dst in around[src]:
-                if not src < dst:
-                    continue
+        steps = Steps(_DETOUR_STEPS)
+        for src in triangles.clocks:
+            for dst in triangles.ends(src):
                 for via in triangles.vias(src, dst):
                     yield [src, via, dst]
+                if searched == _DETOURS or steps.spent or triangles.closed(src, dst):
+                    continue
                 # Most clocks are tied to one other alone: no way leads round.
-                alone = min(len(around[src]), len(around[dst])) == 1
-                if not alone and searched < _DETOURS and not triangles.closed(src, dst):
+                if min(len(around[src]), len(around[dst])) > 1:
                     searched += 1
-                    path = detour(src, dst, around.__getitem__)
+                    path = detour(src, dst, around.__getitem__, steps)
                     if path is not None:
                         yield path
 

@@ -6,7 +6,7 @@ unfolded along, and how what it comes to is brought on one count: each is right 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
 from tracetime.graph.measured import Measured
+from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.tube import Tube
 from tracetime.graph.tube.rate import nominal_ns, saturated_ns
 from tracetime.graph.wraps import Counter, modulus_of, unfold_readings
@@ -64,7 +65,7 @@ class Counters:
         measured: Measured,
         domain: Callable[[ClockId], ClockDomain],
         unit_ns: Callable[[ClockId], int],
-        neighbours: Mapping[ClockId, list[ClockId]],
+        neighbours: Neighbours,
         drift: Callable[[ClockId, ClockId], float],
         tube: Callable[[ClockId, ClockId], tuple[Tube, bool] | None],
     ) -> None:
@@ -146,7 +147,7 @@ class Counters:
     def _kinds(self, clock: ClockId) -> list[_Kind]:
         """The kinds of snapshots that have a counter: most of them first, then by steadiness."""
         found: dict[bytes, _Kind] = {}
-        neighbours = self._neighbours.get(clock, ())
+        neighbours = self._neighbours[clock]
         for other in sorted(neighbours, key=lambda other: self._domain(other).steadiness()):
             if self.modulus(other) is not None:
                 continue

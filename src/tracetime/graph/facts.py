@@ -44,3 +44,18 @@ class Readings(NamedTuple):
     values_ns: npt.NDArray[np.int64]
     centre_ns: npt.NDArray[np.int64]
     half_width_ns: npt.NDArray[np.int64]
+
+
+class Strays(NamedTuple):
+    """How far offsets strayed on the ways of some clocks: arrays of one length.
+
+    Attributes:
+        hops: how many lead to the target, int8; -1 where none do.
+        change_ns: how much an offset changed from one snapshot to the next at most, float64, of
+            all hops together.
+        drift_ns: how far an offset strayed over all snapshots, float64, of all hops together.
+    """
+
+    hops: npt.NDArray[np.int8]
+    change_ns: npt.NDArray[np.float64]
+    drift_ns: npt.NDArray[np.float64]

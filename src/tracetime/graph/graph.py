@@ -7,7 +7,7 @@ a value is converted over a hop is a policy's to say (`floor.py`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -42,9 +42,10 @@ from tracetime.graph.bounds import (
     check_bars,
 )
 from tracetime.graph.explain import Explanation, Hop, floor_step
-from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo
+from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo, Strays
 from tracetime.graph.floor import FloorHop
 from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
+from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pairs
 from tracetime.graph.shown import named
 from tracetime.graph.ticks import ns_per_tick, unit_of
@@ -82,6 +83,8 @@ class ClockGraph:
         self._engine = Engine()
         self._lock = RLock()
         self._file = 0
+        self._ids: list[ClockId] = []
+        self._numbers: dict[ClockId, list[int]] = {}
         self._measured = Measured()
         self._between = Between()
         self._domains = {checked_domain(domain).id: domain for domain in domains or ()}
@@ -118,6 +121,8 @@ class ClockGraph:
         return graph
 
     def _forget(self) -> None:
+        self._clocks: list[ClockInfo] | None = None
+        self._series: list[SeriesInfo] | None = None
         self._routers: dict[ClockId, Router | None] = {}
         self._routes: dict[tuple[ClockId, ClockId], tuple[int, list[FloorHop]]] = {}
         self._bounds: TubePolicy | None = None
@@ -345,20 +350,26 @@ class ClockGraph:
         """The tube policy for the graph as it is now."""
         self._refresh()
         if self._bounds is None:
-            sets: dict[ClockId, set[ClockId]] = {}
-            for clocks, _ in self.series():
-                if len(clocks) > 1:
-                    for clock in clocks:
-                        sets.setdefault(clock, set()).update(clocks)
+            messages: dict[ClockId, set[ClockId]] = {}
             for one, other in self._between.pairs():
-                sets.setdefault(one, set()).add(other)
-                sets.setdefault(other, set()).add(one)
-            neighbours = {clock: sorted(others - {clock}) for clock, others in sets.items()}
+                messages.setdefault(one, set()).add(other)
+                messages.setdefault(other, set()).add(one)
+            neighbours = Neighbours(lambda clock: self._beside(clock) | messages.get(clock, set()))
             pairs = Pairs(
                 self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours
             )
             self._bounds = TubePolicy(pairs, neighbours)
         return self._bounds
+
+    def _beside(self, clock: ClockId) -> set[ClockId]:
+        """The clocks that one shares snapshots with."""
+        ids = self._numbered()
+        # A file of a graph may hold two that are one clock here.
+        return {
+            ids[other]
+            for number in self._numbers.get(clock, ())
+            for other in view.neighbours(self._engine, number)
+        } - {clock}
 
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
         return view.pairs(self._engine, self._key(one), self._key(other))
@@ -599,16 +610,34 @@ class ClockGraph:
 
     def clocks(self) -> list[ClockInfo]:
         """Every clock that a snapshot has named, in Perfetto's order."""
-        return sorted(
-            ClockInfo(self._clock(facts[0]), *facts[1:]) for facts in view.clocks(self._engine)
-        )
+        with self._lock:
+            self._refresh()
+            if self._clocks is None:
+                ids = self._numbered()
+                told = (ClockInfo(ids[facts[0]], *facts[1:]) for facts in view.clocks(self._engine))
+                self._clocks = sorted(told, key=lambda info: info.clock.order())
+            return list(self._clocks)
 
     def series(self) -> list[SeriesInfo]:
         """The ordered lists of clocks that snapshots have had, in order of appearance."""
-        return [
-            SeriesInfo(tuple(self._clock(key) for key in keys), snapshots)
-            for keys, snapshots in view.series(self._engine)
-        ]
+        with self._lock:
+            self._refresh()
+            if self._series is None:
+                ids = self._numbered()
+                self._series = [
+                    SeriesInfo(tuple([ids[number] for number in numbers]), snapshots)
+                    for numbers, snapshots in view.series(self._engine)
+                ]
+            return list(self._series)
+
+    def _numbered(self) -> list[ClockId]:
+        """The clocks by the engine's number."""
+        with self._lock:
+            for key in view.keys(self._engine, len(self._ids)):
+                clock = self._clock(key)
+                self._numbers.setdefault(clock, []).append(len(self._ids))
+                self._ids.append(clock)
+            return self._ids
 
     def readings(self) -> Iterator[Readings]:
         """Every reading of every snapshot; a clock comes once for each list of clocks it is in."""
@@ -685,7 +714,7 @@ class ClockGraph:
 
     def _clock(self, key: tuple[int, int, int, int]) -> ClockId:
         clock, sequence, file, machine = key
-        return ClockId(clock, sequence, machine, 0 if file == self._file else file)
+        return ClockId.of_trace(clock, sequence, machine, 0 if file == self._file else file)
 
     def _route(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
         """The unit of the source, and the hops to the target."""
@@ -699,13 +728,9 @@ class ClockGraph:
             return found
         if len(self._routes) >= _KEPT_ROUTES:
             self._routes.clear()
-        if target not in self._routers:
-            if len(self._routers) >= _KEPT_ROUTES:
-                self._routers.clear()
-            self._routers[target] = view.make_router(self._engine, self._key(target))
         try:
             status, unit_ns, hops = view.route(
-                self._engine, self._key(source), self._routers[target]
+                self._engine, self._key(source), self._router(target)
             )
         except TangledError as error:
             raise ConversionError(
@@ -724,3 +749,34 @@ class ClockGraph:
         ]
         self._routes[source, target] = unit_ns, route
         return unit_ns, route
+
+    def _router(self, target: ClockId) -> Router | None:
+        if target not in self._routers:
+            if len(self._routers) >= _KEPT_ROUTES:
+                self._routers.clear()
+            self._routers[target] = view.make_router(self._engine, self._key(target))
+        return self._routers[target]
+
+    def _strays(
+        self, clocks: Sequence[ClockId], target: ClockId, span_ns: tuple[int, int] | None = None
+    ) -> Strays:
+        """How far the offsets of clocks to a target strayed over the snapshots on floor's paths.
+
+        Args:
+            span_ns: the least and the greatest reading of the target that matter: offsets go on
+                beyond the first and the last snapshot as fast as they ever did.
+        Where the clocks are tied together in too many ways, nothing leads anywhere.
+        """
+        span = None if span_ns is None else np.array(span_ns, dtype=np.int64)
+        with self._lock:
+            self._refresh()
+            keys = [self._key(clock) for clock in clocks]
+            try:
+                return Strays(*view.strays(self._engine, keys, self._router(target), span))
+            except TangledError:
+                return Strays(*view.strays(self._engine, keys, None))
+
+    def _only_beside(self, clock: ClockId) -> set[ClockId]:
+        """The clocks that snapshots of one kind alone have, which have this one, too."""
+        ids = self._numbered()
+        return {ids[number] for number in view.only_beside(self._engine, self._key(clock))}

@@ -7,7 +7,7 @@ follows from it is the tube's (`graph/tube/`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -22,6 +22,7 @@ from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.between import Between, Boxes
 from tracetime.graph.counters import Counters
 from tracetime.graph.measured import Measured, Read
+from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
     FARTHEST,
@@ -97,7 +98,7 @@ class Pairs:
         between: Between,
         domain: Callable[[ClockId], ClockDomain],
         unit_ns: Callable[[ClockId], int],
-        neighbours: Mapping[ClockId, list[ClockId]],
+        neighbours: Neighbours,
     ) -> None:
         self._shared_in_all = shared
         self._measured = measured

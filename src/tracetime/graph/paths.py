@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from heapq import heappop, heappush
 
 from tracetime.clocks import ClockId
@@ -37,15 +37,38 @@ def least_error(
     return None
 
 
+class Steps:
+    """How many steps searches may still take together."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    @property
+    def spent(self) -> bool:
+        return self._left <= 0
+
+    def take(self, n: int) -> None:
+        """Count n steps."""
+        self._left -= n
+
+
 def detour(
-    source: ClockId, target: ClockId, neighbours: Callable[[ClockId], Iterable[ClockId]]
+    source: ClockId,
+    target: ClockId,
+    neighbours: Callable[[ClockId], Collection[ClockId]],
+    steps: Steps,
 ) -> list[ClockId] | None:
-    """The path of fewest hops between two neighbours that is not the one hop between them."""
+    """The path of fewest hops between two neighbours that is not the one hop between them.
+
+    None where there is none, or it takes more steps than are left to find it.
+    """
     came_from: dict[ClockId, ClockId] = {}
     queue = deque([source])
-    while queue:
+    while queue and not steps.spent:
         here = queue.popleft()
-        for there in neighbours(here):
+        beside = neighbours(here)
+        steps.take(1 + len(beside))
+        for there in beside:
             if there in came_from or there == source or (here == source and there == target):
                 continue
             came_from[there] = here

@@ -24,7 +24,7 @@ class Triangles:
         kinds: dict[frozenset[int], int] = {}
         self._kind: dict[ClockId, int] = {}
         self._members: list[list[ClockId]] = []
-        for clock in sorted(stands_in):
+        for clock in sorted(stands_in, key=ClockId.order):
             kind = kinds.setdefault(frozenset(stands_in[clock]), len(kinds))
             if kind == len(self._members):
                 self._members.append([])
@@ -37,22 +37,46 @@ class Triangles:
                 self._kinds_of.setdefault(number, []).append(kind)
         self._thirds: dict[tuple[int, int], list[int]] = {}
         self._closed: dict[tuple[int, int], bool] = {}
+        self._beside: dict[int, list[int]] = {}
+        self.clocks = sorted(stands_in, key=ClockId.order)
+
+    def ends(self, src: ClockId) -> list[ClockId]:
+        """The clocks after `src`, in order, that another way than the direct one may lead to."""
+        kind = self._kind[src]
+        if kind not in self._beside:
+            near = {k for number in self._series[kind] for k in self._kinds_of[number]}
+            self._beside[kind] = [k for k in near if self._leads_round(kind, k)]
+        found = (dst for k in self._beside[kind] for dst in self._members[k] if src < dst)
+        return sorted(found, key=ClockId.order)
+
+    def _leads_round(self, one: int, other: int) -> bool:
+        """Whether there may be a way over a third clock that can contradict, or a longer one."""
+        return bool(self._thirds_of(one, other)) or not self._is_closed(one, other)
 
     def vias(self, src: ClockId, dst: ClockId) -> list[ClockId]:
         """The clocks over which a way from one to the other may contradict the direct one."""
-        key = self._kind[src], self._kind[dst]
+        return sorted(
+            (
+                via
+                for kind in self._thirds_of(self._kind[src], self._kind[dst])
+                for via in self._members[kind]
+                if via not in (src, dst)
+            ),
+            key=ClockId.order,
+        )
+
+    def _thirds_of(self, one: int, other: int) -> list[int]:
+        key = one, other
         if key not in self._thirds:
             self._thirds[key] = self._third_kinds(*key)
-        return sorted(
-            via
-            for kind in self._thirds[key]
-            for via in self._members[kind]
-            if via not in (src, dst)
-        )
+        return self._thirds[key]
 
     def closed(self, src: ClockId, dst: ClockId) -> bool:
         """Whether some third clock shares snapshots with both, contradicting or not."""
-        key = self._kind[src], self._kind[dst]
+        return self._is_closed(self._kind[src], self._kind[dst])
+
+    def _is_closed(self, one: int, other: int) -> bool:
+        key = one, other
         if key not in self._closed:
             self._closed[key] = bool(self._tied_to_both(*key))
         return self._closed[key]

@@ -6,9 +6,7 @@ the floor policy costs beside the tube is counted. Nothing is done per event in 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -309,22 +307,17 @@ def floor_cost_at_snapshots(
         span_ns: the least and the greatest trace time of the events.
     """
     cost = FloorCost()
-    paths: dict[ClockId, list[ClockId]] = {}
-    for clock in clocks:
+    asked = list(clocks)
+    hops, changes, drifts = graph._strays(asked, trace_clock, span_ns)
+    cost.ended_early = bool((hops < 0).any())
+    away = np.flatnonzero(hops > 0)
+    one_way = graph._only_beside(trace_clock)
+    cost.other_ways = any(asked[k] not in one_way for k in away.tolist())
+    cost.drift_ns = int(drifts[away].max(initial=0))
+    ranked = sorted((-float(changes[k]), asked[k].order(), asked[k]) for k in away.tolist())
+    for *_, clock in ranked[:most]:
         try:
-            paths[clock] = graph.path(clock, trace_clock)
-        except TracetimeError:
-            cost.ended_early = True
-    ranked = sorted(
-        (-_largest_change(graph, path, span_ns), clock)
-        for clock, path in paths.items()
-        if len(path) > 1
-    )
-    cost.other_ways = not {clock for _, clock in ranked} <= _one_way(graph, trace_clock)
-    cost.drift_ns = max((drift_ns(graph, paths[clock]) for _, clock in ranked), default=0)
-    for _, clock in ranked[:most]:
-        try:
-            points = _points(graph, clock, paths[clock][1])
+            points = _points(graph, clock, graph.path(clock, trace_clock)[1])
             if span_ns is not None:
                 points = np.append(points, _ends(graph, clock, trace_clock, span_ns))
             floor = graph.convert(points, clock, trace_clock, errors="mask")
@@ -337,7 +330,7 @@ def floor_cost_at_snapshots(
         at, estimate, low, high = (values_of(one)[0][known] for one in (floor, *tube))
         cost.compare(clock, at, estimate)
         cost.leaves_bars |= bool(np.any((at < low) | (at > high)))
-    cost.clocks_left_out = sum(-change > cost.largest_ns for change, _ in ranked[most:])
+    cost.clocks_left_out = sum(-change > cost.largest_ns for change, *_ in ranked[most:])
     cost.is_limit = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
 
@@ -352,47 +345,6 @@ def _ends(
         return np.empty(0, dtype=np.int64)
     values, known = known_of(there)
     return values[known] // graph._unit_ns(clock)
-
-
-def _one_way(graph: ClockGraph, trace_clock: ClockId) -> set[ClockId]:
-    """The clocks that only snapshots of one kind have, those with the trace clock."""
-    lists = [set(clocks) for clocks, _ in graph.series()]
-    times = Counter(clock for clocks in lists for clock in clocks)
-    return {
-        clock for clocks in lists if trace_clock in clocks for clock in clocks if times[clock] == 1
-    }
-
-
-def _largest_change(
-    graph: ClockGraph, path: list[ClockId], span_ns: tuple[int, int] | None
-) -> float:
-    """The largest change of offset between neighbouring snapshots, summed over floor's hops, ns.
-
-    Beyond the first and the last it goes on as fast as it ever did, to the ends of the trace.
-    """
-    changes = 0.0
-    for here, there in pairwise(path):
-        _, ours, theirs = graph._shared(here, there)
-        if len(ours) > 1:
-            # In floats, which no difference overflows: this only ranks.
-            at = theirs.astype(float)
-            change, gap = np.abs(np.diff(at - ours.astype(float))), np.abs(np.diff(at))
-            fastest = float((change[gap > 0] / gap[gap > 0]).max(initial=0.0))
-            begin, end = float(at[0]), float(at[-1])
-            first, last = (begin, end) if span_ns is None else span_ns
-            beyond = max(begin - first, last - end, 0.0)
-            changes += max(float(change.max()), fastest * beyond)
-    return changes
-
-
-def drift_ns(graph: ClockGraph, path: list[ClockId]) -> int:
-    """How far the offset from the first clock of a path to the last strayed at most, ns."""
-    total = 0
-    for here, there in pairwise(path):
-        _, ours, theirs = graph._shared(here, there)
-        offset = theirs.astype(float) - ours.astype(float)
-        total += int(offset.max() - offset.min()) if len(offset) else 0
-    return total
 
 
 def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:

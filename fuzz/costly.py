@@ -1,0 +1,216 @@
+"""Small traces that could cost minutes or gigabytes: many clocks with few snapshots each, above all.
+
+Each is made of bytes alone, for the tests and for `python -m benchmarks.small`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from fuzz.mutate import field
+
+BOOTTIME, MONOTONIC, REALTIME = 6, 3, 1
+START = 1_000_000_000
+SECOND = 1_000_000_000
+
+
+def packet(*fields: bytes) -> bytes:
+    """A packet of a trace."""
+    return field(1, b"".join(fields))
+
+
+def snapshot(
+    clocks: Iterable[tuple[int, int]], sequence: int = 0, machine: int = 0, primary: int = 0
+) -> bytes:
+    """A packet with one reading of each clock, (clock, reading)."""
+    inner = b"".join(field(1, field(1, clock) + field(2, value)) for clock, value in clocks)
+    inner += field(2, primary) if primary else b""
+    return packet(*_of(sequence, machine), field(6, inner))
+
+
+def event(value: int, clock: int, sequence: int = 0, machine: int = 0) -> bytes:
+    """A packet that has a timestamp and nothing else."""
+    return packet(field(8, value), field(58, clock), *_of(sequence, machine))
+
+
+def _of(sequence: int, machine: int) -> Iterator[bytes]:
+    if machine:
+        yield field(98, machine)
+    if sequence:
+        yield field(10, sequence)
+
+
+def sequences(n: int, each: int = 1, drift: int = 0) -> Iterator[bytes]:
+    """Two clocks, 64 and BOOTTIME, on each of n sequences, read together `each` times.
+
+    drift: ns by which the offset changes from one snapshot to the next.
+    """
+    for k in range(each):
+        at = START + k * SECOND
+        for i in range(n):
+            yield snapshot([(64, at + i + k * drift), (BOOTTIME, at + i)], i + 1)
+            yield event(at + i + SECOND // 2, 64, i + 1)
+
+
+def sequences_of_their_own(n: int) -> Iterator[bytes]:
+    """Two clocks on each of n sequences, that nothing ties to the trace's."""
+    yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
+    for i in range(n):
+        yield snapshot([(64, START + i), (65, 5 + i)], i + 1)
+        yield event(START + i, 64, i + 1)
+
+
+def chain(n: int, events: bool = True) -> Iterator[bytes]:
+    """Each clock is read together with the next one, the first with BOOTTIME."""
+    yield snapshot([(BOOTTIME, START), (200, START)])
+    for i in range(n):
+        yield snapshot([(200 + i, START + i), (201 + i, START + 2 * i)])
+        if events:
+            yield event(START + i, 200 + i)
+
+
+def one_snapshot(n: int) -> Iterator[bytes]:
+    """One snapshot of n clocks."""
+    yield snapshot([(BOOTTIME, 5), *((200 + i, i) for i in range(n))])
+
+
+def clocks_beside_boottime(n: int, each: int = 3) -> Iterator[bytes]:
+    """n clocks, each of them in a few snapshots with BOOTTIME, between which it drifts."""
+    for k in range(each):
+        at = START + k * SECOND
+        for i in range(n):
+            yield snapshot([(200 + i, at + i + 100 * k * (1 + i % 7)), (BOOTTIME, at + i)])
+            yield event(at + i + SECOND // 2, 200 + i)
+
+
+def machines(n: int) -> Iterator[bytes]:
+    """Two clocks on each of n machines."""
+    yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
+    for i in range(n):
+        yield snapshot([(BOOTTIME, START + i), (MONOTONIC, START)], machine=1 + i)
+
+
+def machines_synced(n: int) -> Iterator[bytes]:
+    """n machines, each of them tied to the host by two rounds of readings, with an event."""
+    yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
+    for i in range(n):
+        yield packet(field(98, 1 + i), field(107, rounds(i)))
+        yield event(START + i, BOOTTIME, machine=1 + i)
+
+
+def rounds(i: int) -> bytes:
+    """The rounds of a RemoteClockSync."""
+    return b"".join(
+        field(1, field(2, clocks(START + i + k)) + field(3, clocks(START + 2 * k)))
+        for k in (0, 1000)
+    )
+
+
+def clocks(value: int) -> bytes:
+    return field(1, field(1, BOOTTIME) + field(2, value))
+
+
+def jumps(n: int) -> Iterator[bytes]:
+    """A wall clock that is stepped to and fro between each two of n snapshots."""
+    for k in range(n):
+        at = START + k * SECOND
+        yield snapshot([(BOOTTIME, at), (REALTIME, 10 * at + (k % 2) * 5_000_000)])
+        yield event(at + 1, BOOTTIME)
+
+
+def steps(n: int) -> Iterator[bytes]:
+    """A wall clock that is set on between each two of n snapshots."""
+    for k in range(n):
+        at = START + k * SECOND
+        yield snapshot([(BOOTTIME, at), (REALTIME, at + k * 5_000_000)])
+        yield event(at + k * 5_000_000 + 1, REALTIME)
+
+
+def set_back(n: int) -> Iterator[bytes]:
+    """A wall clock that is set back, by more than has passed, between each two of n snapshots."""
+    for k in range(n):
+        at = START + k * SECOND
+        yield snapshot([(BOOTTIME, at), (REALTIME, START * n * 3 - k * SECOND)])
+        yield event(at + 1, REALTIME)
+
+
+def resets(n: int) -> Iterator[bytes]:
+    """A counter that begins anew after every second of n snapshots."""
+    for k in range(n):
+        at = START + k * SECOND
+        yield snapshot([(BOOTTIME, at), (200, SECOND * (k % 2))])
+        yield event(k, 200)
+
+
+def suspends(n: int, others: int = 1) -> Iterator[bytes]:
+    """The machine sleeps between each two of n snapshots, which hold as many clocks that stop."""
+    stopped = [MONOTONIC, *range(200, 199 + others)]
+    for k in range(n):
+        at = START + k * SECOND
+        yield snapshot([(BOOTTIME, at + k * 5 * SECOND), *((clock, at) for clock in stopped)])
+        yield event(at + 1, MONOTONIC)
+
+
+def hub(n: int, each: int = 4) -> Iterator[bytes]:
+    """One clock, MONOTONIC, is read with n others, each of which is stepped."""
+    for k in range(each):
+        at = START + k * SECOND
+        yield snapshot([(BOOTTIME, at), (MONOTONIC, at)])
+        for i in range(n):
+            yield snapshot([(200 + i, at + (k > 1) * 5_000_000), (MONOTONIC, at + i)])
+            yield event(at + i, 200 + i)
+
+
+def loops(n: int, each: int = 3) -> Iterator[bytes]:
+    """n clocks, each of them tied to BOOTTIME and to MONOTONIC, in snapshots that disagree."""
+    for k in range(each):
+        at = START + k * SECOND
+        yield snapshot([(BOOTTIME, at), (MONOTONIC, at)])
+        for i in range(n):
+            yield snapshot([(200 + i, at), (MONOTONIC, at)])
+            yield snapshot([(200 + i, at + 100), (BOOTTIME, at + 5_000_100)])
+            yield event(at + i, 200 + i)
+
+
+def packed_packet(size: int) -> Iterator[bytes]:
+    """One packet of a size, of zeros, within a compressed one."""
+    yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
+    engine = zlib.compressobj(9)
+    head = field(900, b"")[:-1] + _length(size)
+    packed = engine.compress(b"\n" + _length(size + len(head)) + head)
+    piece = bytes(1 << 20)
+    packed += b"".join(engine.compress(piece) for _ in range(size >> 20))
+    yield packet(field(50, packed + engine.flush()))
+
+
+def _length(size: int) -> bytes:
+    """A length of five bytes."""
+    return bytes((size >> 7 * i) & 0x7F | (0x80 if i < 4 else 0) for i in range(5))
+
+
+Parts = Callable[[], Iterable[bytes]]
+
+# What issue: sizes that have to end within 5 s and 500 MB for every command that reads a trace.
+TRACES: Final[dict[str, Parts]] = {
+    "20,000 sequences of two clocks": lambda: sequences(20_000),
+    "20,000 sequences of two clocks, thrice each": lambda: sequences(20_000, 3, 1000),
+    "20,000 sequences apart": lambda: sequences_of_their_own(20_000),
+    "a chain of 10,000 clocks": lambda: chain(10_000),
+    "a chain of 100,000 clocks": lambda: chain(100_000),
+    "a snapshot of 1,000,000 clocks": lambda: one_snapshot(1_000_000),
+    "100,000 clocks beside BOOTTIME": lambda: clocks_beside_boottime(100_000, 1),
+    "30,000 drifting clocks beside BOOTTIME": lambda: clocks_beside_boottime(30_000),
+    "100,000 machines": lambda: machines(100_000),
+    "100,000 machines, synced": lambda: machines_synced(100_000),
+    "a packet of 256 MiB within a compressed one": lambda: packed_packet(256 << 20),
+    "100,000 jumps to and fro": lambda: jumps(100_000),
+    "100,000 steps": lambda: steps(100_000),
+    "100,000 times set back": lambda: set_back(100_000),
+    "100,000 resets": lambda: resets(100_000),
+    "100,000 suspends": lambda: suspends(100_000),
+    "10,000 suspends of 10 clocks": lambda: suspends(10_000, 10),
+    "a hub of 10,000 clocks that are stepped": lambda: hub(10_000),
+    "10,000 loops that disagree": lambda: loops(10_000),
+}

@@ -1,0 +1,31 @@
+"""Which clocks share snapshots with which, found out where somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tracetime.clocks import ClockId
+
+
+class Neighbours:
+    """By clock, those it shares snapshots with, in order.
+
+    Of a snapshot of n clocks there are n^2 pairs: only what is asked for is worked out.
+
+    Args:
+        beside: gives those of one clock.
+    """
+
+    def __init__(self, beside: Callable[[ClockId], set[ClockId]]) -> None:
+        self._beside = beside
+        self._known: dict[ClockId, list[ClockId]] = {}
+
+    def __getitem__(self, clock: ClockId) -> list[ClockId]:
+        """The neighbours of a clock, none of one that shares snapshots with no other."""
+        if clock not in self._known:
+            self._known[clock] = sorted(self._beside(clock), key=ClockId.order)
+        return self._known[clock]
+
+    def __contains__(self, clock: ClockId) -> bool:
+        """Whether a clock has neighbours."""
+        return bool(self[clock])
