@@ -1,4 +1,4 @@
-"""Small traces that could cost minutes or gigabytes: many clocks with few snapshots each, above all.
+"""Small traces that could cost minutes or gigabytes: most have many clocks in few snapshots.
 
 Each is made of bytes alone, for the tests and for `python -m benchmarks.small`.
 """
