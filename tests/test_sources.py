@@ -211,9 +211,20 @@ def test_the_time_stamp_counter():
     assert not domain.disciplined
     one, other = source.read(clock), source.read(clock)
     assert one < other
-    again = tsc.measured_rate()
+    again = tsc.RateMeasurement().end()
     # Bracketed over 50 ms: a part in 1000 is far more than they can be apart.
     assert abs(again / domain.ns_per_tick - 1) < Fraction(1, 1000)
+
+
+def test_the_counters_rate_is_measured_while_other_things_go_on(monkeypatch):
+    source = TscSource()
+    if not source.clocks:
+        pytest.skip(source.unavailable[0].reason)
+    time.sleep(tsc.RATE_SECONDS)
+    monkeypatch.setattr(tsc.time, "sleep", None)  # nothing is left to wait for
+    rate = source.domain(source.clocks[names.TSC]).ns_per_tick
+    monkeypatch.undo()
+    assert abs(tsc.RateMeasurement().end() / rate - 1) < Fraction(1, 1000)
 
 
 def test_no_counter_is_said_with_its_reason(monkeypatch):

@@ -1,7 +1,8 @@
 """The time stamp counter of x86-64, raw, as global clock `dev.tracetime.tsc`.
 
 Its rate is measured once, against MONOTONIC_RAW, and then stays: readings become ns by one exact
-fraction. What that rate is off by shows as drift, and is measured like any drift.
+fraction. What that rate is off by shows as drift, and is measured like any drift. The measurement
+begins with the source, so that the time it takes can be used.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class TscSource(ClockSource):
             )
         elif read_one(CODES["MONOTONIC_RAW"]) is None:
             self._reason = "no MONOTONIC_RAW to measure its rate against"
+        self._rate = None if self._reason else RateMeasurement()
 
     @property
     def clocks(self) -> Mapping[str, ClockId]:
@@ -66,7 +68,8 @@ class TscSource(ClockSource):
     def domain(self, clock: ClockId) -> ClockDomain:
         self._check(clock)
         if self._domain is None:
-            rate = measured_rate()
+            assert self._rate is not None
+            rate = self._rate.end()
             column = np.empty(READINGS, dtype=np.int64)
             read_column(TSC_CODE, column, True)
             step_ticks = common_step(np.diff(column)) or 1.0
@@ -106,15 +109,33 @@ def drives_the_kernel() -> bool:
         return False
 
 
-def measured_rate(seconds: float = RATE_SECONDS) -> Fraction:
-    """ns of MONOTONIC_RAW per tick of the counter, from two brackets that far apart."""
-    pair = Brackets([CODES["MONOTONIC_RAW"], TSC_CODE], [0.0, 0.0], [0, 0], 50)
-    readings, centre, half = (np.empty((2, 2), dtype=np.int64) for _ in range(3))
-    pair.fill(readings[:1], centre[:1], half[:1])
-    time.sleep(seconds)
-    pair.fill(readings[1:], centre[1:], half[1:])
-    ns = readings[:, 0] + centre[:, 1]
-    span_ns, span_ticks = int(ns[1] - ns[0]), int(readings[1, 1] - readings[0, 1])
-    if span_ns <= 0 or span_ticks <= 0:
-        raise SourceError("the time stamp counter stands still, or runs backwards: leave it out")
-    return Fraction(span_ns, span_ticks).limit_denominator(_RATE_DENOMINATOR)
+class RateMeasurement:
+    """ns of MONOTONIC_RAW per tick of the counter, from two brackets: now, and at the end."""
+
+    def __init__(self) -> None:
+        self._pair = Brackets([CODES["MONOTONIC_RAW"], TSC_CODE], [0.0, 0.0], [0, 0], 50)
+        self._begin_s = time.monotonic()
+        self._begin_ns, self._begin_ticks = self._read()
+
+    def end(self) -> Fraction:
+        """The rate; waits until RATE_SECONDS have gone by.
+
+        Raises:
+            SourceError: the counter stands still, or runs backwards.
+        """
+        left_s = self._begin_s + RATE_SECONDS - time.monotonic()
+        if left_s > 0:
+            time.sleep(left_s)
+        ns, ticks = self._read()
+        span_ns, span_ticks = ns - self._begin_ns, ticks - self._begin_ticks
+        if span_ns <= 0 or span_ticks <= 0:
+            raise SourceError(
+                "the time stamp counter stands still, or runs backwards: leave it out"
+            )
+        return Fraction(span_ns, span_ticks).limit_denominator(_RATE_DENOMINATOR)
+
+    def _read(self) -> tuple[int, int]:
+        """Both at one moment: MONOTONIC_RAW in ns, and the counter's ticks."""
+        readings, centre, half = (np.empty((1, 2), dtype=np.int64) for _ in range(3))
+        self._pair.fill(readings, centre, half)
+        return int(readings[0, 0] + centre[0, 1]), int(readings[0, 1])
