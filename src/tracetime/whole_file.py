@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
-import secrets
 import shutil
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -97,10 +96,10 @@ class Part:
             OSError: it cannot be made.
         """
         # As short as can be: a directory may take no longer name than the target's.
-        name = hashlib.blake2b(os.fsencode(self._target.name), digest_size=4).hexdigest()
+        name = f"{zlib.crc32(os.fsencode(self._target.name)):08x}"
         _remove_leftovers(self._target.parent, f".{name}-")
         while self._lock < 0:
-            self.path = self._target.with_name(f".{name}-{secrets.token_hex(4)}{_ENDING}")
+            self.path = self._target.with_name(f".{name}-{os.urandom(4).hex()}{_ENDING}")
             self._lock = _made(self.path)
         assert self.path is not None
         if self._target.exists():
