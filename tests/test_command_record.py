@@ -83,6 +83,9 @@ def test_json_has_what_was_recorded(tracetime, path):
     code, out, err = tracetime("record", "-o", path, *CLOCKS, "--duration", "0s", "--json")
     assert (code, err) == (0, "")
     told = json.loads(out)
+    floor = told.pop("floor_error_ns")
+    assert set(floor) == {"MONOTONIC_RAW", "MONOTONIC", "REALTIME"}
+    assert all(ns > 0 for ns in floor.values())
     assert told == {
         "trace": str(path),
         "bytes": path.stat().st_size,

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeVar, overload
 
 from tracetime._kernels.writer import CLOSED, Track
+from tracetime.capture.floor_error import FloorError
 from tracetime.capture.protocol import Sample, Sampler
 from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
 from tracetime.capture.steps import StepWatch
@@ -86,8 +87,9 @@ def record(
             time, so devices are opened when they are asked for. BOOTTIME is sampled besides.
         interval: seconds from the start of one snapshot to the next one's, 0.001 or more; None for
             no thread at all: then `Recorder.snapshot` samples, and flushes.
-        target_error_ns: what conversions between snapshots may be off by: the interval adapts to
-            it, from `interval` on, within the two limits.
+        target_error_ns: what bars between snapshots may be wide by to either side: the interval
+            adapts to it, from `interval` on, within the two limits. Floor, which interpolates
+            nothing, may be off by more: see `Recorder.floor_error_ns`.
         shortest_interval, longest_interval: seconds.
         reference: the clock that the others are bracketed by.
         max_size: bytes that the file may have; events beyond it are dropped, and tracks with them.
@@ -204,6 +206,7 @@ class Recorder:
         self._schedule = schedule
         self._flush_interval_s = flush_interval_s
         self._owned = owned
+        self._floor = FloorError(sampler.domains)
         self._problems: dict[tuple[str, str], int] = {}
         self._error: UsageError | None = None
         self._sampling = threading.RLock()
@@ -517,6 +520,17 @@ class Recorder:
         return [self._name(clock) for clock in sorted(missed)]
 
     @property
+    def floor_error_ns(self) -> dict[str, int]:
+        """What floor, Perfetto's rule, was off by at most between two snapshots so far, by clock.
+
+        `target_error_ns` does not bound it: that is for bars, by the tube, which interpolates.
+        """
+        errors = self._floor.errors_ns
+        return {
+            self._name(clock): errors[clock] for clock in self._sampler.domains if clock in errors
+        }
+
+    @property
     def problems(self) -> list[Problem]:
         """What went wrong so far: clocks that could not be read, or did what they should not."""
         return [Problem(*what, times) for what, times in self._problems.items()]
@@ -648,12 +662,15 @@ class Recorder:
         if self._writer.full and not self._closed:
             self._note("the file", _FULL)
             return sample, False
-        return sample, self._writer.snapshot(
+        waiting = self._writer.snapshot(
             sample.snapshot,
             counts={clock: (count[0], count[1]) for clock, count in sample.counts.items()},
             kernel_clock=sample.adjtimex,
             main=True,
         )
+        if self._writer.trace_clock is not None:
+            self._floor.observe(sample.snapshot, self._writer.trace_clock)
+        return sample, waiting
 
     def _keep_sampling(self) -> None:
         assert self._schedule is not None

@@ -23,6 +23,7 @@ from tracetime.commands.options import (
 from tracetime.commands.show import print_json, size
 from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import UsageError
+from tracetime.telling import duration as span_of_time
 from tracetime.telling import printable_path
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def command(
             return error.code
         finally:
             child.end()
-    _report(recording, as_json)
+    _report(recording, target_error, as_json)
     return code
 
 
@@ -266,7 +267,7 @@ def _text(words: str) -> str:
     return printable_path(words.encode(errors="replace").decode())
 
 
-def _report(rec: Recorder, as_json: bool) -> None:
+def _report(rec: Recorder, target_error: int | None, as_json: bool) -> None:
     facts = {
         "trace": rec.path,
         "bytes": rec.size,
@@ -274,6 +275,7 @@ def _report(rec: Recorder, as_json: bool) -> None:
         "clocks": list(rec.clocks),
         "events_dropped": rec.events_dropped,
         "out_of_reach": rec.out_of_reach,
+        "floor_error_ns": rec.floor_error_ns,
         "problems": [problem._asdict() for problem in rec.problems],
     }
     if as_json:
@@ -290,6 +292,14 @@ def _report(rec: Recorder, as_json: bool) -> None:
         missed = ", ".join(short[name] for name in rec.out_of_reach)
         echo(
             f"warning: out of reach of --target-error, by their half-widths alone: {missed}",
+            err=True,
+        )
+    floor = {name: ns for name, ns in rec.floor_error_ns.items() if name not in rec.out_of_reach}
+    worst = max(floor, key=floor.__getitem__, default=None)
+    if target_error is not None and worst is not None and floor[worst] > target_error:
+        echo(
+            "note: --target-error is for bars (--policy tube); floor, which interpolates nothing, "
+            f"was off by up to {span_of_time(floor[worst])} between snapshots ({short[worst]})",
             err=True,
         )
     for problem in rec.problems:
