@@ -173,15 +173,16 @@ class ClockDomain:
         assert self.max_drift_ppm is not None
         return self.max_drift_ppm
 
-    def steadiness(self) -> tuple[Any, ...]:
-        """Sorts clocks by how little they step or reset, steadiest first; ties by id."""
-        clock = self.id.clock
-        kind = (
-            len(_STEADINESS) + 2
-            if clock in _UNSTEADY
-            else _STEADINESS.get(clock, len(_STEADINESS) + (0 if clock < 128 else 1))
-        )
-        return kind, self.id
+
+def steadiness(clock: ClockId) -> tuple[Any, ...]:
+    """Sorts clocks by how little they step or reset, steadiest first; ties by id."""
+    number = clock.clock
+    kind = (
+        len(_STEADINESS) + 2
+        if number in _UNSTEADY
+        else _STEADINESS.get(number, len(_STEADINESS) + (0 if number < 128 else 1))
+    )
+    return kind, clock.order()
 
 
 @lru_cache(maxsize=1024)

@@ -36,6 +36,6 @@ def strays(
     engine: Engine,
     sources: list[Key],
     router: Router | None,
-    span: npt.NDArray[np.int64] | None = None,
+    spans: npt.NDArray[np.int64] | None = None,
 ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
 def only_beside(engine: Engine, clock: Key) -> set[int]: ...

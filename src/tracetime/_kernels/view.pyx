@@ -3,7 +3,8 @@
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.string cimport memset
 
 import numpy as np
 
@@ -378,80 +379,95 @@ cdef inline double _apart(int64_t one, int64_t other) noexcept nogil:
     return <double>one - <double>other if sub_overflows(one, other, &exact) else <double>exact
 
 
-cdef void _stray(
-    const Shared *found, int64_t n, const int64_t *span, double *change, double *drift
-) noexcept nogil:
-    cdef double least = 0, most = 0, largest = 0, fastest = 0, beyond = 0, moved, gap
+# How the offset of one hop strayed over its snapshots, n of them: by how much from one to the next
+# at most, by how much in all, how fast at most, and the first and the last of the target's readings.
+cdef struct Stray:
+    bint known
+    int64_t n
+    double largest
+    double drift
+    double fastest
+    int64_t first
+    int64_t last
+
+
+cdef void _stray(const Shared *found, int64_t n, Stray *out) noexcept nogil:
+    cdef double least = 0, most = 0, moved, gap
     cdef int64_t i
+    memset(out, 0, sizeof(Stray))
+    out.known = True
+    out.n = n
+    if n == 0:
+        return
     for i in range(1, n):
         moved = _moved(&found[0], &found[i])
         least, most = min(least, moved), max(most, moved)
         moved = fabs(_moved(&found[i - 1], &found[i]))
         gap = fabs(_apart(found[i].b, found[i - 1].b))
-        largest = max(largest, moved)
+        out.largest = max(out.largest, moved)
         if gap > 0:
-            fastest = max(fastest, moved / gap)
-    drift[0] = most - least
-    if span != NULL and n > 1:
-        beyond = max(_apart(found[0].b, span[0]), _apart(span[1], found[n - 1].b))
-    change[0] = max(largest, fastest * max(beyond, 0.0))
+            out.fastest = max(out.fastest, moved / gap)
+    out.drift = most - least
+    out.first, out.last = found[0].b, found[n - 1].b
 
 
-def strays(Engine engine not None, list sources, Router router, const int64_t[::1] span=None):
+def strays(
+    Engine engine not None, list sources, Router router, const int64_t[:, ::1] spans=None
+):
     """How far the offsets of clocks to the router's strayed over the snapshots on their ways.
 
     Args:
         sources: keys of the clocks.
-        span: the least and the greatest reading of the router's clock that matter; offsets go on
-            beyond the snapshots as fast as they ever did.
+        spans: for each, the least and the greatest reading of the router's clock that matter;
+            offsets go on beyond the snapshots as fast as they ever did.
 
     Returns:
         (hops, change, drift) by clock: how many hops lead there, -1 where none do; the largest
         change of the offset from one snapshot to the next, and all it strayed by, ns, summed over
         the hops: int8, float64, float64.
     """
-    cdef int64_t i, k, n
+    cdef int64_t i, n
     cdef int64_t capacity = 0
     cdef int32_t node, h
     cdef Path path
     cdef Shared *found = NULL
-    cdef const int64_t *ends = NULL
-    cdef double over[2]
+    cdef Stray *hop
+    # By clock: what its next hop is like.
+    cdef Stray *known
+    cdef double beyond
     hops = np.full(len(sources), -1, dtype=np.int8)
     change, drift = np.zeros(len(sources)), np.zeros(len(sources))
     cdef signed char[::1] hops_out = hops
     cdef double[::1] change_out = change
     cdef double[::1] drift_out = drift
-    # By clock: from it to the end of its way, which is its next hop and that clock's way.
-    cdef uint8_t[::1] known = np.zeros(engine.n_nodes, dtype=np.uint8)
-    cdef double[:, ::1] whole = np.zeros((engine.n_nodes, 2))
     if router is None:
         return hops, change, drift
-    if span is not None:
-        if span.shape[0] != 2:
-            raise ValueError("a span is two readings")
-        ends = &span[0]
+    if spans is not None and (spans.shape[0] != len(sources) or spans.shape[1] != 2):
+        raise ValueError("a span is two readings, and each clock has one")
     router.sync()
+    known = <Stray *>calloc(engine.n_nodes + 1, sizeof(Stray))
+    if known == NULL:
+        raise MemoryError
     try:
         for i in range(len(sources)):
             node = engine.find_node(key_of(sources[i]))
             if node < 0 or not router.find(node, &path):
                 continue
             hops_out[i] = <signed char>path.n
-            for h in range(path.n - 1, -1, -1):
-                if known[path.hops[h].source]:
-                    continue
-                n = _shared(
-                    engine, path.hops[h].source, path.hops[h].target, &found, &capacity
-                )
-                over[0] = over[1] = 0
-                if n:
-                    _stray(found, n, ends, &over[0], &over[1])
-                for k in range(2):
-                    whole[path.hops[h].source, k] = whole[path.hops[h].target, k] + over[k]
-                known[path.hops[h].source] = True
-            change_out[i], drift_out[i] = whole[node, 0], whole[node, 1]
+            for h in range(path.n):
+                hop = &known[path.hops[h].source]
+                if not hop.known:
+                    n = _shared(
+                        engine, path.hops[h].source, path.hops[h].target, &found, &capacity
+                    )
+                    _stray(found, n, hop)
+                beyond = 0
+                if spans is not None and hop.n > 1:
+                    beyond = max(_apart(hop.first, spans[i, 0]), _apart(spans[i, 1], hop.last))
+                change_out[i] += max(hop.largest, hop.fastest * max(beyond, 0.0))
+                drift_out[i] += hop.drift
     finally:
+        free(known)
         free(found)
     return hops, change, drift
 

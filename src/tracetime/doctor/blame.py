@@ -13,6 +13,7 @@ import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.survey import Survey, Values
+from tracetime.domain import steadiness
 from tracetime.graph.bounds import PairDiscontinuity
 
 WALL: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
@@ -194,9 +195,7 @@ class _Votes:
             others = {
                 clock for clocks in self._survey.series_of(dst) if src in clocks for clock in clocks
             } - {src, dst}
-            self._asked[src, dst] = sorted(
-                others, key=lambda clock: self._survey.graph.domain(clock).steadiness()
-            )[:_MOST_ASKED]
+            self._asked[src, dst] = sorted(others, key=steadiness)[:_MOST_ASKED]
         return self._asked[src, dst]
 
 

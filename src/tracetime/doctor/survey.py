@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tracetime._kernels.chronicle import Chronicle
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.written import MOST_KEPT, Written
+from tracetime.domain import steadiness
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     AS_IS,
@@ -389,7 +390,7 @@ class Survey:
     @cached_property
     def _partners(self) -> dict[ClockId, ClockId]:
         def rank(other: ClockId) -> tuple[Any, ...]:
-            return (other != self.trace_clock, *self.graph.domain(other).steadiness())
+            return (other != self.trace_clock, *steadiness(other))
 
         best: dict[ClockId, ClockId] = {}
         for clocks in self.series:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.domain import ClockDomain, steadiness
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
 from tracetime.graph.measured import Measured
 from tracetime.graph.neighbours import Neighbours
@@ -148,7 +148,7 @@ class Counters:
         """The kinds of snapshots that have a counter: most of them first, then by steadiness."""
         found: dict[bytes, _Kind] = {}
         neighbours = self._neighbours[clock]
-        for other in sorted(neighbours, key=lambda other: self._domain(other).steadiness()):
+        for other in sorted(neighbours, key=steadiness):
             if self.modulus(other) is not None:
                 continue
             snapshots, readings, others = self._shared(clock, other)

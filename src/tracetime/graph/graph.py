@@ -20,7 +20,7 @@ from tracetime._kernels.engine import Engine, Router, TangledError
 from tracetime._kernels.floor import scale
 from tracetime.arrays import arrow_of
 from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.domain import ClockDomain, steadiness
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
 from tracetime.graph.asked import (
     SNAPSHOT_FAULTS,
@@ -468,10 +468,10 @@ class ClockGraph:
         """(hub, clock) of the pairs that `discontinuities` looks at, in order."""
         pairs = set()
         for clocks, _ in self.series():
-            steady = min(clocks, key=lambda clock: self.domain(clock).steadiness())
+            steady = min(clocks, key=steadiness)
             hub = self._trace_clock if self._trace_clock in clocks else steady
             pairs |= {(hub, clock) for clock in clocks if clock != hub and not is_cpu_time(clock)}
-        return sorted(pairs)
+        return sorted(pairs, key=lambda pair: (pair[0].order(), pair[1].order()))
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
@@ -758,21 +758,21 @@ class ClockGraph:
         return self._routers[target]
 
     def _strays(
-        self, clocks: Sequence[ClockId], target: ClockId, span_ns: tuple[int, int] | None = None
+        self, clocks: Sequence[ClockId], target: ClockId, spans_ns: Values | None = None
     ) -> Strays:
         """How far the offsets of clocks to a target strayed over the snapshots on floor's paths.
 
-        Args:
-            span_ns: the least and the greatest reading of the target that matter: offsets go on
-                beyond the first and the last snapshot as fast as they ever did.
         Where the clocks are tied together in too many ways, nothing leads anywhere.
+
+        Args:
+            spans_ns: for each clock the least and the greatest reading of the target that matter,
+                int64, (n, 2): offsets go on beyond snapshots as fast as they ever did.
         """
-        span = None if span_ns is None else np.array(span_ns, dtype=np.int64)
         with self._lock:
             self._refresh()
             keys = [self._key(clock) for clock in clocks]
             try:
-                return Strays(*view.strays(self._engine, keys, self._router(target), span))
+                return Strays(*view.strays(self._engine, keys, self._router(target), spans_ns))
             except TangledError:
                 return Strays(*view.strays(self._engine, keys, None))
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.domain import ClockDomain
+from tracetime.domain import ClockDomain, steadiness
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.between import Between, Boxes
 from tracetime.graph.counters import Counters
@@ -127,7 +127,7 @@ class Pairs:
 
     def steadier_first(self, one: ClockId, other: ClockId) -> list[ClockId]:
         """Two clocks, the one that steps and resets less before the other."""
-        return sorted((one, other), key=lambda clock: self._domain(clock).steadiness())
+        return sorted((one, other), key=steadiness)
 
     def was_set_back(self, clock: ClockId) -> bool:
         """Whether a clock fell by all the steadier ones it shares snapshots with.
@@ -135,9 +135,9 @@ class Pairs:
         One of its readings can then be two instants: no tube can run along it.
         """
         if clock not in self._set_back:
-            own, told = self._domain(clock).steadiness(), []
+            own, told = steadiness(clock), []
             for other in self._neighbours[clock]:
-                if self._domain(other).steadiness() < own:
+                if steadiness(other) < own:
                     with suppress(ConversionError):
                         told.append(self.pair(other, clock).tube.has_set_back)
             self._set_back[clock] = bool(told) and all(told)

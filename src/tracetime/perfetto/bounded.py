@@ -308,7 +308,8 @@ def floor_cost_at_snapshots(
     """
     cost = FloorCost()
     asked = list(clocks)
-    hops, changes, drifts = graph._strays(asked, trace_clock, span_ns)
+    spans = None if span_ns is None else np.tile(np.array(span_ns, dtype=np.int64), (len(asked), 1))
+    hops, changes, drifts = graph._strays(asked, trace_clock, spans)
     cost.ended_early = bool((hops < 0).any())
     away = np.flatnonzero(hops > 0)
     one_way = graph._only_beside(trace_clock)

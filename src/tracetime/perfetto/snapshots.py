@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tracetime._kernels import packets
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.domain import ClockDomain
+from tracetime.domain import ClockDomain, steadiness
 from tracetime.errors import UsageError
 from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.extension import Extension, encode, encode_domain
@@ -128,7 +128,9 @@ class SnapshotPackets:
         reference = clocks[snapshot.reference or snapshot.clocks[0]].domain
         beside = {
             clock: _single(snapshot, clock)
-            for clock, known in sorted(clocks.items(), key=lambda item: item[1].domain.steadiness())
+            for clock, known in sorted(
+                clocks.items(), key=lambda item: steadiness(item[1].domain.id)
+            )
             if not known.events.scaled
         }
         for clock, known in clocks.items():
