@@ -20,7 +20,10 @@ def faulty(name, seed=1):
 def test_a_healthy_trace_gets_a_short_answer(tracetime, write):
     path = write(Model().build())
     assert tracetime("doctor", path) == (0, f"{path}: the clocks are in order.\n", "")
-    assert json.loads(tracetime("doctor", path, "--json")[1]) == {"trace": path, "findings": []}
+    assert json.loads(tracetime("doctor", path, "--json")[1]) == {
+        "schema": 1,
+        "traces": [{"trace": path, "findings": []}],
+    }
 
 
 def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
@@ -35,10 +38,10 @@ def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
     assert max(map(len, text.splitlines()[1:])) <= 80
 
 
-def test_notes_take_a_line_each_unless_asked_for(tracetime, write):
+def test_infos_take_a_line_each_unless_asked_for(tracetime, write):
     path = write(faulty("no_realtime"))
     text = tracetime("doctor", path)[1]
-    assert text.startswith(f"{path}: the clocks are in order.\n\nnote: no snapshot has REALTIME")
+    assert text.startswith(f"{path}: the clocks are in order.\n\ninfo: no snapshot has REALTIME")
     assert "why:" not in text
     assert "why:" in tracetime("doctor", path, "--verbose")[1]
 
@@ -57,13 +60,77 @@ def test_fail_on_sets_the_exit_code(tracetime, write):
     assert tracetime("doctor", fine, bad, "--fail-on", "error")[0] == 1
 
 
-def test_several_traces_are_a_list_and_a_bad_one_does_not_hide_the_others(tracetime, write):
+def test_an_error_about_one_trace_is_in_its_element(tracetime, write, tmp_path):
     good, junk = write(Model().build(), "good"), write(b"PK\x03\x04 no trace", "junk")
-    code, text, err = tracetime("doctor", junk, good, "--json")
-    assert code == 3
-    assert [one["trace"] for one in json.loads(text)] == [good]
-    assert junk in err
-    assert tracetime("doctor", junk)[0] == 3
+    missing = str(tmp_path / "missing")
+    for paths, wanted in (
+        ([junk, good], 3), ([good, missing], 2), ([missing, junk, good], 3), ([junk], 3),
+        ([missing], 2), ([good], 0),
+    ):  # fmt: skip
+        code, text, err = tracetime("doctor", *paths, "--json")
+        assert (code, err) == (wanted, "")
+        told = json.loads(text)
+        assert told["schema"] == 1
+        assert [one["trace"] for one in told["traces"]] == paths
+        by_path = {one["trace"]: one for one in told["traces"]}
+        assert by_path.get(good, {"trace": good, "findings": []}) == {"trace": good, "findings": []}
+        if junk in paths:
+            error = by_path[junk]["error"]
+            assert list(error) == ["code", "message", "offset", "packet"]
+            assert (error["code"], error["offset"], error["packet"]) == ("trace", 0, None)
+            assert "archive" in error["message"]
+        if missing in paths:
+            error = by_path[missing]["error"]
+            assert (error["code"], error["offset"]) == ("usage", None)
+            assert "No such file" in error["message"]
+
+
+def test_a_bad_trace_does_not_hide_the_others(tracetime, write):
+    good, junk = write(Model().build(), "good"), write(b"PK\x03\x04 no trace", "junk")
+    code, text, err = tracetime("doctor", junk, good)
+    assert (code, text) == (3, f"{good}: the clocks are in order.\n")
+    assert err.startswith(f"tracetime: error: {junk}: this is no Perfetto trace")
+
+
+@pytest.mark.parametrize("args", [("--tolerance", "soon"), ("--nonsense",), ("--fail-on", "all")])
+def test_an_error_about_the_call_is_json_too(tracetime, write, args):
+    code, text, err = tracetime("doctor", write(Model().build()), "--json", *args)
+    assert (code, text) == (2, "")
+    told = json.loads(err)
+    assert told["schema"] == 1
+    assert told["error"]["code"] == "usage"
+    assert args[0] in told["error"]["message"]
+
+
+def test_an_error_of_any_command_is_json_where_that_was_asked_for(tracetime, write):
+    junk = write(b"no trace")
+    for words in (
+        ["clocks", junk],
+        ["convert", junk, "-o", junk + ".csv"],
+        ["sql", junk, "from events"],
+    ):
+        code, _, err = tracetime(*words, "--json")
+        assert code == 3
+        assert json.loads(err)["error"]["offset"] == 0
+    code, _, err = tracetime("at", write(Model().build()), "5", "--from", "777", "--json")
+    assert (code, json.loads(err)["error"]["code"]) == (1, "conversion")
+    code, _, err = tracetime("calibrate", "--clock", "123", "--json")
+    assert (code, json.loads(err)["error"]["code"]) == (4, "source")
+    # Of the command that is recorded it is no option of ours.
+    assert tracetime("record", "-o", "/", "--", "true", "--json")[2].startswith("tracetime: error")
+
+
+def test_severities_have_one_name(tracetime, write):
+    data = trace(*(snapshot({BOOTTIME: k, 130: k}) for k in (1000, 2000)))
+    path = write(data)
+    told = json.loads(tracetime("doctor", path, "--json")[1])["traces"][0]["findings"]
+    severities = {finding["severity"] for finding in told}
+    assert severities == {"warning", "info"}
+    text = tracetime("doctor", path)[1]
+    assert {
+        line.split(":")[0] for line in text.splitlines()[2:] if line[:1].isalpha()
+    } == severities
+    assert text.splitlines()[0] == f"{path}: 1 warning, 1 info"
 
 
 def test_the_tolerance_is_a_time(tracetime, write):
@@ -121,9 +188,9 @@ def test_many_findings_of_one_kind_are_folded(tracetime, write):
     )
     text = tracetime("doctor", path)[1]
     assert text.count("was reset once [clock-reset]") == 5
-    assert "note: 7 more [clock-reset]; --verbose shows them\n" in text
+    assert "info: 7 more [clock-reset]; --verbose shows them\n" in text
     verbose = tracetime("doctor", path, "--verbose")[1]
     assert verbose.count("was reset once [clock-reset]") == 12
     assert "--verbose" not in verbose
-    findings = json.loads(tracetime("doctor", path, "--json")[1])["findings"]
+    findings = json.loads(tracetime("doctor", path, "--json")[1])["traces"][0]["findings"]
     assert [finding["code"] for finding in findings].count("clock-reset") == 12

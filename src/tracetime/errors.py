@@ -11,7 +11,7 @@ Each message says what to do next. What is raised where stands with the raising 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 REASONS: Final[tuple[str, ...]] = (
     "resolved",
@@ -45,9 +45,21 @@ The order is fixed: the kernels' status code is the index in this tuple.
 class TracetimeError(Exception):
     """Root of all errors that tracetime raises on purpose."""
 
+    code: ClassVar[str] = "error"
+    """Whose fault it is, as one word: `usage`, `trace`, `conversion` or `source`."""
+
+    def to_dict(self) -> dict[str, str | int | None]:
+        """The error in the types of JSON: code, message, and of a trace's errors offset and packet.
+
+        What an error does not have is None.
+        """
+        return {"code": self.code, "message": str(self), "offset": None, "packet": None}
+
 
 class UsageError(TracetimeError):
     """The caller asked for something that cannot be: an unknown name, a value out of range."""
+
+    code = "usage"
 
 
 class TraceError(TracetimeError):
@@ -59,6 +71,7 @@ class TraceError(TracetimeError):
         packet: index of the packet it was found in (counted as in the events table), where known.
     """
 
+    code = "trace"
     offset: int | None
     packet: int | None
 
@@ -70,8 +83,9 @@ class TraceError(TracetimeError):
         self.packet = packet
 
     def to_dict(self) -> dict[str, str | int | None]:
-        """The error in the types of JSON."""
-        return {"message": self.message, "offset": self.offset, "packet": self.packet}
+        """As of every error; the message does not repeat where it is."""
+        where = {"offset": self.offset, "packet": self.packet}
+        return {"code": self.code, "message": self.message} | where
 
     def __str__(self) -> str:
         places = []
@@ -90,6 +104,7 @@ class ConversionError(TracetimeError):
         reason: one of `REASONS`, other than `resolved` and `as_is`.
     """
 
+    code = "conversion"
     reason: str
 
     def __init__(self, message: str, reason: str) -> None:
@@ -105,3 +120,5 @@ class ConversionError(TracetimeError):
 
 class SourceError(TracetimeError):
     """A clock of this machine does not exist, or cannot be read here."""
+
+    code = "source"

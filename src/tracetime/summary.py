@@ -138,6 +138,7 @@ class Summary:
             floor_cost is how far off that is. None where nothing was compared.
         to_cost_is_limit: whether every to_time was.
         warnings, n_warnings: the first warnings, and how many there are in all.
+        events_dropped: events that the recorder says it dropped: they are in no row.
         truncated: the error after which the rest of the file was not read.
         names_left_out: with names, how many there was no room for; else None.
     """
@@ -156,6 +157,7 @@ class Summary:
     to_cost_is_limit: bool = True
     warnings: tuple[TraceWarning, ...] = ()
     n_warnings: int = 0
+    events_dropped: int = 0
     truncated: TraceError | None = None
     bars: str | None = None
     floor_cost: FloorCost | None = None
@@ -215,6 +217,7 @@ class Summary:
             "to_floor_cost": self._to_floor_cost(),
             "warnings": [warning._asdict() for warning in self.warnings],
             "n_warnings": self.n_warnings,
+            "events_dropped": self.events_dropped,
             "names_left_out": self.names_left_out,
             "truncated": None if self.truncated is None else self.truncated.to_dict(),
         }
@@ -392,6 +395,7 @@ def summarise(
         to_cost_is_limit=not tally.to_uncompared,
         warnings=tuple(trace.warnings),
         n_warnings=trace.n_warnings,
+        events_dropped=trace.events_dropped,
         truncated=trace.truncated,
         bars=bars if policy == "tube" else None,
         floor_cost=cost,

@@ -136,6 +136,9 @@ cdef class Importer:
     cdef KernelRead *kernel_reads
     cdef int64_t n_kernel_reads, kernel_reads_capacity
     cdef readonly dict declared
+    cdef uint64_t dropped_so_far            # of the recording that is read
+    cdef readonly uint64_t events_dropped   # of all recordings in the file
+    cdef readonly int64_t dropped_packet    # the first snapshot that says so; -1 without any
     # what Perfetto's sorter would do
     cdef bint full_sort, extracted
     cdef int64_t flushes, events, marked_events, earliest_event, earliest_ns, latest_ns
@@ -185,6 +188,7 @@ cdef class Importer:
     cdef int import_packet(self, Span s) except -1 nogil
     cdef int import_snapshot(self, Packet *p) except -1 nogil
     cdef int import_extension(self, Packet *p, int64_t n, bint whole) except -1 nogil
+    cdef void note_dropped(self, uint64_t so_far) noexcept nogil
     cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil
     cdef int declare(self, Packet *p, Span domain) except -1 nogil
     cdef int import_service_event(self, Packet *p) except -1 nogil

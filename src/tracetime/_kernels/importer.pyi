@@ -29,6 +29,8 @@ class Importer:
     packet_machine: int
     remote: Any
     declared: dict[tuple[int, int, int, int], bytes]
+    events_dropped: int
+    dropped_packet: int
 
     def __init__(self, file: int, batch_rows: int, silent: bool = False) -> None: ...
     def finish(self) -> None: ...

@@ -6,7 +6,9 @@ clock_tracker.cc; messages with timestamps of their own are in items.pxi. Files,
 decompression are the caller's (perfetto/reader.py).
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport (
+    INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -96,6 +98,7 @@ cdef class Importer:
         self.silent = silent
         self.faults = []
         self.declared = {}
+        self.dropped_packet = -1
         self.trace_node = -1
         self.last_sequence = -1
         self.machine(0)
@@ -475,6 +478,7 @@ cdef class Importer:
         cdef int64_t i
         if not read_extension(p.extension, &e):
             return 0
+        self.note_dropped(e.events_dropped)
         while at < p.extension.end:
             at = read_field(at, p.extension.end, &f)
             if f.number == EXT_DOMAINS and f.wire == BYTES:
@@ -498,6 +502,19 @@ cdef class Importer:
             read.half_ns = <int64_t>value
         self.n_reads += n
         return 0
+
+    cdef void note_dropped(self, uint64_t so_far) noexcept nogil:
+        """Count what a recorder dropped: it says how much since it began, in every snapshot.
+
+        Where that falls, another recording begins in the file.
+        """
+        cdef uint64_t more = so_far
+        if so_far >= self.dropped_so_far:
+            more = so_far - self.dropped_so_far
+        if more and self.dropped_packet < 0:
+            self.dropped_packet = <int64_t>self.packets
+        self.events_dropped += min(more, <uint64_t>INT64_MAX - self.events_dropped)
+        self.dropped_so_far = so_far
 
     cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil:
         cdef bint found

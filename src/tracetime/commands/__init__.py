@@ -6,6 +6,7 @@ be imported on the way to `tracetime --version`.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -48,6 +49,9 @@ _EXIT_CODES: Final[dict[type[TracetimeError], int]] = {
     SourceError: NO_SOURCE,
     ConversionError: CHECK_FAILED,
 }
+
+SCHEMA: Final = 1
+"""Of the JSON in which commands that take several traces say what came of each, and of errors."""
 
 
 class ReaderGone(Exception):
@@ -115,7 +119,7 @@ def run(args: Sequence[str]) -> int:
         return BROKEN_PIPE
     except OSError as error:
         _silence()
-        return _fail(f"cannot write the output: {error.strerror or error}", USAGE)
+        return _fail(UsageError(f"cannot write the output: {error.strerror or error}"), args)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         return USAGE
@@ -123,14 +127,19 @@ def run(args: Sequence[str]) -> int:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
             hint = f"Try '{error.ctx.command_path} --help'."
-        return _fail(error.format_message(), USAGE, hint)
+        return _fail(UsageError(error.format_message()), args, hint)
     except TracetimeError as error:
-        codes = (code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))
         hint = ""
         if isinstance(error, TraceError) and error.offset and "--partial" not in args:
             hint = "--partial keeps what comes before that."
-        return _fail(str(error), next(codes, CHECK_FAILED), hint)
+        return _fail(error, args, hint)
     return result if isinstance(result, int) else DONE
+
+
+def exit_code(error: TracetimeError) -> int:
+    """What to exit with where `error` ends a command."""
+    codes = (code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))
+    return next(codes, CHECK_FAILED)
 
 
 def _silence() -> None:
@@ -138,9 +147,14 @@ def _silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(message: str, code: int, hint: str = "") -> int:
-    tell_error("tracetime: error", message, hint)
-    return code
+def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
+    """Tell an error on stderr, in the form that was asked for; returns what to exit with."""
+    # What follows -- is no option.
+    if "--json" in args[: args.index("--") if "--" in args else None]:
+        echo(json.dumps({"schema": SCHEMA, "error": error.to_dict()}), err=True)
+    else:
+        tell_error("tracetime: error", str(error), hint)
+    return exit_code(error)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

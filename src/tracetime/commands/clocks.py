@@ -97,6 +97,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         ],
         "warnings": [warning._asdict() for warning in trace.warnings],
         "n_warnings": trace.n_warnings,
+        "events_dropped": trace.events_dropped,
         "truncated": None if trace.truncated is None else trace.truncated.to_dict(),
     }
 
@@ -105,7 +106,7 @@ def _print(trace: Trace, every: bool) -> None:
     graph, screen = trace.clocks, console()
     infos = graph.clocks()
     echo(f"Trace time is {trace.trace_clock}.")
-    print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated)
+    print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated, trace.events_dropped)
     if not infos:
         echo("The trace has no clock snapshots: timestamps are taken as they stand.")
         return

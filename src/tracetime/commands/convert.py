@@ -158,7 +158,9 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         f"{events(summary.rows)} on trace time {summary.trace_clock} "
         f"in {printable_path(summary.out)} ({written}, {seconds:.1f} s)",
     )
-    print_warnings(screen, summary.warnings, summary.n_warnings, summary.truncated)
+    print_warnings(
+        screen, summary.warnings, summary.n_warnings, summary.truncated, summary.events_dropped
+    )
     if summary.rows:
         kinds = [
             (kind.kind, status, number(n))

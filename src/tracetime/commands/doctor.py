@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import expansion_option, json_option, tolerance_option
 from tracetime.commands.show import console, events, print_json, print_text, wrapped
 from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import TracetimeError
 from tracetime.graph.shown import named
-from tracetime.telling import printable_path
+from tracetime.telling import count, printable_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from tracetime.doctor import Finding
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
-_CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
 _MOST_ALIKE: Final = 5
 """How many findings of one code and severity are shown one by one, unless all are asked for."""
 
@@ -39,7 +39,7 @@ _MOST_ALIKE: Final = 5
     help="Exit with 1 if there is a finding as bad as this, or worse.",
 )
 @expansion_option
-@click.option("-v", "--verbose", is_flag=True, help="Explain notes too, and show all findings.")
+@click.option("-v", "--verbose", is_flag=True, help="Explain info, too, and show all findings.")
 @limit_options
 @json_option
 def command(
@@ -54,13 +54,17 @@ def command(
     """Say what is wrong with clocks, and what mends it.
 
     Findings come worst first. An error loses events, or misplaces them by more than the tolerance;
-    a warning could; a note is worth knowing and normal. What follows from a finding stands below
+    a warning could; an info is worth knowing and normal. What follows from a finding stands below
     it.
+
+    --json gives one object, however many traces there are: "schema", 1, and "traces", each with its
+    "findings", or with the "error" for which it could not be read. The exit code is then 2 or 3, as
+    of one trace alone.
 
     \b
     Examples:
       tracetime doctor trace.pftrace
-      tracetime doctor trace.pftrace --json | jq '.findings[].code'
+      tracetime doctor trace.pftrace --json | jq '.traces[].findings[].code'
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
     from tracetime.doctor import SEVERITIES, diagnose
@@ -68,7 +72,7 @@ def command(
 
     domains = domains_of(limits)
     told: list[dict[str, Any]] = []
-    failed: TracetimeError | None = None
+    code = DONE
     worst = len(SEVERITIES)
     called: dict[ClockId, str] = {}
     present: set[ClockId] = set()
@@ -82,23 +86,25 @@ def command(
                 present |= {info.clock for info in trace.clocks.clocks()}
                 called |= names
         except TracetimeError as error:
-            if len(traces) == 1:
-                raise
             # The others are still worth a look.
-            tell_error("tracetime: error", f"{printable_path(path)}: {error}")
-            failed = error
+            code = max(code, exit_code(error))
+            told.append({"trace": path, "error": error.to_dict()})
+            if not as_json:
+                of = f"{printable_path(path)}: " if len(traces) > 1 else ""
+                tell_error("tracetime: error", f"{of}{error}")
             continue
         worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
         told.append({"trace": path, "findings": [finding.to_dict() for finding in findings]})
         if not as_json:
             _print(path, findings, names, verbose)
     if as_json:
-        print_json(told[0] if len(traces) == 1 else told)
-    if told:
+        print_json({"schema": SCHEMA, "traces": told})
+    if any("findings" in one for one in told):
         warn_of_absent(domains, present, called)
-    if failed is not None:
-        return 3
-    return int(fail_on is not None and worst <= SEVERITIES.index(fail_on))
+    if code != DONE:
+        return code
+    failed = fail_on is not None and worst <= SEVERITIES.index(fail_on)
+    return CHECK_FAILED if failed else DONE
 
 
 def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], verbose: bool) -> None:
@@ -109,7 +115,7 @@ def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], ver
         echo(f"{path}: the clocks are in order.")
     else:
         told = [
-            f"{n} {_CALLED[severity]}{'' if n == 1 else 's'}"
+            f"{n} {severity}" if severity == "info" else count(n, severity)
             for severity in _COLOURS
             if (n := counts[severity])
         ]
@@ -144,7 +150,7 @@ def _print_finding(
     verbose: bool,
     more: int,
 ) -> None:
-    head = _CALLED[finding.severity]
+    head = finding.severity
     title = named(f"{head}: {finding.title} [{finding.code}]", names)
     lines = wrapped(screen, title, indent, indent + "  ")
     # Coloured after wrapping, which would count the codes.

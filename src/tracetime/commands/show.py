@@ -136,9 +136,15 @@ def fold(
 
 
 def print_warnings(
-    screen: Console, warnings: Sequence[TraceWarning], total: int, truncated: TraceError | None
+    screen: Console,
+    warnings: Sequence[TraceWarning],
+    total: int,
+    truncated: TraceError | None,
+    dropped: int,
 ) -> None:
-    """Print where a trace was cut off, and its warnings, those alike as one."""
+    """Print what was dropped, where a trace was cut off, and its warnings, those alike as one."""
+    if dropped:
+        print_text(screen, f"warning: the recorder dropped {events(dropped)}", hanging="  ")
     if truncated is not None:
         print_text(screen, f"warning: not read to its end: {truncated}", hanging="  ")
     alike: dict[str, list[TraceWarning]] = {}

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tracetime.doctor.drift import floor_cost, rate_changes, rates
+from tracetime.doctor.dropped import dropped
 from tracetime.doctor.far import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
@@ -60,6 +61,7 @@ def findings_of(survey: Survey) -> list[Finding]:
 def _every(survey: Survey) -> Iterator[Finding]:
     yield from recordings(survey)
     yield from lost_events(survey)
+    yield from dropped(survey)
     yield from structure(survey)
     yield from jumps(survey)
     yield from rates(survey)

@@ -372,6 +372,20 @@ class Trace:
         return remote.unused(self.clocks._clock)
 
     @property
+    def events_dropped(self) -> int:
+        """How many events a recorder of tracetime's says that it dropped; of all that are joined.
+
+        At most 2^63 - 1, whatever a file says. 0 where none says so.
+        """
+        return self._known().events_dropped
+
+    @property
+    def dropped_packet(self) -> int | None:
+        """The packet of the first snapshot that says that events were dropped."""
+        packet = self._known().dropped_packet
+        return None if packet < 0 else packet
+
+    @property
     def is_unsynchronised(self) -> bool:
         """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
 

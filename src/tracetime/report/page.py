@@ -7,7 +7,7 @@ import hashlib
 from collections import Counter
 from importlib import import_module, resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from tracetime._version import __version__
 from tracetime.doctor import Finding
@@ -24,8 +24,6 @@ from tracetime.report.sections import (
     pair_links,
 )
 from tracetime.telling import count, duration, printable_path
-
-_CALLED: Final = {"error": "error", "warning": "warning", "info": "note"}
 
 
 class Figures:
@@ -189,12 +187,11 @@ def _finding(
         tag("a", name(clock), href=links[clock]) if clock in links else tag("span", name(clock))
         for clock in finding.clocks[:12]
     ]
-    called = _CALLED[finding.severity]
     return tag(
         "details",
         tag(
             "summary",
-            tag("span", called, class_="badge"),
+            tag("span", finding.severity, class_="badge"),
             f" {number}. " if number is not None else " ",
             tag("strong", finding.title),
             " ",

@@ -129,8 +129,7 @@ def _beside(facts: Facts, pair: PairFacts, drawn: Curves, place: str) -> Html | 
         lines.append(
             tag(
                 "li",
-                tag("span", {"info": "note"}.get(finding.severity, finding.severity),
-                    class_=f"badge {finding.severity}"),
+                tag("span", finding.severity, class_=f"badge {finding.severity}"),
                 " ",
                 tag("a", finding.title, href=f"#finding-{number}"),
                 " ",

@@ -1,0 +1,93 @@
+"""Events that a recorder dropped: an error in doctor, and a line wherever a trace is summed up."""
+
+import json
+
+import pytest
+from building import compressed, event, snapshot, trace, varint
+from recorded import EXTENSION, EXTENSION_FIELD
+from simulated import Machine, usual_clocks
+
+import tracetime as tt
+
+pytest_plugins = ["cli"]
+
+BOOTTIME, MONOTONIC = 6, 3
+LINE = "warning: the recorder dropped 150,285 events\n"
+
+
+def recorded(dropped, at=1000):
+    """A snapshot that says how much was dropped since the recording began."""
+    plain = snapshot({BOOTTIME: at, MONOTONIC: at})
+    message = EXTENSION["TracetimeSnapshot"](events_dropped=dropped).SerializeToString()
+    field = varint(EXTENSION_FIELD << 3 | 2) + varint(len(message)) + message
+    return plain.SerializeToString() + field
+
+
+def dropping(*counts):
+    return trace(*(recorded(n, 1000 * i) for i, n in enumerate(counts, 1)), event(1500, MONOTONIC))
+
+
+@pytest.mark.parametrize(
+    ("counts", "lost"),
+    [
+        ((0, 0), 0),
+        ((0, 7, 7, 9), 9),
+        ((5,), 5),
+        # Of recordings that are joined, each counts its own.
+        ((0, 7, 0, 0, 3), 10),
+        ((9, 4), 13),
+        ((2**64 - 1, 0, 2**64 - 1), 2**63 - 1),
+    ],
+)
+def test_what_was_dropped_is_counted(write, counts, lost):
+    with tt.open_trace(write(dropping(*counts))) as opened:
+        assert opened.events_dropped == lost
+        findings = [f for f in tt.diagnose(opened) if f.code == "events-dropped"]
+        assert [(f.severity, f.events) for f in findings] == ([("error", lost)] if lost else [])
+        first = next((i for i, n in enumerate(counts) if n), None)
+        assert opened.dropped_packet == first
+        assert [f.packets for f in findings] == ([(first,)] if lost else [])
+
+
+def test_it_is_counted_in_compressed_packets(write):
+    data = trace(compressed([snapshot({BOOTTIME: 1}), recorded(4, 2000)]), recorded(6, 3000))
+    with tt.open_trace(write(data)) as opened:
+        assert (opened.events_dropped, opened.dropped_packet) == (6, 1)
+
+
+def test_every_summary_says_so(tracetime, write, tmp_path):
+    path = write(dropping(0, 150_285))
+    assert LINE in tracetime("convert", path, "-o", tmp_path / "o.csv")[1]
+    assert LINE in tracetime("clocks", path)[1]
+    for words in (["convert", path, "-o", tmp_path / "o.csv"], ["clocks", path]):
+        assert json.loads(tracetime(*words, "--json")[1])["events_dropped"] == 150_285
+    text = tracetime("doctor", path)[1]
+    assert text.startswith(f"{path}: 1 error, 1 info\n")
+    assert "error: the recorder dropped 150,285 events" in text
+    assert tracetime("doctor", path, "--fail-on", "error")[0] == 1
+    assert "1 error" in tracetime("report", path, "-o", tmp_path / "r.html")[1]
+    assert "the recorder dropped 150,285 events" in (tmp_path / "r.html").read_text()
+    sql = "select events from findings where code = 'events-dropped'"
+    assert tracetime("sql", path, sql, "--format", "csv")[1] == '"events"\n150285\n'
+
+
+def test_nothing_is_said_where_nothing_was_dropped(tracetime, write, tmp_path):
+    path = write(dropping(0, 0))
+    for words in (["convert", path, "-o", tmp_path / "o.csv"], ["clocks", path], ["doctor", path]):
+        assert "dropped" not in "".join(tracetime(*words)[1:])
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_a_recording_that_was_too_large_says_how_much_is_missing(tmp_path):
+    path = tmp_path / "r.pftrace"
+    machine = Machine(usual_clocks())
+    with tt.record(path, interval=None, sampler=machine, max_size=20_000) as rec:
+        for _ in range(50):
+            for _ in range(100):
+                rec.instant("e", timestamp=machine.now_ns, clock=BOOTTIME)
+                machine.now_ns += 1000
+            rec.snapshot()
+        dropped = rec.events_dropped
+    assert dropped > 100
+    with tt.open_trace(path) as opened:
+        assert opened.events_dropped == dropped
