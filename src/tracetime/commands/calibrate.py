@@ -115,7 +115,7 @@ def _check(clocks: tuple[str, ...], as_json: bool) -> int:
             if promise.error is not None:
                 print_text(screen, f"not checked: {promise.says}: {promise.error}", hanging="  ")
     if len(checked) == 1:
-        click.echo("\nNo device was checked.")
+        echo("\nNo device was checked.")
     for entry in missing:
         print_text(screen, f"not to be had: {entry.name}: {entry.reason}", hanging="  ")
     return code

@@ -62,7 +62,13 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=title, box=None, title_justify="left", title_style="bold", pad_edge=False)
+    made = Table(
+        title=Text(printable_path(title)),
+        box=None,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+    )
     for column in columns:
         right = column.startswith(">")
         made.add_column(
