@@ -5,6 +5,8 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 60
 BENCH_ARGS ?=
+MUTANTS ?= 200
+MUTANTS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +19,7 @@ KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*.,pyx pxd pxi))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help install demo test lint docs bench accuracy fuzz asan wheel clean
+.PHONY: help install demo test lint docs bench accuracy soundness mutants fuzz asan wheel clean
 
 help: ## this list
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
@@ -61,6 +63,13 @@ bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
 
 accuracy: $(VENV)/.installed-test ## the error bars beside what they must show (BENCH_ARGS=--quick)
 	@$(BIN)/python -m benchmarks.accuracy $(BENCH_ARGS)
+
+soundness: $(VENV)/.installed-test ## is the truth inside every bar? 10^6 conversions in 1,000 random worlds
+	@$(BIN)/python -m benchmarks.soundness $(BENCH_ARGS)
+
+mutants: $(VENV)/.installed-test $(VENV)/.installed-mutants ## would the tests notice? MUTANTS=200 changed lines, one at a time
+	@tools/system-packages
+	@$(BIN)/python -m mutants --sample $(MUTANTS) $(MUTANTS_ARGS)
 
 fuzz: $(VENV)/.installed-test ## hostile bytes at the reader for FUZZ_SECONDS
 	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)

@@ -1,0 +1,127 @@
+"""Copies of the checkout to change, and which tests to run for a change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from coverage import CoverageData
+
+from mutants.population import PACKAGE, ROOT, Mutant
+
+WORK: Final = ROOT / "build" / "mutants"
+_CONFIG: Final = """\
+[run]
+source = src/tracetime
+data_file = {data}
+context = ${{PYTEST_CURRENT_TEST-}}
+patch = subprocess
+parallel = true
+"""
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """What the tests of a copy run with: its package, the same examples each time."""
+    data = os.environ.get("TRACETIME_DATA", str(ROOT.parent / "shared" / "data"))
+    return os.environ | {
+        "PYTHONPATH": f"{tree / 'src'}:{tree}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TRACETIME_DATA": data,
+        "TRACETIME_REQUIRE_ALL": "1",
+    }
+
+
+def copied(name: str) -> Path:
+    """A fresh copy of the checkout, with the kernels that are built here."""
+    tree = WORK / name
+    shutil.rmtree(tree, ignore_errors=True)
+    kernels = (ROOT / PACKAGE / "_kernels").glob("*.so")
+    for path in (*_tracked(), *(kernel.relative_to(ROOT) for kernel in kernels)):
+        target = tree / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, target)
+    return tree
+
+
+def _tracked() -> list[Path]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+class Covering:
+    """The tests that pass, how long each takes, and the lines it comes by.
+
+    Found by running them all, once: what was found is kept for the same files.
+    """
+
+    def __init__(self, data: CoverageData, seconds: dict[str, float]) -> None:
+        self._data = data
+        self.seconds = seconds
+        self._files = {Path(name).as_posix(): name for name in data.measured_files()}
+
+    @classmethod
+    def found(cls) -> Covering:
+        digest = hashlib.sha256()
+        for path in sorted(_tracked()):
+            if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
+                digest.update((ROOT / path).read_bytes())
+        kept = WORK / f"covering-{digest.hexdigest()[:16]}"
+        data, seconds = kept / "coverage", kept / "seconds.json"
+        if not seconds.exists():
+            _run_all(kept, data, seconds)
+        found = CoverageData(str(data))
+        found.read()
+        return cls(found, json.loads(seconds.read_text()))
+
+    def tests(self, mutant: Mutant, budget_s: float) -> list[str]:
+        """The tests to run for a mutant, the quickest first, as many as take budget_s in all.
+
+        A line that runs when the module is imported is in the hands of all that come by the module.
+        """
+        name = next((n for n in self._files if n.endswith(mutant.path)), None)
+        if name is None:
+            return []
+        by_line = self._data.contexts_by_lineno(self._files[name])
+        chosen = self._those(by_line.get(mutant.line, ()))
+        if not chosen:
+            first = max((n for n in by_line if n <= mutant.line), default=0)
+            chosen = self._those(by_line.get(first, ()))
+        if not chosen:
+            chosen = self._those(one for contexts in by_line.values() for one in contexts)
+        return _within(sorted(chosen, key=lambda test: self.seconds[test]), self.seconds, budget_s)
+
+    def _those(self, contexts: Iterable[str]) -> set[str]:
+        """The tests of contexts; those of processes end in the phase of their test."""
+        return {one.rsplit(" (", 1)[0] for one in contexts} & self.seconds.keys()
+
+
+def _within(tests: list[str], seconds: dict[str, float], budget_s: float) -> list[str]:
+    chosen, total = [], 0.0
+    for test in tests:
+        total += seconds[test]
+        if total > budget_s and chosen:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def _run_all(kept: Path, data: Path, seconds: Path) -> None:
+    print("running all tests once, to see which come by which line", file=sys.stderr)
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True)
+    tree = copied("tree")
+    config = kept / "coveragerc"
+    config.write_text(_CONFIG.format(data=data))
+    env = environment(tree) | {"MUTANTS_DURATIONS": str(seconds), "COVERAGE_RCFILE": str(config)}
+    coverage = [sys.executable, "-m", "coverage"]
+    tests = ["-m", "pytest", "-q", "-p", "mutants.recording", "-p", "no:cacheprovider"]
+    subprocess.run([*coverage, "run", *tests], cwd=tree, env=env, stdout=subprocess.DEVNULL)
+    subprocess.run([*coverage, "combine", "-q"], cwd=tree, env=env, check=True)
