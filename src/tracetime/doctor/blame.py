@@ -178,16 +178,17 @@ class _Votes:
             return None
         first, last = int(at[0]), int(at[-1])
 
-        def offset(k: int) -> float:
-            return float(int(theirs[k]) - int(ours[k]))
+        def moved(k: int) -> float:
+            """By how much more it went on than src, from the first of them."""
+            return float(int(theirs[k]) - int(theirs[first]) - int(ours[k]) + int(ours[first]))
 
         if d.kind != "outlier":
-            return offset(last) - offset(first)
+            return moved(last)
         about = [k for k in (first - 1, last + 1) if 0 <= k < len(numbers)]
         if not about:
             return None
-        usual = np.interp(ours[first], ours[about], [offset(k) for k in about])
-        return offset(first) - float(usual)
+        since = [float(int(ours[k]) - int(ours[first])) for k in about]
+        return -float(np.interp(0.0, since, [moved(k) for k in about]))
 
     def _others(self, src: ClockId, dst: ClockId) -> list[ClockId]:
         """The steadiest clocks that snapshots have with both."""

@@ -13,6 +13,7 @@ from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey, Values
 from tracetime.errors import TracetimeError
+from tracetime.graph.values import difference, gains
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 _CPU_TIME: Final = (7, 8)
@@ -135,15 +136,14 @@ def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
     if partner is None or partner.clock in _CPU_TIME or clock in survey.open_wraps:
         return None
     snapshots, readings, others = survey.unfolded(clock, partner)
-    span = others.astype(np.float64)
-    if len(span) < 3 or span[-1] - span[0] < _LEAST_SPAN_NS:
+    if len(others) < 3 or int(others[-1]) - int(others[0]) < _LEAST_SPAN_NS:
         return None
-    gaps, gains = np.diff(span), np.diff(readings.astype(np.float64))
+    gaps, gained = difference(others[1:], others[:-1]), gains(readings, others)
     good = gaps > 0
     if not good.any():
         return None
-    rate = float(np.median(gains[good] / gaps[good] - 1))
-    off = np.abs(gains - gaps * (1 + rate))
+    rate = float(np.median(gained[good] / gaps[good]))
+    off = np.abs(gained - gaps * rate)
     agree = off <= np.maximum(0.1 * abs(rate) * np.abs(gaps), 2_000)
     # What falls in most gaps has no rate that its readings tell.
     if rate < -1 or np.mean(agree) < 0.8:
@@ -163,12 +163,12 @@ def _ticks_at_all(survey: Survey, clock: ClockId) -> _Rate | None:
     snapshots, readings, others = survey.together(clock, partner)
     if len(snapshots) < 2:
         return None
-    gaps, gains = np.diff(others.astype(np.float64)), np.diff(readings.astype(np.float64))
-    if gaps.min() <= 0 or abs(gains.sum() - gaps.sum()) < _LEAST_OFF_NS:
+    gaps, gained = difference(others[1:], others[:-1]), gains(readings, others)
+    if gaps.min() <= 0 or abs(gained.sum()) < _LEAST_OFF_NS:
         return None
-    rate = float(gains.sum() / gaps.sum() - 1)
+    rate = float(gained.sum() / gaps.sum())
     # A clock of ns that jumps has no one rate, or one near 1.
-    if abs(rate) < _TICKS or np.abs(gains / gaps - 1 - rate).max() > 0.05 * (1 + rate):
+    if abs(rate) < _TICKS or np.abs(gained / gaps - rate).max() > 0.05 * (1 + rate):
         return None
     return _Rate(partner, rate, snapshots)
 
@@ -246,8 +246,7 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         rate = _rate(survey, here)
         if rate is not None and abs(rate.rate) >= _OTHER_UNIT:
             continue
-        gain = np.abs(np.diff(theirs.astype(np.float64) - ours.astype(np.float64)))
-        gap = np.diff(ours.astype(np.float64))
+        gain, gap = np.abs(gains(theirs, ours)), difference(ours[1:], ours[:-1])
         # A gap in which a clock jumped, or beside an outlier, is told of elsewhere.
         whole = np.array(
             [

@@ -14,6 +14,7 @@ from tracetime.doctor.blame import BACK, WALL, blamed, settled
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
 from tracetime.doctor.survey import Survey, Values
 from tracetime.graph.bounds import PairDiscontinuity
+from tracetime.graph.values import difference, gains
 
 _KERNEL: Final = tuple(BUILTIN_IDS[name] for name in BUILTIN_IDS if name != "TSC")
 _BITS: Final = range(16, 64)
@@ -248,11 +249,11 @@ def _set_at(falls: list[_Fall]) -> list[_Fall]:
 
 def _ticks_per_ns(readings: Values, theirs: Values) -> float:
     """How fast a clock counts where it rises; 1 if that is about what it says."""
-    gains, gaps = np.diff(readings.astype(np.float64)), np.diff(theirs.astype(np.float64))
-    rises = (gains > 0) & (gaps > 0)
+    rises_by, gaps = (difference(column[1:], column[:-1]) for column in (readings, theirs))
+    rises = (rises_by > 0) & (gaps > 0)
     if rises.sum() < 3:
         return 1.0
-    rate = float(np.median(gains[rises] / gaps[rises]))
+    rate = float(np.median(rises_by[rises] / gaps[rises]))
     return rate if abs(rate - 1) >= _OTHER_UNIT else 1.0
 
 
@@ -414,8 +415,7 @@ def _on_two_lines(survey: Survey, clock: ClockId) -> bool:
     if partner is None:
         return False
     _, readings, theirs = survey.together(clock, partner)
-    gaps = np.diff(theirs.astype(np.float64))
-    moved = np.diff(readings.astype(np.float64)) - gaps
+    gaps, moved = difference(theirs[1:], theirs[:-1]), gains(readings, theirs)
     limit = survey.graph.domain(clock).drift_ppm + survey.graph.domain(partner).drift_ppm
     jumps = moved[np.abs(moved) > np.abs(gaps) * limit * 1e-6 + survey.tolerance_ns]
     if len(jumps) < 4:

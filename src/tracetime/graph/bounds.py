@@ -519,16 +519,16 @@ def _scaled(values: Values, rate: Fraction) -> tuple[Values, npt.NDArray[np.bool
 
 
 def _ticks(ns: Values, rate: Fraction, up: float) -> tuple[Values, npt.NDArray[np.bool_]]:
-    """ns as readings of a clock with `rate` ns a tick: rounded down, to the nearest, or up."""
+    """ns as readings of a clock with `rate` ns a tick: the first one, the nearest, or the last.
+
+    up: 0, 0.5 or 1. A clock faster than 1 GHz has several ticks in a nanosecond.
+    """
     if rate == 1:
         return _scaled(ns, rate)
     if up == 0.5:
         half = min(rate.numerator // (2 * rate.denominator), int(_INT64.max))
         return saturated_ns(np.where(ns > _INT64.max - half, ns, ns + half), 1 / rate)
-    ticks, beyond = saturated_ns(ns, 1 / rate)
-    if up == 1:
-        ticks += ticks < _INT64.max
-    return ticks, beyond
+    return saturated_ns(ns + (ns < _INT64.max) if up == 1 else ns, 1 / rate)
 
 
 def check_bars(bars: str) -> None:

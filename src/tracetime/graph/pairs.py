@@ -33,6 +33,7 @@ from tracetime.graph.tube.evidence import (
 from tracetime.graph.tube.limits import MOST_DRIFT, Rise
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
+from tracetime.graph.values import difference
 from tracetime.graph.wraps import Counter
 
 Values = npt.NDArray[np.int64]
@@ -333,8 +334,7 @@ class _Together(NamedTuple):
 
     def near(self) -> npt.NDArray[np.bool_]:
         """Which are within what a tube can hold; one broken snapshot must not cost all."""
-        # In floats, which no difference overflows; what they round away is within the margin.
-        near = np.abs(self.b_ns.astype(np.float64) - self.a_ns) < FARTHEST - 2 * _MARGIN
+        near = np.abs(difference(self.b_ns, self.a_ns)) < FARTHEST - 2 * _MARGIN
         for read in (self.a_read, self.b_read):
             near &= (np.abs(read.centre) < _MARGIN) & (read.half < _MARGIN)
         return near

@@ -23,6 +23,26 @@ def ascending(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return once
 
 
+def difference(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """one - other, exact before it becomes a float, wherever int64 holds it."""
+    # Subtracting in uint64 wraps, and the result is right where the true one fits.
+    wrapped = (one.view(np.uint64) - other.view(np.uint64)).view(np.int64)
+    return _if_it_fits(wrapped, one.astype(np.float64) - other.astype(np.float64))
+
+
+def gains(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """How much more the one went on than the other, from each reading to the next; exact so."""
+    steps, others = (np.diff(np.ascontiguousarray(v).view(np.uint64)) for v in (one, other))
+    about = difference(one[1:], one[:-1]) - difference(other[1:], other[:-1])
+    return _if_it_fits((steps - others).view(np.int64), about)
+
+
+def _if_it_fits(
+    wrapped: npt.NDArray[np.int64], about: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    return np.where(np.abs(about) < 9e18, wrapped.astype(np.float64), about)
+
+
 class Given(NamedTuple):
     """Timestamps to convert: int64 values, which are missing, and whether it was one int."""
 
@@ -45,7 +65,10 @@ def take(ts: Any) -> Given:
     if _is_arrow(ts):
         if not (str(ts.type).startswith(("int", "uint")) or str(ts.type) == "null"):
             raise UsageError(f"timestamps are whole numbers (int64), not {ts.type}")
-        if hasattr(ts, "offset") and str(ts.type) != "null":
+        if str(ts.type) == "null":
+            # An array of nothing but nulls, or of nothing, may have no other type than that.
+            ts = ts.cast("int64")
+        if hasattr(ts, "offset"):
             from tracetime.arrays import values_of
 
             ts, missing = values_of(ts)
@@ -53,8 +76,7 @@ def take(ts: Any) -> Given:
                 ts = np.where(missing, 0, ts)
         elif ts.null_count:
             missing = np.asarray(ts.is_null())
-            # An array of nothing but nulls may have no other type than that.
-            ts = (ts.cast("int64") if str(ts.type) == "null" else ts).fill_null(0)
+            ts = ts.fill_null(0)
     elif isinstance(ts, np.ma.MaskedArray):
         if ts.mask.any():
             missing = np.ma.getmaskarray(ts)

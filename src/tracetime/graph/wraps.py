@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tracetime.clocks import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.tube.rate import nominal_ns
+from tracetime.graph.values import difference
 
 Values = npt.NDArray[np.int64]
 
@@ -62,8 +63,7 @@ class Counter(NamedTuple):
 
     def _usual_gap(self) -> int:
         """How far it counts between two snapshots, as a rule; 0 where there is but one."""
-        # In floats, which no difference overflows.
-        gaps = np.diff(self.readings.astype(np.float64))
+        gaps = difference(self.readings[1:], self.readings[:-1])
         gaps = gaps[gaps >= 0]
         return int(np.median(gaps)) if len(gaps) else 0
 
@@ -152,8 +152,7 @@ def open_wraps(clock: ClockId, counter: Counter, rate: Fraction | None) -> str |
 
     rate: ns per unit of the readings; None where it is unknown.
     """
-    # In floats, which no difference overflows.
-    gap = float(np.diff(counter.readings.astype(np.float64)).max(initial=0))
+    gap = float(difference(counter.readings[1:], counter.readings[:-1]).max(initial=0))
     if gap < counter.modulus:
         return None
     often = "" if rate is None else f" every {float(counter.modulus * rate) * 1e-9:.6g} s"

@@ -27,7 +27,7 @@ from tracetime.errors import (
 from tracetime.graph.bounds import Reached, TubePolicy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
-from tracetime.graph.values import ascending
+from tracetime.graph.values import ascending, gains
 from tracetime.graph.wraps import open_wraps
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, record_batch
 
@@ -355,9 +355,10 @@ def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:
     readings = ascending(ours // unit_ns)
     here, there = readings[:-1], readings[1:]
     if len(here) > _GAPS_SAMPLED:
-        offset = np.empty(len(readings))
-        offset[np.searchsorted(readings, ours // unit_ns)] = theirs.astype(float) - ours
-        chosen = np.argsort(np.abs(np.diff(offset)))[-_GAPS_SAMPLED:]
+        at = np.searchsorted(readings, ours // unit_ns)
+        mine, its = np.empty((2, len(readings)), dtype=np.int64)
+        mine[at], its[at] = ours, theirs
+        chosen = np.argsort(np.abs(gains(its, mine)))[-_GAPS_SAMPLED:]
         here, there = here[chosen], there[chosen]
     # Halves apart, because the sum of two readings may not fit.
     middle = (here >> 1) + (there >> 1) + (here & there & 1)

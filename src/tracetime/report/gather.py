@@ -18,6 +18,7 @@ from tracetime.errors import ConversionError
 from tracetime.graph.bounds import PairDiscontinuity
 from tracetime.graph.curves import Curves, ppm_of
 from tracetime.graph.shown import fold
+from tracetime.graph.values import difference
 from tracetime.perfetto.reader import Trace
 from tracetime.report.timeline import Row, Timeline, Values
 
@@ -154,7 +155,7 @@ def _pairs(
         if len(runs.slope) and int((runs.last - runs.first).max()) > 0:
             longest = int(np.argmax(runs.last - runs.first))
             drift = ppm_of(int(runs.slope[longest]), hub == pair.a)
-        moved = np.abs(np.diff(r.astype(np.float64)))
+        moved = np.abs(difference(r[1:], r[:-1]))
         found.append(
             PairFacts(
                 hub, clock, names[clock], len(pair.snapshots), drift, pair.bar_ns,
