@@ -5,7 +5,7 @@ The graph finds discontinuities between two clocks, and cannot tell which of the
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from typing import Final
 
@@ -15,6 +15,7 @@ from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.survey import Survey, Values
 from tracetime.domain import steadiness
 from tracetime.graph.bounds import PairDiscontinuity
+from tracetime.graph.values import difference
 
 WALL: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
 _STOPPED: Final = (BUILTIN_IDS["MONOTONIC"], BUILTIN_IDS["MONOTONIC_RAW"])
@@ -22,6 +23,8 @@ _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_ASKED: Final = 15
 _ALIKE: Final = 0.25
 """A clock went with another one where it differs by no more than this part of the jump."""
+
+_ONE_RATE: Final = 0.01
 
 BACK: Final = 0.03
 """A jump back differs from the jump away by no more than this part of it: that is drift."""
@@ -38,10 +41,62 @@ def blamed(survey: Survey) -> list[PairDiscontinuity]:
     given = [d for d in survey.discontinuities if d.kind != "rate_change"]
     slept = {d: found for d in given if (found := votes.slept(d)) is not None}
     asleep = {(d.src, d.snapshots) for d, found in slept.items() if found.kind == "suspend"}
+    # Clocks of snapshots that do not show it themselves slept with the machine.
+    known = _Sleeps([d for d in slept.values() if d.kind == "suspend"])
+    slept |= {d: d._replace(kind="suspend") for d in given if d not in slept and known.explain(d)}
     return [
         slept[d] if d in slept else d if (d.src, d.snapshots) in asleep else votes.jump(d)
         for d in given
     ]
+
+
+def sleeps(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+    """The suspends of a machine, each once, by the two snapshots that are closest about it."""
+    kept: list[PairDiscontinuity] = []
+    zones: list[tuple[int, int]] = []
+    for d in sorted(found, key=lambda d: (_zone(d)[1] - _zone(d)[0], d.snapshots)):
+        start, end = _zone(d)
+        at = bisect_left(zones, (start,))
+        if not any(low < end and start < high for low, high in zones[max(at - 1, 0) : at + 1]):
+            insort(zones, (start, end))
+            kept.append(d)
+    return sorted(kept, key=lambda d: d.snapshots)
+
+
+class _Sleeps:
+    """How long each machine slept, and between which snapshots."""
+
+    def __init__(self, found: list[PairDiscontinuity]) -> None:
+        by_machine = defaultdict(list)
+        for d in found:
+            by_machine[d.src.machine].append(d)
+        self._zones: dict[int, tuple[list[int], list[int], list[int]]] = {}
+        for machine, those in by_machine.items():
+            told = sleeps(those)
+            sums = np.cumsum([0, *(_middle(d) for d in told)]).tolist()
+            self._zones[machine] = (
+                [_zone(d)[0] for d in told], [_zone(d)[1] for d in told], sums
+            )  # fmt: skip
+
+    def explain(self, d: PairDiscontinuity) -> bool:
+        """Whether a jump is by as much as the machine slept between its snapshots."""
+        if d.size_ns is None or d.kind == "outlier" or d.src.machine != d.dst.machine:
+            return False
+        starts, ends, sums = self._zones.get(d.src.machine, ([], [], [0]))
+        start, end = _zone(d)
+        slept = sums[bisect_left(starts, end)] - sums[bisect_right(ends, start)]
+        return slept > 0 and abs(_middle(d) - slept) <= _slack(d)
+
+
+def _middle(d: PairDiscontinuity) -> int:
+    """How far a jump went, either way, ns."""
+    return 0 if d.size_ns is None else abs(sum(d.size_ns)) // 2
+
+
+def _slack(d: PairDiscontinuity) -> float:
+    """How far from its middle the size of a jump may be, ns."""
+    low, high = d.size_ns or (0, 0)
+    return max((high - low) / 2, BACK * _middle(d))
 
 
 def settled(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
@@ -104,6 +159,7 @@ class _Votes:
         self._survey = survey
         self._asked: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
         self._readings: dict[tuple[ClockId, ClockId], tuple[Values, Values, Values]] = {}
+        self._usual: dict[tuple[ClockId, ClockId], float] = {}
 
     def jump(self, d: PairDiscontinuity) -> PairDiscontinuity:
         """A jump or an outlier, laid to one of its clocks."""
@@ -121,9 +177,7 @@ class _Votes:
             return self.suspend(d)
         if d.size_ns is None or d.kind == "outlier" or d.src.machine != d.dst.machine:
             return None
-        low, high = sorted(map(abs, d.size_ns))
-        size = (low + high) / 2
-        slack = max((high - low) / 2, BACK * size)
+        size, slack = _middle(d), _slack(d)
         for boottime in self._of_machine(_BOOTTIME, d.src.machine):
             for stopped in self._of_machine(_STOPPED, d.src.machine):
                 pair = d._replace(src=stopped, dst=boottime, kind="suspend")
@@ -133,7 +187,40 @@ class _Votes:
                 pair = pair._replace(size_ns=(int(moved), int(moved)))
                 if self.suspend(pair).kind == "suspend":
                     return self._asleep(d)
-        return None
+        return self._asleep(d) if self._stood_still(d) else None
+
+    def _stood_still(self, d: PairDiscontinuity) -> bool:
+        """Whether it is sleep by what few clocks show, where BOOTTIME or those that stop lack.
+
+        Beside BOOTTIME: others stood still by as much, or to the other clock it was a time as
+        between any two snapshots. Beside MONOTONIC: others that are not set rose with each other.
+        """
+        gaining = d.dst if sum(d.size_ns or (0, 0)) > 0 else d.src
+        losing = d.src if gaining == d.dst else d.dst
+        with_src, with_dst = self._parties(d)
+        risen, stayed = (with_dst, with_src) if gaining == d.dst else (with_src, with_dst)
+        stopped = self._of_machine(_STOPPED, d.src.machine)
+        if gaining.clock in _BOOTTIME and not stopped:
+            return bool(stayed) or self._as_usual(d, gaining, losing)
+        if losing in stopped and not self._of_machine(_BOOTTIME, d.src.machine):
+            risen = [gaining, *risen]
+            return len(risen) > 1 and any(clock.clock not in WALL for clock in risen)
+        return False
+
+    def _as_usual(self, d: PairDiscontinuity, going: ClockId, still: ClockId) -> bool:
+        """Whether `still` rose as between any two snapshots there, and only `going` by more."""
+        numbers, longer, usual = self._together(going, still)
+        if (going, still) not in self._usual:
+            steps, others = (difference(c[1:], c[:-1]) for c in (usual, longer))
+            # What counts something else than ns loses in every step.
+            alike = np.abs(steps - others) <= np.abs(others) * _ONE_RATE
+            self._usual[going, still] = float(np.median(steps)) if alike.any() else 0.0
+        at = np.searchsorted(numbers, d.snapshots)
+        if len(numbers) < 3 or at[-1] >= len(numbers):
+            return False
+        rose, by = int(longer[at[-1]] - longer[at[0]]), int(usual[at[-1]] - usual[at[0]])
+        most = self._usual[going, still]
+        return most > 0 and by > 0 and 3 * abs(by - most) < abs(rose - most)
 
     def _of_machine(self, numbers: tuple[int, ...], machine: int) -> list[ClockId]:
         known = self._survey.by_number
@@ -170,9 +257,7 @@ class _Votes:
 
     def _moved(self, d: PairDiscontinuity, clock: ClockId) -> float | None:
         """How far a clock jumped against src there, ns; None where it was not read."""
-        if (d.src, clock) not in self._readings:
-            self._readings[d.src, clock] = self._survey.together(d.src, clock)
-        numbers, ours, theirs = self._readings[d.src, clock]
+        numbers, ours, theirs = self._together(d.src, clock)
         at = np.searchsorted(numbers, d.snapshots)
         if at.max() >= len(numbers) or (numbers[at] != d.snapshots).any():
             return None
@@ -189,6 +274,11 @@ class _Votes:
             return None
         since = [float(int(ours[k]) - int(ours[first])) for k in about]
         return -float(np.interp(0.0, since, [moved(k) for k in about]))
+
+    def _together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        if (one, other) not in self._readings:
+            self._readings[one, other] = self._survey.together(one, other)
+        return self._readings[one, other]
 
     def _others(self, src: ClockId, dst: ClockId) -> list[ClockId]:
         """The steadiest clocks that snapshots have with both."""

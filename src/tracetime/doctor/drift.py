@@ -112,14 +112,15 @@ def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Find
             "Convert with `--policy tube`, which learns the rate from the snapshots, or say it: "
             f"`--clock-rate TSC={1 + found.rate:.6g}GHz`. In a recorder, write ns, not ticks.",
         )  # fmt: skip
-    stopped = found.rate == -1
+    stopped, worst = found.rate == -1, _misplaced_ns(survey, clock, found)
+    severity: Severity = "error" if worst > survey.tolerance_ns else "warning"
     return Finding(
         "clock-stands-still" if stopped else "rate-not-nominal",
-        "error" if used else "info",
+        severity if used else "info",
         f"{clock} stands still while {found.partner} runs"
         if stopped
         else f"{clock} counts {1 + found.rate:.6g} units a ns of {found.partner}, not 1",
-        (clock, found.partner), packets, used, None,
+        (clock, found.partner), packets, used, worst,
         "Its readings are the same in every snapshot: the producer writes a value that it does not "
         "read." if stopped else
         "The snapshots show a rate that no drift explains: the clock counts ticks, or its "
@@ -130,13 +131,24 @@ def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Find
     )  # fmt: skip
 
 
+def _misplaced_ns(survey: Survey, clock: ClockId, found: _Rate) -> int:
+    """How far off a wrong unit puts what is read before the next snapshot, and beyond them."""
+    _, readings, others = survey.together(clock, found.partner)
+    gaps_ns = [int(np.diff(others).max())]
+    for group in survey.by_clock.get(clock, []):
+        beyond = max(int(readings[0]) - group.low_ns, group.high_ns - int(readings[-1]), 0)
+        # In its own units, which a clock that stands still does not count.
+        gaps_ns.append(int(beyond / (1 + found.rate)) if found.rate > -1 else beyond)
+    return int(max(gaps_ns) * abs(found.rate))
+
+
 def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
     """The rate that most gaps between snapshots agree on; None where they do not."""
     partner = survey.partner(clock)
     if partner is None or partner.clock in _CPU_TIME or clock in survey.open_wraps:
         return None
     snapshots, readings, others = survey.unfolded(clock, partner)
-    if len(others) < 3 or int(others[-1]) - int(others[0]) < _LEAST_SPAN_NS:
+    if len(others) < 3:
         return None
     gaps, gained = difference(others[1:], others[:-1]), gains(readings, others)
     good = gaps > 0
@@ -147,6 +159,12 @@ def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
     agree = off <= np.maximum(0.1 * abs(rate) * np.abs(gaps), 2_000)
     # What falls in most gaps has no rate that its readings tell.
     if rate < -1 or np.mean(agree) < 0.8:
+        return None
+    length = float(int(others[-1]) - int(others[0]))
+    # Drift shows in a second, another unit as soon as it is beyond any scatter of readings.
+    if length < _LEAST_SPAN_NS and not (
+        abs(rate) >= _OTHER_UNIT and abs(rate) * length >= _LEAST_OFF_NS
+    ):
         return None
     return _Rate(partner, rate, snapshots)
 

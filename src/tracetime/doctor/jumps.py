@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
-from tracetime.doctor.blame import BACK, WALL, blamed, settled
+from tracetime.doctor.blame import BACK, WALL, blamed, settled, sleeps
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
 from tracetime.doctor.survey import Survey, Values
 from tracetime.graph.bounds import PairDiscontinuity
@@ -27,7 +28,7 @@ Shared = Callable[[ClockId, ClockId], tuple[Values, Values, Values]]
 _OTHER_UNIT: Final = 0.01
 """A clock whose rate is this far from nominal counts something else than ns."""
 
-_JUMPS: Final = ("suspend", "step", "reset", "possible_step")
+_JUMPS: Final = ("step", "reset", "possible_step")
 
 LOST_WHY: Final = (
     " One reading of it can then mean two instants, so Perfetto stops converting from it, for all "
@@ -59,9 +60,6 @@ _WHY: Final = {
         "A reading contradicts those before and after it, which agree with each other: the "
         "snapshot was torn (its clocks not read together), or is corrupt."
     ),
-    "suspend": (
-        "The machine slept: BOOTTIME went on, clocks such as MONOTONIC stood still. This is normal."
-    ),
     "clock-stepped": (
         "The clock was set, or the trace's clocks were read at different times: no drift explains "
         "it."
@@ -91,10 +89,6 @@ _FIX: Final = {
     "snapshot-outlier": (
         "Read the clocks of a snapshot without interruption, best of several tries; `--policy "
         "tube` leaves the outlier out."
-    ),
-    "suspend": (
-        "Nothing, while a snapshot follows each resume. Recording with BOOTTIME as trace clock "
-        "avoids the question."
     ),
     "clock-stepped": (
         "Take a snapshot right after a clock is set. `--policy tube` shows between which two it "
@@ -138,24 +132,62 @@ class _Jumper:
 
 
 def jumps(survey: Survey) -> Iterator[Finding]:
-    """One finding a clock and cause."""
+    """One finding a clock and cause, and one a machine that slept."""
     yield from _open_wraps(survey)
-    jumpers = _jumpers(survey)
+    slept: dict[int, list[PairDiscontinuity]] = defaultdict(list)
+    found = []
+    for d in blamed(survey):
+        if d.kind == "suspend":
+            slept[d.src.machine].append(d)
+        else:
+            found.append(d)
+    jumpers = _jumpers(survey, found)
     spans: dict[ClockId, list[tuple[int, int]]] = defaultdict(list)
+
+    def misplaced_between(d: PairDiscontinuity, clocks: set[ClockId]) -> None:
+        for clock in clocks - {survey.trace_clock} if _size(d) > survey.tolerance_ns else ():
+            other = d.src if clock == d.dst else d.dst
+            at = survey.readings_at(clock, other, d.snapshots)
+            if len(at) >= 2:
+                spans[clock].append((min(at), max(at)))
+
     for jumper in jumpers:
         for d in settled(jumper.found):
-            if d.kind in _JUMPS and _size(d) > survey.tolerance_ns:
-                for clock in {jumper.clock, *jumper.beside} - {survey.trace_clock}:
-                    other = d.src if clock == d.dst else d.dst
-                    at = survey.readings_at(clock, other, d.snapshots)
-                    if len(at) >= 2:
-                        spans[clock].append((min(at), max(at)))
+            if d.kind in _JUMPS:
+                misplaced_between(d, {jumper.clock, *jumper.beside})
+    for d in chain(*slept.values()):
+        misplaced_between(d, {d.src, d.dst})
     within = survey.count_within(spans)
     misplaced = survey.count_within(_after_outliers(survey, jumpers))
+    for machine, those in slept.items():
+        yield _suspend(survey, machine, those, within)
     for jumper in jumpers:
         touched = sum(within.get(clock, 0) for clock in {jumper.clock, *jumper.beside})
         wrong = sum(misplaced.get(clock, 0) for clock in _placed_by(survey, jumper))
         yield from _findings(survey, jumper, touched, wrong)
+
+
+def _suspend(
+    survey: Survey, machine: int, found: list[PairDiscontinuity], within: dict[ClockId, int]
+) -> Finding:
+    """That a machine slept, whichever of its clocks show it."""
+    clocks = {clock for d in found for clock in (d.src, d.dst)}
+    told = sleeps(found)
+    worst, touched = max(map(_size, told)), sum(within.get(clock, 0) for clock in clocks)
+    title = _title("suspend", survey.trace_clock, len(told), max(map(_seen, told)))
+    by_trace_clock = survey.trace_clock.clock == BUILTIN_IDS["BOOTTIME"]
+    return Finding(
+        "suspend",
+        "warning" if touched and worst > survey.tolerance_ns else "info",
+        title if not machine else title.replace("the machine", f"machine {machine}"),
+        tuple(sorted(clocks)),
+        first_packets(survey.packets_of(d.snapshots[-1] for d in told)), touched, worst,
+        "The machine slept: BOOTTIME went on, clocks such as MONOTONIC stood still. This is "
+        "normal.",
+        "Nothing, while a snapshot follows each resume. "
+        + ("Events read in BOOTTIME need none." if by_trace_clock
+           else "Recording with BOOTTIME as trace clock avoids the question."),
+    )  # fmt: skip
 
 
 def _placed_by(survey: Survey, jumper: _Jumper) -> set[ClockId]:
@@ -196,9 +228,9 @@ def _open_wraps(survey: Survey) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _jumpers(survey: Survey) -> list[_Jumper]:
+def _jumpers(survey: Survey, found: list[PairDiscontinuity]) -> list[_Jumper]:
     jumpers: dict[ClockId, _Jumper] = {}
-    for d in blamed(survey):
+    for d in found:
         jumper = jumpers.setdefault(d.dst, _Jumper(d.dst))
         jumper.beside.add(d.src)
         jumper.found.append(d)
@@ -326,7 +358,7 @@ def _finding(
     seen = max(map(_seen, found), default=worst)
     return Finding(
         code, "info", _title(code, clock, max(len(numbers), 1), seen),
-        tuple(sorted({clock, *(jumper.beside if code == "suspend" else ())})),
+        (clock,),
         first_packets(survey.packets_of(numbers)), events, worst,
         _WHY[code].format(bits=bits)
         + (LOST_WHY if is_cause else "")
@@ -336,7 +368,6 @@ def _finding(
 
 
 _CODES: Final = {
-    "suspend": "suspend",
     "step": "clock-stepped",
     "possible_step": "clock-stepped",
     "reset": "clock-reset",

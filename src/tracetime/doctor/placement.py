@@ -7,12 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import ClockId
+from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.drift import ONE_RATE
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Group, Survey
 from tracetime.errors import RESOLVED, TracetimeError
 
+_BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000
 
 
@@ -121,6 +122,7 @@ def _negative(survey: Survey) -> Iterator[Finding]:
     if groups:
         least = min(group.least_ns for group in groups)
         events = sum(group.negative for group in groups)
+        begun = [c for c in _BEGUN_EARLIER if BUILTIN_IDS[c] != survey.trace_clock.clock]
         yield Finding(
             "negative-trace-time",
             "error",
@@ -130,7 +132,7 @@ def _negative(survey: Survey) -> Iterator[Finding]:
             first_packets(group.negative_packet for group in groups), events, -least,
             "Trace time is not negative: Perfetto drops these events. They come of a clock that "
             "was read before the trace clock began, or of an offset that is wrong.",
-            "Use a trace clock that had begun by then (BOOTTIME, REALTIME), and check the first "
+            f"Use a trace clock that had begun by then ({' or '.join(begun)}), and check the first "
             "snapshot of the clock.",
         )  # fmt: skip
 

@@ -18,6 +18,11 @@ from tracetime.perfetto.reader import SnapshotFault
 _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _COARSE: Final = tuple(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
+_STEADY: Final = tuple(BUILTIN_IDS[name] for name in ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW"))
+_NEVER_BACK: Final = (
+    "The kernel never sets this clock back: look where the readings come from, write snapshots in "
+    "the order in which they were taken, and keep recordings apart."
+)
 _LONG_PATH: Final = 3
 _CUT_OFF: Final = "is cut off"
 
@@ -95,6 +100,8 @@ def _faults(survey: Survey) -> Iterator[Finding]:
         if fell_by_ns > survey.tolerance_ns:
             placed = survey.count_placed(_falls_on(survey, clocks[0], packets, more=bool(not_kept)))
         by = f" by {'up to ' if len(found) > 1 else ''}{duration(fell_by_ns)}" if fell_by_ns else ""
+        if code == "trace-clock-ran-backwards" and clocks[0].clock in _STEADY:
+            fix = _NEVER_BACK
         yield Finding(
             code, "error" if placed else "warning",
             f"{title.format(clock=names(clocks, 1))}{by}: {lost}",
