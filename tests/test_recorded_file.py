@@ -174,6 +174,22 @@ def test_what_is_there_stays_until_something_is_written(path):
     assert not path.exists()
 
 
+def test_a_file_that_cannot_be_written_to_is_not_left_empty(path, tmp_path):
+    """And a command that had begun by then does not go on without its recording."""
+    code = f"""
+import resource, signal, sys
+from tracetime.commands import run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+said = run(["record", "-o", {str(path)!r}, "--clock", "MONOTONIC", "--", "sleep", "600"])
+sys.exit(said)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert f"cannot write '{path}': File too large" in done.stderr
+    assert not path.exists()
+
+
 def test_a_longer_file_is_replaced_whole(path):
     path.write_bytes(b"x" * 100_000)
     opened(path).close()

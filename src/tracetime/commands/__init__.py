@@ -92,8 +92,8 @@ def cli() -> None:
       tracetime doctor trace.pftrace
       tracetime report trace.pftrace -o report.html
 
-    Exit codes: 0 done, 1 the check asked for failed (--strict, --fail-on) or a value does not
-    convert, 2 wrong usage, 3 bad trace, 4 no such clock source.
+    Exit codes: 0 done, 1 the check asked for failed (--strict, --fail-on, --check) or a value does
+    not convert, 2 wrong usage, 3 bad trace, 4 no such clock source.
     """
 
 

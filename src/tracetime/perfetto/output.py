@@ -175,7 +175,7 @@ class TraceOutput:
 
     def close(self) -> None:
         """Give the file back, with what it has; one that was made for nothing is removed."""
-        if not self._file.closed and self._made and not self._begun:
+        if not self._file.closed and self._made and not self.size:
             with contextlib.suppress(OSError):
                 self._target.unlink()
         self.abandon()
