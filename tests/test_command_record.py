@@ -133,6 +133,9 @@ def test_a_command_that_is_not_there_or_cannot_be_run(tracetime, path, tmp_path)
     code, out, err = tracetime("record", "-o", path, *CLOCKS, "--", tmp_path / "garbled")
     assert (code, out) == (126, "")
     assert "Exec format error" in err
+    code, out, err = tracetime("record", "--json", "-o", path, *CLOCKS, "--", tmp_path / "none")
+    assert (code, out) == (127, "")
+    assert json.loads(err)["error"]["message"] == f"no such command: {tmp_path / 'none'}"
     # It leaves nothing, and what was there as it was.
     assert not path.exists()
     path.write_bytes(b"mine")

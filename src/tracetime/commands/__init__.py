@@ -150,11 +150,16 @@ def _silence() -> None:
 def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
     """Tell an error on stderr, in the form that was asked for; returns what to exit with."""
     # What follows -- is no option.
-    if "--json" in args[: args.index("--") if "--" in args else None]:
+    tell(error, "--json" in args[: args.index("--") if "--" in args else None], hint)
+    return exit_code(error)
+
+
+def tell(error: TracetimeError, as_json: bool, hint: str = "") -> None:
+    """Tell an error on stderr: in words, or as an object in JSON."""
+    if as_json:
         echo(json.dumps({"schema": SCHEMA, "error": error.to_dict()}), err=True)
     else:
         tell_error("tracetime: error", str(error), hint)
-    return exit_code(error)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.commands import tell
 from tracetime.commands.options import (
     Size,
     clocks_option,
@@ -21,7 +22,7 @@ from tracetime.commands.options import (
     time_option,
 )
 from tracetime.commands.show import print_json, size
-from tracetime.commands.terminal import echo, tell_error
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.telling import duration as span_of_time
 from tracetime.telling import printable_path
@@ -118,8 +119,8 @@ def command(
             with recording as rec:
                 code = child.wait(rec, duration, signals) if command else _wait(duration, signals)
         except _NotStarted as error:
-            tell_error("tracetime: error", str(error))
-            return error.code
+            tell(error, as_json)
+            return error.exit_code
         finally:
             child.end()
     _report(recording, target_error, as_json)
@@ -202,12 +203,12 @@ def _wait(duration_ns: int | None, signals: _Signals) -> int:
     return 0 if signals.received in (None, signal.SIGINT) else 128 + signals.received
 
 
-class _NotStarted(Exception):
+class _NotStarted(UsageError):
     """A command cannot be run; with the exit code that shells give it."""
 
-    def __init__(self, message: str, code: int) -> None:
+    def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
-        self.code = code
+        self.exit_code = exit_code
 
 
 class _Child:
