@@ -65,6 +65,15 @@ cdef struct KernelRead:
     int64_t frequency_scaled        # 2^-16 ppm
     int64_t status
 
+# Some readings of one clock in events: blocks of neighbours, all over the file.
+cdef struct Sampled:
+    int64_t *values_ns
+    int64_t n, capacity
+    int64_t seen                    # readings that differ from the one before
+    int64_t repeated                # those that do not
+    int64_t last_ns
+    int32_t skipped                 # one in 2^skipped blocks is kept
+
 # The fields of a TracePacket that matter here.
 cdef struct Packet:
     Span whole
@@ -139,6 +148,9 @@ cdef class Importer:
     cdef uint64_t dropped_so_far            # of the recording that is read
     cdef readonly uint64_t events_dropped   # of all recordings in the file
     cdef readonly int64_t dropped_packet    # the first snapshot that says so; -1 without any
+    # what events read, by node; NULL where none did
+    cdef Sampled **sampled
+    cdef int64_t n_sampled, sampled_capacity
     # what Perfetto's sorter would do
     cdef bint full_sort, extracted
     cdef int64_t flushes, events, marked_events, earliest_event, earliest_ns, latest_ns
@@ -169,6 +181,7 @@ cdef class Importer:
     cdef int add_clocks(self, int64_t n) except -1 nogil
     cdef int note_late_snapshot(self, int64_t n) except -1 nogil
     cdef int note_fault(self, int fault) except -1 nogil
+    cdef int note_event(self, int32_t node, int64_t ns) except -1 nogil
     cdef int to_trace_time(
         self, uint32_t machine, Key key, int64_t value, int64_t *out
     ) except -1 nogil

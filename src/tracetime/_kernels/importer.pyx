@@ -15,7 +15,8 @@ from libc.string cimport memset
 import numpy as np
 
 from tracetime._kernels.engine cimport (
-    AS_IS, NO_PATH, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
+    AS_IS, NO_PATH, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE,
+    UNKNOWN_TARGET_CLOCK,
     Engine, Key, Node, Router,
 )
 from tracetime._kernels.encode cimport unzigzag
@@ -51,6 +52,8 @@ cdef enum:
     FLAG_INCREMENTAL_STATE_CLEARED = 1
     FLAG_NEEDS_INCREMENTAL_STATE = 2
     LONGEST_DOMAIN = 4096
+    BLOCK_BITS = 3          # so many neighbouring readings of events are kept together: 2^3
+    MOST_SAMPLED = 512      # readings of events that are kept of a clock
     MOST_DOMAINS = 1 << 14
 
 # snapshot.py's: what a tube can hold. No enum, whose constants are C's ints.
@@ -119,6 +122,11 @@ cdef class Importer:
         free(self.clock_incremental)
         free(self.reads)
         free(self.kernel_reads)
+        for i in range(self.n_sampled):
+            if self.sampled[i] != NULL:
+                free(self.sampled[i].values_ns)
+                free(self.sampled[i])
+        free(self.sampled)
 
     def finish(self):
         """The end of the file: what could not be converted before is decided from now on."""
@@ -337,7 +345,51 @@ cdef class Importer:
         if status == RESOLVED and source != target:
             nodes[source].placed_ns = max(nodes[source].placed_ns, self.engine.source_ns)
             nodes[target].placed_ns = max(nodes[target].placed_ns, out[0])
+        # What is placed at the end of the file was put aside before, or has no rows when silent.
+        if not self.at_end and (
+            status == RESOLVED
+            or (status == NON_MONOTONIC_SOURCE and not nodes[source].incremental)
+        ):
+            self.note_event(source, self.engine.source_ns)
         return status
+
+    cdef int note_event(self, int32_t node, int64_t ns) except -1 nogil:
+        """Keep a reading of an event, or not: blocks of neighbours, as many all over the file."""
+        cdef Sampled *sample
+        cdef int64_t i, n
+        if node >= self.n_sampled:
+            grow(<void **>&self.sampled, &self.sampled_capacity, node + 1, sizeof(Sampled *))
+            for i in range(self.n_sampled, node + 1):
+                self.sampled[i] = NULL
+            self.n_sampled = node + 1
+        sample = self.sampled[node]
+        if sample == NULL:
+            sample = <Sampled *>calloc(1, sizeof(Sampled))
+            if sample == NULL:
+                with gil:
+                    raise MemoryError
+            self.sampled[node] = sample
+        elif ns == sample.last_ns:
+            sample.repeated += 1
+            return 0
+        sample.last_ns = ns
+        i = sample.seen
+        sample.seen += 1
+        if (i >> BLOCK_BITS) & ((<int64_t>1 << sample.skipped) - 1):
+            return 0
+        if sample.n == MOST_SAMPLED:
+            # Every other block goes; of those to come, every other is left out.
+            n = MOST_SAMPLED >> 1
+            for i in range(n):
+                sample.values_ns[i] = sample.values_ns[
+                    (i >> BLOCK_BITS << (BLOCK_BITS + 1)) | (i & ((1 << BLOCK_BITS) - 1))
+                ]
+            sample.n = n
+            sample.skipped += 1
+        grow(<void **>&sample.values_ns, &sample.capacity, sample.n + 1, sizeof(int64_t))
+        sample.values_ns[sample.n] = ns
+        sample.n += 1
+        return 0
 
     cdef int to_trace_time_or_raw(
         self, uint32_t machine, Key key, int64_t value, int64_t *out
@@ -592,6 +644,30 @@ cdef class Importer:
             found[key.clock, key.sequence, key.file, key.machine] = tuple(
                 np.ascontiguousarray(row) for row in part
             )
+        return found
+
+    def events_sampled(self):
+        """What events read that had been placed where they stand: {key: (int64 ns, n, repeated)}.
+
+        512 readings at most, in blocks of 8 that followed each other, but for equal ones, all over
+        the file; how many there were, and how many were as the one before.
+        """
+        cdef int64_t i, j
+        cdef Sampled *sample
+        cdef int64_t[::1] out
+        cdef Key key
+        found = {}
+        for i in range(self.n_sampled):
+            sample = self.sampled[i]
+            if sample != NULL:
+                values = np.empty(sample.n, dtype=np.int64)
+                out = values
+                for j in range(sample.n):
+                    out[j] = sample.values_ns[j]
+                key = self.engine.nodes[i].key
+                found[key.clock, key.sequence, key.file, key.machine] = (
+                    values, sample.seen, sample.repeated
+                )
         return found
 
     def add_remote_round(self, clocks):

@@ -171,6 +171,35 @@ def column_of(Engine engine not None, int64_t index):
     return parts_of(engine.nodes[column.node].key), made[0], made[1]
 
 
+def readings_of(Engine engine not None, tuple key):
+    """What one clock read in snapshots that were taken whole, int64 ns, list by list of clocks."""
+    cdef int32_t found = engine.find_node(key_of(key))
+    cdef Node *node
+    cdef Column *column
+    cdef int64_t i, j, n = 0
+    cdef int64_t[::1] out
+    if found < 0:
+        return np.empty(0, dtype=np.int64)
+    node = &engine.nodes[found]
+    for j in range(node.n_memberships):
+        n += column_at(engine, node, j).n
+    values = np.empty(n, dtype=np.int64)
+    out = values
+    n = 0
+    for j in range(node.n_memberships):
+        column = column_at(engine, node, j)
+        for i in range(column.n):
+            out[n] = column.values_ns[i]
+            n += 1
+    return values
+
+
+cdef inline Column *column_at(Engine engine, const Node *node, int64_t membership) noexcept:
+    """The readings of a clock in one of the lists of clocks that have it."""
+    cdef Series *s = &engine.series[node.memberships[membership].series]
+    return &engine.columns[s.columns[node.memberships[membership].position]]
+
+
 def make_router(Engine engine not None, tuple target):
     """Shortest paths to a clock, for `route`; None for a clock that no snapshot names."""
     cdef int32_t node = engine.find_node(key_of(target))

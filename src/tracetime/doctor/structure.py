@@ -268,6 +268,23 @@ def _coarse(survey: Survey) -> Iterator[Finding]:
             "The COARSE clocks say what time it was at the kernel's last tick.",
             "Where order matters, time events with MONOTONIC or BOOTTIME: 20 ns more a reading.",
         )  # fmt: skip
+    shown = {
+        clock: shown_ns
+        for clock in sorted(survey.used)
+        if survey.used[clock] and clock.clock not in _COARSE
+        if (shown_ns := survey.shown_tick_ns(clock)) is not None
+    }
+    if shown:
+        most_ns = round(max(shown.values()))
+        yield Finding(
+            "coarse-clock",
+            "info",
+            f"{names(shown)}: events are good to a tick only, {duration(most_ns)}",
+            tuple(shown), (), sum(survey.used[c] for c in shown), most_ns,
+            "Its readings are whole multiples of that: it is read, or written, no finer.",
+            "Where order matters, time events with a clock that counts ns. `--policy tube` gives a "
+            "bar that holds the tick.",
+        )  # fmt: skip
 
 
 def _truncated(survey: Survey) -> Iterator[Finding]:

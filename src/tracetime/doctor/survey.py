@@ -169,7 +169,7 @@ class Survey:
     def late(self) -> dict[ClockId, tuple[int, int]]:
         """Clocks of events that snapshots behind them in the file would place elsewhere.
 
-        For each, how many by more than the tolerance, and by how much at most, ns. Reads once more,
+        For each, how many by more than is healthy, and by how much at most, ns. Reads once more,
         where offsets stray so far at all.
         """
         if self.trace.late_snapshots is None or not self._straying:
@@ -187,16 +187,22 @@ class Survey:
                 placed, better = columns["trace_time"][group][known], np.asarray(there.drop_null())
                 off = distances(placed, better)
                 beyond, worst = found.get(clock, (0, 0))
-                beyond += int(np.count_nonzero(off > self.tolerance_ns))
+                beyond += int(np.count_nonzero(off > self._healthy_ns(clock)))
                 found[clock] = beyond, max(worst, int(off.max(initial=0)))
         return {clock: (beyond, worst) for clock, (beyond, worst) in found.items() if beyond}
 
     @cached_property
     def _straying(self) -> set[ClockId]:
-        """The clocks whose events any two snapshots place further apart than the tolerance."""
+        """The clocks whose events any two snapshots place further apart than is healthy."""
         clocks = [clock for clock in self.used if clock in self.infos]
         drift_ns = self.graph._strays(clocks, self.trace_clock).drift_ns
-        return {clocks[k] for k in np.flatnonzero(drift_ns > self.tolerance_ns).tolist()}
+        far = np.flatnonzero(drift_ns > self.tolerance_ns).tolist()
+        return {clocks[k] for k in far if drift_ns[k] > self._healthy_ns(clocks[k])}
+
+    def _healthy_ns(self, clock: ClockId) -> int:
+        """The tolerance, and what the clocks on the way to trace time gain or lose by ticking."""
+        ticks = map(self.tick_ns, self.graph.path(clock, self.trace_clock))
+        return self.tolerance_ns + sum(tick for tick in ticks if tick > 1)
 
     @property
     def has_snapshots(self) -> bool:
@@ -215,12 +221,18 @@ class Survey:
         return replace(self.trace_clock, clock=_BOOTTIME)
 
     def tick_ns(self, clock: ClockId) -> int:
-        """What a clock steps by: its unit at least."""
+        """What a clock steps by: its unit at least, and what its readings show."""
         recorded = self.trace.recorded_domains.get(clock)
         # The graph's own is 1 where half-widths were measured: they hold the tick.
         known = [self.graph.domain(clock).tick_ns, None if recorded is None else recorded.tick_ns]
         unit_ns = self.infos[clock].unit_ns if clock in self.infos else 1
+        known.append(self.shown_tick_ns(clock))
         return max(unit_ns, *(int(tick) for tick in known if tick is not None))
+
+    def shown_tick_ns(self, clock: ClockId) -> float | None:
+        """What a clock ticks by where its readings show more than it is said to; else None."""
+        tick = self.graph._tubes().shown_tick(clock) if clock in self.infos else None
+        return None if tick is None else tick.period_ns
 
     @cached_property
     def inconsistencies(self) -> list[Inconsistency]:

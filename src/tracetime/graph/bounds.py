@@ -32,12 +32,13 @@ from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import Steps, detour, least_error
 from tracetime.graph.shown import named
+from tracetime.graph.shown_ticks import Tick
 from tracetime.graph.ticks import Unit
 from tracetime.graph.triangles import Triangles
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.wraps import Counter
-from tracetime.telling import count
+from tracetime.telling import count, duration
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
@@ -80,7 +81,8 @@ class TubeHop(NamedTuple):
     pair shares. half_width_ns: the median of theirs; `assumed` where the trace says none.
     learnt: the rate of a clock was taken from these snapshots. unit: "ns" or "ticks", of where it
     came to and its bar. extrapolated: "before first" or "after last" of those snapshots, or ""
-    among them; outside_ns: how far from them.
+    among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: what the clocks tick by,
+    where their readings show more than they say; else None.
     """
 
     src: ClockId
@@ -97,6 +99,8 @@ class TubeHop(NamedTuple):
     unit: Unit
     extrapolated: str
     outside_ns: int
+    src_tick_ns: float | None
+    dst_tick_ns: float | None
 
     @property
     def lags(self) -> bool:
@@ -174,6 +178,11 @@ class TubeExplanation:
                 f"drift within {hop.drift_ppm:.0f} ppm, wander within {hop.wander_ppm:g} ppm"
                 + (", rate learnt from these" if hop.learnt else "")
                 + (", lag as far as it was seen" if hop.lags and not hop.assumed else "")
+                + "".join(
+                    f", {clock} ticks by {duration(tick_ns)} as its readings show"
+                    for clock, tick_ns in ((hop.src, hop.src_tick_ns), (hop.dst, hop.dst_tick_ns))
+                    if tick_ns is not None
+                )
             )
         if self.outside is not None:
             lines.append(f"  {self.outside}")
@@ -324,6 +333,10 @@ class TubePolicy:
         """A clock that wraps, unfolded; None for one that does not."""
         return self._pairs.counter(clock)
 
+    def shown_tick(self, clock: ClockId) -> Tick | None:
+        """What a clock ticks by where its readings show more than it is said to; else None."""
+        return self._pairs.shown_tick(clock)
+
     def explain(
         self, value: int, source_ns: int, source: ClockId, target: ClockId, bars: Bars,
         names: Mapping[ClockId, str], near: Near | None = None,
@@ -344,7 +357,10 @@ class TubePolicy:
                     src, dst, int(reached.estimate[0]), int(reached.earliest[0]),
                     int(reached.latest[0]), len(pair.snapshots), pair.half_width_ns,
                     pair.assumed, limits.drift * 1e6, float(pair.tube.wander.max() * 1e6),
-                    pair.learnt, _unit(pair, dst), side, outside_ns,
+                    pair.learnt, _unit(pair, dst), side, outside_ns, *(
+                        None if clock not in pair.ticks else pair.ticks[clock].period_ns
+                        for clock in (src, dst)
+                    ),
                 )
             )  # fmt: skip
         return TubeExplanation(

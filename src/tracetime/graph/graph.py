@@ -48,6 +48,7 @@ from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Value
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pairs
 from tracetime.graph.shown import named
+from tracetime.graph.shown_ticks import EventReadings, Ticks
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import Given, take
@@ -87,6 +88,7 @@ class ClockGraph:
         self._numbers: dict[ClockId, list[int]] = {}
         self._measured = Measured()
         self._between = Between()
+        self._events: Mapping[ClockId, EventReadings] = {}
         self._domains = {checked_domain(domain).id: domain for domain in domains or ()}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
         self._forget()
@@ -99,6 +101,7 @@ class ClockGraph:
         file: int,
         measured: Mapping[tuple[int, int, int, int], tuple[Values, Values, Values]] = _NOTHING,
         steered: tuple[Values, Values, Values] = NONE_STEERED,
+        events: Mapping[tuple[int, int, int, int], tuple[Values, int, int]] = _NOTHING,
     ) -> ClockGraph:
         """Wrap an engine, as of an import, whose trace clock may be any number a trace gave.
 
@@ -106,6 +109,7 @@ class ClockGraph:
         measured: by the engine's key of a clock, the snapshots that say how it was read, its
             centres and half-widths in them.
         steered: (snapshots, machines, 2^-16 ppm) by which kernels steered their clocks.
+        events: by the engine's key of a clock, the parts of `EventReadings`.
         """
         graph = cls()
         graph._engine = engine
@@ -118,6 +122,7 @@ class ClockGraph:
             },
             steered,
         )
+        graph._events = {graph._clock(key): EventReadings(*told) for key, told in events.items()}
         return graph
 
     def _forget(self) -> None:
@@ -355,9 +360,11 @@ class ClockGraph:
                 messages.setdefault(one, set()).add(other)
                 messages.setdefault(other, set()).add(one)
             neighbours = Neighbours(lambda clock: self._beside(clock) | messages.get(clock, set()))
+            ticks = Ticks(self._readings, self._events, self._shared, neighbours, self._unit_ns)
             pairs = Pairs(
-                self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours
-            )
+                self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours,
+                ticks.of,
+            )  # fmt: skip
             self._bounds = TubePolicy(pairs, neighbours)
         return self._bounds
 
@@ -370,6 +377,9 @@ class ClockGraph:
             for number in self._numbers.get(clock, ())
             for other in view.neighbours(self._engine, number)
         } - {clock}
+
+    def _readings(self, clock: ClockId) -> Values:
+        return view.readings_of(self._engine, self._key(clock))
 
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
         return view.pairs(self._engine, self._key(one), self._key(other))

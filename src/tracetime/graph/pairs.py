@@ -7,7 +7,7 @@ follows from it is the tube's (`graph/tube/`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -21,8 +21,10 @@ from tracetime.domain import ClockDomain, steadiness
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.between import Between, Boxes
 from tracetime.graph.counters import Counters
+from tracetime.graph.lattice import Lattice
 from tracetime.graph.measured import Measured, Read
 from tracetime.graph.neighbours import Neighbours
+from tracetime.graph.shown_ticks import Tick
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
     FARTHEST,
@@ -60,6 +62,7 @@ class Pair(NamedTuple):
         bar_ns: median half-width of the estimated bars over the whole coverage.
         assumed: whether half-widths were assumed.
         learnt: whether a clock's rate was, from these snapshots.
+        ticks: what its clocks step by, where their readings show more than they say.
         far: (number, a, b) of snapshots left out: their readings are more than 73 years apart.
     """
 
@@ -73,6 +76,7 @@ class Pair(NamedTuple):
     bar_ns: float
     assumed: bool
     learnt: bool
+    ticks: Mapping[ClockId, Tick]
     far: list[tuple[int, int, int]]
 
     def rate_of(self, clock: ClockId) -> Fraction:
@@ -90,6 +94,7 @@ class Pairs:
         domain: the limits of a clock.
         unit_ns: ns per unit of a clock, where the snapshots give one.
         neighbours: by clock, those it shares snapshots with.
+        lattice: what a clock ticks on, in what its readings are in, as they show it.
     """
 
     def __init__(
@@ -100,6 +105,7 @@ class Pairs:
         domain: Callable[[ClockId], ClockDomain],
         unit_ns: Callable[[ClockId], int],
         neighbours: Neighbours,
+        lattice: Callable[[ClockId], Lattice | None],
     ) -> None:
         self._shared_in_all = shared
         self._measured = measured
@@ -107,6 +113,7 @@ class Pairs:
         self._domain = domain
         self._unit_ns = unit_ns
         self._neighbours = neighbours
+        self._lattice = lattice
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters = Counters(
             self._shared, measured, domain, unit_ns, neighbours,
@@ -214,13 +221,33 @@ class Pairs:
         far = given.only(~near)
         if near.any():
             given = given.only(near)
-        evidence = self._evidence(a, b, given, limits)
+        shown = {
+            clock: tick
+            for clock, rate in ((a, a_rate), (b, b_rate))
+            if (tick := self.shown_tick(clock, rate)) is not None
+        }
+        evidence = self._evidence(a, b, given, limits, shown)
         tube = Tube.build(evidence, limits)
         return Pair(
             a, b, tube, given.snapshots, a_rate, b_rate, float(np.median(evidence.half)),
-            _median_bar(tube), evidence.assumed, learnt,
+            _median_bar(tube), evidence.assumed, learnt, shown,
             list(zip(*(column.tolist() for column in far[:3]), strict=True)),
         )  # fmt: skip
+
+    def shown_tick(self, clock: ClockId, rate: Fraction | None = None) -> Tick | None:
+        """What a clock ticks by where its readings show more than it is said to; else None.
+
+        Not of short counters, whose readings begin anew wherever they wrap.
+
+        Args:
+            rate: ns per unit of its readings; the declared one if not given.
+        """
+        rate = self._domain(clock).ns_per_tick if rate is None else rate
+        lattice = None if self._counters.modulus(clock) is not None else self._lattice(clock)
+        if lattice is None or rate is None:
+            return None
+        tick = Tick.of(lattice, rate)
+        return tick if tick.width_ns > self._said_tick_ns(clock) else None
 
     def _rate(self, clock: ClockId, readings: Values, others: Values) -> Fraction:
         rate = self._domain(clock).ns_per_tick
@@ -237,13 +264,20 @@ class Pairs:
             rise=rise,
         )
 
-    def _evidence(self, a: ClockId, b: ClockId, given: _Together, limits: Limits) -> Evidence:
-        snapshots, a_ns, b_ns, one, other, boxed = given
+    def _evidence(
+        self, a: ClockId, b: ClockId, given: _Together, limits: Limits,
+        shown: Mapping[ClockId, Tick],
+    ) -> Evidence:  # fmt: skip
+        snapshots, a_ns, b_ns, *reads, boxed = given
+        one, other = (
+            _with_tick(read, shown.get(clock), ~boxed)
+            for clock, read in zip((a, b), reads, strict=True)
+        )
         known = (one.half >= 0) & (other.half >= 0)
         if not (a_ns.any() or b_ns.any() or known.any()):
             # Equated by rule (a trace without snapshots): one clock by two names.
             return Evidence.of(a_ns, b_ns, 0)
-        ticks = sum(self._tick_ns(clock) for clock in (a, b))
+        ticks = sum(shown[c].width_ns if c in shown else self._said_tick_ns(c) for c in (a, b))
         a_k, r_k, h_k = from_two_brackets(
             a_ns, one.centre, np.maximum(one.half, 0), b_ns, other.centre,
             np.maximum(other.half, 0), limits,
@@ -260,14 +294,16 @@ class Pairs:
             return Evidence.of(a_k, r_k, h_k, correction=correction)
         declared = [self._domain(clock).assumed_half_width_ns for clock in (a, b)]
         if any(width is not None for width in declared):
-            width = sum(width or 0 for width in declared)
+            width = max(
+                sum(width or 0 for width in declared), sum(tick.width_ns for tick in shown.values())
+            )
         else:
             width = assumed_half_width(a_k, r_k, limits, ticks)
         h_k = np.where(known, h_k, width)
         return Evidence.of(a_k, r_k, h_k, assumed=True, correction=correction)
 
-    def _tick_ns(self, clock: ClockId) -> int:
-        """What a clock steps by: its unit at least, whatever it is said to step by."""
+    def _said_tick_ns(self, clock: ClockId) -> int:
+        """What a clock is said to step by: its unit at least, whatever that is."""
         return max(math.ceil(self._domain(clock).tick_ns or 0), self._unit_ns(clock))
 
     def _frequency(self, clock: ClockId, snapshots: Values) -> Values:
@@ -353,6 +389,14 @@ def _learnt_drift(given: _Together, drift: float) -> float:
     unsure_ns = sum(sum(half.clip(0).tolist()) for half in halves)
     span_ns = int(given.a_ns[ends[1]]) - int(given.a_ns[ends[0]])
     return min(drift + unsure_ns / max(span_ns, 1), MOST_DRIFT)
+
+
+def _with_tick(read: Read, tick: Tick | None, which: npt.NDArray[np.bool_]) -> Read:
+    """How a clock was read; of `which`, a half-width below its tick cannot hold that yet."""
+    if tick is None:
+        return read
+    short = which & (read.half >= 0) & (read.half < tick.width_ns)
+    return Read(read.centre, np.where(short, read.half + tick.width_ns, read.half))
 
 
 def _drift_ppm(domain: ClockDomain) -> float:

@@ -39,6 +39,7 @@ from tracetime.graph.saved import (
     WORKED_OUT,
     clocks_of_rows,
 )
+from tracetime.graph.shown_ticks import EventReadings
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.snapshot import INT64_MAX, INT64_MIN, MOST_SCALED_PPM
 
@@ -122,6 +123,11 @@ def _graph(file: IO[bytes]) -> ClockGraph:
         graph.declare(domain)
     ids = [graph._clock((a, b, c, d)) for a, b, c, d, *_ in clocks]
     known = {clock for clock, (*_, measured) in zip(ids, clocks, strict=True) if measured}
+    graph._events = {
+        clock: _events_of(entry)
+        for clock, entry in zip(ids, facts["clocks"], strict=True)
+        if "events" in entry
+    }
     graph._measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
     graph._between = _between_of(facts, members, len(state.packets))
     return graph
@@ -298,6 +304,14 @@ def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int
             raise _Unreadable("it has no bounds of two clocks that it names for such")
         boxes[pair] = Boxes(*(values[rows].astype(np.int64) for values in columns))
     return Between(boxes, worked_out)
+
+
+def _events_of(entry: dict[str, Any]) -> EventReadings:
+    """What a clock read in events: how many differed, how many did not, and some of them."""
+    told = _integers(_get(entry, "events", list), "events")
+    if len(told) < 2 or told[:2].min() < 0:
+        raise _Unreadable("a clock has events without their numbers")
+    return EventReadings(told[2:], int(told[0]), int(told[1]))
 
 
 def _domain_of(facts: Any) -> ClockDomain:

@@ -137,7 +137,9 @@ def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
         clock = graph._clock((row[0], row[1], row[2], row[3]))
         told = {"id": str(clock), "measured": graph._measured.knows(clock)}
         flags = {name: bool(facts[name]) for name in ("incremental", "seen")}
-        clocks.append({**told, **facts, **flags})
+        events = graph._events.get(clock)
+        said = {} if events is None else {"events": [*events[1:], *events.some_ns.tolist()]}
+        clocks.append({**told, **facts, **flags, **said})
     ends = np.cumsum(state.series[:, 0])
     lists = np.split(state.members, ends[:-1]) if len(ends) else []
     read = np.zeros(len(state.packets), dtype=bool)

@@ -299,6 +299,7 @@ class Trace:
             self._graph = ClockGraph._of(
                 importer.engine, self.trace_clock, self._number,
                 with_largest_lag(importer.measured()), tuple(importer.kernel_clock()[:3]),
+                importer.events_sampled(),
             )  # fmt: skip
             self._graph._between = importer.remote.between(self._graph._clock)
             self._declare(self._graph)

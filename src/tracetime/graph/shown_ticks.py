@@ -1,0 +1,214 @@
+"""What clocks tick by where nobody says: the lattice that their readings lie on.
+
+A clock that shows whole milliseconds as ns, or counts frames of a display, says of an instant only
+between which two ticks it was. What a lattice is, and how it is found, stands in lattice.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks import ClockId
+from tracetime.graph.lattice import LEAST_READINGS, Lattice, find_lattice
+from tracetime.graph.neighbours import Neighbours
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LEAST_TICK_NS: Final = 1_000
+"""A shorter tick is within what is assumed of every reading."""
+
+BLOCK: Final = 8
+"""So many readings of events are kept together."""
+
+_LEAST_UNEVEN: Final = 6
+_STRIDES: Final = (1, 2, 4, 8)
+_MOST_READINGS: Final = 1_024
+_MOST_BESIDE: Final = 4
+_LEAST_SCATTER: Final = 0.1
+_MOST_SCATTER: Final = 1.5
+
+
+class Tick(NamedTuple):
+    """What a clock steps by.
+
+    Attributes:
+        period_ns: from one tick to the next.
+        width_ns: how far two instants that it reads alike may be apart, whole ns: that, and what
+            readings are rounded by.
+    """
+
+    period_ns: float
+    width_ns: int
+
+    @staticmethod
+    def of(lattice: Lattice, rate: Fraction) -> Tick:
+        """The tick of a clock whose readings, each of `rate` ns, lie on a lattice."""
+        period_ns = lattice.period * float(rate)
+        return Tick(period_ns, math.ceil(period_ns + lattice.rounding * float(rate)))
+
+
+class EventReadings(NamedTuple):
+    """What a clock read in events.
+
+    Attributes:
+        some_ns: some readings, int64 ns, in blocks of 8 that followed each other in the file.
+        differing, repeated: how many differ from the one before, and how many do not.
+    """
+
+    some_ns: Values
+    differing: int
+    repeated: int
+
+    def are_uneven(self, lattice: Lattice) -> bool:
+        """Whether they were not merely taken on a grid: steps vary, or most are repeated."""
+        if self.repeated >= self.differing:
+            return True
+        times = lattice.steps(self.some_ns)
+        # What neighbours in a block are apart, and then the next.
+        one, two = times[:-1], times[1:]
+        told = (np.arange(len(one)) % BLOCK < BLOCK - 2) & (one > 0) & (two > 0)
+        return len(np.unique(np.stack([one[told], two[told]]), axis=1).T) >= _LEAST_UNEVEN
+
+
+class Ticks:
+    """The ticks of a graph's clocks, each learnt when it is asked for.
+
+    Args:
+        readings: what a clock read in its snapshots, int64; as it says them, but in ns where its
+            unit is longer.
+        events: what it read in events, likewise.
+        shared: (snapshots, one_ns, other_ns) that two clocks have in common, in file order.
+        neighbours: by clock, those it shares snapshots with.
+        unit_ns: ns per unit of a clock, where the snapshots give one.
+    """
+
+    def __init__(
+        self,
+        readings: Callable[[ClockId], Values],
+        events: Mapping[ClockId, EventReadings],
+        shared: Callable[[ClockId, ClockId], tuple[Values, Values, Values]],
+        neighbours: Neighbours,
+        unit_ns: Callable[[ClockId], int],
+    ) -> None:
+        self._readings = readings
+        self._events = events
+        self._shared = shared
+        self._neighbours = neighbours
+        self._unit_ns = unit_ns
+        self._lattices: dict[ClockId, Lattice | None] = {}
+        self._shown: dict[ClockId, Lattice | None] = {}
+
+    def of(self, clock: ClockId) -> Lattice | None:
+        """What a clock ticks on, in what its readings are in; None where they show no tick.
+
+        Snapshots may merely be taken on a grid: events have to show it by themselves, at times that
+        are not evenly spaced, or what is left against another clock has to scatter over it.
+        """
+        if clock not in self._shown:
+            lattice = self._lattice(clock)
+            if lattice is not None and not (
+                self._events_show(clock, lattice)
+                or self._scatters(clock, lattice.period, self._surely)
+            ):
+                lattice = None
+            self._shown[clock] = lattice
+        return self._shown[clock]
+
+    def _lattice(self, clock: ClockId) -> Lattice | None:
+        """What all its readings are on, be it by how they were taken."""
+        if clock not in self._lattices:
+            readings = _some(self._readings(clock))
+            events = self._events.get(clock)
+            if events is not None:
+                readings = np.concatenate([readings, events.some_ns])
+            unit_ns = self._unit_ns(clock)
+            found = find_lattice(np.unique(readings), unit_ns)
+            if found is not None and found.period < max(LEAST_TICK_NS, 2 * unit_ns):
+                found = None
+            self._lattices[clock] = found
+        return self._lattices[clock]
+
+    def _surely(self, clock: ClockId) -> float:
+        """The period of a clock even if no clock beside it ticks; 0 where that is not known."""
+        lattice = self._lattice(clock)
+        if lattice is None:
+            return 0.0
+        shown = self._events_show(clock, lattice) or self._scatters(
+            clock, lattice.period, lambda _: 0.0
+        )
+        return lattice.period if shown else 0.0
+
+    def _events_show(self, clock: ClockId, lattice: Lattice) -> bool:
+        """Whether the events alone, where no snapshot was taken, are on the same lattice."""
+        events = self._events.get(clock)
+        if events is None or not events.are_uneven(lattice):
+            return False
+        times = lattice.steps(np.setdiff1d(events.some_ns, self._readings(clock)))
+        on_it = times[times > 0].astype(np.int64)
+        return len(on_it) >= LEAST_READINGS - 1 and int(np.gcd.reduce(on_it)) == 1
+
+    def _scatters(self, clock: ClockId, period: float, beside: Callable[[ClockId], float]) -> bool:
+        """Whether what is left of its readings against a clock beside it scatters over a period.
+
+        beside: what is known of how such a clock ticks itself.
+        """
+        asked = 0
+        for other in self._neighbours[clock]:
+            _, readings, others = self._shared(clock, other)
+            if len(readings) < LEAST_READINGS:
+                continue
+            if scatters(readings, others, period, period + beside(other)):
+                return True
+            asked += 1
+            if asked == _MOST_BESIDE:
+                break
+        return False
+
+
+def scatters(readings: Values, others: Values, period: float, most: float) -> bool:
+    """Whether readings stray over a period against another clock's, taken together in this order.
+
+    Drift leaves little beside a line between neighbours, at some distance or other; a tick leaves
+    about a quarter of it, and no more than `most`, a little apart.
+    """
+    time = _since_first(others)
+    offsets = time - _since_first(readings)
+    for stride in _STRIDES:
+        # One jump is in twice as many windows as the stride is long.
+        if len(offsets) < max(10 * stride, LEAST_READINGS):
+            break
+        span = time[2 * stride :] - time[: -2 * stride]
+        ahead = span > 0
+        share = (time[stride:-stride] - time[: -2 * stride])[ahead] / span[ahead]
+        before, after = offsets[: -2 * stride][ahead], offsets[2 * stride :][ahead]
+        left = np.abs(offsets[stride:-stride][ahead] - before - share * (after - before))
+        if (
+            len(left)
+            and float(np.median(left)) >= _LEAST_SCATTER * period
+            and float(np.quantile(left, 0.9)) <= _MOST_SCATTER * most
+        ):
+            return True
+    return False
+
+
+def _since_first(values: Values) -> Floats:
+    """How far values are from the first; what is beyond int64 is wrong, and no tick's doing."""
+    wrapped = values.view(np.uint64) - values.view(np.uint64)[0]
+    past: Floats = wrapped.view(np.int64).astype(np.float64)
+    return past
+
+
+def _some(readings: Values) -> Values:
+    """Blocks of neighbours all over the readings, where there are many."""
+    if len(readings) <= _MOST_READINGS:
+        return readings
+    blocks = _MOST_READINGS // 8
+    first = np.linspace(0, len(readings) - 8, blocks).astype(np.int64)
+    return np.concatenate([readings[k : k + 8] for k in first.tolist()])
