@@ -76,11 +76,18 @@ def test_readings_are_taken_back_by_their_centres(tmp_path: Path):
     path = tmp_path / "out.pftrace"
     writer = tt.perfetto.writer.TraceWriter(path)
     writer.declare(ClockDomain(GPU, ns_per_tick=Fraction(125, 3), max_drift_ppm=100))
+    writer.declare(ClockDomain("com.example.ms", ns_per_tick=10**6))
     halves = {"BOOTTIME": 30, "MONOTONIC_COARSE": 4_000_050, GPU: 900}
-    centres = {"BOOTTIME": -2_000, "MONOTONIC_COARSE": 5_000, GPU: 100_000}
+    centres = {"BOOTTIME": -2_000, "MONOTONIC_COARSE": 5_000, GPU: 100_000, "com.example.ms": 9}
     writer.snapshot(
         Snapshot(
-            {"MONOTONIC_RAW": 10**9, "BOOTTIME": 3 * 10**9, "MONOTONIC_COARSE": 7, GPU: 24 * 10**6},
+            {
+                "MONOTONIC_RAW": 10**9,
+                "BOOTTIME": 3 * 10**9,
+                "MONOTONIC_COARSE": 7,
+                GPU: 24 * 10**6,
+                "com.example.ms": 5,
+            },
             reference="MONOTONIC_RAW",
             half_width_ns=halves,
             centre_ns=centres,
@@ -92,6 +99,7 @@ def test_readings_are_taken_back_by_their_centres(tmp_path: Path):
     # D is (1 + 100 ppm + 500 ppm) / (1 - 500 ppm) - 1 with BOOTTIME, and 300 ppm with the device.
     assert found[ClockId(6)] == (3 * 10**9 + 2_000, 0, 30 + 3)
     assert found[COARSE] == (7, 5_000, 4_000_050)
+    assert found[ClockId(tt.clock_id("com.example.ms"))] == (5 * 10**6, 9, -1)
     assert found[ClockId(tt.clock_id(GPU))] == (10**9 - 100_000, 0, 900 + 31)
     (extension,) = extensions_of(path.read_bytes())
     # The ticks that it said are told all the same.

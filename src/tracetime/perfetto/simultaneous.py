@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.graph.tube.limits import Limits
-from tracetime.snapshot import INT64_MAX
+from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 COARSE_NS: Final = 100_000
 """A clock of longer ticks stays as it was read."""
@@ -21,7 +21,9 @@ COARSE_NS: Final = 100_000
 
 def is_coarse(domain: ClockDomain) -> bool:
     """Whether what a clock reads stands still for longer than a snapshot takes."""
-    return max(domain.tick_ns or 0, domain.ns_per_tick or 0) > COARSE_NS
+    rate = domain.ns_per_tick
+    counts = rate is not None and rate.numerator > COARSE_NS * rate.denominator
+    return counts or (domain.tick_ns or 0) > COARSE_NS
 
 
 class Aligned(NamedTuple):
@@ -38,12 +40,23 @@ class Aligned(NamedTuple):
     half_ns: int
 
 
+class _Clock:
+    """What is known of one clock: what it read last, and what was written; and its limits."""
+
+    __slots__ = ("coarse", "domain", "drift", "least_ns", "read_ns", "reference")
+
+    def __init__(self, domain: ClockDomain, reference: ClockDomain) -> None:
+        self.domain, self.reference = domain, reference
+        self.coarse = is_coarse(domain)
+        self.drift = Limits.of(reference.drift_ppm, domain.drift_ppm).drift
+        self.read_ns = self.least_ns = INT64_MIN
+
+
 class Aligner:
     """Aligns the snapshots of one recording, one after the other."""
 
     def __init__(self) -> None:
-        # By clock: what it read last, and what was written.
-        self._last: dict[ClockId, tuple[int, int]] = {}
+        self._clocks: dict[ClockId, _Clock] = {}
 
     def align(
         self, read: Aligned, domain: ClockDomain, reference: ClockDomain, *, main: bool
@@ -59,25 +72,33 @@ class Aligner:
                 told.
             main: whether it is of the regular snapshots; others may be of long ago.
         """
-        written = self._taken_back(read, domain, reference)
-        last_read_ns, least_ns = self._last.get(domain.id, (read.value_ns, written.value_ns))
-        if read.value_ns >= last_read_ns:
-            short_ns = max(0, least_ns - written.value_ns)
-            half_ns = written.half_ns if written.half_ns < 0 else written.half_ns + short_ns
-            written = written._replace(value_ns=written.value_ns + short_ns, half_ns=half_ns)
+        clock = self._clock(domain, reference)
+        value_ns, centre_ns, half_ns = _taken_back(read, clock)
+        if read.value_ns >= clock.read_ns:
+            short_ns = clock.least_ns - value_ns
+            if short_ns > 0:
+                value_ns += short_ns
+                half_ns += short_ns if half_ns >= 0 else 0
         elif not main:
-            return written
-        self._last[domain.id] = read.value_ns, written.value_ns
-        return written
+            return Aligned(value_ns, centre_ns, half_ns)
+        clock.read_ns, clock.least_ns = read.value_ns, value_ns
+        return Aligned(value_ns, centre_ns, half_ns)
 
-    @staticmethod
-    def _taken_back(read: Aligned, domain: ClockDomain, reference: ClockDomain) -> Aligned:
-        value_ns = read.value_ns - read.centre_ns
-        # A clock that has just begun: none is written below 0, nor beyond int64.
-        if is_coarse(domain) or not 0 <= value_ns <= INT64_MAX:
-            return read
-        half_ns = read.half_ns
-        if half_ns >= 0:
-            drift = Limits.of(reference.drift_ppm, domain.drift_ppm).drift
-            half_ns += math.ceil(abs(read.centre_ns) * drift)
-        return Aligned(value_ns, 0, half_ns)
+    def _clock(self, domain: ClockDomain, reference: ClockDomain) -> _Clock:
+        known = self._clocks.get(domain.id)
+        if known is None or known.domain is not domain or known.reference is not reference:
+            made = self._clocks[domain.id] = _Clock(domain, reference)
+            if known is not None:
+                made.read_ns, made.least_ns = known.read_ns, known.least_ns
+            return made
+        return known
+
+
+def _taken_back(read: Aligned, clock: _Clock) -> Aligned:
+    value_ns, centre_ns, half_ns = read
+    # A clock that has just begun stays: none is written below 0, nor beyond int64.
+    if not centre_ns or clock.coarse or not 0 <= value_ns - centre_ns <= INT64_MAX:
+        return read
+    if half_ns >= 0:
+        half_ns += math.ceil(abs(centre_ns) * clock.drift)
+    return Aligned(value_ns - centre_ns, 0, half_ns)
