@@ -227,6 +227,13 @@ def test_nor_do_they_where_they_were_read_with_noise():
     assert widths(graph_of(boottime, app))[1] == {}
 
 
+def test_a_counter_that_wraps_beside_a_clock_says_nothing_of_its_tick():
+    """Of 24 bits, in us: it wraps several times between two snapshots."""
+    boottime = 1_000 * S + np.arange(100) * 100 * S
+    counted = boottime * 1_000_020 // 10**9 % (1 << 24)
+    assert tick_of(graph_of(boottime, counted), "BOOTTIME") is None
+
+
 def test_events_between_the_lines_of_a_grid_show_that_it_is_none(write):
     boottime, at = snapshots(60, S, 0), instants()
     with open_trace(write(trace_of(boottime, boottime + 7 * S, at, at + 7 * S))) as opened:

@@ -33,6 +33,7 @@ _MOST_READINGS: Final = 1_024
 _MOST_BESIDE: Final = 4
 _LEAST_SCATTER: Final = 0.1
 _MOST_SCATTER: Final = 1.5
+_LEAST_RISING: Final = 0.75
 
 
 class Tick(NamedTuple):
@@ -178,20 +179,22 @@ def scatters(readings: Values, others: Values, period: float, most: float) -> bo
     Drift leaves little beside a line between neighbours, at some distance or other; a tick leaves
     about a quarter of it, and no more than `most`, a little apart.
     """
-    time = _since_first(others)
-    offsets = time - _since_first(readings)
+    one, other = _since_first(readings), _since_first(others)
     for stride in _STRIDES:
         # One jump is in twice as many windows as the stride is long.
-        if len(offsets) < max(10 * stride, LEAST_READINGS):
+        if len(one) < max(10 * stride, LEAST_READINGS):
             break
-        span = time[2 * stride :] - time[: -2 * stride]
-        ahead = span > 0
-        share = (time[stride:-stride] - time[: -2 * stride])[ahead] / span[ahead]
-        before, after = offsets[: -2 * stride][ahead], offsets[2 * stride :][ahead]
-        left = np.abs(offsets[stride:-stride][ahead] - before - share * (after - before))
+        first, middle, last = slice(-2 * stride), slice(stride, -stride), slice(2 * stride, None)
+        span, other_span = one[last] - one[first], other[last] - other[first]
+        past, other_past = one[middle] - one[first], other[middle] - other[first]
+        rising = (past >= 0) & (past <= span) & (other_past >= 0) & (other_past <= other_span)
+        rising &= (span > 0) & (other_span > 0)
+        if np.mean(rising) < _LEAST_RISING:
+            continue
+        share = (past / np.maximum(span, 1) - other_past / np.maximum(other_span, 1))[rising]
+        left = np.abs(share * span[rising])
         if (
-            len(left)
-            and float(np.median(left)) >= _LEAST_SCATTER * period
+            float(np.median(left)) >= _LEAST_SCATTER * period
             and float(np.quantile(left, 0.9)) <= _MOST_SCATTER * most
         ):
             return True
