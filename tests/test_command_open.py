@@ -62,7 +62,8 @@ def test_the_link_is_the_one_that_the_ui_documents(write):
     assert (UI, PORT) == ("https://ui.perfetto.dev", 9001)
     with serving(write(CLOCK_SYNC), port=0) as served:
         port = urlsplit(served.url).port
-        assert served.url == f"http://127.0.0.1:{port}/t.pftrace"
+        token = urlsplit(served.url).path.split("/")[1]
+        assert served.url == f"http://127.0.0.1:{port}/{token}/t.pftrace"
         assert served.link == f"{UI}/#!/?url={served.url}"
 
 
@@ -94,6 +95,27 @@ def test_nothing_else_is_served(served, tmp_path, path):
         assert status == 404
         assert b"secret" not in body
     assert not served.wait(0)
+
+
+def test_the_path_cannot_be_guessed(write):
+    path = write(CLOCK_SYNC)
+    tokens = set()
+    for _ in range(3):
+        with serving(path, port=0) as served:
+            _, token, name = urlsplit(served.url).path.split("/")
+            assert name == "t.pftrace"
+            assert len(token) >= 22  # 128 bits
+            tokens.add(token)
+            for guess in (
+                "/t.pftrace",
+                f"/{token[:-1]}/t.pftrace",
+                f"/{'A' * len(token)}/t.pftrace",
+            ):
+                assert ask(served.url, "GET", guess)[0] == 404
+            assert ask(served.url, "GET", f"/{token}/")[0] == 404
+            assert ask(served.url, "GET", f"/{token}")[0] == 404
+            assert not served.wait(0)
+    assert len(tokens) == 3
 
 
 def test_another_name_of_this_machine_gets_nothing(served):

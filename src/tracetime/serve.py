@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import stat
 import threading
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ PORT: Final = 9001
 _HOST: Final = "127.0.0.1"
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _SILENCE_S: Final = 60
+_TOKEN_BYTES: Final = 16
 
 
 class Serving:
@@ -90,7 +92,7 @@ def serving(
                 target=server.serve_forever, args=(0.1,), name="trace server", daemon=True
             )
             thread.start()
-            url = f"http://{_HOST}:{server.server_port}/{quote_from_bytes(server.name, safe='')}"
+            url = f"http://{_HOST}:{server.server_port}/{quote_from_bytes(server.where)}"
             # Quoted once more: the UI takes its own address apart before it fetches this one.
             link = f"{ui.rstrip('/')}/#!/?url={quote(url, safe=':/')}"
             try:
@@ -122,7 +124,9 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], file: IO[bytes], name: bytes, origin: str) -> None:
         self.file = file
         self.size = os.fstat(file.fileno()).st_size
-        self.name = name
+        # Nobody who was not given the link can fetch the file: not another user of this machine,
+        # nor a page that guesses its name. A slash of its own the name cannot have.
+        self.where = f"{secrets.token_urlsafe(_TOKEN_BYTES)}/".encode() + name
         self.origin = origin
         self.fetched = threading.Event()
         super().__init__(address, _Handler)
@@ -171,7 +175,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Origin", self.server.origin) != self.server.origin:
             return False
         path = self.path.partition("?")[0]
-        return path[:1] == "/" and unquote_to_bytes(path[1:]) == self.server.name
+        asked = unquote_to_bytes(path.removeprefix("/"))
+        return path[:1] == "/" and secrets.compare_digest(asked, self.server.where)
 
     def _answer(self, *, body: bool) -> None:
         if not self._is_the_file():

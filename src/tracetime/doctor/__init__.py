@@ -53,7 +53,9 @@ def findings_of(survey: Survey) -> list[Finding]:
         TraceError: nothing of the trace could be read.
     """
     truncated = survey.trace.truncated
-    if truncated is not None and not survey.groups and not survey.infos:
+    nothing = not survey.groups and not survey.infos
+    # What breaks off in a packet is a trace, though nothing came before.
+    if truncated is not None and truncated.packet is None and nothing:
         raise truncated
     return sorted(nested(list(_every(survey)), survey), key=rank)
 

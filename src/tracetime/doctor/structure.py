@@ -289,7 +289,7 @@ def _coarse(survey: Survey) -> Iterator[Finding]:
 
 def _truncated(survey: Survey) -> Iterator[Finding]:
     error = survey.trace.truncated
-    if error is not None and "no trusted_packet_sequence_id" in error.message:
+    if error is not None and "sequence-scoped clock" in error.message:
         yield Finding(
             "sequence-clock-without-sequence",
             "error",
