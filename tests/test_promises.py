@@ -134,6 +134,14 @@ def test_a_groups_deviation_holds_the_tick_of_coarse_clocks():
     assert promises.check_group(group(shift_ns=0, step=1)) == []
 
 
+def test_a_groups_deviation_holds_the_lag_that_was_seen_since(monkeypatch):
+    """A machine's tick that came late: by so much more the coarse clock's reading is old."""
+    sampler = group(shift_ns=9_000_000)
+    monkeypatch.setattr(FakeSource, "lag_ns", lambda self, clock: 9_000_000 * (clock.clock == 4))
+    assert sampler.sample_group()[1] == 13_000_000
+    assert promises.check_group(sampler) == []
+
+
 def test_every_promise_is_checked_by_its_own_name():
     names = [promise.name for promise in promises.PROMISES]
     assert len(set(names)) == len(names)

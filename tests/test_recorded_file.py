@@ -39,11 +39,16 @@ def opened(path, **options):
 
 def test_a_second_recording_of_one_file_is_refused(path, tmp_path):
     (tmp_path / "link").symlink_to(path)
-    os.link(path, tmp_path / "other name") if path.exists() else None
+    (tmp_path / "x").mkdir()
     with opened(path) as rec:
+        os.link(path, tmp_path / "other")
         rec.instant("first", timestamp=5, clock=5)
-        for same in (path, tmp_path / "link", tmp_path / "x" / ".." / "out.pftrace"):
-            (tmp_path / "x").mkdir(exist_ok=True)
+        for same in (
+            path,
+            tmp_path / "link",
+            tmp_path / "other",
+            tmp_path / "x" / ".." / "out.pftrace",
+        ):
             with pytest.raises(UsageError, match=REFUSED):
                 opened(same)
     assert names_of(path.read_bytes()) == {"first": 1}

@@ -55,8 +55,8 @@ class Sampler:
     Making one measures what the clocks step by and how fast counters run: up to 0.3 s.
 
     Args:
-        clocks: which: names (`MONOTONIC`, `TAI`, `TSC`, `vulkan`, `vulkan:0`), numbers, ClockIds;
-            None for all of this machine.
+        clocks: which: names (`MONOTONIC`, `TAI`, `TSC`, `vulkan:0`, `vulkan` for all devices, `host`
+            for all else), numbers, ClockIds; None for all of this machine.
         reference: what the others are bracketed by; MONOTONIC_RAW if not said. It is sampled too,
             and so is the host clock that a device needs.
         tries: brackets per clock of which the narrowest is kept, 1 to 1000.
@@ -258,6 +258,9 @@ class Sampler:
             for one in self._counters:
                 count = self._counts.follow(one, shown[one.clock], shown[self.reference], [])
                 shown[one.clock] = count.ns(one.domain)
+            late_ns = max(
+                math.ceil(one.domain.tick_ns or 0) + self._lag_ns(one.clock) for one in group
+            )
         others = [one for one in group if one is not self._first]
         return Snapshot(
             shown,
@@ -272,7 +275,7 @@ class Sampler:
                 for one in others
             },
             centre_ns={one.clock: width_ns // 2 for one in others},
-        ), width_ns + math.ceil(max(one.domain.tick_ns or 0 for one in group))
+        ), width_ns + late_ns
 
     def _lag_ns(self, clock: ClockId) -> int:
         return self._chosen[clock].source.lag_ns(clock)
