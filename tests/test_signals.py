@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -97,8 +98,19 @@ while not over:
 
 
 def test_what_interrupts_itself_is_refused_where_it_can_only_wait():
-    turn = OneAtATime("reading the clocks")
-    with turn, pytest.raises(SourceError, match="interrupts reading the clocks"), turn:
-        pass
-    with turn:
-        pass
+    lock = OneAtATime("reading the clocks")
+    with lock.turn(), pytest.raises(SourceError, match="interrupts reading the clocks"):
+        lock.turn()
+    with lock.turn():
+        refused = []
+
+        def other() -> None:
+            with lock.turn():
+                refused.append(False)
+
+        # Another thread waits.
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert not refused
+    thread.join()
+    assert refused == [False]

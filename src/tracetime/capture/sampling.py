@@ -55,8 +55,8 @@ class Sampler:
     Making one measures what the clocks step by and how fast counters run: up to 0.3 s.
 
     Args:
-        clocks: which: names (`MONOTONIC`, `TAI`, `TSC`, `vulkan:0`, `vulkan` for all devices, `host`
-            for all else), numbers, ClockIds; None for all of this machine.
+        clocks: which: names (`MONOTONIC`, `TAI`, `TSC`, `vulkan:0`, `vulkan` for all devices,
+            `host` for all else), numbers, ClockIds; None for all of this machine.
         reference: what the others are bracketed by; MONOTONIC_RAW if not said. It is sampled too,
             and so is the host clock that a device needs.
         tries: brackets per clock of which the narrowest is kept, 1 to 1000.
@@ -81,7 +81,7 @@ class Sampler:
             raise UsageError(f"tries is {tries}: use 1 to {MOST_TRIES}")
         self._local = LocalClocks(sources)
         self._tries = tries
-        self._lock = OneAtATime("reading the clocks")
+        self._one = OneAtATime("reading the clocks")
         choice = choose(self._local, clocks, reference, besides)
         self._unavailable = choice.unavailable
         self._chosen = {one.clock: one for one in choice.clocks}
@@ -172,7 +172,7 @@ class Sampler:
 
     def close(self) -> None:
         """Close the sources that were opened for this sampler; it samples no more."""
-        with self._lock:
+        with self._one.turn():
             self._local.close()
 
     def __enter__(self) -> Sampler:
@@ -189,7 +189,7 @@ class Sampler:
         Raises:
             SourceError: the reference cannot be read.
         """
-        with self._lock:
+        with self._one.turn():
             failed: dict[ClockId, str] = {}
             findings: list[Finding] = []
             reads = self._read_native(failed)
@@ -237,7 +237,7 @@ class Sampler:
         Raises:
             SourceError: a clock cannot be read, or the reference went back in all tries.
         """
-        with self._lock:
+        with self._one.turn():
             group = [one for one in self._chosen.values() if one.partner is None]
             readings = np.empty((1, len(group)), dtype=np.int64)
             deviation = np.empty(1, dtype=np.int64)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from threading import RLock
+from typing import Any
 
 from tracetime.errors import SourceError
 
 
 class OneAtATime:
-    """To be used in a `with`: threads wait for each other.
+    """Threads wait for each other in a `with` of `turn()`.
 
-    A signal's handler that interrupts the very thread that is within would wait for ever.
+    A signal's handler that interrupts the very thread whose turn it is would wait for ever.
 
     Args:
         what: is done within, for messages: `reading the clocks`.
-
-    Raises:
-        SourceError: on entering, in such a handler.
     """
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._lock = RLock()
-        self._within = False
+        self._lock: Any = RLock()
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        if self._within:
-            self._lock.release()
+    def turn(self) -> Any:
+        """The lock, for a `with`: no signal comes between taking it and being within.
+
+        Raises:
+            SourceError: it is this thread's turn already.
+        """
+        if self._lock._is_owned():
             raise SourceError(f"this interrupts {self._what}, in the same thread: do it after that")
-        self._within = True
-
-    def __exit__(self, *_: object) -> None:
-        self._within = False
-        self._lock.release()
+        return self._lock

@@ -145,7 +145,7 @@ class VulkanDevice(CalibratedDevice):
         self.handle = api.Handle()
         self._queue: StampQueue | None = None
         uuid = self._describe()
-        self._turn = OneAtATime(f"opening a queue of {self.label}")
+        self._one = OneAtATime(f"opening a queue of {self.label}")
         before = seen.get(uuid, 0)
         seen[uuid] = before + 1
         self.name = f"{VULKAN}.{uuid}" + (f".{before}" if before else "")
@@ -192,7 +192,7 @@ class VulkanDevice(CalibratedDevice):
     @property
     def queue(self) -> StampQueue:
         """A queue on which work is stamped, made when first asked for."""
-        with self._turn:
+        with self._one.turn():
             if self._queue is None:
                 if not self.handle:
                     raise SourceError(f"{self.label} was closed: open it again")

@@ -49,7 +49,7 @@ class StampQueue:
         self._device = device
         self._made: list[tuple[str, int]] = []
         self._functions: dict[str, api.Function] = {}
-        self._turn = OneAtATime(f"work of {device.label}")
+        self._one = OneAtATime(f"work of {device.label}")
         self._pending = False
         self._queue = api.Handle()
         self._command = api.Handle()
@@ -74,7 +74,7 @@ class StampQueue:
         """
         if not 1 <= count <= MOST_STAMPS or not 0 <= work <= 10_000:
             raise UsageError(f"count {count}, work {work}: use 1 to {MOST_STAMPS}, 0 to 10000")
-        with self._turn:
+        with self._one.turn():
             if not self._made:
                 raise SourceError(f"{self._device.label} was closed: open it again")
             if self._pending:
@@ -128,7 +128,7 @@ class StampQueue:
 
     def close(self) -> None:
         """Give back what was made."""
-        with self._turn:
+        with self._one.turn():
             if self._made:
                 self._call("vkDeviceWaitIdle", api.Handle)(self._device.handle)
             while self._made:
