@@ -24,7 +24,8 @@ from tracetime.formats.tables import TableWriter, table_writer
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_types import exact_in_pandas
 from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
-from tracetime.summary import Summary, Tally, summarise
+from tracetime.summary import Summary, summarise
+from tracetime.tally import Tally
 from tracetime.whole_file import Part, file_target, not_written
 
 if TYPE_CHECKING:

@@ -1,29 +1,23 @@
 """What came of an import: events by kind and status, each clock, and why anything has no time.
 
-Counting is done batch by batch, in columns; what is kept grows with the number of clocks, never
-with the number of events. How a summary looks on a terminal is not said here (`commands/`).
+Counting is `tally.py`'s. How a summary looks on a terminal is not said here (`commands/`).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
-from tracetime.arrays import known_of, values_of
 from tracetime.clocks import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
 from tracetime.perfetto.bounded import (
     CLOCKS_SAMPLED,
     FloorCost,
-    distances,
     floor_cost_at_snapshots,
 )
+from tracetime.tally import Group, Tally
 
 if TYPE_CHECKING:
     from tracetime.graph.facts import ClockInfo
@@ -74,8 +68,6 @@ _COMPARED_ROWS: Final = 10_000_000
 
 _FEW_ROWS: Final = 200_000
 """Up to so many are placed once more wherever floor may have used another snapshot, or way."""
-
-_GROUPS_MAX: Final = 1 << 18
 
 _FAULTS_TOLD: Final = 3
 """Of so many clocks it is told what the tube says of them, of those with the most events."""
@@ -223,127 +215,6 @@ class Summary:
         }
 
 
-class _Group(NamedTuple):
-    """Events of one clock with one status."""
-
-    clock: int
-    sequence: int
-    machine: int
-    status: int
-    events: int
-
-
-class _Groups(NamedTuple):
-    """Columns of what groups share (clock, sequence, machine, status code), and their events."""
-
-    keys: list[npt.NDArray[Any]]
-    events: npt.NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts of the batches of an events table, as they come.
-
-    Attributes:
-        span_ns: their least and greatest trace time.
-        to_cost_ns: how far to_time is at most from where the tube puts that trace time; None where
-            nothing was compared.
-        to_uncompared: rows whose to_time was not compared, because the tube has no answer.
-    """
-
-    rows: int = 0
-    to_unresolved: int = 0
-    to_cost_ns: int | None = None
-    to_uncompared: int = 0
-    span_ns: tuple[int, int] | None = None
-    _kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _groups: list[_Groups] = field(default_factory=list)
-    _n_groups: int = 0
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows of `batch`, of the events table's columns."""
-        self.rows += batch.num_rows
-        if "to_time" in batch.schema.names:
-            self.to_unresolved += batch["to_time"].null_count - batch["trace_time"].null_count
-        times, known = known_of(batch["trace_time"])
-        if known.any():
-            times = times[known]
-            low, high = int(times.min()), int(times.max())
-            before = self.span_ns or (low, high)
-            self.span_ns = min(before[0], low), max(before[1], high)
-        kinds, statuses = batch["kind"], batch["status"]
-        names = [
-            (k, s) for k in kinds.dictionary.to_pylist() for s in statuses.dictionary.to_pylist()
-        ]
-        both = _indices(kinds) * len(statuses.dictionary) + _indices(statuses)
-        counts = np.bincount(both)
-        for index in np.flatnonzero(counts):
-            self._kinds[names[index]] += int(counts[index])
-        codes = np.array([REASONS.index(s) for s in statuses.dictionary.to_pylist()])
-        keys = [values_of(batch[name])[0] for name in ("clock", "sequence", "machine")]
-        keys.append(codes[_indices(statuses)])
-        self._keep(_alike(keys, np.ones(batch.num_rows, dtype=np.int64)))
-
-    def _keep(self, groups: _Groups) -> None:
-        self._groups.append(groups)
-        self._n_groups += len(groups.events)
-        if self._n_groups > _GROUPS_MAX:
-            self._merge()
-
-    def _merge(self) -> _Groups:
-        keys = [
-            np.concatenate(column) for column in zip(*(g.keys for g in self._groups), strict=True)
-        ]
-        merged = _alike(keys, np.concatenate([groups.events for groups in self._groups]))
-        self._groups, self._n_groups = [merged], 0
-        return merged
-
-    def add_to_cost(self, floor: pa.Array, tube: pa.Array) -> None:
-        """Compare one batch of to_time with what the tube makes of the same trace times."""
-        (at, here), (estimate, there) = known_of(floor), known_of(tube)
-        both = here & there
-        self.to_uncompared += int(np.count_nonzero(here & ~there))
-        if both.any():
-            largest = int(distances(at[both], estimate[both]).max())
-            self.to_cost_ns = max(self.to_cost_ns or 0, largest)
-
-    def kinds(self) -> tuple[KindCount, ...]:
-        """Counts by kind, the most frequent first."""
-        by_kind: dict[str, dict[str, int]] = defaultdict(dict)
-        for (kind, status), events in self._kinds.most_common():
-            by_kind[kind][status] = events
-        counts = [KindCount(kind, sum(n.values()), n) for kind, n in by_kind.items()]
-        return tuple(sorted(counts, key=lambda count: -count.events))
-
-    def groups(self) -> list[_Group]:
-        """Counts by clock (as in the table, machine_id included) and status code."""
-        if not self._groups:
-            return []
-        keys, events = self._merge()
-        return [_Group(*row) for row in zip(*map(np.ndarray.tolist, (*keys, events)), strict=True)]
-
-
-def _indices(column: pa.DictionaryArray) -> npt.NDArray[np.intp]:
-    return values_of(column.indices)[0].astype(np.intp)
-
-
-def _alike(keys: list[npt.NDArray[Any]], events: npt.NDArray[np.int64]) -> _Groups:
-    """Take rows together that have the same keys; of those that follow each other one is sorted."""
-    runs = _runs(keys, events)
-    order = np.lexsort(runs.keys)
-    return _runs([column[order] for column in runs.keys], runs.events[order])
-
-
-def _runs(keys: list[npt.NDArray[Any]], events: npt.NDArray[np.int64]) -> _Groups:
-    begins = np.zeros(len(events), dtype=bool)
-    begins[:1] = True
-    for column in keys:
-        begins[1:] |= column[1:] != column[:-1]
-    firsts = np.flatnonzero(begins)
-    counts = np.add.reduceat(events, firsts) if len(firsts) else events
-    return _Groups([column[firsts] for column in keys], counts)
-
-
 def summarise(
     trace: Trace,
     tally: Tally,
@@ -363,30 +234,34 @@ def summarise(
     """
     infos = trace.clocks.clocks()
     faults = trace.tube_faults if policy == "tube" else {}
-    clocks, reasons = _by_clock(tally.groups(), infos, trace.machines, faults)
+    groups = _named_groups(tally.groups(), infos, trace.machines)
+    clocks, reasons = _by_clock(groups, infos, faults)
     cost = trace.floor_cost if policy == "tube" else None
     if policy == "floor":
-        used = [use.clock for use in clocks if use.events > use.unresolved and use.snapshots]
+        there = {use.clock for use in clocks if use.snapshots}
+        spans = {
+            clock: (group.first_ns, group.last_ns)
+            for clock, group in groups
+            if group.status == RESOLVED and clock in there
+        }
         # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
         most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
-        cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, used, most, tally.span_ns)
         late = trace.late_snapshots is not None
+        cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, spans, most, spans, late)
         few = cost.drifts_on or tally.rows <= _FEW_ROWS
-        matters = cost.ended_early or ((late or cost.other_ways) and few)
+        matters = cost.ended_early or (cost.other_ways and few)
         if tally.rows <= _COUNTED_ROWS and (cost.leaves_bars or matters):
             _compare_every_event(trace, cost)
-        elif late:
-            cost.allow_for_late()
-        elif not cost.leaves_bars:
+        elif cost.is_limit and not cost.leaves_bars:
             # Of what was not looked at nothing is known.
-            cost.reordered = 0 if cost.is_limit else None
+            cost.reordered = 0
     return Summary(
         trace=trace.path,
         out=out,
         trace_clock=trace.trace_clock,
         policy=policy,
         rows=tally.rows,
-        kinds=tally.kinds(),
+        kinds=_kinds(tally.kinds),
         clocks=clocks,
         reasons=reasons,
         to=to,
@@ -422,22 +297,39 @@ def _compare_every_event(trace: Trace, cost: FloorCost) -> None:
     cost.join(trace.floor_cost)
 
 
-def _by_clock(
-    groups: list[_Group],
-    infos: list[ClockInfo],
-    machines: list[int],
-    faults: Mapping[tuple[ClockId, int], str],
-) -> tuple[tuple[ClockUse, ...], tuple[Unresolved, ...]]:
-    # The table says machine_id, a ClockId the machine's index; and the table knows no files.
+def _kinds(counted: Counter[tuple[str, str]]) -> tuple[KindCount, ...]:
+    """Counts by kind, the most frequent first."""
+    by_kind: dict[str, dict[str, int]] = defaultdict(dict)
+    for (kind, status), events in counted.most_common():
+        by_kind[kind][status] = events
+    counts = [KindCount(kind, sum(n.values()), n) for kind, n in by_kind.items()]
+    return tuple(sorted(counts, key=lambda count: -count.events))
+
+
+def _named_groups(
+    groups: list[Group], infos: list[ClockInfo], machines: list[int]
+) -> list[tuple[ClockId, Group]]:
+    """Groups with their clocks: the table says machine_id, a ClockId the machine's index."""
     index_of = {machine_id: index for index, machine_id in enumerate(machines)}
+    # And the table knows no files.
     named = {(info.clock.clock, info.clock.sequence, info.clock.machine): info for info in infos}
-    events: Counter[ClockId] = Counter()
-    unresolved: Counter[ClockId] = Counter()
-    by_reason: dict[int, Counter[ClockId]] = defaultdict(Counter)
+    found = []
     for group in groups:
         key = (group.clock, group.sequence, index_of.get(group.machine, group.machine))
         info = named.get(key)
-        clock = ClockId(*key) if info is None else info.clock
+        found.append((ClockId(*key) if info is None else info.clock, group))
+    return found
+
+
+def _by_clock(
+    groups: list[tuple[ClockId, Group]],
+    infos: list[ClockInfo],
+    faults: Mapping[tuple[ClockId, int], str],
+) -> tuple[tuple[ClockUse, ...], tuple[Unresolved, ...]]:
+    events: Counter[ClockId] = Counter()
+    unresolved: Counter[ClockId] = Counter()
+    by_reason: dict[int, Counter[ClockId]] = defaultdict(Counter)
+    for clock, group in groups:
         events[clock] += group.events
         if group.status not in (RESOLVED, AS_IS):
             unresolved[clock] += group.events

@@ -35,7 +35,7 @@ from tracetime.graph.shown import named
 from tracetime.graph.shown_ticks import Tick
 from tracetime.graph.ticks import Unit
 from tracetime.graph.triangles import Triangles
-from tracetime.graph.tube import Bars
+from tracetime.graph.tube import Bars, Limits
 from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.wraps import Counter
 from tracetime.telling import count, duration
@@ -247,6 +247,18 @@ class TubePolicy:
                     f"no snapshot has {clock} with another clock", "unknown_source_clock"
                 )
         return self._pairs.pair(one, other)
+
+    def beside(self, clock: ClockId) -> list[ClockId]:
+        """The clocks that a tube may lead to from this one."""
+        return self._neighbours[clock]
+
+    def limits(self, one: ClockId, other: ClockId) -> Limits:
+        """What two clocks may do against each other, at most."""
+        return self._pairs.limits(one, other)
+
+    def least_assumed_ns(self, one: ClockId, other: ClockId) -> int:
+        """The least half-width that is assumed of a snapshot of two clocks, where nothing says."""
+        return self._pairs.least_assumed_ns(one, other)
 
     def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
         """The clocks of the least-error path, source first.

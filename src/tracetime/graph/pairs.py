@@ -28,6 +28,7 @@ from tracetime.graph.shown_ticks import Tick
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
     FARTHEST,
+    LEAST_ASSUMED_NS,
     NOT_RECORDED,
     assumed_half_width,
     from_two_brackets,
@@ -117,7 +118,7 @@ class Pairs:
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters = Counters(
             self._shared, measured, domain, unit_ns, neighbours,
-            lambda one, other: self._limits(one, other).drift, self._tube_ahead,
+            lambda one, other: self.limits(one, other).drift, self._tube_ahead,
         )  # fmt: skip
         self._set_back: dict[ClockId, bool] = {}
 
@@ -213,7 +214,7 @@ class Pairs:
         a_rate = self._rate(a, given.a_ns, given.b_ns)
         b_rate = self._rate(b, given.b_ns, given.a_ns)
         given = given.at_rates(a_rate, b_rate)
-        limits = self._limits(a, b)
+        limits = self.limits(a, b)
         learnt = any(self._domain(clock).ns_per_tick is None for clock in (a, b))
         if learnt:
             limits = replace(limits, drift=_learnt_drift(given, limits.drift))
@@ -253,7 +254,8 @@ class Pairs:
         rate = self._domain(clock).ns_per_tick
         return learn_rate(readings, others, str(clock)) if rate is None else rate
 
-    def _limits(self, a: ClockId, b: ClockId) -> Limits:
+    def limits(self, a: ClockId, b: ClockId) -> Limits:
+        """What two clocks, the steadier first, may do against each other."""
         one, other = self._domain(a), self._domain(b)
         rise: Rise = "suspend" if b.clock == _BOOTTIME and a.clock in _STOPPED else "step"
         return Limits.of(
@@ -301,6 +303,10 @@ class Pairs:
             width = assumed_half_width(a_k, r_k, limits, ticks)
         h_k = np.where(known, h_k, width)
         return Evidence.of(a_k, r_k, h_k, assumed=True, correction=correction)
+
+    def least_assumed_ns(self, one: ClockId, other: ClockId) -> int:
+        """The least half-width that is assumed of a snapshot of two clocks, where nothing says."""
+        return max(LEAST_ASSUMED_NS, self._said_tick_ns(one) + self._said_tick_ns(other))
 
     def _said_tick_ns(self, clock: ClockId) -> int:
         """What a clock is said to step by: its unit at least, whatever that is."""

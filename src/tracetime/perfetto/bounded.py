@@ -6,7 +6,9 @@ the floor policy costs beside the tube is counted. Nothing is done per event in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +28,7 @@ from tracetime.errors import (
 )
 from tracetime.graph.bounds import Reached, TubePolicy
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.level import Level
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import ascending, gains
 from tracetime.graph.wraps import open_wraps
@@ -43,6 +46,9 @@ _UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
 
 _ORDERED_TOGETHER: Final = 1 << 20
 """The order of so many events, as they stand in the file, is looked at together."""
+
+_LEVEL_AT_MOST: Final = 1000
+"""How many clocks are looked at for being level at most: there may be a million."""
 
 _NEGLIGIBLE_NS: Final = 10_000
 
@@ -62,9 +68,8 @@ class FloorCost:
         ended_early: whether floor had placed events of a clock before it ran backwards, where
             nobody looked how well.
         other_ways: whether a clock has several ways to the trace clock, or none in one hop: floor
-            may have placed its events by another, or by an older snapshot, where nobody looked.
-        drift_ns: how far the offset of a clock strayed over the whole trace, at most: by so much
-            more floor is off at most where a snapshot stands behind events from after it.
+            may have placed its events by another, where nobody looked.
+        drift_ns: how far the offset of a clock strayed over the whole trace, at most.
         leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within,
             no two events can be in an order that their bars rule out.
     """
@@ -82,15 +87,17 @@ class FloorCost:
 
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
         """Note the largest distance between two placings of the same events of one clock."""
-        if not len(floor):
-            return
-        largest = int(distances(floor, estimate).max())
-        if self.clock is None or largest > self.largest_ns:
-            self.clock, self.largest_ns = clock, largest
+        if len(floor):
+            self.note(clock, int(distances(floor, estimate).max()))
+
+    def note(self, clock: ClockId, distance_ns: int) -> None:
+        """Note a distance that events of a clock may have."""
+        if self.clock is None or distance_ns > self.largest_ns:
+            self.clock, self.largest_ns = clock, distance_ns
 
     def join(self, events: FloorCost) -> None:
         """Take over what was seen of every event."""
-        if self.clock is None or events.largest_ns > self.largest_ns:
+        if events.clock is not None:
             self.clock, self.largest_ns = events.clock, events.largest_ns
         self.reordered = events.reordered
         self.clocks_left_out = 0
@@ -100,13 +107,6 @@ class FloorCost:
     def drifts_on(self) -> bool:
         """Whether an offset older than the last can make floor much worse."""
         return self.drift_ns > max(self.largest_ns, _NEGLIGIBLE_NS)
-
-    def allow_for_late(self) -> None:
-        """Where events may have been placed by any snapshot before them, and nobody looked."""
-        if self.drifts_on:
-            self.is_limit = False
-        else:
-            self.largest_ns += self.drift_ns
 
     def count_order(self, floor: Values, earliest: Values, latest: Values) -> None:
         """Count the events that floor puts on the wrong side of another."""
@@ -292,48 +292,88 @@ def floor_cost_at_snapshots(
     trace_clock: ClockId,
     clocks: Iterable[ClockId],
     most: int = CLOCKS_SAMPLED,
-    span_ns: tuple[int, int] | None = None,
+    spans_ns: Mapping[ClockId, tuple[int, int]] | None = None,
+    late: bool = False,
 ) -> FloorCost:
     """Compare floor with the tube where floor is at its best and at its worst.
 
     For each clock: at its readings in the snapshots it is converted by, half-way between them, and
     just before the next one, where there are very many about those between which its offset changes
-    most, and at the ends of the trace. What cannot be compared is left out.
+    most, and at the ends of its events. What cannot be compared is left out.
 
     Args:
         clocks: those of which floor has placed events.
         most: tubes are built for so many clocks at most: those whose offset changes most from one
-            snapshot to the next, which is about what floor can be off by.
-        span_ns: the least and the greatest trace time of the events.
+            snapshot to the next, which is about what floor can be off by. Of those whose offset
+            stays level it is known without (`graph/level.py`).
+        spans_ns: the least and the greatest trace time of the events of each of them.
+        late: whether a snapshot stands in the file behind events from after it, so that floor may
+            have placed them by any snapshot before that.
     """
     cost = FloorCost()
     asked = list(clocks)
-    spans = None if span_ns is None else np.tile(np.array(span_ns, dtype=np.int64), (len(asked), 1))
+    spans = None
+    if spans_ns is not None:
+        spans = np.array([spans_ns[clock] for clock in asked], dtype=np.int64).reshape(-1, 2)
     hops, changes, drifts = graph._strays(asked, trace_clock, spans)
     cost.ended_early = bool((hops < 0).any())
-    away = np.flatnonzero(hops > 0)
+    away = np.flatnonzero(hops > 0).tolist()
     one_way = graph._only_beside(trace_clock)
-    cost.other_ways = any(asked[k] not in one_way for k in away.tolist())
+    cost.other_ways = any(asked[k] not in one_way for k in away)
     cost.drift_ns = int(drifts[away].max(initial=0))
-    ranked = sorted((-float(changes[k]), asked[k].order(), asked[k]) for k in away.tolist())
-    for *_, clock in ranked[:most]:
-        try:
-            points = _points(graph, clock, graph.path(clock, trace_clock)[1])
-            if span_ns is not None:
-                points = np.append(points, _ends(graph, clock, trace_clock, span_ns))
-            floor = graph.convert(points, clock, trace_clock, errors="mask")
-            tube = graph.convert(
-                points, clock, trace_clock, policy="tube", errors="mask", bounds=True
-            )
-        except TracetimeError:
-            continue
-        known: Mask = known_of(floor)[1] & known_of(tube.estimate)[1]
-        at, estimate, low, high = (values_of(one)[0][known] for one in (floor, *tube))
-        cost.compare(clock, at, estimate)
-        cost.leaves_bars |= bool(np.any((at < low) | (at > high)))
-    cost.clocks_left_out = sum(-change > cost.largest_ns for change, *_ in ranked[most:])
+    away.sort(key=lambda k: (-float(changes[k]), asked[k].order()))
+    for clock in (asked[k] for k in away[:most]):
+        span = None if spans_ns is None else spans_ns[clock]
+        with suppress(TracetimeError):
+            _compare_at_ends(cost, graph, clock, trace_clock, span, late and clock in one_way)
+    level = Level(graph, trace_clock, one_way)
+    for n, k in enumerate(away[most:]):
+        limit = None
+        if n < _LEVEL_AT_MOST:
+            limit = level.limit_ns(asked[k], None if spans is None else tuple(spans[k].tolist()))
+        if limit is not None:
+            cost.note(asked[k], limit)
+        else:
+            cost.clocks_left_out += changes[k] > cost.largest_ns
     cost.is_limit = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
+
+
+def _compare_at_ends(
+    cost: FloorCost,
+    graph: ClockGraph,
+    clock: ClockId,
+    hub: ClockId,
+    span_ns: tuple[int, int] | None,
+    late: bool,
+) -> None:
+    """Compare what floor and the tube make of readings of a clock at the ends of its first hop.
+
+    late: floor may have used any snapshot of the clock and the hub before these.
+    """
+    points = _points(graph, clock, graph.path(clock, hub)[1])
+    if span_ns is not None:
+        points = np.append(points, _ends(graph, clock, hub, span_ns))
+    tube = graph.convert(points, clock, hub, policy="tube", errors="mask", bounds=True)
+    floor = graph.convert(points, clock, hub, errors="mask")
+    known: Mask = known_of(floor)[1] & known_of(tube.estimate)[1]
+    at, estimate, low, high = (values_of(one)[0][known] for one in (floor, *tube))
+    placed = [at]
+    if late:
+        _, ours, theirs = graph._shared(clock, hub)
+        offsets = theirs - ours
+        used = np.searchsorted(ours, points[known] * graph._unit_ns(clock), side="right") - 1
+        used = np.maximum(used, 0)
+        for reach in (np.minimum, np.maximum):
+            placed.append(at - offsets[used] + reach.accumulate(offsets)[used])
+    for one in placed:
+        cost.compare(clock, one, estimate)
+        cost.leaves_bars |= bool(np.any((one < low) | (one > high)))
+    # Across a jump a bar is the hull of two, which bulges: its ends say little of what is between.
+    cost.leaves_bars |= any(
+        graph._tubes().pair(*pair).tube.discontinuities
+        for pair in pairwise(graph.path(clock, hub, policy="tube"))
+    )
 
 
 def _ends(
