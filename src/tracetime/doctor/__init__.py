@@ -1,6 +1,6 @@
 """What is wrong with the clocks of a trace, how much it matters, and what mends it.
 
-`diagnose` reads a trace once (again where a finding has to count events) and gives findings, worst
+`diagnose` reads a trace twice, for its snapshots and then for its events, and gives findings, worst
 first. Each kind has a stable code and a page in docs/findings.
 """
 

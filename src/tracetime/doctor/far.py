@@ -1,32 +1,27 @@
 """Findings about events far from every snapshot of their clock, and from the span of the trace.
 
-How far events lie from both is gathered in one reading of the rows (`Strays`); then numbers are
-asked for the cause: a factor of 1,000, deltas taken for absolute values or the reverse, a clock
-that other values belong to.
+How far events lie from both is gathered in `strays.py`; here numbers are asked for the cause: a
+factor of 1,000, deltas taken for absolute values or the reverse, a clock that other values belong
+to.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks import ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.placement import beyond_doubt
+from tracetime.doctor.strays import NEAR_NS, OF_THE_FILE, Span, Stray
 from tracetime.doctor.survey import Survey
-from tracetime.errors import AS_IS, RESOLVED
-from tracetime.perfetto.schema import KINDS
-from tracetime.perfetto.wire import Columns
 
 Values = npt.NDArray[np.int64]
 
-_NEAR_NS: Final = 1_000_000_000
-"""Closer than this to a snapshot or to the trace is not far, whatever the numbers look like."""
 _FAR_NS: Final = 600_000_000_000
 """No recorder pauses for so long, with no snapshot and no event in between, without being asked."""
 _MANY: Final = 3
@@ -36,59 +31,6 @@ _FACTORS: Final = (1_000, 1_000_000, 1_000_000_000)
 _UNITS: Final = {1: "ns", 1_000: "us", 1_000_000: "ms", 1_000_000_000: "s"}
 _MOST_NAMED: Final = 2
 _MOST_ASKED: Final = 64
-
-_OF_THE_PAST: Final = tuple(
-    KINDS.index(name) for name in ("process_start", "heap_dump", "android_log", "statsd_atom")
-)
-"""They tell of what was long before the trace began."""
-_PACKET: Final = KINDS.index("packet")
-_OF_THE_FILE: Final = (BUILTIN_IDS["BOOTTIME"], BUILTIN_IDS["TRACE_FILE"])
-
-
-class Span(NamedTuple):
-    """What a clock read in its snapshots, ns: the least, the greatest, the longest step."""
-
-    low: int
-    high: int
-    step: int
-    readings: int
-
-    @property
-    def length(self) -> int:
-        return self.high - self.low
-
-
-@dataclass(slots=True)
-class Stray:
-    """Events of one clock, on one side of the trace, at about one distance from it (a power of 2).
-
-    Attributes:
-        near, far: the least and greatest distance, ns.
-        low, high: the least and greatest reading, ns.
-        raw_low, raw_sum: the least timestamp as recorded, and what they add up to.
-        rises: how many are greater than the one before.
-        packet: the first.
-    """
-
-    events: int = 0
-    near: int = 1 << 64
-    far: int = 0
-    low: int = 1 << 63
-    high: int = -(1 << 63)
-    raw_low: int = 1 << 63
-    raw_sum: int = 0
-    rises: int = 0
-    packet: int = 1 << 64
-
-    def add(self, other: Stray) -> None:
-        """Count in others of that clock and side."""
-        self.events += other.events
-        self.near, self.far = min(self.near, other.near), max(self.far, other.far)
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.raw_low = min(self.raw_low, other.raw_low)
-        self.raw_sum += other.raw_sum
-        self.rises += other.rises
-        self.packet = min(self.packet, other.packet)
 
 
 @dataclass(slots=True)
@@ -110,94 +52,15 @@ class _Found:
     stray: Stray = field(default_factory=Stray)
 
 
-class Strays:
-    """How far events lie outside of the span of the trace and of their clock's snapshots.
-
-    Args:
-        spans: of the clocks of snapshots.
-        trace: that of the trace clock.
-        clocks: by (clock, sequence, machine_id) of rows, which clock that is.
-    """
-
-    def __init__(
-        self,
-        spans: dict[ClockId, Span],
-        trace: Span,
-        clocks: dict[tuple[int, int, int], ClockId],
-    ) -> None:
-        self._spans = spans
-        self._trace = trace
-        self._clocks = clocks
-        self.found: dict[tuple[ClockId, bool], dict[int, Stray]] = defaultdict(dict)
-
-    def add(self, columns: Columns) -> None:
-        """Take in the rows of a batch."""
-        status, kind, time = columns["status"], columns["kind"], columns["trace_time"]
-        placed = (status == RESOLVED) | ((status == AS_IS) & (kind == _PACKET))
-        before = time < self._trace.low
-        # A descriptor of counters has 0, which means nothing.
-        past = np.isin(kind, _OF_THE_PAST) | (columns["source_ns"] == 0)
-        rows = np.flatnonzero(placed & ((before & ~past) | (time > self._trace.high)))
-        if not len(rows):
-            return
-        keys = np.stack([columns[name][rows] for name in ("clock", "sequence", "machine")], axis=1)
-        known, which = np.unique(keys, axis=0, return_inverse=True)
-        order = np.argsort(which.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(which.ravel()))
-        for key, ours in zip(known.tolist(), np.split(order, ends[:-1]), strict=True):
-            clock = self._clocks.get(tuple(key))
-            if clock is not None:
-                self._add(clock, columns, rows[ours])
-
-    def _add(self, clock: ClockId, columns: Columns, rows: npt.NDArray[np.intp]) -> None:
-        time, source = columns["trace_time"][rows], columns["source_ns"][rows]
-        away, before = _outside(time, self._trace)
-        span = self._spans.get(clock)
-        if span is not None:
-            away = np.minimum(away, _outside(source, span)[0])
-        raw, packets = columns["timestamp"][rows], columns["packet"][rows]
-        scale = np.frexp(away.astype(np.float64))[1]
-        for side in (True, False):
-            there = (before == side) & (away > _NEAR_NS)
-            for k in np.unique(scale[there]).tolist():
-                at = there & (scale == k)
-                stray = Stray(
-                    int(np.count_nonzero(at)),
-                    int(away[at].min()), int(away[at].max()),
-                    int(source[at].min()), int(source[at].max()),
-                    int(raw[at].min()), _sum(raw[at]),
-                    int(np.count_nonzero(raw[at][1:] > raw[at][:-1])), int(packets[at].min()),
-                )  # fmt: skip
-                self.found[clock, side].setdefault(k, Stray()).add(stray)
-
-    def reach(self, before: bool, gap_ns: int) -> int:
-        """How far from the trace its events go on that side, with no gap so long in between."""
-        told = sorted(
-            (stray.near, stray.far)
-            for (_, side), strays in self.found.items()
-            if side == before
-            for stray in strays.values()
-        )
-        reached = _NEAR_NS
-        for near, far in told:
-            if near - reached > gap_ns:
-                break
-            reached = max(reached, far)
-        return reached
-
-
 def far_events(survey: Survey) -> Iterator[Finding]:
     """Events that lie where neither their clock's snapshots nor the trace are, by their cause."""
-    spans = _spans(survey)
-    trace = spans.get(survey.equated or survey.trace_clock)
-    if trace is None or not _any_outside(survey, spans, trace):
+    spans, strays = survey.spans, survey.strays
+    if strays is None or not _any_outside(survey, spans, strays.trace):
         return
-    strays = Strays(spans, trace, survey.by_row)
-    for columns in survey.trace.columns():
-        strays.add(columns)
+    trace = strays.trace
     groups: dict[tuple[Any, ...], _Found] = {}
     named = dict(list(_that_may_be_meant(spans))[:_MOST_ASKED])
-    near_ns, far_ns = max(_NEAR_NS, trace.step), max(_FAR_NS, 2 * trace.step)
+    near_ns, far_ns = max(NEAR_NS, trace.step), max(_FAR_NS, 2 * trace.step)
     length = trace.length + strays.reach(True, near_ns) + strays.reach(False, near_ns)
     for before in (True, False):
         near, far = strays.reach(before, near_ns), strays.reach(before, far_ns)
@@ -332,7 +195,7 @@ def _other_clock(spans: dict[ClockId, Span], clock: ClockId, there: Stray) -> _C
         for other, span in spans.items()
         if other != clock
         and other.machine == clock.machine
-        and _within(there.low, there.high, span.low - _NEAR_NS, span.high + _NEAR_NS)
+        and _within(there.low, there.high, span.low - NEAR_NS, span.high + NEAR_NS)
     ]
     if not 0 < len(others) <= _MOST_NAMED:
         return None
@@ -347,7 +210,7 @@ def _other_clock(spans: dict[ClockId, Span], clock: ClockId, there: Stray) -> _C
 
 def _that_may_be_meant(spans: dict[ClockId, Span]) -> Iterator[tuple[ClockId, Span]]:
     for clock, span in sorted(spans.items()):
-        if not clock.is_sequence_scoped and clock.clock != _OF_THE_FILE[1]:
+        if not clock.is_sequence_scoped and clock.clock != OF_THE_FILE[1]:
             yield clock, span
 
 
@@ -364,47 +227,11 @@ def _beyond(strays: Iterable[Stray], reached: int) -> Stray:
     return every
 
 
-def _spans(survey: Survey) -> dict[ClockId, Span]:
-    """What each clock read in all snapshots."""
-    columns: dict[ClockId, list[Values]] = defaultdict(list)
-    for read in survey.graph.readings():
-        values = read.values_ns
-        if read.clock.clock in _OF_THE_FILE:
-            # That BOOTTIME is the time of the file, from 0, is a rule and no reading.
-            values = values[values != 0]
-        if len(values):
-            columns[read.clock].append(values)
-    found = {}
-    for clock, parts in columns.items():
-        values = np.sort(np.concatenate(parts)) if len(parts) > 1 else np.sort(parts[0])
-        steps = np.diff(values.astype(np.uint64))
-        step = int(steps.max()) if len(steps) else 0
-        found[clock] = Span(int(values[0]), int(values[-1]), step, len(values))
-    return found
-
-
 def _any_outside(survey: Survey, spans: dict[ClockId, Span], trace: Span) -> bool:
-    """Whether any clock has events further than `_NEAR_NS` from its snapshots."""
+    """Whether any clock has events further than `NEAR_NS` from its snapshots."""
     for group in survey.groups:
         if group.reason in ("resolved", "as_is"):
             span = spans.get(group.clock, trace)
-            if span.low - group.low_ns > _NEAR_NS or group.high_ns - span.high > _NEAR_NS:
+            if span.low - group.low_ns > NEAR_NS or group.high_ns - span.high > NEAR_NS:
                 return True
     return False
-
-
-def _sum(values: Values) -> int:
-    """Their sum, which may leave int64."""
-    high, low = values >> 32, values & 0xFFFFFFFF
-    return (int(high.sum()) << 32) + int(low.sum())
-
-
-def _outside(values: Values, span: Span) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """How far some values are outside of a span, ns, 0 within it; and which are before it."""
-    before, after = values < span.low, values > span.high
-    away = np.zeros(len(values), dtype=np.uint64)
-    # Modulo 2^64: no difference overflows that.
-    unsigned = values.astype(np.uint64)
-    away[before] = np.uint64(span.low % (1 << 64)) - unsigned[before]
-    away[after] = unsigned[after] - np.uint64(span.high % (1 << 64))
-    return away, before

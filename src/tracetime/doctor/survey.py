@@ -1,4 +1,8 @@
-"""What the doctor looks at: one reading of a trace, counted by clock and status."""
+"""What the doctor looks at: the events of a trace, counted in one reading, and its clock graph.
+
+Before it, the import has read the file for all of its snapshots: what has to be counted is known
+by then, and nothing is read a third time.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.chronicle import Chronicle
+from tracetime.arrays import known_of
 from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.doctor.counting import Between, Counts
+from tracetime.doctor.strays import Span, Strays, spans_of
 from tracetime.doctor.written import MOST_KEPT, Written
 from tracetime.domain import steadiness
 from tracetime.errors import (
@@ -27,15 +34,19 @@ from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.facts import ClockInfo
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.wraps import Counter
-from tracetime.perfetto.bounded import by_clock, distances
+from tracetime.perfetto.bounded import Bounding, by_clock, distances
 from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
+from tracetime.snapshot import INT64_MAX
 
 Values = npt.NDArray[np.int64]
 
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
+
+_MOST_BOUNDED: Final = 1000
+"""Of so many clocks events are placed by the tube to see whether floor puts them in order."""
 
 
 @dataclass(slots=True)
@@ -97,30 +108,83 @@ class Survey:
         self.trace = trace
         self.tolerance_ns = tolerance_ns
         self._last_pair: tuple[tuple[ClockId, ClockId], tuple[Values, Values, Values]] | None = None
-        found: dict[tuple[int, int, int, int], Group] = {}
+        self.graph: ClockGraph = trace.clocks
+        self.trace_clock: ClockId = trace.trace_clock
+        self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
+        self.spans: dict[ClockId, Span] = spans_of(self.graph)
+        self.groups: list[Group] = []
+        self._by_row = _Rows(self.infos, trace.machines)
+        home = self.spans.get(self.equated or self.trace_clock)
+        self.strays = None if home is None else Strays(self.spans, home, self._by_row)
+        self._counts = Counts(self.graph._readings_of)
+        lost = {fault.packet for fault in trace.faults}
+        self._placed = Between(np.array(sorted(lost), dtype=np.int64))
+        self._late: dict[ClockId, tuple[int, int]] = {}
+        self._bounding = self._bounded() if self._may_be_sparse() else None
         self._chronicle = Chronicle(MOST_KEPT)
-        for columns in trace.columns(listener=self._chronicle):
+        self._read(watch)
+
+    def _read(self, watch: Callable[[Columns], None] | None) -> None:
+        """Read the events, and count them every way that findings ask for."""
+        found: dict[tuple[int, int, int, int], Group] = {}
+        for columns in self.trace.columns(listener=self._chronicle):
             for key, group in _groups(columns):
                 if key in found:
                     found[key].add(group)
                 else:
+                    group.clock = self._by_row[key[:3]]
                     found[key] = group
+            self._count(columns)
+            if self.strays is not None:
+                self.strays.add(columns)
+            if self._bounding is not None:
+                self._bounding.batch(columns)
             if watch is not None:
                 watch(columns)
-        self.graph: ClockGraph = trace.clocks
-        self.trace_clock: ClockId = trace.trace_clock
-        self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
-        machines = {machine_id: index for index, machine_id in enumerate(trace.machines)}
-        # The table knows no files: sequence-scoped clocks take theirs from the snapshots.
-        known = {(c.clock, c.sequence, c.machine): c for c in self.infos}
-        self.groups: list[Group] = []
-        self.by_row: dict[tuple[int, int, int], ClockId] = {}
-        """The clock of a row, by its columns clock, sequence and machine."""
-        for (clock, sequence, machine, _), group in found.items():
-            at = (clock, sequence, machines.get(machine, machine))
-            group.clock = known.get(at) or ClockId(*at)
-            self.by_row[clock, sequence, machine] = group.clock
-            self.groups.append(group)
+        if self._bounding is not None:
+            self._bounding.finish()
+        self.groups += found.values()
+
+    def _count(self, columns: Columns) -> None:
+        resolved = columns["status"] == RESOLVED
+        placed = resolved & (columns["clock"] != self.trace_clock.clock)
+        self._placed.add(columns["packet"][placed].astype(np.int64))
+        every = np.arange(len(resolved))
+        for clock, group in by_clock(columns, every, self._machines):
+            if clock == self.trace_clock or clock not in self.infos:
+                continue
+            source = columns["source_ns"][group]
+            self._counts.add(clock, source)
+            if clock in self._straying:
+                known = resolved[group]
+                self._compare(clock, source[known], columns["trace_time"][group][known])
+
+    def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
+        """Note where events would be if floor had known all snapshots."""
+        readings = source // self.infos[clock].unit_ns
+        there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
+        better, known = known_of(there)
+        off = distances(placed[known], better[known])
+        beyond, worst = self._late.get(clock, (0, 0))
+        beyond += int(np.count_nonzero(off > self._healthy_ns(clock)))
+        self._late[clock] = beyond, max(worst, int(off.max(initial=0)))
+
+    @cached_property
+    def _machines(self) -> dict[int, int]:
+        return {machine_id: index for index, machine_id in enumerate(self.trace.machines)}
+
+    def _may_be_sparse(self) -> bool:
+        """Whether any clock moves by more than the tolerance from one snapshot to the next.
+
+        Then events may stand in another order than they had. Of very many clocks nobody looks.
+        """
+        if len(self.infos) > _MOST_BOUNDED:
+            return False
+        moved = self.graph._strays(list(self.infos), self.trace_clock).change_ns
+        return bool((moved > self.tolerance_ns).any())
+
+    def _bounded(self) -> Bounding:
+        return Bounding(self.graph, self.trace_clock, self.trace.machines, "estimated")
 
     def of(self, reason: str) -> list[Group]:
         """The groups with one status."""
@@ -157,44 +221,25 @@ class Survey:
     def discontinuities(self) -> list[PairDiscontinuity]:
         return self.graph.discontinuities()
 
-    @cached_property
+    @property
     def reordered(self) -> int:
-        """How many events floor puts in another order than they certainly had; reads twice more."""
-        for _ in self.trace.events("tube"):
-            pass
-        cost = self.trace.floor_cost
-        return 0 if cost is None else cost.reordered or 0
+        """How many events floor puts in another order than they certainly had."""
+        return 0 if self._bounding is None else self._bounding.cost.reordered or 0
 
-    @cached_property
+    @property
     def late(self) -> dict[ClockId, tuple[int, int]]:
         """Clocks of events that snapshots behind them in the file would place elsewhere.
 
-        For each, how many by more than is healthy, and by how much at most, ns. Reads once more,
-        where offsets stray so far at all.
+        For each, how many by more than is healthy, and by how much at most, ns.
         """
-        if self.trace.late_snapshots is None or not self._straying:
+        if self.trace.late_snapshots is None:
             return {}
-        machines = {machine_id: index for index, machine_id in enumerate(self.trace.machines)}
-        found: dict[ClockId, tuple[int, int]] = {}
-        for columns in self.trace.columns():
-            rows = np.flatnonzero(columns["status"] == RESOLVED)
-            for clock, group in by_clock(columns, rows, machines):
-                if clock not in self._straying:
-                    continue
-                readings = columns["source_ns"][group] // self.infos[clock].unit_ns
-                there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
-                known = np.asarray(there.is_valid())
-                placed, better = columns["trace_time"][group][known], np.asarray(there.drop_null())
-                off = distances(placed, better)
-                beyond, worst = found.get(clock, (0, 0))
-                beyond += int(np.count_nonzero(off > self._healthy_ns(clock)))
-                found[clock] = beyond, max(worst, int(off.max(initial=0)))
-        return {clock: (beyond, worst) for clock, (beyond, worst) in found.items() if beyond}
+        return {clock: (beyond, worst) for clock, (beyond, worst) in self._late.items() if beyond}
 
     @cached_property
     def _straying(self) -> set[ClockId]:
         """The clocks whose events any two snapshots place further apart than is healthy."""
-        clocks = [clock for clock in self.used if clock in self.infos]
+        clocks = list(self.infos)
         drift_ns = self.graph._strays(clocks, self.trace_clock).drift_ns
         far = np.flatnonzero(drift_ns > self.tolerance_ns).tolist()
         return {clocks[k] for k in far if drift_ns[k] > self._healthy_ns(clocks[k])}
@@ -249,51 +294,20 @@ class Survey:
     def count_placed(self, spans: list[tuple[int, int | None]]) -> int:
         """How many events within some spans of packets snapshots placed; None: to the end.
 
-        What was read in the trace clock is placed by itself. Reads once more, if there are spans.
+        Spans begin and end at packets whose snapshots were not taken whole. What was read in the
+        trace clock is placed by itself.
         """
-        events = 0
-        for columns in self.trace.columns() if spans else ():
-            packets = columns["packet"]
-            within = np.zeros(len(packets), dtype=bool)
-            for first, last in spans:
-                within |= (packets >= first) & (packets <= (packets if last is None else last))
-            within &= columns["status"] == RESOLVED
-            within &= columns["clock"] != self.trace_clock.clock
-            events += int(np.count_nonzero(within))
-        return events
+        return self._placed.within(
+            (first, INT64_MAX if last is None else last) for first, last in spans
+        )
 
     def count_within(self, spans: dict[ClockId, list[tuple[int, int]]]) -> dict[ClockId, int]:
         """How many events of each clock have a reading (ns) within one of some spans.
 
-        Ends count in. Reads the trace once more, and not at all where no clock is in use.
+        Ends count in; they are readings of the clock's snapshots, beside one, or beyond all events
+        on their side. Events of the trace clock are not counted.
         """
-        counts = dict.fromkeys(spans, 0)
-        wanted = {
-            (clock.clock, clock.sequence, clock.machine): clock
-            for clock in spans
-            if self.used.get(clock) and spans[clock]
-        }
-        if not wanted:
-            return counts
-        known = self.trace.machines
-
-        def raw_ids(machine: int) -> list[int]:
-            # Packets that name no machine (0) are of the first, whatever that is called.
-            own = [known[machine]] if machine < len(known) else []
-            return own if machine in known else [*own, machine]
-
-        for columns in self.trace.columns():
-            for (number, sequence, machine), clock in wanted.items():
-                rows = (columns["clock"] == number) & (columns["sequence"] == sequence)
-                rows &= np.isin(columns["machine"], raw_ids(machine))
-                if not rows.any():
-                    continue
-                source = columns["source_ns"][rows]
-                inside = np.zeros(len(source), dtype=bool)
-                for low, high in spans[clock]:
-                    inside |= (source >= low) & (source <= high)
-                counts[clock] += int(inside.sum())
-        return counts
+        return {clock: self._counts.within(clock, within) for clock, within in spans.items()}
 
     def readings_at(self, clock: ClockId, beside: ClockId, snapshots: Iterable[int]) -> list[int]:
         """What a clock read in some of the snapshots that it shares with another, ns."""
@@ -455,3 +469,18 @@ def _groups(
                 int(low[i]), int(high[i]), int(negative[i]), at, int(least[i]),
             ),
         )  # fmt: skip
+
+
+class _Rows(dict[tuple[int, int, int], ClockId]):
+    """The clock of a row, by its columns clock, sequence and machine."""
+
+    def __init__(self, clocks: Iterable[ClockId], machines: list[int]) -> None:
+        self._machines = {machine_id: index for index, machine_id in enumerate(machines)}
+        # The table knows no files: sequence-scoped clocks take theirs from the snapshots.
+        self._known = {(c.clock, c.sequence, c.machine): c for c in clocks}
+
+    def __missing__(self, key: tuple[int, int, int]) -> ClockId:
+        clock, sequence, machine = key
+        at = (clock, sequence, self._machines.get(machine, machine))
+        self[key] = self._known.get(at) or ClockId(*at)
+        return self[key]

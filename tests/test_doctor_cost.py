@@ -1,0 +1,78 @@
+"""What the doctor costs: readings of the file, and work that grows with what there is."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tracetime as tt
+from fuzz import costly
+from tracetime.doctor.counting import Between
+from tracetime.perfetto.wire import Pass
+from tracetime.report.gather import gather
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """How often a file was read from its start."""
+    begun = []
+    run = Pass.run
+
+    def counted(self):
+        begun.append(self)
+        return run(self)
+
+    monkeypatch.setattr(Pass, "run", counted)
+    return begun
+
+
+SMALL = {
+    name: b"".join(parts)
+    for name, parts in {
+        "clocks that drift between snapshots": costly.sequences(32, 4, 5_000_000),
+        "global clocks that drift": costly.clocks_beside_boottime(32, 4),
+        "a wall clock that is stepped": costly.steps(20),
+        "a wall clock that is set back": costly.set_back(20),
+        "a wall clock that jumps to and fro": costly.jumps(20),
+        "suspends": costly.suspends(20),
+        "clocks of a hub that are stepped": costly.hub(32),
+        "loops": costly.loops(8),
+        "a chain": costly.chain(8),
+        "events long before the snapshots": [
+            costly.event(5, costly.MONOTONIC),
+            *costly.steps(20),
+            costly.event(10**16, costly.REALTIME),
+        ],
+        "events put aside until the end": [*[costly.event(1, 200)] * 3, *costly.resets(9)],
+    }.items()
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("ask", [tt.diagnose, lambda trace: gather(trace, 1000)])
+def test_the_file_is_read_twice_at_most(tmp_path, readings, name, ask):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(SMALL[name])
+    with tt.open_trace(path) as trace:
+        ask(trace)
+    assert len(readings) <= 2
+
+
+@given(
+    marks=st.lists(st.integers(-20, 20), max_size=8),
+    values=st.lists(st.integers(-25, 25), max_size=40),
+    ends=st.lists(st.tuples(st.integers(-1, 8), st.integers(-1, 8), st.booleans()), max_size=5),
+)
+def test_spans_between_marks_are_counted(marks, values, ends):
+    """Spans from mark to mark, or to the last number before one."""
+    known = sorted(set(marks))
+    spans = []
+    for first, last, before in ends:
+        low = known[first] if 0 <= first < len(known) else -99
+        high = known[last] - before if 0 <= last < len(known) else 99
+        spans.append((low, high))
+    counted = Between(np.array(marks, dtype=np.int64))
+    for part in (values[:5], values[5:]):
+        counted.add(np.array(part, dtype=np.int64))
+    within = [v for v in values if any(low <= v <= high for low, high in spans)]
+    assert counted.within(spans) == len(within)
