@@ -514,25 +514,3 @@ def only_beside(Engine engine not None, tuple clock):
             if engine.nodes[s.nodes[m]].n_memberships == 1:
                 found.add(s.nodes[m])
     return found
-
-
-def readings_of(Engine engine not None, tuple clock):
-    """What a clock read in the snapshots that were taken whole, ns: int64, in no order."""
-    cdef int32_t node = engine.find_node(key_of(clock))
-    cdef Series *s
-    cdef Column *column
-    cdef int64_t i, j, n = 0
-    cdef int64_t[::1] out
-    for j in range(engine.nodes[node].n_memberships if node >= 0 else 0):
-        s = &engine.series[engine.nodes[node].memberships[j].series]
-        n += engine.columns[s.columns[engine.nodes[node].memberships[j].position]].n
-    made = np.empty(n, dtype=np.int64)
-    out = made
-    n = 0
-    for j in range(engine.nodes[node].n_memberships if node >= 0 else 0):
-        s = &engine.series[engine.nodes[node].memberships[j].series]
-        column = &engine.columns[s.columns[engine.nodes[node].memberships[j].position]]
-        for i in range(column.n):
-            out[n + i] = column.values_ns[i]
-        n += column.n
-    return made

@@ -116,7 +116,7 @@ class Survey:
         self._by_row = _Rows(self.infos, trace.machines)
         home = self.spans.get(self.equated or self.trace_clock)
         self.strays = None if home is None else Strays(self.spans, home, self._by_row)
-        self._counts = Counts(self.graph._readings_of)
+        self._counts = Counts(self.graph._readings)
         lost = {fault.packet for fault in trace.faults}
         self._placed = Between(np.array(sorted(lost), dtype=np.int64))
         self._late: dict[ClockId, tuple[int, int]] = {}

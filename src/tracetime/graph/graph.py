@@ -384,10 +384,6 @@ class ClockGraph:
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
         return view.pairs(self._engine, self._key(one), self._key(other))
 
-    def _readings_of(self, clock: ClockId) -> Values:
-        """What a clock read in the snapshots that were taken whole, ns, in no order."""
-        return view.readings_of(self._engine, self._key(clock))
-
     def order(self, one: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
         """Which of two (timestamp, clock) comes first: -1, 1, or 0 where the bars leave it open.
 
