@@ -37,10 +37,11 @@ _MOST_RATE_BITS: Final = 2048
 
 COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
 """Clocks that lag behind the fine ones by no one knows how much: as far as that was seen."""
-_DISCIPLINED: Final = frozenset(
+ONE_RATE: Final = frozenset(
     BUILTIN_IDS[name]
     for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
 )
+"""Linux keeps these by one rate: they jump against each other, but do not drift."""
 _RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
 _TSC: Final = BUILTIN_IDS["TSC"]
 # Steadier clocks first: what snapshots are ordered along must neither step nor reset, and over a
@@ -59,7 +60,8 @@ _STEADINESS: Final = {
         )
     )
 }
-_UNSTEADY: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME", "REALTIME_COARSE"))
+WALL: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME", "REALTIME_COARSE"))
+"""Clocks that are set; systems other than Linux slew them alone."""
 
 
 def _is_whole(value: object) -> bool:
@@ -104,13 +106,13 @@ class ClockDomain:
     def __post_init__(self) -> None:
         clock = ClockId.parse(self.id)
         name = hashed_name(self.id) if self.name is None else self.name
-        disciplined = clock.clock in _DISCIPLINED if self.disciplined is None else self.disciplined
+        disciplined = clock.clock in ONE_RATE if self.disciplined is None else self.disciplined
         drift_ppm = self.max_drift_ppm
         if drift_ppm is None:
             free_running = clock.clock == _RAW or self.disciplined is False
             drift_ppm = CRYSTAL_DRIFT_PPM if free_running else SLEWED_DRIFT_PPM
         oscillator = self.oscillator
-        if oscillator is None and (clock.clock in _DISCIPLINED or clock.clock == _RAW):
+        if oscillator is None and (clock.clock in ONE_RATE or clock.clock == _RAW):
             oscillator = f"posix@machine{clock.machine}"
         tick_ns = self.tick_ns
         if tick_ns is None:
@@ -179,7 +181,7 @@ def steadiness(clock: ClockId) -> tuple[Any, ...]:
     number = clock.clock
     kind = (
         len(_STEADINESS) + 2
-        if number in _UNSTEADY
+        if number in WALL
         else _STEADINESS.get(number, len(_STEADINESS) + (0 if number < 128 else 1))
     )
     return kind, clock.order()

@@ -12,6 +12,7 @@ import numpy as np
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey, Values
+from tracetime.domain import ONE_RATE
 from tracetime.errors import TracetimeError
 from tracetime.graph.values import difference, gains
 
@@ -19,12 +20,6 @@ _TSC: Final = BUILTIN_IDS["TSC"]
 _CPU_TIME: Final = (7, 8)
 _OTHER_UNIT: Final = 0.01
 """A rate this far from nominal is no drift: the clock counts something else."""
-
-ONE_RATE: Final = frozenset(
-    BUILTIN_IDS[name]
-    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
-)
-"""The kernel keeps these by one rate: they jump against each other, but do not drift."""
 
 _TICKS: Final = 0.2
 """So far from nominal is the TSC's rate when that has to be seen in few snapshots."""

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.doctor.drift import ONE_RATE
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Group, Survey
+from tracetime.domain import ONE_RATE
 from tracetime.errors import RESOLVED, TracetimeError
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.domain import ClockDomain, steadiness
+from tracetime.domain import ONE_RATE, WALL, ClockDomain, steadiness
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.between import Between, Boxes
 from tracetime.graph.counters import Counters
@@ -264,6 +264,8 @@ class Pairs:
             (one.wander_ppm, other.wander_ppm),
             shared_oscillator=one.oscillator is not None and one.oscillator == other.oscillator,
             rise=rise,
+            may_differ=a.clock in WALL or b.clock in WALL,
+            one_rate={a.clock, b.clock} <= ONE_RATE,
         )
 
     def _evidence(

@@ -266,10 +266,10 @@ def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
     for _ in range(max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0):
         slope = (low + high) / 2
         missed = dr - slope[:, None] * da
-        worst = (np.abs(missed) - limits.wander * da).argmax(axis=1)
+        worst = (np.abs(missed) - limits.least_wander * da).argmax(axis=1)
         # What misses most says on which side less is missed.
         steeper = missed[row, worst] > 0
         low, high = np.where(steeper, slope, low), np.where(steeper, high, slope)
-    missed = np.abs(dr - ((low + high) / 2)[:, None] * da) - limits.wander * da
+    missed = np.abs(dr - ((low + high) / 2)[:, None] * da) - limits.least_wander * da
     result: Floats = np.maximum(missed.max(axis=1) / 2, 0.0)
     return result

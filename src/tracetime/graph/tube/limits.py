@@ -18,7 +18,7 @@ MOST_DRIFT: Final = 0.1
 """D at most: with it, every product of the kernels fits in 128 bits."""
 
 SHARED_WANDER_PPM: Final = 0.001
-"""W between two clocks that one oscillator drives."""
+"""W between two clocks that one oscillator drives, until snapshots contradict it."""
 
 UNDECLARED_WANDER_PPM: Final = 0.5
 """Wander of a clock that declares none."""
@@ -38,6 +38,11 @@ class Limits:
         wander: W, how far the difference strays from its mean over a run, ns per ns.
         wander_declared: False lets W be doubled where too many snapshots lie in knee zones.
         rise: what a jump of the offset to a higher value is for these clocks.
+        shared: whether one oscillator is taken to drive both clocks; `wander` holds for all of a
+            segment then unless its snapshots contradict it, strays among them left out.
+        if_borne_out: W where the snapshots of a segment, 8 or more, bear out that it is shared;
+            None where that need not be.
+        one_rate: whether that takes, besides, that the clocks run at one rate.
 
     Raises:
         UsageError: drift is not in 0..0.1, or wander not in 0..0.01.
@@ -47,6 +52,9 @@ class Limits:
     wander: float
     wander_declared: bool = True
     rise: Rise = "step"
+    shared: bool = False
+    if_borne_out: float | None = None
+    one_rate: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.drift <= MOST_DRIFT:
@@ -56,6 +64,11 @@ class Limits:
             )
         if not 0 <= self.wander <= 0.01:
             raise UsageError(f"a wander of {self.wander * 1e6:g} ppm is outside 0 to 10000 ppm")
+
+    @property
+    def least_wander(self) -> float:
+        """W if the snapshots bear it out, ns per ns."""
+        return self.wander if self.if_borne_out is None else self.if_borne_out
 
     def spread(self, span_ns: int) -> int:
         """How far the offset may drift over a span, ns, rounded up."""
@@ -70,6 +83,8 @@ class Limits:
         *,
         shared_oscillator: bool = False,
         rise: Rise = "step",
+        may_differ: bool = False,
+        one_rate: bool = False,
     ) -> Limits:
         """Limits of a pair from what each clock declares.
 
@@ -77,7 +92,8 @@ class Limits:
             drift_a_ppm, drift_b_ppm: max_drift_ppm of the two.
             wander_ppm: wander of each, None where undeclared.
             shared_oscillator: one oscillator drives both: they do not wander against each other.
-            rise: as in `Limits`.
+            rise, one_rate: as in `Limits`.
+            may_differ: that they share one is only taken to be so where snapshots bear it out.
 
         Raises:
             UsageError: as `Limits`.
@@ -86,8 +102,12 @@ class Limits:
         if not (0 <= a < 1 and 0 <= b < 1):
             raise UsageError(f"drifts of {drift_a_ppm:g} and {drift_b_ppm:g} ppm: use 0 or more")
         drift = (1 + a + b) / (1 - max(a, b)) - 1
+        shared = SHARED_WANDER_PPM * 1e-6
+        if shared_oscillator and may_differ:
+            alone = UNDECLARED_WANDER_PPM * 1e-6
+            return cls(drift, alone, False, rise, True, shared, one_rate)
         if shared_oscillator:
-            return cls(drift, SHARED_WANDER_PPM * 1e-6, True, rise)
+            return cls(drift, shared, False, rise, True)
         total = sum(UNDECLARED_WANDER_PPM if ppm is None else ppm for ppm in wander_ppm)
         return cls(drift, total * 1e-6, None not in wander_ppm, rise)
 

@@ -18,13 +18,16 @@ from tracetime.graph.tube.limits import (
 )
 from tracetime.graph.tube.pieces import Pieces, find_pieces
 from tracetime.graph.tube.segments import Segments, segment_cones
-from tracetime.graph.tube.told import Cores, told_rates
+from tracetime.graph.tube.told import Cores, Mask, told_rates
 
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""
 
 _USUAL_SHARE: Final = 10
 """Clocks stray from nominal by this part of what is allowed, about."""
+
+LEAST_TO_BEAR_OUT: Final = 8
+"""So many snapshots of a segment show whether one oscillator drives both clocks."""
 
 FEW: Final = 2
 """So many snapshots beside another run prove no rate."""
@@ -88,24 +91,18 @@ class Runs:
 
 def find_runs(segments: Segments, limits: Limits) -> Runs:
     """Find the runs of every segment, choosing W where none is declared, without strays."""
-    evidence, drift = segments.evidence, slope_up(limits.drift)
+    drift = slope_up(limits.drift)
     pieces = find_pieces(segments)
     wander = np.full(len(segments.first), slope_up(limits.wander), dtype=np.int64)
+    is_open = np.ones(len(wander), dtype=bool)
+    if limits.shared:
+        is_open = ~_bears_out(segments, pieces, limits)
+        wander = np.where(is_open, wander, slope_up(limits.least_wander))
     if not limits.wander_declared:
-        wander = _fitting_wander(segments, pieces, limits, wander)
-    piece_wander = wander[pieces.segment] + pieces.slack
-    blank = np.zeros(len(evidence.a), dtype=np.uint8)
+        wander = _fitting_wander(segments, pieces, limits, wander, is_open)
+    found, evidence, blank = _without_strays(segments, pieces, wander, drift)
     cones_at = segments.knots
-    while True:
-        found = Cores.of(evidence, pieces, piece_wander, drift)
-        stray = strays(
-            evidence.a, evidence.low, evidence.high, pieces.first, pieces.last, piece_wander,
-            drift, found.piece, found.first, found.last, blank,
-        )  # fmt: skip
-        if not stray:
-            break
-        blank[stray] = 1
-        evidence = segments.evidence.without(blank)
+    if blank.any():
         cones_at = segment_cones(evidence, segments.first, segments.last, drift)
     said = np.concatenate(([0], np.cumsum(blank == 0)))
     size = said[found.last + 1] - said[found.first]
@@ -117,13 +114,61 @@ def find_runs(segments: Segments, limits: Limits) -> Runs:
     )  # fmt: skip
 
 
-def _fitting_wander(segments: Segments, pieces: Pieces, limits: Limits, least: Values) -> Values:
-    """W of each segment, doubled until few snapshots lie in knee zones, or as it was."""
+def _without_strays(
+    segments: Segments, pieces: Pieces, wander: Values, drift: int
+) -> tuple[Cores, Evidence, Marks]:
+    """The cores for a W of each segment, the evidence without strays, and which these are."""
+    evidence, piece_wander = segments.evidence, wander[pieces.segment] + pieces.slack
+    blank = np.zeros(len(evidence.a), dtype=np.uint8)
+    while True:
+        found = Cores.of(evidence, pieces, piece_wander, drift)
+        stray = strays(
+            evidence.a, evidence.low, evidence.high, pieces.first, pieces.last, piece_wander,
+            drift, found.piece, found.first, found.last, blank,
+        )  # fmt: skip
+        if not stray:
+            return found, evidence, blank
+        blank[stray] = 1
+        evidence = segments.evidence.without(blank)
+
+
+def _bears_out(segments: Segments, pieces: Pieces, limits: Limits) -> Mask:
+    """Which segments bear out, as far as they have to, that one oscillator drives both clocks."""
+    drift, n = slope_up(limits.drift), len(segments.first)
+    shared = np.full(n, slope_up(limits.least_wander), dtype=np.int64)
+    found, _, blank = _without_strays(segments, pieces, shared, drift)
+    borne = ~_crowded(segments, found, blank)
+    in_core = found.last - found.first + 1
+    if limits.if_borne_out is not None:
+        long = in_core >= LEAST_TO_BEAR_OUT
+        borne &= np.bincount(found.segment[long], minlength=n) > 0
+    if limits.one_rate:
+        w = shared[found.segment]
+        other = (in_core > FEW) & ((found.low > w) | (found.high < -w))
+        borne &= np.bincount(found.segment[other], minlength=n) == 0
+    return borne
+
+
+def _crowded(segments: Segments, found: Cores, blank: Marks) -> Mask:
+    """Which segments have too many of their snapshots in knee zones, or as strays."""
+    sizes = segments.last - segments.first + 1
+    said = np.concatenate(([0], np.cumsum(blank)))
+    odd = said[segments.last + 1] - said[segments.first]
+    # A single stray is none too many, however few snapshots there are.
+    many = np.maximum(MOST_IN_ZONES * sizes, 1)
+    crowded: Mask = (found.in_zones(len(sizes)) > MOST_IN_ZONES * sizes) | (odd > many)
+    return crowded
+
+
+def _fitting_wander(
+    segments: Segments, pieces: Pieces, limits: Limits, least: Values, is_open: Mask
+) -> Values:
+    """W of each segment, where open doubled until few snapshots lie in knee zones, or as it was."""
     sizes = segments.last - segments.first + 1
     most = slope_up(MOST_UNDECLARED_WANDER_PPM * 1e-6)
     drift = slope_up(limits.drift)
     chosen, trial = least.copy(), least.copy()
-    is_open = np.ones(len(sizes), dtype=bool)
+    is_open = is_open.copy()
     while is_open.any():
         some = pieces.of(is_open)
         found = Cores.of(segments.evidence, some, trial[some.segment] + some.slack, drift)

@@ -1,0 +1,158 @@
+"""Clocks that one oscillator drives: taken to be so where snapshots bear it out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot
+
+S = 1_000_000_000
+START = 1000 * S
+WALL_NS = 1_700_000_000 * S
+
+
+def wandering(rate=31e-6, accel=0.7e-9):
+    """How far a clock has strayed, ns, at times; its rate changes by `accel` each second."""
+
+    def strayed(t):
+        since = (np.asarray(t) - START) / S
+        return np.rint((rate * since + accel * since * since / 2) * S).astype(np.int64)
+
+    return strayed
+
+
+class World:
+    """A reference and a clock beside it, read each `gap` within some 150 ns of each other."""
+
+    def __init__(
+        self, strayed, n=60, gap=10 * S, clock="REALTIME", reference="MONOTONIC", seed=1,
+        half=(50, 250), **domain,
+    ):  # fmt: skip
+        self.random = np.random.default_rng(seed)
+        self.strayed, self.names = strayed, (reference, clock)
+        self.times = START + np.arange(n, dtype=np.int64) * gap + self.random.integers(0, 10**6, n)
+        halves = self.random.integers(*half, n)
+        read = self.read(self.times + self.random.integers(-halves, halves + 1))
+        self.edit(read)
+        domains = [ClockDomain(clock, **domain)] if domain else []
+        self.graph = ClockGraph(domains=domains)
+        self.graph.add_snapshot(
+            Snapshot(
+                {reference: self.times, clock: read},
+                reference=reference,
+                half_width_ns={clock: halves + 2},
+            )
+        )
+
+    def edit(self, read):
+        """Readings that are wrong."""
+
+    def read(self, t):
+        return np.asarray(t) + WALL_NS + self.strayed(t)
+
+    def bars(self, bars="estimated"):
+        at = np.sort(self.random.integers(self.times[0], self.times[-1], 2000))
+        found = self.graph.convert(at, *self.names, policy="tube", bounds=True, bars=bars)
+        truth = self.read(at)
+        return float(((truth < found.earliest) | (truth > found.latest)).mean()), found
+
+    def outside(self):
+        return self.bars()[0]
+
+    @property
+    def wander_ppm(self):
+        pair = self.graph._tubes().pair(*map(ClockId.parse, self.names))
+        return (pair.tube.wander * 1e6).round(4).tolist()
+
+
+def together(t):
+    return np.zeros(len(t), dtype=np.int64)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("n", "gap", "half"),
+    [
+        (60, 10 * S, (50, 250)),
+        (600, S, (50, 250)),
+        (60, 60 * S, (50, 250)),
+        (60, 10 * S, (1_000, 5_000)),
+        (12, 10 * S, (50, 250)),
+        (8, 10 * S, (50, 250)),
+        (7, 10 * S, (50, 250)),
+        (3, 10 * S, (50, 250)),
+    ],
+)
+def test_a_wall_clock_that_wanders_alone_stays_in_its_bars(n, gap, half, seed):
+    """31 ppm, and 0.7 ppb a second: a third of all was outside."""
+    world = World(wandering(), n, gap, half=half, seed=seed)
+    assert world.outside() == 0
+    assert min(world.wander_ppm) >= 0.5
+
+
+@pytest.mark.parametrize("clock", ["BOOTTIME", "MONOTONIC_COARSE"])
+def test_clocks_that_snapshots_contradict_wander_as_any(clock):
+    world = World(wandering(), clock=clock, tick_ns=1)
+    assert world.outside() == 0
+    assert 0.002 <= min(world.wander_ppm) <= 0.5
+
+
+@pytest.mark.parametrize("reference", ["MONOTONIC", "BOOTTIME", "MONOTONIC_RAW"])
+def test_eight_snapshots_bear_out_that_a_wall_clock_shares_the_oscillator(reference):
+    for n, ppm in ((60, 0.001), (8, 0.001), (7, 0.5), (1, 0.5)):
+        world = World(together, n, reference=reference)
+        assert world.wander_ppm == [ppm]
+        if n > 1:
+            assert world.outside() == 0
+
+
+def test_of_a_rate_of_its_own_no_number_of_snapshots_does():
+    """31 ppm, and steady so far: Linux gives REALTIME and MONOTONIC one rate."""
+    assert World(wandering(accel=0)).wander_ppm == [0.5]
+    assert World(wandering(accel=0), reference="MONOTONIC_RAW").wander_ppm == [0.001]
+
+
+def test_each_stretch_between_steps_is_borne_out_by_itself():
+    def stepped(t):
+        return (np.asarray(t) > START + 100 * S) * 5 * S + (np.asarray(t) > START + 150 * S) * 5 * S
+
+    world = World(stepped, n=40)
+    assert world.wander_ppm == [0.001, 0.5, 0.001]
+
+
+def test_one_snapshot_that_is_off_contradicts_nothing():
+    class Off(World):
+        def edit(self, read):
+            read[len(read) // 2] += 3_000
+
+    for n in (12, 60):
+        assert Off(together, n).wander_ppm == [0.001]
+
+
+def test_other_clocks_share_it_until_snapshots_contradict():
+    for n in (1, 3, 60):
+        world = World(together, n, clock="BOOTTIME")
+        assert world.wander_ppm == [0.001]
+
+
+def test_a_change_of_rate_by_ntp_is_no_contradiction():
+    """Of MONOTONIC against MONOTONIC_RAW, once or twice in an hour."""
+
+    def slewed(t):
+        since = np.asarray(t) - START
+        return since // 100_000 + np.maximum(since - 300 * S, 0) // 50_000
+
+    world = World(slewed, n=120, clock="MONOTONIC", reference="MONOTONIC_RAW")
+    assert world.wander_ppm == [0.001]
+    assert world.outside() == 0
+
+
+@pytest.mark.parametrize("strayed", [together, wandering()])
+def test_guaranteed_bars_do_not_rest_on_it(strayed):
+    """They are what they are where the clock has an oscillator of its own."""
+    sharing, alone = World(strayed), World(strayed, oscillator="its own")
+    one, other = sharing.bars("guaranteed"), alone.bars("guaranteed")
+    assert one[0] == other[0] == 0
+    assert (one[1].earliest == other[1].earliest).all()
+    assert (one[1].latest == other[1].latest).all()
