@@ -223,7 +223,7 @@ def bracket() -> Picture:
             one.__dict__["read_at"] = []
         waits[:] = [25, 40, 60]
         start = time.now_ns
-        snapshot = sampler.sample().snapshot
+        snapshot, _ = sampler.sample_group()
     first, last = (when - start for when in _around(reference, clock))
     read = clock.__dict__["read_at"][0] - start
     half = int(snapshot.half_width_ns[clock.clock][0])

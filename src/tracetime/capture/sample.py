@@ -50,9 +50,10 @@ class Sample:
     """The clocks at nearly one instant.
 
     Attributes:
-        snapshot: readings in ns (counters unwrapped, by their exact fraction), half-widths and
-            centres against its reference. A half-width holds the bracket, how far the clocks' rates
-            may differ within it, and both ticks.
+        snapshot: readings in ns (counters unwrapped, by their exact fraction; all but those of
+            coarse ticks taken back to when the reference was read), half-widths and centres against
+            its reference. A half-width holds the bracket, how far the clocks' rates may differ
+            within it and in the time taken back, and both ticks.
         counts: of the clocks that count ticks, what was read.
         domains: what each clock is like.
         adjtimex: what steers the clocks, read right after; None where the system has none.
@@ -109,7 +110,9 @@ class Sample:
         count, other, rate = self._counter(device)
         self._check(host)
         read_ns, centre_ns, half_ns = self._read(host)
-        _, device_centre_ns, device_half_ns = self._read(device)
+        shown_ns, device_centre_ns, device_half_ns = self._read(device)
+        # Its count is of when it was read, what the snapshot shows may be taken back from there.
+        device_centre_ns += count.ns(other) - shown_ns
         passed_ns = host_time_ns - read_ns
         apart_ns = centre_ns - device_centre_ns
         drift = Limits.of(self.domains[host].drift_ppm, other.drift_ppm).drift

@@ -25,6 +25,7 @@ from tracetime.capture.sample import Count, Finding, Sample
 from tracetime.clocks import ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError, UsageError
+from tracetime.graph.simultaneous import Aligned, Aligner
 from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.local import LocalClocks
@@ -102,6 +103,7 @@ class Sampler:
         self._counters = [one for one in others if one.partner is None and one.counts]
         self._fast = fast
         self._kernels: dict[tuple[ClockId, ...], Brackets] = {}
+        self._aligner = Aligner()
         self._counts = Counters(one for one in choice.clocks if one.counts)
 
     @property
@@ -204,22 +206,25 @@ class Sampler:
             for one in self._devices:
                 self._read_device(one, reads, counts, failed, findings)
             state = read_adjtimex()
-        readings: dict[ClockId, int] = {}
+        taken: dict[ClockId, Aligned] = {}
         for clock, one in self._chosen.items():
             if clock in reads:
-                value = reads[clock].value
+                value, centre_ns, half_ns = reads[clock]
                 if clock in counts:
                     value = counts[clock].ns(one.domain)
                 if INT64_MIN <= value <= INT64_MAX:
-                    readings[clock] = value
+                    as_read = Aligned(value, centre_ns, half_ns + one.source.lag_ns(clock))
+                    taken[clock] = self._aligner.align(
+                        as_read, one.domain, self._first.domain, main=True
+                    )
                 else:
                     failed[clock] = f"{one.name} reads {value} ns, which does not fit in int64"
-        others = [clock for clock in readings if clock != self.reference]
+        others = [clock for clock in taken if clock != self.reference]
         snapshot = Snapshot(
-            readings,
+            {clock: aligned.value_ns for clock, aligned in taken.items()},
             reference=self.reference,
-            half_width_ns={clock: reads[clock].half_ns + self._lag_ns(clock) for clock in others},
-            centre_ns={clock: reads[clock].centre_ns for clock in others},
+            half_width_ns={clock: taken[clock].half_ns for clock in others},
+            centre_ns={clock: taken[clock].centre_ns for clock in others},
         )
         return Sample(snapshot, counts, self._domains, state, failed, tuple(findings))
 
@@ -259,7 +264,7 @@ class Sampler:
                 count = self._counts.follow(one, shown[one.clock], shown[self.reference], [])
                 shown[one.clock] = count.ns(one.domain)
             late_ns = max(
-                math.ceil(one.domain.tick_ns or 0) + self._lag_ns(one.clock) for one in group
+                math.ceil(one.domain.tick_ns or 0) + one.source.lag_ns(one.clock) for one in group
             )
         others = [one for one in group if one is not self._first]
         return Snapshot(
@@ -271,14 +276,11 @@ class Sampler:
                 + math.ceil(width_ns * (one.drift / 2))
                 + one.ticks_ns
                 + ROUNDING_NS
-                + self._lag_ns(one.clock)
+                + one.source.lag_ns(one.clock)
                 for one in others
             },
             centre_ns={one.clock: width_ns // 2 for one in others},
         ), width_ns + late_ns
-
-    def _lag_ns(self, clock: ClockId) -> int:
-        return self._chosen[clock].source.lag_ns(clock)
 
     def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, Read]:
         """The reference, and all that the kernel reads."""

@@ -13,6 +13,7 @@ from tracetime._kernels import packets
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ClockDomain, steadiness
 from tracetime.errors import UsageError
+from tracetime.graph.simultaneous import Aligned, Aligner
 from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.extension import Extension, encode, encode_domain
 from tracetime.perfetto.ordering import Order, Orders
@@ -23,7 +24,6 @@ from tracetime.perfetto.recorded import (
     RecordedClocks,
     scoped,
 )
-from tracetime.perfetto.simultaneous import Aligned, Aligner
 from tracetime.snapshot import Snapshot
 
 DOMAINS_EVERY: Final = 60

@@ -1,8 +1,9 @@
-"""Readings of one snapshot, written as if they had been taken at one instant.
+"""Readings of one snapshot, as if they had been taken at one instant.
 
-Perfetto takes them for that, and converts by their differences; but clocks are read one after the
-other, some microseconds apart. So each reading is taken back to when the reference was read, at its
-clock's nominal rate, and its half-width grows by what the two rates may differ in that time.
+Perfetto's rule takes them for that, and converts by their differences; but clocks are read one
+after the other, some microseconds apart. So each reading is taken back to when the reference was
+read, at its clock's nominal rate, and its half-width grows by what the two rates may differ in that
+time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def is_coarse(domain: ClockDomain) -> bool:
 
 
 class Aligned(NamedTuple):
-    """A reading as it is written.
+    """A reading, as it was taken or as it is given on.
 
     Attributes:
         value_ns: of the clock.
@@ -41,7 +42,7 @@ class Aligned(NamedTuple):
 
 
 class _Clock:
-    """What is known of one clock: what it read last, and what was written; and its limits."""
+    """One clock: its limits, what it read last, and what was given on for that."""
 
     __slots__ = ("coarse", "domain", "drift", "least_ns", "read_ns", "reference")
 
@@ -53,7 +54,7 @@ class _Clock:
 
 
 class Aligner:
-    """Aligns the snapshots of one recording, one after the other."""
+    """Aligns the snapshots of a sampler or a recording, one after the other."""
 
     def __init__(self) -> None:
         self._clocks: dict[ClockId, _Clock] = {}
@@ -61,15 +62,14 @@ class Aligner:
     def align(
         self, read: Aligned, domain: ClockDomain, reference: ClockDomain, *, main: bool
     ) -> Aligned:
-        """What to write for a reading.
+        """What to give on for a reading.
 
-        Never less than what was written last, unless the clock itself has gone back: Perfetto
+        Never less than what was given on last, unless the clock itself has gone back: Perfetto
         would not convert from it any more. What that adds is added to the half-width.
 
         Args:
             read: as it was read.
-            domain, reference: of its clock, as it is written, and of that by which centres are
-                told.
+            domain, reference: of its clock, and of that by which centres are told.
             main: whether it is of the regular snapshots; others may be of long ago.
         """
         clock = self._clock(domain, reference)
