@@ -234,6 +234,12 @@ def test_a_counter_that_wraps_beside_a_clock_says_nothing_of_its_tick():
     assert tick_of(graph_of(boottime, counted), "BOOTTIME") is None
 
 
+def test_a_clock_that_jumps_at_every_snapshot_does_not_tick():
+    boottime = snapshots(60, S, 0)
+    app = np.cumsum(np.where(np.arange(60) % 2, 2, 4)) * S
+    assert tick_of(graph_of(boottime, app)) is None
+
+
 def test_events_between_the_lines_of_a_grid_show_that_it_is_none(write):
     boottime, at = snapshots(60, S, 0), instants()
     with open_trace(write(trace_of(boottime, boottime + 7 * S, at, at + 7 * S))) as opened:

@@ -34,6 +34,7 @@ _MOST_BESIDE: Final = 4
 _LEAST_SCATTER: Final = 0.1
 _MOST_SCATTER: Final = 1.5
 _LEAST_RISING: Final = 0.75
+_MOST_OFF_RATE: Final = 0.1
 
 
 class Tick(NamedTuple):
@@ -180,6 +181,9 @@ def scatters(readings: Values, others: Values, period: float, most: float) -> bo
     about a quarter of it, and no more than `most`, a little apart.
     """
     one, other = _since_first(readings), _since_first(others)
+    if not abs(other[-1] - one[-1]) <= _MOST_OFF_RATE * abs(one[-1]):
+        # Jumps, or units that are not the same: no tick's doing.
+        return False
     for stride in _STRIDES:
         # One jump is in twice as many windows as the stride is long.
         if len(one) < max(10 * stride, LEAST_READINGS):
