@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tracetime import ClockDomain, ClockGraph, Snapshot, clock_id, diagnose, open_trace
 from tracetime.clocks import ClockId
-from tracetime.graph.lattice import find_lattice
+from tracetime.graph.lattice import find_lattices
 
 pytest_plugins = ["cli"]
 
@@ -91,8 +91,7 @@ def tick_of(graph, clock=APP):
 
 
 def lattice(readings):
-    found = find_lattice(readings)
-    return None if found is None else found.period
+    return next((found.period for found in find_lattices(readings)), None)
 
 
 @pytest.mark.parametrize("bars", ["estimated", "guaranteed"])
@@ -103,6 +102,19 @@ def test_bars_hold_a_tick_that_snapshots_show(name, bars):
     assert tick_of(graph) == pytest.approx(float(tick), rel=1e-6)
     assert outside(graph, at, ticking(app_ns(at), tick), bars) == 0
     assert graph.discontinuities() == []
+
+
+@pytest.mark.parametrize(
+    ("every_ns", "jitter_ns"), [(27 * 10**6, 0), (27 * 10**6, 8 * 10**6), (85 * 10**7, 8 * 10**6)]
+)
+def test_the_time_between_snapshots_is_not_taken_for_the_tick(every_ns, jitter_ns):
+    """Readings a few ticks more or less than that apart lie on its lattice, too, roughly."""
+    random = np.random.default_rng(5)
+    boottime = START + np.arange(199) * every_ns + random.integers(0, jitter_ns + 1, 199)
+    graph = graph_of(boottime, ticking(app_ns(boottime), Fraction(10**7)))
+    assert tick_of(graph) == 10**7
+    at = instants()
+    assert outside(graph, at, ticking(app_ns(at), Fraction(10**7)), "estimated") == 0
 
 
 @pytest.mark.parametrize("bars", ["estimated", "guaranteed"])

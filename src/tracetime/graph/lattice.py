@@ -52,33 +52,40 @@ class Lattice(NamedTuple):
         return np.where(off | (apart >= _EXACT), 0.0, times)
 
 
-def find_lattice(readings: Values, unit: int = 1) -> Lattice | None:
-    """The lattice of the longest period of which neighbours are whole multiples apart, rounded.
+def find_lattices(readings: Values, unit: int = 1) -> list[Lattice]:
+    """The lattices whose periods neighbours are whole multiples of apart; the longest period first.
 
-    A twentieth of them may be off: where the clock was set, or a reading is wrong. Periods follow
-    a slow slew.
+    Readings that were taken about evenly lie on a longer one than their clock's, too. A twentieth
+    of them may be off: where the clock was set, or a reading is wrong. Periods follow a slow slew.
 
     Args:
         readings: int64, ascending, distinct.
         unit: what they are multiples of, as the clock says itself.
 
     Returns:
-        None where fewer than 16 readings, or too few to exclude chance, show one.
+        none where fewer than 16 readings, or too few to exclude chance, show one.
     """
     if len(readings) < LEAST_READINGS:
-        return None
+        return []
     # Unsigned differences: two readings may be more than int64 apart.
     unsigned = readings.view(np.uint64)
-    gaps = unsigned[1:] - unsigned[:-1]
-    rounding = _common_divisor(gaps)
-    gaps = gaps[gaps % np.uint64(rounding) == 0]
+    every = unsigned[1:] - unsigned[:-1]
+    rounding = _common_divisor(every)
+    gaps = every[every % np.uint64(rounding) == 0]
     steps = (gaps // np.uint64(rounding)).astype(np.float64)
     steps = steps[steps < _EXACT]
-    found = _period(steps) if len(steps) >= LEAST_READINGS - 1 else None
-    here = Lattice(float(rounding), 0) if found is None else Lattice(found * rounding, rounding)
-    finest = max(unit, 4 if found is None else 4 * rounding)
-    bits = (len(gaps) * (1 - _MOST_OFF)) * math.log2(max(here.period / finest, 1.0))
-    return here if here.period >= LEAST_PERIOD and bits >= _LEAST_BITS else None
+    period = _period(steps) if len(steps) >= LEAST_READINGS - 1 else None
+    divisors = {rounding: len(gaps), int(np.gcd.reduce(every)): len(every)}
+    found = [] if period is None else [(Lattice(period * rounding, rounding), len(gaps))]
+    found += [(Lattice(float(divisor), 0), n) for divisor, n in divisors.items()]
+    return [one for one, n in found if _is_no_chance(one, n, unit)]
+
+
+def _is_no_chance(lattice: Lattice, n_gaps: int, unit: int) -> bool:
+    """Whether so many gaps are multiples of a period by more than chance."""
+    finest = max(unit, 4 * max(lattice.rounding, 1))
+    bits = n_gaps * (1 - _MOST_OFF) * math.log2(max(lattice.period / finest, 1.0))
+    return lattice.period >= LEAST_PERIOD and bits >= _LEAST_BITS
 
 
 def _common_divisor(gaps: npt.NDArray[np.uint64]) -> int:

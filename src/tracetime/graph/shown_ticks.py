@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
-from tracetime.graph.lattice import LEAST_READINGS, Lattice, find_lattice
+from tracetime.graph.lattice import LEAST_READINGS, Lattice, find_lattices
 from tracetime.graph.neighbours import Neighbours
 
 Values = npt.NDArray[np.int64]
@@ -104,7 +104,7 @@ class Ticks:
         self._shared = shared
         self._neighbours = neighbours
         self._unit_ns = unit_ns
-        self._lattices: dict[ClockId, Lattice | None] = {}
+        self._lattices: dict[ClockId, list[Lattice]] = {}
         self._shown: dict[ClockId, Lattice | None] = {}
 
     def of(self, clock: ClockId) -> Lattice | None:
@@ -114,16 +114,22 @@ class Ticks:
         are not evenly spaced, or what is left against another clock has to scatter over it.
         """
         if clock not in self._shown:
-            lattice = self._lattice(clock)
-            if lattice is not None and not (
-                self._events_show(clock, lattice)
-                or self._scatters(clock, lattice.period, self._surely)
-            ):
-                lattice = None
-            self._shown[clock] = lattice
+            self._shown[clock] = self._first(clock, self._surely)
         return self._shown[clock]
 
-    def _lattice(self, clock: ClockId) -> Lattice | None:
+    def _first(self, clock: ClockId, beside: Callable[[ClockId], float]) -> Lattice | None:
+        """The longest lattice that the clock itself makes, not how it was read."""
+        return next(
+            (
+                lattice
+                for lattice in self._possible(clock)
+                if self._events_show(clock, lattice)
+                or self._scatters(clock, lattice.period, beside)
+            ),
+            None,
+        )
+
+    def _possible(self, clock: ClockId) -> list[Lattice]:
         """What all its readings are on, be it by how they were taken."""
         if clock not in self._lattices:
             readings = _some(self._readings(clock))
@@ -131,21 +137,15 @@ class Ticks:
             if events is not None:
                 readings = np.concatenate([readings, events.some_ns])
             unit_ns = self._unit_ns(clock)
-            found = find_lattice(np.unique(readings), unit_ns)
-            if found is not None and found.period < max(LEAST_TICK_NS, 2 * unit_ns):
-                found = None
-            self._lattices[clock] = found
+            least_ns = max(LEAST_TICK_NS, 2 * unit_ns)
+            found = find_lattices(np.unique(readings), unit_ns)
+            self._lattices[clock] = [one for one in found if one.period >= least_ns]
         return self._lattices[clock]
 
     def _surely(self, clock: ClockId) -> float:
         """The period of a clock even if no clock beside it ticks; 0 where that is not known."""
-        lattice = self._lattice(clock)
-        if lattice is None:
-            return 0.0
-        shown = self._events_show(clock, lattice) or self._scatters(
-            clock, lattice.period, lambda _: 0.0
-        )
-        return lattice.period if shown else 0.0
+        lattice = self._first(clock, lambda _: 0.0)
+        return 0.0 if lattice is None else lattice.period
 
     def _events_show(self, clock: ClockId, lattice: Lattice) -> bool:
         """Whether the events alone, where no snapshot was taken, are on the same lattice."""

@@ -50,15 +50,19 @@ def inflate(data: memoryview | bytes, chunk: int = CHUNK) -> Iterator[bytes]:
         zlib.error: corrupt, cut off, or followed by other bytes.
     """
     engine = zlib.decompressobj(wbits=47)
-    pending: bytes | memoryview = data
+    pending = b""
+    at = 0
     while not engine.eof:
-        piece = engine.decompress(pending, chunk)
+        # By pieces: what zlib has not taken of one it hands back as a copy.
+        fed = pending or data[at : at + chunk]
+        at += 0 if pending else len(fed)
+        piece = engine.decompress(fed, chunk)
         pending = engine.unconsumed_tail
         if piece:
             yield piece
-        elif not engine.eof and not pending:
+        elif not engine.eof and not len(fed):
             raise zlib.error("the compressed data is cut off")
-    if engine.unused_data:
+    if engine.unused_data or at < len(data):
         raise zlib.error("bytes follow the compressed data")
 
 

@@ -55,9 +55,7 @@ class Window:
                 self.offset + self.start,
             )
         if unread == len(self.data):
-            grown = bytearray(2 * len(self.data))
-            grown[:unread] = self.data
-            self.data = grown
+            self._grow()
         elif self.start:
             with memoryview(self.data) as view:
                 view[:unread] = view[self.start : self.end]
@@ -67,6 +65,12 @@ class Window:
             n = self._read(view[unread:])
         self.end += n
         return n > 0
+
+    def _grow(self) -> None:
+        """Make room for twice as much, or for the largest packet; in place, never both at once."""
+        size = min(2 * len(self.data), MAX_PACKET)
+        while len(self.data) < size:
+            self.data += bytes(min(WINDOW, size - len(self.data)))
 
 
 class Pass:
