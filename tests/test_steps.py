@@ -121,6 +121,22 @@ def test_a_clock_that_was_set_ends_the_waiting(monkeypatch):
     os.close(timer)
 
 
+@LINUX
+def test_descriptors_that_others_close_are_left_alone(monkeypatch):
+    """As a process does that goes on as a daemon: without a pause one snapshot followed another."""
+    timer = os.eventfd(0, os.EFD_NONBLOCK)
+    monkeypatch.setattr(steps, "timer_of_the_wall_clock", lambda: timer)
+    watch = StepWatch()
+    os.close(timer)
+    start = time.monotonic()
+    assert not watch.wait(0.05)
+    assert time.monotonic() - start >= 0.05
+    assert not watch.notices
+    watch.wake()
+    assert not watch.wait(3_600)
+    watch.close()
+
+
 def test_where_nobody_tells_it_only_waits(monkeypatch):
     monkeypatch.setattr(steps, "timer_of_the_wall_clock", lambda: -1)
     watch = StepWatch()

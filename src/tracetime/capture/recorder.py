@@ -101,7 +101,8 @@ def record(
         flush_bytes: bytes waiting at which the file is written to at once.
         overwrite: False to keep a file that holds anything, with a UsageError.
         sync: wait for the disk with each flush, that what is in the file survives a power cut.
-        sampler: what samples the clocks, instead of this machine's own; it stays open.
+        sampler: what samples the clocks, instead of this machine's own; it stays open. Perfetto
+            wants BOOTTIME among them.
         before_writing: called when the first snapshot is taken; where it raises, what was at `path`
             stays as it was.
 

@@ -66,8 +66,13 @@ class StepWatch:
         poll = select.poll()
         for descriptor in (self._timer, self._wakes):
             poll.register(descriptor, select.POLLIN)
-        ready = [found for found, _ in poll.poll(max(0.0, seconds * 1_000))]
-        if self._timer not in ready:
+        ready = dict(poll.poll(max(0.0, seconds * 1_000)))
+        told = ready.get(self._timer, 0)
+        if any(events & ~select.POLLIN for events in ready.values()):
+            # Somebody has closed what is not theirs, as they do who go on as a daemon.
+            self._timer = -1
+            return self.wait(seconds)
+        if not told:
             return False
         # It never ends: what there is to read is that it was cancelled.
         with contextlib.suppress(OSError):
@@ -78,7 +83,8 @@ class StepWatch:
         """End all waiting, now and from now on; a handler of a signal may do so."""
         self._woken.set()
         if self.notices:
-            os.eventfd_write(self._wakes, 1)
+            with contextlib.suppress(OSError):
+                os.eventfd_write(self._wakes, 1)
 
     def close(self) -> None:
         """Give back what it holds; nobody may be waiting."""
