@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from building import BOOTTIME, MONOTONIC, REALTIME, packet, pb, snapshot, trace
+from reading import opened
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot
+from tracetime.sources.host import HostSource
 
 S = 1_000_000_000
 START = 1000 * S
@@ -156,3 +159,75 @@ def test_guaranteed_bars_do_not_rest_on_it(strayed):
     assert one[0] == other[0] == 0
     assert (one[1].earliest == other[1].earliest).all()
     assert (one[1].latest == other[1].latest).all()
+
+
+# What runs on a machine
+
+
+def system(name):
+    return {"system_info": pb.SystemInfo(utsname=pb.Utsname(sysname=name))}
+
+
+def chrome(name, *before):
+    bundle = pb.ChromeEventBundle()
+    for key, value in (*before, ("os-arch", "x86_64"), ("os-name", name)):
+        bundle.metadata.add(name=key, string_value=value)
+    return {"chrome_events": bundle}
+
+
+def etw():
+    return {"etw_events": pb.EtwTraceEventBundle()}
+
+
+def wander_of(*about, clock=REALTIME, machine=0, options=()):
+    """W of a clock against BOOTTIME in a trace of a minute that says what it runs on."""
+    packets = [
+        snapshot({BOOTTIME: t, REALTIME: t + WALL_NS, MONOTONIC: t - S}, machine=machine or None)
+        for t in range(START, START + 60 * S, S)
+    ]
+    said = [packet(**one) for one in about]
+    with opened(trace(snapshot({BOOTTIME: 5}), *said, *packets), domains=options) as read:
+        index = 1 if machine else 0
+        pair = read.clocks._tubes().pair(
+            ClockId(BOOTTIME, machine=index), ClockId(clock, machine=index)
+        )
+        return (pair.tube.wander * 1e6).round(4).max()
+
+
+@pytest.mark.parametrize(
+    "about",
+    [system("Linux"), chrome("Android"), chrome("Linux"), chrome("CrOS"), system(""), {}],
+)
+def test_linux_and_android_share_it(about):
+    assert wander_of(*([about] if about else [])) == 0.001
+
+
+@pytest.mark.parametrize(
+    "about",
+    [system("Windows"), system("Darwin"), chrome("Windows NT"), chrome("Mac OS X"), etw(),
+     chrome("Windows NT", ("os-name-not", "Linux"), ("os", "Linux"))],
+)  # fmt: skip
+def test_other_systems_slew_the_wall_clock_alone(about):
+    """60 snapshots bear out what may end at the next."""
+    assert wander_of(about) == 1
+    # Others go on as before.
+    assert wander_of(about, clock=MONOTONIC) == 0.001
+
+
+def test_each_machine_has_a_system_of_its_own():
+    assert wander_of(system("Linux") | {"machine": 7}, system("Windows")) == 1
+    assert wander_of(system("Linux"), system("Windows") | {"machine": 7}) == 0.001
+    assert wander_of(system("Linux"), system("Windows") | {"machine": 7}, machine=7) == 1
+
+
+def test_what_a_caller_declares_counts():
+    mine = ClockDomain(REALTIME, max_drift_ppm=50)
+    assert wander_of(system("Windows"), options=[mine]) == 1
+    both = [ClockDomain(clock, oscillator="one") for clock in (REALTIME, BOOTTIME)]
+    assert wander_of(system("Windows"), options=both) == 0.001
+
+
+def test_systems_but_linux_are_recorded_so():
+    source = HostSource({name: iter(range(10**9)).__next__ for name in ("REALTIME", "MONOTONIC")})
+    found = {str(clock): source.domain(clock).oscillator for clock in source.clocks.values()}
+    assert found == {"REALTIME": "wall@machine0", "MONOTONIC": "posix@machine0"}

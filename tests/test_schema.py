@@ -19,6 +19,10 @@ KERNELS = Path(__file__).resolve().parents[1] / "src" / "tracetime" / "_kernels"
 MESSAGES = {
     "TRACE_": pb.Trace,
     "PACKET_": pb.TracePacket,
+    "SYSTEM_INFO_": pb.SystemInfo,
+    "UTSNAME_": pb.Utsname,
+    "CHROME_EVENTS_": pb.ChromeEventBundle,
+    "CHROME_METADATA_": pb.ChromeMetadata,
     "DEFAULTS_": pb.TracePacketDefaults,
     "TRACK_EVENT_DEFAULTS_": pb.TrackEventDefaults,
     "SNAPSHOT_": pb.ClockSnapshot,

@@ -18,7 +18,8 @@ from tracetime._kernels.memory cimport grow, mix, put_slot, resize_slots
 from tracetime._kernels.rows cimport Rows
 from tracetime._kernels.text cimport keep_bytes, let_go, put_bytes, put_text
 from tracetime._kernels.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_number, read_field, read_varint, span_of,
+    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, read_field, read_varint,
+    span_of,
 )
 
 cdef enum:
@@ -36,22 +37,6 @@ cdef enum:
     SETTLED = 2
     LONGEST_NAME = 8192
     MOST_KNOWN = 1 << 28    # in slots of 32 bits
-
-
-cdef Span load_bytes(Span message, uint32_t number) noexcept nogil:
-    """The last field of that number, NULL where there is none."""
-    cdef const uint8_t *at = message.data
-    cdef Field f
-    cdef Span last
-    last.data = NULL
-    last.end = NULL
-    while at < message.end:
-        at = read_field(at, message.end, &f)
-        if at == NULL:
-            break
-        if f.number == number and f.wire == BYTES:
-            last = span_of(&f)
-    return last
 
 
 cdef class Directory(Listener):

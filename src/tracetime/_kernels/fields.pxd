@@ -56,6 +56,12 @@ cdef enum:
     # Not Perfetto's: docs/tracetime_extension.proto says what is in it, and why this number.
     PACKET_TRACETIME_SNAPSHOT = 9876
 
+    SYSTEM_INFO_UTSNAME = 1
+    UTSNAME_SYSNAME = 1
+    CHROME_EVENTS_METADATA = 2
+    CHROME_METADATA_NAME = 1
+    CHROME_METADATA_STRING_VALUE = 2
+
     DEFAULTS_TIMESTAMP_CLOCK_ID = 58
     DEFAULTS_TRACK_EVENT_DEFAULTS = 11
     TRACK_EVENT_DEFAULTS_TRACK_UUID = 11

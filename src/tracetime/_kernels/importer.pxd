@@ -42,6 +42,7 @@ cdef struct Machine:
     int64_t latest_ns
     int64_t ftrace_snapshot         # ftrace_timestamp of the last one added
     uint64_t *cpus_seen
+    bint has_system                 # the trace says what runs there
 
 cdef struct Sequence:
     uint32_t machine
@@ -87,6 +88,8 @@ cdef struct Packet:
     Span track_descriptor
     Span extension                  # what tracetime recorded of a snapshot
     Span after_sorting              # ProfilePacket or ProcessTree
+    Span system_info
+    Span chrome_events
     int64_t timestamp
     int64_t trace_time
     uint32_t payloads               # how many; a valid packet has one at most
@@ -145,6 +148,7 @@ cdef class Importer:
     cdef KernelRead *kernel_reads
     cdef int64_t n_kernel_reads, kernel_reads_capacity
     cdef readonly dict declared
+    cdef readonly dict systems              # what the trace calls the system of a machine, bytes
     cdef uint64_t dropped_so_far            # of the recording that is read
     cdef readonly uint64_t events_dropped   # of all recordings in the file
     cdef readonly int64_t dropped_packet    # the first snapshot that says so; -1 without any
@@ -204,6 +208,7 @@ cdef class Importer:
     cdef void note_dropped(self, uint64_t so_far) noexcept nogil
     cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil
     cdef int declare(self, Packet *p, Span domain) except -1 nogil
+    cdef int note_system(self, Packet *p) except -1 nogil
     cdef int import_service_event(self, Packet *p) except -1 nogil
     cdef int place_packet(self, Packet *p) except -1 nogil
     cdef int give_up(self, Packet *p, int status) except -1 nogil

@@ -27,6 +27,7 @@ class Importer:
     trace_clock: tuple[int, int]
     machine_ids: list[int]
     packet_machine: int
+    systems: dict[int, bytes]
     remote: Any
     declared: dict[tuple[int, int, int, int], bytes]
     events_dropped: int

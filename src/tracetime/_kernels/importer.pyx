@@ -10,7 +10,7 @@ from libc.stdint cimport (
     INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 import numpy as np
 
@@ -33,7 +33,8 @@ from tracetime._kernels.rows cimport (
     KIND_STACK_SAMPLE, KIND_STATSD_ATOM, KIND_TRACK_EVENT_LEGACY, Kind, Row, Rows,
 )
 from tracetime._kernels.wire cimport (
-    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, is_set, load_number, read_field,
+    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, is_set, load_bytes, load_number,
+    nothing, read_field,
     read_varint, span_of,
 )
 
@@ -55,9 +56,14 @@ cdef enum:
     BLOCK_BITS = 3          # so many neighbouring readings of events are kept together: 2^3
     MOST_SAMPLED = 512      # readings of events that are kept of a clock
     MOST_DOMAINS = 1 << 14
+    LONGEST_SYSTEM = 64
 
 # snapshot.py's: what a tube can hold. No enum, whose constants are C's ints.
 cdef int64_t MOST_SCALED_PPM = <int64_t>100000 << 16
+
+
+cdef const char *WINDOWS = b"Windows"
+cdef const char *OS_NAME = b"os-name"
 
 
 cdef inline bint is_sequence_scoped(uint32_t clock) noexcept nogil:
@@ -101,6 +107,7 @@ cdef class Importer:
         self.silent = silent
         self.faults = []
         self.declared = {}
+        self.systems = {}
         self.dropped_packet = -1
         self.trace_node = -1
         self.last_sequence = -1
@@ -606,6 +613,36 @@ cdef class Importer:
                 ]
         return 0
 
+    cdef int note_system(self, Packet *p) except -1 nogil:
+        """Keep what the trace calls the system of a machine: the first to say so counts."""
+        cdef const uint8_t *at = p.chrome_events.data
+        cdef Span name = nothing()
+        cdef Span found
+        cdef Field f
+        if self.machines[p.machine].has_system:
+            return 0
+        if is_set(p.system_info):
+            name = load_bytes(load_bytes(p.system_info, SYSTEM_INFO_UTSNAME), UTSNAME_SYSNAME)
+        elif p.inner_field == PACKET_ETW_EVENTS:
+            # Event Tracing for Windows.
+            name.data = <const uint8_t *>WINDOWS
+            name.end = name.data + 7
+        while is_set(p.chrome_events) and at < p.chrome_events.end and not is_set(name):
+            at = read_field(at, p.chrome_events.end, &f)
+            if at == NULL:
+                break
+            if f.number == CHROME_EVENTS_METADATA and f.wire == BYTES:
+                found = load_bytes(span_of(&f), CHROME_METADATA_NAME)
+                if found.end - found.data == 7 and memcmp(found.data, OS_NAME, 7) == 0:
+                    name = load_bytes(span_of(&f), CHROME_METADATA_STRING_VALUE)
+        if name.end > name.data:
+            self.machines[p.machine].has_system = True
+            with gil:
+                self.systems[p.machine] = <bytes>(<const char *>name.data)[
+                    :min(name.end - name.data, LONGEST_SYSTEM)
+                ]
+        return 0
+
     def kernel_clock(self):
         """How the kernel steered its clocks, int64[4, n]: snapshot, machine index, frequency
         (2^-16 ppm), status (STA_ bits); in file order.
@@ -817,6 +854,10 @@ cdef class Importer:
                     p.extension_descriptor = True
                 elif f.number == PACKET_CHROME_EVENTS or f.number == PACKET_CHROME_METADATA:
                     p.chrome = True
+                    if f.number == PACKET_CHROME_EVENTS:
+                        p.chrome_events = span_of(&f)
+                elif f.number == PACKET_SYSTEM_INFO:
+                    p.system_info = span_of(&f)
                 elif f.number == PACKET_THREAD_DESCRIPTOR:
                     p.thread_descriptor = span_of(&f)
                 elif f.number == PACKET_TRACK_DESCRIPTOR:
@@ -853,6 +894,8 @@ cdef class Importer:
         sequence = &self.sequences[p.sequence]
         self.row.packet_sequence = p.sequence_id
         self.row.machine = p.machine_id
+        if is_set(p.system_info) or is_set(p.chrome_events) or p.inner_field == PACKET_ETW_EVENTS:
+            self.note_system(p)
 
         if p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED:
             if p.has_sequence_id:

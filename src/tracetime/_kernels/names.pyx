@@ -29,8 +29,8 @@ from tracetime._kernels.text cimport (
     Arena, Bytes, hash_bytes, is_utf8, keep_bytes, let_go, put_byte, put_bytes, put_text, utf8_step,
 )
 from tracetime._kernels.wire cimport (
-    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, is_set, load_number, nothing,
-    read_field, read_varint, span_of,
+    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, is_set, load_bytes, load_number,
+    nothing, read_field, read_varint, span_of,
 )
 
 cdef enum:
@@ -40,20 +40,6 @@ cdef enum:
     # Text of a batch, were every row to hold its own: what others make of it stays bounded, too.
     BATCH_TEXT = 1 << 25
     KEPT_BUFFER = 1 << 26
-
-
-cdef Span load_bytes(Span message, uint32_t number) noexcept nogil:
-    """The last field of that number, NULL where there is none."""
-    cdef const uint8_t *at = message.data
-    cdef Field f
-    cdef Span last = nothing()
-    while at < message.end:
-        at = read_field(at, message.end, &f)
-        if at == NULL:
-            break
-        if f.number == number and f.wire == BYTES:
-            last = span_of(&f)
-    return last
 
 
 cdef class Names(Listener):

@@ -117,6 +117,20 @@ cdef inline bint is_number(const Field *f) noexcept nogil:
     return f.wire != BYTES
 
 
+cdef inline Span load_bytes(Span message, uint32_t number) noexcept nogil:
+    """The last value of a field of bytes; nothing where there is none, or no message."""
+    cdef Field f
+    cdef Span found = nothing()
+    cdef const uint8_t *p = message.data
+    while p < message.end:
+        p = read_field(p, message.end, &f)
+        if p == NULL:
+            break
+        if f.number == number and f.wire == BYTES:
+            found = span_of(&f)
+    return found
+
+
 cdef inline uint64_t load_number(Span message, uint32_t number, bint *found) noexcept nogil:
     """The last value of a numeric field; messages are read up to their first malformed field."""
     cdef Field f

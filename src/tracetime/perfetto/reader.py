@@ -23,7 +23,7 @@ from tracetime._kernels.importer import Importer
 from tracetime._kernels.listen import Listener
 from tracetime._kernels.names import Names
 from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.domain import WALL, ClockDomain
 from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.graph.asked import SNAPSHOT_FAULTS
 from tracetime.graph.bounds import check_bars
@@ -46,6 +46,9 @@ from tracetime.perfetto.wire import Columns, Pass
 from tracetime.telling import printable_path
 
 MAX_EXPANSION: Final = 4 << 30
+_LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
+"""What traces call systems that keep REALTIME and MONOTONIC by one rate, in lower case."""
+
 BATCH_ROWS: Final = 1 << 16
 NAMES_LIMIT: Final = 64 << 20
 """Bytes that names may take while a trace is read: those of tracks, threads and processes, and once
@@ -320,6 +323,23 @@ class Trace:
                         graph.declare(replace(domain, id=clock))
             else:
                 graph.declare(domain)
+        self._part_wall_clocks(graph)
+
+    def _part_wall_clocks(self, graph: ClockGraph) -> None:
+        """Where no Linux runs, REALTIME is slewed alone: it shares no oscillator.
+
+        An oscillator that the caller named is left as it is.
+        """
+        others = {
+            machine
+            for machine, system in self._known().systems.items()
+            if system.decode(errors="replace").lower() not in _LINUX
+        }
+        for info in graph.clocks() if others else ():
+            clock, domain = info.clock, graph.domain(info.clock)
+            usual = ClockDomain.of_kind(clock).oscillator
+            if clock.machine in others and clock.clock in WALL and domain.oscillator == usual:
+                graph.declare(replace(domain, oscillator=f"wall@machine{clock.machine}"))
 
     @property
     def recorded_domains(self) -> dict[ClockId, ClockDomain]:

@@ -18,7 +18,7 @@ import numpy as np
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ClockDomain
 from tracetime.errors import SourceError
-from tracetime.sources.names import HOST_OSCILLATOR, QPC, UPTIME_RAW, named
+from tracetime.sources.names import HOST_OSCILLATOR, QPC, UPTIME_RAW, WALL_OSCILLATOR, named
 from tracetime.sources.source import ClockSource
 from tracetime.sources.tick import common_step
 
@@ -82,7 +82,8 @@ class HostSource(ClockSource):
                 clock,
                 name,
                 step_ns or _LEAST_STEP_NS,
-                oscillator=HOST_OSCILLATOR,
+                # These systems slew the wall clock alone.
+                oscillator=WALL_OSCILLATOR if name == "REALTIME" else HOST_OSCILLATOR,
                 disciplined=False if name in (QPC, UPTIME_RAW, "MONOTONIC_RAW") else None,
             )
         return made

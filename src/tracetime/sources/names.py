@@ -21,6 +21,9 @@ HOST: Final = "host"
 HOST_OSCILLATOR: Final = "posix@machine0"
 """What drives the POSIX clocks of this machine, as `ClockDomain` calls it."""
 
+WALL_OSCILLATOR: Final = "wall@machine0"
+"""What drives REALTIME where the system slews it alone."""
+
 
 def named(name: str) -> ClockId:
     """The id of the global clock of this name."""
