@@ -12,6 +12,7 @@ import zlib
 import pytest
 
 from fuzz.mutate import field, varint
+from tracetime.perfetto.source import inflate
 
 N = 100_000
 READ = """
@@ -237,6 +238,38 @@ def test_a_bomb_ends_at_the_limit(tmp_path):
         "large, raise the limit (--max-expansion)"
     )
     assert not MEASURED or memory_kb <= BASE_KB
+
+
+def packed_zeros(head, n):
+    """zlib's form of `head` and n zeros."""
+    engine = zlib.compressobj(9)
+    parts = [engine.compress(head)]
+    parts += [engine.compress(bytes(1 << 20)) for _ in range(n >> 20)]
+    return b"".join(parts) + engine.flush()
+
+
+@pytest.mark.parametrize("size", [(1 << 28) - (1 << 20), 1 << 28], ids=["the largest", "too large"])
+@pytest.mark.parametrize("junk", [False, True], ids=["skipped", "junk"])
+def test_a_packet_takes_no_more_than_the_limit_of_packets(tmp_path, size, junk):
+    """A packet of 256 MiB in 260 kB, which is rejected or holds nothing: it is in memory once."""
+    path = tmp_path / "t.pftrace"
+    inner = b"" if junk else field(900, bytes(size))[:-size]
+    head = b"\x0a" + varint(len(inner) + size) + inner
+    path.write_bytes(BASE + packet(field(50, packed_zeros(head, size))))
+    told, memory_kb = read(path)
+    assert told == "0" or "decompressing yields more than" in told or "packet" in told
+    assert not MEASURED or memory_kb <= BASE_KB + (1 << 18)
+
+
+@pytest.mark.parametrize("level", [0, 9])
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 10, 1 << 20])
+def test_a_stream_is_inflated_the_same_by_pieces_of_any_size(chunk, level):
+    data = bytes(range(256)) * 40
+    packed = zlib.compress(data, level)
+    assert b"".join(inflate(packed, chunk)) == data
+    for broken in (packed[:-1], packed[:50], packed + b"x", packed + packed, b"", b"junk"):
+        with pytest.raises(zlib.error):
+            b"".join(inflate(broken, chunk))
 
 
 def test_a_length_that_lies_costs_nothing(tmp_path):
