@@ -485,6 +485,29 @@ def disordered(m: Model, r: Random) -> Expected:
     return Expected("file-out-of-order")
 
 
+def exchanged(m: Model, r: Random) -> Expected:
+    """Two clocks in one snapshot: not a sequence's own, which counts in another unit."""
+    one, other = r.sample([clock for clock in m.reads if clock not in m.units], 2)
+    first = r.randint(5, 50)
+    m.primary = dict.fromkeys(range(m.n), r.choice([BOOTTIME, MONOTONIC]))
+
+    def change(readings: dict[int, Any]) -> None:
+        readings[one], readings[other] = readings[other], readings[one]
+
+    for k in range(first, first + r.choice([1, 1, 3])):
+        m.edit(k, change)
+    return Expected("clocks-exchanged", m.at_snapshot(first))
+
+
+def below(m: Model, r: Random) -> Expected:
+    by = r.choice([r.randint(2_000_000, S), r.randint(S, 10**6 * S)])
+    if r.random() < 0.5:
+        m.reads[MONOTONIC] = lambda t: t + by
+        return Expected("boottime-below-monotonic")
+    m.reads[MONOTONIC], m.reads[BOOTTIME] = m.reads[BOOTTIME], lambda t: t - 100 * S
+    return Expected("boottime-below-monotonic")
+
+
 FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
     function.__name__: function
     for function in (
@@ -496,6 +519,6 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         drifts_far, ticks_for_ns, stands_still, tsc, no_realtime, no_snapshots, lost_state,
         negative, overflow, before_first, after_last, not_tied, not_synchronised, round_trip,
         sync_unusable, disagree, truncated, trace_clock_missing, long_path, coarse, far, joined,
-        disordered,
+        disordered, exchanged, below,
     )
 }  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Final
 
 from tracetime.doctor.drift import floor_cost, rate_changes, rates
 from tracetime.doctor.dropped import dropped
+from tracetime.doctor.exchanged import exchanged
 from tracetime.doctor.far import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
@@ -65,6 +66,7 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from lost_events(survey)
     yield from dropped(survey)
     yield from structure(survey)
+    yield from exchanged(survey)
     yield from jumps(survey)
     yield from rates(survey)
     yield from rate_changes(survey)

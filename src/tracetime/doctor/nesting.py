@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Final
 
 from tracetime.clocks import ClockId
+from tracetime.doctor.exchanged import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
 from tracetime.doctor.recordings import DISORDERED, JOINED
 from tracetime.doctor.survey import Survey
@@ -58,13 +59,25 @@ _MIXED_UP: Final = (
 _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "events-reordered")
 
 _LEADS_TO: Final = (
-    ((JOINED, DISORDERED), _MIXED_UP),
+    (("trace-clock-ran-backwards",), _UNTIL_LATER),
+    ((JOINED, DISORDERED), (*_MIXED_UP, EXCHANGED, BELOW)),
+    ((EXCHANGED,), (BELOW,)),
+    (
+        (EXCHANGED, BELOW),
+        (
+            *_JUMPED,
+            "trace-clock-ran-backwards",
+            *_WRONG_RATE,
+            _FAR,
+            *_MISPLACED,
+            "timestamp-overflow",
+        ),
+    ),
     (_WRONG_RATE, (*_JUMPED, *_MISPLACED, "timestamp-overflow", _FAR)),
     (_NOT_TAKEN, (*_JUMPED, *_WRONG_RATE, *_MISPLACED, _FAR)),
     (_ONE_LINE, (_FAR,)),
     ((_FAR,), (*_MISPLACED, "timestamp-overflow")),
     (_NOT_TAKEN, _NOT_THERE),
-    (("trace-clock-ran-backwards",), _UNTIL_LATER),
     (("no-snapshots",), _LOST),
     (("trace-truncated",), ("lost-incremental-state",)),
     (("clock-without-snapshot", "sequence-clock-of-another-sequence"), ("ad-hoc-clock-id",)),
@@ -88,7 +101,7 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
     parent: dict[int, int] = {}
     for causes, effects in _LEADS_TO:
         open_ones = [j for j, effect in enumerate(findings) if effect.code in effects]
-        if effects is _MIXED_UP:
+        if JOINED in causes:
             # No order of the file brings a snapshot that was never written.
             open_ones = [
                 j for j in open_ones
