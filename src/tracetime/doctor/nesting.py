@@ -61,7 +61,7 @@ _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "even
 _LEADS_TO: Final = (
     (("trace-clock-ran-backwards",), _UNTIL_LATER),
     ((JOINED, DISORDERED), (*_MIXED_UP, EXCHANGED, BELOW)),
-    ((EXCHANGED,), (BELOW,)),
+    ((EXCHANGED, *_WRONG_RATE), (BELOW,)),
     (
         (EXCHANGED, BELOW),
         (
