@@ -95,6 +95,8 @@ def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Turned]
         slack = _ALIKE * size + _ALIKE_NS + _DRIFT * np.abs(gap)
         flips = (np.sign(apart[1:]) != np.sign(apart[:-1])) & (off <= slack) & (gap >= 0)
         flips &= (size > _SIGNIFICANT * slack) & (size >= _LEAST_NS)
+        # Clocks that lag by their ticks pass each other all the time.
+        flips &= size > _TIMES_SPREAD * float(np.median(np.abs(np.diff(np.abs(apart)))))
         others = np.delete(steps, (i, j), axis=1)
         if others.shape[1]:
             flips &= np.abs(np.median(others, axis=1) - gap) <= slack
