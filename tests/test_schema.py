@@ -209,3 +209,12 @@ def test_every_payload_has_its_name():
     assert {n: names[index[n]] for n in by_number} == by_number
     assert index[0] == -1
     assert names[index[9876]] == schema.UNKNOWN_PAYLOAD
+
+
+def test_payloads_have_the_names_that_perfetto_gives_them():
+    """A field that is not there comes with a newer package: run tools/write_payload_names.py."""
+    fields = pb.TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields
+    assert dict(schema.PAYLOAD_NAMES) == {field.number: field.name for field in fields}
+    index, names = schema.payloads()
+    assert {n: names[int(index[n])].as_py() for n in schema.PAYLOAD_NAMES} == schema.PAYLOAD_NAMES
+    assert (int(index[0]), names[int(index[65535])].as_py()) == (-1, schema.UNKNOWN_PAYLOAD)

@@ -38,7 +38,7 @@ METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.
 By the tube policy, also `tracetime.bars` and `tracetime.limits`: the declared clocks, as JSON.
 """
 
-_BATCHES_AHEAD: Final = 2
+_BATCHES_AHEAD: Final = 4
 
 
 def convert(
@@ -113,10 +113,12 @@ def convert(
                 batch = pa.RecordBatch.from_arrays(columns, schema=schema)
             output.put(batch)
             tally.add(batch)
+        # While the rest is being written.
+        summary = summarise(
+            trace, tally, os.fspath(out), policy=policy, bars=bars, to=to_clock, names=names
+        )
         output.finish(metadata())
-    return summarise(
-        trace, tally, os.fspath(out), policy=policy, bars=bars, to=to_clock, names=names
-    )
+    return summary
 
 
 def _limits(domain: ClockDomain) -> dict[str, Any]:
@@ -141,21 +143,34 @@ class _Output:
         self._error: BaseException | None = None
         self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
         self._writer: TableWriter | None = None
-        self._thread = threading.Thread(target=self._write_all, name="table writer", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(
         self, writer_class: type[TableWriter], schema: pa.Schema, metadata: dict[str, str]
     ) -> None:
         """Make the file. To be called within the block: a signal may come as soon as it exists."""
         try:
-            self._writer = writer_class(self._part.make(), schema, metadata)
+            part = self._part.make()
         except OSError as error:
             raise not_written(self._target, error) from error
+        self._thread = threading.Thread(
+            target=self._write_all,
+            args=(writer_class, part, schema, metadata),
+            name="table writer",
+            daemon=True,
+        )
         self._thread.start()
 
-    def _write_all(self) -> None:
-        assert self._writer is not None
+    def _write_all(
+        self,
+        writer_class: type[TableWriter],
+        part: Path,
+        schema: pa.Schema,
+        metadata: dict[str, str],
+    ) -> None:
         try:
+            # Here and not before, because what it needs takes a while to load.
+            self._writer = writer_class(part, schema, metadata)
             while (batch := self._queue.get()) is not None:
                 self._writer.write(batch)
         except BaseException as error:
@@ -193,7 +208,7 @@ class _Output:
             self._part.discard()
 
     def _stop(self) -> None:
-        if self._thread.is_alive():
+        if self._thread is not None and self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
 

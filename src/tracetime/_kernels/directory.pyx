@@ -6,7 +6,7 @@ Which name wins follows src/trace_processor/importers/common/process_tracker.cc 
 track_event_parser.cc, system_probes_parser.cc; but an id that was used again stays one.
 """
 
-import random
+import os
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -48,7 +48,7 @@ cdef class Directory(Listener):
 
     def __cinit__(self, process_types, int64_t limit):
         cdef bytes text = b"".join(name.encode() + b"\0" for name in process_types)
-        self.seed = random.getrandbits(64)  # hash tables of foreign keys: no flooding
+        self.seed = int.from_bytes(os.urandom(8), "little")  # hash tables of foreign keys: no flooding
         self.limit = limit
         put_bytes(&self.process_types, <const uint8_t *>text, len(text))
 

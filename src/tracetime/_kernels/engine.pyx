@@ -6,7 +6,7 @@ clocks of a snapshot are not stored but follow from its series, so that a snapsh
 costs n, not n^2. Scopes, trace time and errors for users live above, in graph/ and perfetto/.
 """
 
-import random
+import os
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -63,7 +63,7 @@ cdef class Engine:
     """Clocks by node number, their snapshots, and conversions with Perfetto's 8-entry cache."""
 
     def __cinit__(self):
-        self.seed = random.getrandbits(64)  # hash tables of foreign keys: no flooding
+        self.seed = int.from_bytes(os.urandom(8), "little")  # hash tables of foreign keys: no flooding
         self.random_state = 1
         self._forget_conversions()
 

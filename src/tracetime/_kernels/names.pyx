@@ -7,7 +7,7 @@ and batch. What a packet is stands in what.pxi, its arguments in args.pxi, who i
 directory.pyx.
 """
 
-import random
+import os
 
 import numpy as np
 
@@ -54,7 +54,7 @@ cdef class Names(Listener):
         cdef int64_t i
         cdef bytes name
         self.directory = directory
-        self.seed = random.getrandbits(64)
+        self.seed = int.from_bytes(os.urandom(8), "little")
         self.limit = limit
         self.texts = <Text *>malloc(<size_t>(directory.n + 1) * sizeof(Text))
         self.n_ftrace = 1 + max(ftrace, default=-1)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
+from tracetime.graph.values import ascending
 
 Values = npt.NDArray[np.int64]
 
@@ -80,7 +81,7 @@ class Between:
         worked_out: Iterable[int] | Values = (),
     ) -> None:
         self._boxes = dict(boxes)
-        self.worked_out: Values = np.unique(np.array(worked_out, dtype=np.int64))
+        self.worked_out: Values = ascending(np.array(worked_out, dtype=np.int64))
 
     def pairs(self) -> list[tuple[ClockId, ClockId]]:
         """The pairs of clocks that there are bounds for, in order of appearance."""

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.graph.values import ascending
+
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -132,12 +134,12 @@ def _small(known: Floats) -> tuple[Floats, list[float]]:
         tried = np.append(few[:_LEAST_ONES], few[len(few) // 16 : len(few) // 16 + 1])
         for least in tried.tolist():
             guesses.update(least / parts for parts in range(1, _MOST_PARTS + 1))
-        few = np.unique(np.concatenate([few, np.diff(few)]))
+        few = ascending(np.concatenate([few, np.diff(few)]))
         # Each level doubles what rounding may have added.
         few = few[few >= max(LEAST_PERIOD - 2, float(4 << level))][:_KEPT]
         levels.append(few)
     likely = sorted((guess for guess in guesses if guess >= LEAST_PERIOD - 2), reverse=True)
-    return np.unique(np.concatenate(levels)), likely
+    return ascending(np.concatenate(levels)), likely
 
 
 def _refined(known: Floats, small: Floats, guess: float) -> float | None:

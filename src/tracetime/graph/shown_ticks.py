@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tracetime.clocks import ClockId
 from tracetime.graph.lattice import LEAST_READINGS, Lattice, find_lattices
 from tracetime.graph.neighbours import Neighbours
+from tracetime.graph.values import ascending
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -138,7 +139,7 @@ class Ticks:
                 readings = np.concatenate([readings, events.some_ns])
             unit_ns = self._unit_ns(clock)
             least_ns = max(LEAST_TICK_NS, 2 * unit_ns)
-            found = find_lattices(np.unique(readings), unit_ns)
+            found = find_lattices(ascending(readings), unit_ns)
             self._lattices[clock] = [one for one in found if one.period >= least_ns]
         return self._lattices[clock]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple, SupportsIndex
+import sys
+from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +12,17 @@ import numpy.typing as npt
 from tracetime.errors import UsageError
 from tracetime.snapshot import INT64_MAX, INT64_MIN
 
+Number = TypeVar("Number", bound=np.number[Any])
 
-def ascending(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+
+def ascending(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """The values in order, each once.
 
     As np.unique does, which hashes whole numbers first: where they come as a few sorted parts, as
-    here, merging these takes a tenth of the time.
+    here, merging these takes a tenth of the time. And it loads numpy.ma, which nothing else needs.
     """
     merged = np.sort(values, kind="stable")
-    once: npt.NDArray[np.int64] = merged[np.append(True, merged[1:] != merged[:-1])[: len(merged)]]
+    once: npt.NDArray[Number] = merged[np.append(True, merged[1:] != merged[:-1])[: len(merged)]]
     return once
 
 
@@ -77,7 +80,7 @@ def take(ts: Any) -> Given:
         elif ts.null_count:
             missing = np.asarray(ts.is_null())
             ts = ts.fill_null(0)
-    elif isinstance(ts, np.ma.MaskedArray):
+    elif _is_masked(ts):
         if ts.mask.any():
             missing = np.ma.getmaskarray(ts)
         ts = ts.filled(0)
@@ -107,6 +110,12 @@ def _arrow_of(series: Any) -> Any:
         return pa.array(series)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
         raise UsageError(f"cannot read these timestamps: {error}") from error
+
+
+def _is_masked(ts: Any) -> bool:
+    # NumPy loads that part of it where it is used, and so will whoever has made one.
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(ts, masked.MaskedArray)
 
 
 def _is_arrow(ts: Any) -> bool:

@@ -1,7 +1,7 @@
 """What the numbers in an events table stand for: kinds, payloads, statuses, import errors.
 
 Field numbers that the kernels read are in `_kernels/fields.pxd`; names come from the schema of the
-`perfetto` package.
+`perfetto` package, those of payloads by way of `payload_names.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.errors import AS_IS, REASONS
 from tracetime.pandas_types import exact_in_pandas
+from tracetime.perfetto.payload_names import PAYLOAD_NAMES
 
 KINDS: Final = (
     "packet",
@@ -61,15 +62,10 @@ def payloads() -> tuple[npt.NDArray[np.int16], pa.Array]:
 
     The index is an int16 array of 65536, -1 for no payload (field number 0).
     """
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
-
-    names = [UNKNOWN_PAYLOAD]
     index = np.zeros(1 << 16, dtype=np.int16)
+    index[list(PAYLOAD_NAMES)] = np.arange(1, 1 + len(PAYLOAD_NAMES))
     index[0] = -1
-    for field in TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields:
-        index[field.number] = len(names)
-        names.append(field.name)
-    return index, texts_of(names)
+    return index, texts_of([UNKNOWN_PAYLOAD, *PAYLOAD_NAMES.values()])
 
 
 EVENTS_SCHEMA: Final = exact_in_pandas(
