@@ -16,6 +16,7 @@ from test_sampling import GPU, MONOTONIC, RAW, WALL, delays, machine, rates, tru
 
 import tracetime as tt
 from tracetime import ClockDomain, ClockId, Sampler, Snapshot
+from tracetime.graph.simultaneous import Aligned, Aligner
 from tracetime.sources.fake import FakeClock, FakeTime
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
@@ -23,20 +24,19 @@ COARSE = ClockId(4)
 
 
 def snapshots_of(path: Path) -> list[dict[ClockId, tuple[int, int, int]]]:
-    """By clock, what stands in each ClockSnapshot, with its centre and half-width."""
+    """By clock, what stands in each snapshot that says how it was read: with centre, half-width."""
     data = path.read_bytes()
-    found = []
     taken = [p.clock_snapshot for p in packets_of(data) if p.HasField("clock_snapshot")]
-    for snapshot, extension in zip(taken, extensions_of(data), strict=True):
-        found.append(
-            {
-                ClockId(clock.clock_id): (clock.timestamp, centre, half)
-                for clock, centre, half in zip(
-                    snapshot.clocks, extension.centre_ns, extension.half_width_ns, strict=True
-                )
-            }
-        )
-    return found
+    return [
+        {
+            ClockId(clock.clock_id): (clock.timestamp, centre, half)
+            for clock, centre, half in zip(
+                one.clocks, extension.centre_ns, extension.half_width_ns, strict=True
+            )
+        }
+        for one, extension in zip(taken, extensions_of(data), strict=True)
+        if extension.HasField("reference")
+    ]
 
 
 @settings(deadline=None, max_examples=60)
@@ -180,3 +180,54 @@ def test_of_this_machines_clocks_none_ever_falls(tmp_path: Path):
     sure = mono_half + boot_half
     # Two snapshots bound the constant each: all bounds have something in common.
     assert (apart_ns - sure).max() <= (apart_ns + sure).min()
+
+
+def test_a_users_reading_of_long_ago_does_not_let_the_sampled_ones_fall(tmp_path: Path):
+    path = tmp_path / "out.pftrace"
+    writer = tt.perfetto.writer.TraceWriter(path)
+
+    def sampled(mono_ns: int, centre_ns: int) -> None:
+        writer.snapshot(
+            Snapshot(
+                {"MONOTONIC_RAW": 10**9 + mono_ns, "MONOTONIC": mono_ns},
+                reference="MONOTONIC_RAW",
+                centre_ns={"MONOTONIC": centre_ns},
+            ),
+            main=True,
+        )
+
+    sampled(5_000, 0)
+    writer.snapshot(Snapshot({"MONOTONIC": 3_000, "com.example.frames": 7}))
+    sampled(5_100, 200)
+    writer.close()
+    packets = [p.clock_snapshot for p in packets_of(path.read_bytes())]
+    written = [c.timestamp for p in packets for c in p.clocks if c.clock_id == MONOTONIC.clock]
+    assert written == [5_000, 3_000, 5_000]
+    # Where no half-width is known, none is made up.
+    assert snapshots_of(path)[-1][MONOTONIC][2] == -1
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "centre_ns", "given_on"),
+    [
+        (100, 100, (0, 0, 9)),
+        (100, 101, (100, 101, 8)),
+        (2**63 - 101, -100, (2**63 - 1, 0, 9)),
+        (2**63 - 100, -100, (2**63 - 100, -100, 8)),
+    ],
+)
+def test_what_no_clock_can_read_is_not_given_on(value_ns, centre_ns, given_on):
+    raw, mono = ClockDomain("MONOTONIC_RAW"), ClockDomain("MONOTONIC")
+    read = Aligned(value_ns, centre_ns, 8)
+    assert Aligner().align(read, mono, raw, main=True) == given_on
+
+
+@pytest.mark.parametrize(("tick_ns", "is_coarse"), [(100_000, False), (100_001, True)])
+def test_a_clock_is_coarse_by_its_tick(tick_ns, is_coarse):
+    raw = ClockDomain("MONOTONIC_RAW")
+    for domain in (
+        ClockDomain("com.example.a", tick_ns=tick_ns),
+        ClockDomain("com.example.a", ns_per_tick=tick_ns),
+    ):
+        aligned = Aligner().align(Aligned(10**9, 1_000, 8), domain, raw, main=True)
+        assert aligned == ((10**9, 1_000, 8) if is_coarse else (10**9 - 1_000, 0, 10))
