@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import tracetime as tt
 from tracetime import ClockGraph, ClockId, Sampler, Snapshot, open_trace
 from tracetime._kernels.sampling import Lag
+from tracetime.perfetto.extension import with_largest_lag
 from tracetime.perfetto.writer import TraceWriter
 from tracetime.sources import coarse
 from tracetime.sources.posix import PosixSource
@@ -72,6 +74,24 @@ def test_a_late_tick_is_in_all_half_widths_from_then_on(lates):
     assert lag.grown_ns() == 9 * MS
     # What it was taken for at first stays: the half-widths of then were made of it.
     assert lag.tick_ns() == 8 * MS
+
+
+def test_a_lag_seen_little_of_is_a_tick_at_least(lates, monkeypatch):
+    def look(self, times: int) -> bool:
+        self.take(100 * MS, 97 * MS, 100 * MS)
+        return True
+
+    monkeypatch.setattr(Late, "look", look)
+    assert coarse.CoarseLag(1, 6).tick_ns() == 4 * MS + 4 * MS
+
+
+def test_the_largest_counts_where_a_half_width_is_known():
+    n, centre = np.arange(4), np.zeros(4, dtype=np.int64)
+    half = np.array([8, -1, 9, 7])
+    fine, lagging = (3, 0, 0, 0), (4, 0, 0, 1)
+    told = with_largest_lag({fine: (n, centre, half), lagging: (n, centre, half)})
+    assert told[fine][2].tolist() == [8, -1, 9, 7]
+    assert told[lagging][2].tolist() == [9, -1, 9, 9]
 
 
 @LINUX

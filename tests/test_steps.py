@@ -7,11 +7,13 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from simulated import Machine, usual_clocks
+from simulated import START_NS, Machine, usual_clocks
 from test_recorder import Live, wait_for
 
 import tracetime as tt
@@ -38,6 +40,7 @@ class Hours:
         self.until_s = self.now_s + until_s
         self.late_s = 0.0
         self.set_at_s: float | None = None
+        self.steps: list[tuple[int, int]] = []
         self.over = threading.Event()
         self.woken = threading.Event()
         now = SimpleNamespace(monotonic=lambda: self.now_s)
@@ -64,19 +67,23 @@ class Hours:
         pass
 
 
-def recorded(path: Path, hours: Hours, interval_s: float, takes_s: float) -> list[float]:
-    """When each snapshot was begun, s; `takes_s`: what one takes."""
+def recorded(
+    path: Path, hours: Hours, interval_s: float, takes_s: Sequence[float], **options: Any
+) -> list[float]:
+    """When each snapshot was begun, s; `takes_s`: what they take, the last of these all others."""
     machine = Machine(usual_clocks())
+    machine.clocks[ClockId(1)].steps += hours.steps
     begun, sample = [], machine.sample
 
     def slowly():
         hours.end_at(hours.now_s)
         begun.append(hours.now_s - 5.0)
-        hours.now_s += takes_s
+        hours.now_s += takes_s[min(len(begun), len(takes_s)) - 1]
+        machine.now_ns = START_NS + round((hours.now_s - 5.0) * S)
         return sample()
 
     machine.sample = slowly
-    with tt.record(path, interval=interval_s, sampler=machine):
+    with tt.record(path, interval=interval_s, sampler=machine, **options):
         assert hours.over.wait(60)
         taken = len(begun)
     return begun[:taken]
@@ -88,7 +95,7 @@ def test_an_interval_is_from_start_to_start(path, monkeypatch, takes_s, late_s):
     """10 ms gives 100 a second, whatever one takes, and however late a thread is woken."""
     hours = Hours(monkeypatch, 1.005)
     hours.late_s = late_s
-    begun = recorded(path, hours, 0.01, takes_s)
+    begun = recorded(path, hours, 0.01, [takes_s])
     assert len(begun) == 101
     assert begun[-1] == pytest.approx(1.0, abs=0.0011)
 
@@ -96,13 +103,31 @@ def test_an_interval_is_from_start_to_start(path, monkeypatch, takes_s, late_s):
 def test_snapshots_that_cannot_keep_up_are_not_made_up_for(path, monkeypatch):
     """3 s for each: one follows the other, and nothing piles up."""
     hours = Hours(monkeypatch, 30.0)
-    assert recorded(path, hours, 0.5, 3.0) == pytest.approx([3.0 * n for n in range(11)], abs=0.01)
+    slow = [3.0 * n for n in range(6)]
+    # The last of them is as late as one may be: another follows at once, and then they are on time.
+    prompt = [15.0 + 0.5 * n for n in range(1, 31)]
+    begun = recorded(path, hours, 0.5, [3.0] * 5 + [0.001])
+    assert begun == pytest.approx(slow + prompt, abs=0.51)
+    assert len(begun) <= len(slow) + len(prompt)
 
 
 def test_a_step_brings_a_snapshot_at_once_and_leaves_the_others_where_they_were(path, monkeypatch):
     hours = Hours(monkeypatch, 40.0)
     hours.set_at_s = 5.0 + 13.0
-    assert recorded(path, hours, 10.0, 0.5) == pytest.approx([0.0, 10.0, 13.0, 20.0, 30.0, 40.0])
+    assert recorded(path, hours, 10.0, [0.5]) == pytest.approx([0.0, 10.0, 13.0, 20.0, 30.0, 40.0])
+
+
+def test_after_a_step_the_interval_is_as_short_as_the_target_wants_it(path, monkeypatch):
+    """Nothing is known of the rate of a clock that was set: not half a minute later, but at once."""
+    hours = Hours(monkeypatch, 400.0)
+    hours.set_at_s = 5.0 + 350.0
+    hours.steps = [(START_NS + 350 * S, -3_600 * S)]
+    begun = recorded(path, hours, 60.0, [0.001], target_error_ns=100_000)
+    before = [at_s for at_s in begun if at_s < 350.0]
+    assert before[-1] - before[-2] > 10.0
+    after = [at_s - 350.0 for at_s in begun if at_s >= 350.0]
+    assert after[0] == pytest.approx(0.0)
+    assert after[1] < 0.5
 
 
 @LINUX
