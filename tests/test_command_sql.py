@@ -122,8 +122,11 @@ def test_wrong_usage_is_code_2(tracetime, write, tmp_path, monkeypatch, args, me
     path = write(CLOCK_SYNC)
     code, text, err = tracetime("sql", *(arg.format(trace=path) for arg in args))
     assert (code, text) == (2, "")
-    assert err.startswith("tracetime: error: ")
-    assert message in err
+    if "--json" in args:
+        assert message in json.loads(err)["error"]["message"]
+    else:
+        assert err.startswith("tracetime: error: ")
+        assert message in err
     assert [p.name for p in tmp_path.iterdir()] == ["t.pftrace"]
 
 

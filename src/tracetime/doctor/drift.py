@@ -205,6 +205,7 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
         if d.kind == "rate_change":
             by_pair[d.src, d.dst].append(d)
     for (src, dst), found in by_pair.items():
+        hidden = survey.graph._tubes().pair(src, dst).tube.nearly_hidden
         most = max(abs(sum(d.rate_ppm)) / 2 for d in found if d.rate_ppm is not None)
         yield Finding(
             "rate-changed",
@@ -214,8 +215,15 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
             (src, dst), first_packets(survey.packets_of(d.snapshots[-1] for d in found)),
             0, None,
             "NTP slews the system clocks to keep them right, and oscillators follow the "
-            "temperature. This is normal.",
-            "Nothing. `--policy tube` follows the change; with floor, take snapshots more often.",
+            "temperature. This is normal."
+            + (
+                "" if hidden is None else
+                f" Here changes of less than {hidden * 1e6:.2g} ppm may be hidden by how well the "
+                "clocks were read, and those that show are not much larger: estimated bars may "
+                "miss by a few half-widths."
+            ),
+            "Nothing. `--policy tube` follows the change; with floor, take snapshots more often."
+            + ("" if hidden is None else " `--bars guaranteed` holds what is hidden, too."),
         )  # fmt: skip
 
 

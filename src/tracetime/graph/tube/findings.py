@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -151,6 +152,38 @@ def rate_changes(
             )
         )  # fmt: skip
     return found
+
+
+SHOWN_BY_HALVES: Final = 8
+"""A change of rate that moves the offset by so many half-widths from one snapshot to the next shows
+where three snapshots or more lie between it and another one."""
+
+_NEAR: Final = 4
+
+
+def nearly_hidden(runs: Runs, limits: Limits) -> float | None:
+    """What change of rate, ns per ns, how clocks were read may hide where others hardly show.
+
+    Estimated bars can miss then. Whether changes hardly show, those that were found tell: the least
+    is near that, or so many are small that W had to be raised.
+
+    Returns:
+        None where the rate never changed, or no change comes near; nor where half-widths are
+        assumed, or snapshots record how clocks were steered.
+    """
+    evidence = runs.evidence
+    same = runs.segment[1:] == runs.segment[:-1]
+    if evidence.assumed or evidence.correction is not None or not same.any():
+        return None
+    wander = float(runs.wander.max()) / ONE
+    gap = float(np.median(np.diff(evidence.a.view(np.uint64)).astype(np.float64)))
+    hidden = 2 * wander + SHOWN_BY_HALVES * float(np.median(evidence.half)) / max(gap, 1.0)
+    proven = same & (runs.size[1:] > FEW) & (runs.size[:-1] > FEW)
+    change = np.abs(runs.slope[1:] - runs.slope[:-1])[proven] / ONE
+    # W goes to the kernels rounded up.
+    raised = wander > 1.5 * limits.wander
+    near = float(change.min(initial=math.inf)) < _NEAR * hidden
+    return hidden if raised or near else None
 
 
 def _rate_change(runs: Runs, m: int, n: int, drift: int) -> tuple[int, int]:

@@ -95,6 +95,11 @@ class Tube:
         return self._runs.wander / ONE
 
     @property
+    def nearly_hidden(self) -> float | None:
+        """What change of rate may be hidden where others hardly show; see `findings`."""
+        return findings.nearly_hidden(self._runs, self._limits)
+
+    @property
     def has_set_back(self) -> bool:
         """Whether clock b fell, so that two instants may have had one reading of it."""
         return len(self._ambiguous().lows) > 0
