@@ -252,6 +252,21 @@ def test_a_clock_that_jumps_at_every_snapshot_does_not_tick():
     assert tick_of(graph_of(boottime, app)) is None
 
 
+def test_what_scatters_by_the_tick_of_another_clock_is_no_tick():
+    """Whole even microseconds, beside MONOTONIC that is read as well, and a COARSE clock."""
+    boottime = snapshots(60, S, 0)
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot(
+        {
+            "BOOTTIME": boottime + np.arange(60),
+            APP: boottime // 2_000 * 2_000,
+            "com.example.coarse": ticking(boottime + 700_000 * np.arange(60), TICKS["10 ms"]),
+        }
+    )
+    assert tick_of(graph, "com.example.coarse") == 10_000_000
+    assert tick_of(graph) is None
+
+
 def test_events_between_the_lines_of_a_grid_show_that_it_is_none(write):
     boottime, at = snapshots(60, S, 0), instants()
     with open_trace(write(trace_of(boottime, boottime + 7 * S, at, at + 7 * S))) as opened:

@@ -32,6 +32,7 @@ _LEAST_UNEVEN: Final = 6
 _STRIDES: Final = (1, 2, 4, 8)
 _MOST_READINGS: Final = 1_024
 _MOST_BESIDE: Final = 4
+_MOST_ASKED: Final = 64
 _LEAST_SCATTER: Final = 0.1
 _MOST_SCATTER: Final = 1.5
 _LEAST_RISING: Final = 0.75
@@ -160,50 +161,81 @@ class Ticks:
     def _scatters(self, clock: ClockId, period: float, beside: Callable[[ClockId], float]) -> bool:
         """Whether what is left of its readings against a clock beside it scatters over a period.
 
-        beside: what is known of how such a clock ticks itself.
+        A clock that ticks itself leaves as much of any other, and so says something only where no
+        other contradicts it.
+
+        beside: what is known of how such a clock ticks.
         """
-        asked = 0
-        for other in self._neighbours[clock]:
-            _, readings, others = self._shared(clock, other)
-            if len(readings) < LEAST_READINGS:
-                continue
-            if scatters(readings, others, period, period + beside(other)):
-                return True
-            asked += 1
-            if asked == _MOST_BESIDE:
-                break
-        return False
-
-
-def scatters(readings: Values, others: Values, period: float, most: float) -> bool:
-    """Whether readings stray over a period against another clock's, taken together in this order.
-
-    Drift leaves little beside a line between neighbours, at some distance or other; a tick leaves
-    about a quarter of it, and no more than `most`, a little apart.
-    """
-    one, other = _since_first(readings), _since_first(others)
-    if not abs(other[-1] - one[-1]) <= _MOST_OFF_RATE * abs(one[-1]):
-        # Jumps, or units that are not the same: no tick's doing.
-        return False
-    for stride in _STRIDES:
-        # One jump is in twice as many windows as the stride is long.
-        if len(one) < max(10 * stride, LEAST_READINGS):
-            break
-        first, middle, last = slice(-2 * stride), slice(stride, -stride), slice(2 * stride, None)
-        span, other_span = one[last] - one[first], other[last] - other[first]
-        past, other_past = one[middle] - one[first], other[middle] - other[first]
-        rising = (past >= 0) & (past <= span) & (other_past >= 0) & (other_past <= other_span)
-        rising &= (span > 0) & (other_span > 0)
-        if np.mean(rising) < _LEAST_RISING:
-            continue
-        share = (past / np.maximum(span, 1) - other_past / np.maximum(other_span, 1))[rising]
-        left = np.abs(share * span[rising])
-        if (
-            float(np.median(left)) >= _LEAST_SCATTER * period
-            and float(np.quantile(left, 0.9)) <= _MOST_SCATTER * most
-        ):
+        left = self._left(clock)
+        if any(one.scatters(period, period) for _, one in left):
             return True
-    return False
+        return not any(one.is_steady(period) for _, one in left) and any(
+            one.scatters(period, period + beside(other)) for other, one in left
+        )
+
+    def _left(self, clock: ClockId) -> list[tuple[ClockId, Left]]:
+        """What is left of its readings against some clocks beside it."""
+        found: list[tuple[ClockId, Left]] = []
+        for other in self._neighbours[clock][:_MOST_ASKED]:
+            _, readings, others = self._shared(clock, other)
+            if len(readings) >= LEAST_READINGS:
+                found.append((other, Left.of(readings, others)))
+                if len(found) == _MOST_BESIDE:
+                    break
+        return found
+
+
+class Left(NamedTuple):
+    """What is left of a clock's readings against another's, beside lines between neighbours.
+
+    Attributes:
+        median, most: of its size, ns, where neighbours are 1, 2, 4, ... snapshots off; all but a
+            tenth of it.
+    """
+
+    median: list[float]
+    most: list[float]
+
+    @staticmethod
+    def of(readings: Values, others: Values) -> Left:
+        """Of readings that two clocks took together, in this order."""
+        left = Left([], [])
+        one, other = _since_first(readings), _since_first(others)
+        if not abs(other[-1] - one[-1]) <= _MOST_OFF_RATE * abs(one[-1]):
+            # Jumps, or units that are not the same: no tick's doing.
+            return left
+        for stride in _STRIDES:
+            # One jump is in twice as many windows as the stride is long.
+            if len(one) < max(10 * stride, LEAST_READINGS):
+                break
+            first, middle, last = (
+                slice(-2 * stride), slice(stride, -stride), slice(2 * stride, None)
+            )  # fmt: skip
+            span, other_span = one[last] - one[first], other[last] - other[first]
+            past, other_past = one[middle] - one[first], other[middle] - other[first]
+            rising = (past >= 0) & (past <= span) & (other_past >= 0) & (other_past <= other_span)
+            rising &= (span > 0) & (other_span > 0)
+            if np.mean(rising) < _LEAST_RISING:
+                continue
+            share = (past / np.maximum(span, 1) - other_past / np.maximum(other_span, 1))[rising]
+            size = np.abs(share * span[rising])
+            left.median.append(float(np.median(size)))
+            left.most.append(float(np.quantile(size, 0.9)))
+        return left
+
+    def scatters(self, period: float, most: float) -> bool:
+        """Whether it scatters over a period, as a tick does, at some distance or other.
+
+        Drift leaves little; a tick a quarter of it, about, and no more than `most`, a little apart.
+        """
+        return any(
+            median >= _LEAST_SCATTER * period and far <= _MOST_SCATTER * most
+            for median, far in zip(*self, strict=True)
+        )
+
+    def is_steady(self, period: float) -> bool:
+        """Whether the other clock shows that there is no such tick."""
+        return bool(self.median) and max(self.median) < _LEAST_SCATTER * period
 
 
 def _since_first(values: Values) -> Floats:
