@@ -179,15 +179,15 @@ def test_this_machine_tells(path):
     assert watch.notices
     watch.close()
     with tt.record(path, interval=3_600, sampler=Live()) as rec:
+        # Others may set it, too: of all that, there is a snapshot each.
+        taken = rec.snapshots
         try:
-            time.sleep(0.05)
-            assert rec.snapshots == 1
             set_by(1)
-            wait_for(lambda: rec.snapshots == 2)
+            wait_for(lambda: rec.snapshots > taken)
+            taken = rec.snapshots
         finally:
             set_by(-1)
-        wait_for(lambda: rec.snapshots == 3)
-    assert rec.snapshots == 4
+        wait_for(lambda: rec.snapshots > taken)
 
 
 def set_by(ns: int) -> None:
