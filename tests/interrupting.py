@@ -2,15 +2,17 @@
 
 A signal's handler runs in the main thread, between any two lines of what that is at. So one call is
 traced line by line, and at one line after the other, each time in a recording of its own, another
-call is made as a handler would. Hanging is for the caller to see.
+call is made as a handler would. Or the handler raises: where an interpreter looks for signals, at
+the beginning of functions and when calls return. Hanging is for the caller to see.
 
-Args: a directory, the interval or `none`, at how many of the lines to interrupt each call.
+Args: a directory, the interval or `none`, at how many of the places to interrupt each call.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +81,36 @@ def lines_of(act: Callable[[], object], at: int, then: Callable[[], object]) -> 
     return seen
 
 
+class Raised(Exception):
+    """By a handler."""
+
+
+def raising(act: Callable[[], object], at: int) -> int:
+    """Do something, and raise at the `at`th place where a signal may; how many there were."""
+    seen = 0
+
+    def profile(frame: FrameType, what: str, _: Any) -> None:
+        nonlocal seen
+        caller: FrameType | None = frame
+        while caller is not None and not caller.f_code.co_filename.startswith(OURS[0]):
+            caller = caller.f_back
+        if caller is not None and what in ("call", "return", "c_return"):
+            # Of what others wrote in Python, only its beginning.
+            seen += what != "return" or caller is frame
+            if seen == at:
+                sys.setprofile(None)
+                raise Raised
+
+    sys.setprofile(profile)
+    try:
+        act()
+    except Raised:
+        pass
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
 def attempt(call: str, rec: Recorder, name: str) -> None:
     """As users do: what comes after the end is refused."""
     try:
@@ -117,6 +149,31 @@ def once(path: Path, interval: float | None, outer: str, inner: str, at: int) ->
     return lines
 
 
+def once_raising(path: Path, interval: float | None, call: str, at: int) -> int:
+    """Nothing is lost or doubled, and nothing stays locked."""
+    WANTED.clear()
+    EVENTS.clear()
+    if path.exists():
+        path.unlink()
+    rec = record(path, interval=interval, sampler=Live(), flush_interval=0.002)
+    event(rec, "before")
+    places = raising(lambda: attempt(call, rec, "outer"), at)
+    if call == "close":
+        # If not now, then at the exit; but nothing is added any more.
+        assert rec._closed is rec._writer._output.closed, at
+    else:
+        rec.snapshot()
+        event(rec, "after")
+    rec.close()
+    names = dict(names_of(path.read_bytes()))
+    assert names.pop("outer", 1) == 1
+    assert names == dict.fromkeys({*EVENTS} - {"outer"}, 1), f"at {at} of {call}"
+    record(path, interval=None, sampler=Live()).close()
+    left = [one.name for one in threading.enumerate() if one.name.startswith("tracetime")]
+    assert not left, f"at {at} of {call}"
+    return places
+
+
 def main() -> None:
     folder, interval, most = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     interval_s = None if interval == "none" else float(interval)
@@ -128,6 +185,12 @@ def main() -> None:
             for at in range(1, lines + 1, step):
                 print(f"{inner} at line {at} of {outer}", flush=True)
                 once(path, interval_s, outer, inner, at)
+    for call in CALLS:
+        path = folder / "out.pftrace"
+        places = once_raising(path, interval_s, call, 0)
+        for at in range(1, places + 1, max(1, places // (5 * most))):
+            print(f"raised at {at} of {call}", flush=True)
+            once_raising(path, interval_s, call, at)
     print("done", flush=True)
     os._exit(0)
 

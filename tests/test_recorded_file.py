@@ -102,6 +102,25 @@ def test_the_lock_does_not_live_on_in_forked_children(path):
         os.waitpid(child, 0)
 
 
+def test_a_child_that_has_not_yet_closed_its_copy_holds_no_lock(path, monkeypatch):
+    """The parent's end is the end, however late the child comes to run."""
+    monkeypatch.setattr(TraceOutput, "abandon", lambda output: None)
+    rec = opened(path)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+    try:
+        rec.close()
+        opened(path).close()
+    finally:
+        os.close(writing)
+        os.close(reading)
+        os.waitpid(child, 0)
+
+
 def test_a_process_that_the_command_leaves_behind_holds_no_lock(tracetime, path):
     done = tracetime("record", "-o", path, *CLOCKS, "--", "sh", "-c", "sleep 5 & echo $! >&2")
     assert done[0] == 0

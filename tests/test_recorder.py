@@ -519,7 +519,7 @@ def test_a_forked_child_neither_samples_nor_closes(path):
     sampler = Live()
     with tt.record(path, interval=None, sampler=sampler) as rec:
         sampled = sampler.samples
-        with rec._sampling:
+        with rec._calls._snapshots:
             child = os.fork()
             if child == 0:
                 signal.alarm(20)

@@ -16,7 +16,7 @@ from tracetime.sources.once import OneAtATime
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize(("interval", "lines"), [("none", 25), ("0.002", 12)])
+@pytest.mark.parametrize(("interval", "lines"), [("none", 15), ("0.002", 6)])
 def test_every_call_may_interrupt_every_call_at_any_line(tmp_path, interval, lines):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", HERE / "interrupting.py", tmp_path, interval, str(lines)],

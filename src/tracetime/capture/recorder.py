@@ -20,9 +20,11 @@ from importlib import import_module
 from numbers import Real
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Final, NamedTuple, TypeVar, overload
+from typing import Any, Final, NamedTuple, overload
 
 from tracetime._kernels.writer import CLOSED, Track
+from tracetime.capture.calls import Calls, insist
+from tracetime.capture.ending import Ending
 from tracetime.capture.floor_error import FloorError
 from tracetime.capture.protocol import Sample, Sampler
 from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
@@ -40,7 +42,6 @@ BESIDES: Final = ("BOOTTIME",)
 """Recorded whatever is asked for, where it is to be had: Perfetto's trace processor counts an error
 of a trace that does not tie it to trace time."""
 
-_T = TypeVar("_T")
 _S: Final = 1_000_000_000
 _MOST_PROBLEMS: Final = 100
 _FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
@@ -164,21 +165,6 @@ def record(
         raise
 
 
-class _Within(threading.local):
-    """What a thread is at with a recording, which a signal's handler in that thread interrupts."""
-
-    busy = False
-    """With anything in which other threads may be waited for."""
-
-    sampling = False
-    """With a snapshot, or what one holds: another can only come after it."""
-
-    then: tuple[Callable[[], object], ...] = ()
-    """What is to come after the snapshot."""
-
-    then_close = False
-
-
 class Recorder:
     """A recording. Threads may share it; in a forked child it is none, and events go nowhere.
 
@@ -210,13 +196,13 @@ class Recorder:
         self._floor = FloorError(sampler.domains)
         self._problems: dict[tuple[str, str], int] = {}
         self._error: UsageError | None = None
-        self._sampling = threading.RLock()
         self._closing = threading.RLock()
-        self._closed = False
-        self._within = _Within()
+        # Nothing is added any more; the last snapshot is there; all is given back.
+        self._closed = self._last_taken = self._ended = False
+        self._calls = Calls(self.close, partial(self._note, "snapshots"))
         self._local = threading.local()
         self._counters: dict[str | Track, Track] = {}
-        self._stop = threading.Event()
+        self._stop = Ending()
         # A handler of a signal may ask, too: this one's put may interrupt itself.
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -399,7 +385,7 @@ class Recorder:
         """
         if self._closed:
             raise UsageError(CLOSED)
-        return self._entered(partial(self._alone, partial(self._writer.declare, domain)))
+        return self._calls.run(partial(self._calls.alone, partial(self._writer.declare, domain)))
 
     @overload
     def snapshot(self, readings: None = None) -> Snapshot | None: ...
@@ -432,31 +418,29 @@ class Recorder:
                 raise UsageError(
                     "one clock alone ties nothing: add what a recorded clock read at that moment"
                 )
-        within = self._within
-        if within.sampling:
+        if self._calls.sampling:
             # A signal's handler: the frame that it interrupts sees to it.
             if readings is not None:
-                within.then = *within.then, partial(self._write, snapshot, names)
+                self._calls.after_snapshot(partial(self._write, snapshot, names))
                 return snapshot
-            if self._take not in within.then:
-                within.then = *within.then, self._take
+            self._calls.after_snapshot(self._take)
             return None
         if self._closed:
-            if within.busy and readings is None:
+            if self._calls.busy and readings is None:
                 # The last snapshot is yet to come, or has just been taken.
                 return None
             raise UsageError(CLOSED)
         if readings is None:
-            snapshot = self._entered(self._take).snapshot
+            snapshot = self._calls.run(self._take).snapshot
         else:
-            self._entered(partial(self._write, snapshot, names))
+            self._calls.run(partial(self._write, snapshot, names))
         if not self._threads:
             self.flush()
         return snapshot
 
     def _write(self, snapshot: Snapshot, names: dict[ClockId, str]) -> None:
         """Write a snapshot of the caller's."""
-        if not self._writer.full and self._alone(
+        if not self._writer.full and self._calls.alone(
             partial(self._writer.snapshot, snapshot, names=names)
         ):
             self._asked_to_flush()
@@ -559,95 +543,57 @@ class Recorder:
         if self._writer.forked:
             # Locks may be held by threads that are not here, and drivers wait for theirs.
             return
-        if self._within.busy:
-            self._within.then_close = True
+        if self._calls.busy:
+            self._calls.close_after()
             self._flush()
         else:
-            self._entered(self._close)
+            self._calls.run(partial(insist, self._close))
 
     def _close(self) -> None:
+        """Where something that a handler raises breaks it off, the next call goes on with it."""
         with self._closing:
-            if self._closed:
+            if self._ended:
                 return
-            try:
-                self._closed = True
-                self._stop.set()
-                self._wake.put(None)
-                if self._steps is not None:
-                    self._steps.wake()
-                for thread in self._threads:
-                    thread.join()
-                if self._steps is not None:
-                    self._steps.close()
-            finally:
-                # Whatever a signal's handler raises: what waits gets into the file.
-                self._end()
-
-    def _end(self) -> None:
-        try:
-            try:
-                self._take()
-            except (SourceError, UsageError) as error:
-                self._note("the last snapshot", str(error))
-        finally:
+            self._closed = True
+            self._end_threads()
+            if not self._last_taken:
+                try:
+                    self._take()
+                except (SourceError, UsageError) as error:
+                    self._note("the last snapshot", str(error))
+                self._last_taken = True
             try:
                 self._writer.close()
                 self._error = None
             except UsageError as error:
                 self._error = error
+                self._release()
                 raise
-            finally:
-                atexit.unregister(self.close)
-                if self._end_watch is not None:
-                    self._end_watch()
-                if self._owned:
-                    self._sampler.close()
+            self._release()
 
-    # A signal's handler may come at any moment, and call any of the above
+    def _end_threads(self) -> None:
+        self._stop.set()
+        self._wake.put(None)
+        if self._steps is not None:
+            self._steps.wake()
+        for thread in self._threads:
+            thread.join()
+        if self._steps is not None:
+            self._steps.close()
 
-    def _entered(self, work: Callable[[], _T]) -> _T:
-        """Do something; then close the file, if a handler wanted that meanwhile."""
-        within = self._within
-        before = within.busy
-        try:
-            within.busy = True
-            return work()
-        finally:
-            within.busy = before
-            if within.then_close and not before:
-                within.then_close = False
-                self.close()
-
-    def _alone(self, work: Callable[[], _T]) -> _T:
-        """Do something with a snapshot; then what handlers wanted to do with others meanwhile."""
-        within = self._within
-        with self._sampling:
-            if within.sampling:
-                return work()
-            try:
-                within.sampling = True
-                return work()
-            finally:
-                within.sampling = False
-                while within.then:
-                    within.sampling = True
-                    self._catch_up(within)
-                    within.sampling = False
-
-    def _catch_up(self, within: _Within) -> None:
-        try:
-            # While it is done it stands there: what is asked for again need not be done twice.
-            within.then[0]()
-        except (SourceError, UsageError) as error:
-            self._note("snapshots", str(error))
-        finally:
-            within.then = within.then[1:]
+    def _release(self) -> None:
+        if self._end_watch is not None:
+            self._end_watch()
+        if self._owned:
+            self._sampler.close()
+        atexit.unregister(self.close)
+        self._ended = True
 
     # Sampling and flushing
 
     def _take(self) -> Sample:
         """Sample the clocks, and write the snapshot."""
-        sample, waiting = self._alone(self._sample)
+        sample, waiting = self._calls.alone(self._sample)
         if waiting:
             self._asked_to_flush()
         return sample
@@ -713,7 +659,7 @@ class Recorder:
 
     def _flush(self, *, wait: bool = True) -> None:
         try:
-            self._entered(partial(self._writer.flush, wait=wait))
+            self._calls.run(partial(self._writer.flush, wait=wait))
         except UsageError as error:
             self._error = error
             self._note("the file", str(error))

@@ -12,9 +12,10 @@ import ctypes
 import os
 import select
 import sys
-import threading
 import time
 from typing import Final
+
+from tracetime.capture.ending import Ending
 
 _TFD_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _TFD_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
@@ -43,7 +44,7 @@ class StepWatch:
     """
 
     def __init__(self) -> None:
-        self._woken = threading.Event()
+        self._woken = Ending()
         self._timer = self._wakes = -1
         timer = timer_of_the_wall_clock()
         if timer >= 0:

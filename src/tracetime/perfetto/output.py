@@ -173,11 +173,20 @@ class TraceOutput:
                 os.close(folder)
         self._synced = self.size
 
+    @property
+    def closed(self) -> bool:
+        """Whether it has been given back."""
+        return self._file.closed
+
     def close(self) -> None:
         """Give the file back, with what it has; one that was made for nothing is removed."""
-        if not self._file.closed and self._made and not self.size:
+        if not self.closed:
+            if self._made and not self.size:
+                with contextlib.suppress(OSError):
+                    self._target.unlink()
+            # A child that was just forked may not have closed its copy yet.
             with contextlib.suppress(OSError):
-                self._target.unlink()
+                fcntl.flock(self._file, fcntl.LOCK_UN)
         self.abandon()
 
     def abandon(self) -> None:

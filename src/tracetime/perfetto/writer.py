@@ -375,33 +375,24 @@ class TraceWriter:
     def close(self) -> None:
         """Flush, and give the file back; not for a signal's handler that interrupts a flush.
 
+        Where something that a handler raises breaks it off, the next call goes on with it.
+
         Raises:
             UsageError: the file cannot be written; it is closed all the same.
         """
         with self._flushing:
-            if self._closed:
-                return
             self._closed = True
             self._buffer.close()
+            if self._output.closed:
+                return
             try:
-                if not self.forked:
-                    self._write_all()
+                self._write()
             except UsageError as error:
+                self._output.close()
                 raise UsageError(
                     f"{error}; {self._buffer.in_flight} bytes of the recording are lost"
                 ) from error
-            finally:
-                self._output.close()
-
-    def _write_all(self) -> None:
-        try:
-            self._write()
-        except UsageError:
-            raise
-        except BaseException:
-            # What a signal's handler raises, once, does not cost the recording its end.
-            self._write()
-            raise
+            self._output.close()
 
     def discard(self) -> None:
         """Give the file back as it was found, if nothing was flushed; without what waits."""

@@ -1,0 +1,106 @@
+"""Calls of a recording, of which a signal's handler may make one in the midst of another.
+
+What would wait there for the very thread that it interrupts is done right after instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from tracetime.errors import SourceError, TracetimeError, UsageError
+
+_T = TypeVar("_T")
+
+
+class _Here(threading.local):
+    """What one thread is at."""
+
+    busy = False
+    sampling = False
+    then: tuple[Callable[[], object], ...] = ()
+    then_close = False
+
+
+class Calls:
+    """The calls that are under way, thread by thread.
+
+    Args:
+        close: ends the recording.
+        failed: told of what could not be done after a snapshot.
+    """
+
+    def __init__(self, close: Callable[[], None], failed: Callable[[str], None]) -> None:
+        self._close = close
+        self._failed = failed
+        self._snapshots = threading.RLock()
+        self._here = _Here()
+
+    @property
+    def busy(self) -> bool:
+        """Whether this thread is at something in which it may wait for others."""
+        return self._here.busy
+
+    @property
+    def sampling(self) -> bool:
+        """Whether this thread is at a snapshot: another can only come after it."""
+        return self._here.sampling
+
+    def run(self, work: Callable[[], _T]) -> _T:
+        """Do something; then end the recording, if a handler wanted that meanwhile."""
+        here = self._here
+        before = here.busy
+        try:
+            here.busy = True
+            return work()
+        finally:
+            here.busy = before
+            if here.then_close and not before:
+                here.then_close = False
+                self._close()
+
+    def alone(self, work: Callable[[], _T]) -> _T:
+        """Do something with a snapshot, one thread at a time; then what handlers left to it."""
+        here = self._here
+        with self._snapshots:
+            if here.sampling:
+                return work()
+            try:
+                here.sampling = True
+                return work()
+            finally:
+                here.sampling = False
+                while here.then:
+                    self._catch_up(here)
+
+    def after_snapshot(self, work: Callable[[], object]) -> None:
+        """Leave something to the snapshot that this thread is at; the same only once."""
+        if work not in self._here.then:
+            self._here.then = *self._here.then, work
+
+    def close_after(self) -> None:
+        """Leave it to what this thread is at to end the recording."""
+        self._here.then_close = True
+
+    def _catch_up(self, here: _Here) -> None:
+        try:
+            here.sampling = True
+            # While it is done it stands there: what is asked for again need not be done twice.
+            here.then[0]()
+        except (SourceError, UsageError) as error:
+            self._failed(str(error))
+        finally:
+            here.then = here.then[1:]
+            here.sampling = False
+
+
+def insist(work: Callable[[], object]) -> None:
+    """Do it; once more where something that a signal's handler raises breaks it off."""
+    try:
+        work()
+    except TracetimeError:
+        raise
+    except BaseException:
+        work()
+        raise
