@@ -90,14 +90,14 @@ def test_half_widths_of_a_device_hold_the_truth(
         assert not sample.failed and not sample.findings
         count = sample.counts[gpu.clock]
         assert count.raw == count.ticks % 2**bits
+        # Readings are whole ns, rounded down, and taken back to when the reference was read.
+        late_ns = count.ticks * ns_per_tick // 1 - sample.snapshot.readings[gpu.clock].value
         if wrap is None:
             # It may have wrapped before the first reading: from there on it is undone.
             snapshot = sample.snapshot
             at = snapshot.readings[reference.clock].value + int(snapshot.centre_ns[gpu.clock][0])
-            missing = gpu.truth(true_ns(at, reference)) / ns_per_tick - count.ticks
-            wrap = round(missing / 2**bits) * 2**bits
-        # Readings are whole ns, rounded down, and taken back to when the reference was read.
-        late_ns = count.ticks * ns_per_tick // 1 - sample.snapshot.readings[gpu.clock].value
+            read_ns = gpu.truth(true_ns(at, reference)) + late_ns
+            wrap = round((read_ns / ns_per_tick - count.ticks) / 2**bits) * 2**bits
         assert late_ns == 0 or sample.snapshot.centre_ns[gpu.clock][0] == 0
         shown_ns = (count.ticks + wrap) * ns_per_tick - late_ns
         off_ns = off_by_ns(sample, gpu, reference, shown_ns)
