@@ -86,6 +86,35 @@ def test_order_is_never_certain_and_wrong():
         assert decided >= len(times)
 
 
+DELAYS = st.tuples(
+    st.sampled_from([5 * US, 50 * US, MS, 20 * MS]), st.sampled_from([0, 100 * US, 5 * MS])
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    DELAYS, DELAYS, st.tuples(st.integers(-400, 400), st.integers(-400, 400)),
+    st.sampled_from([1, 5, 30, 120]), st.integers(1, 12), st.integers(2, 5),
+    st.sampled_from([10 * US, MS, S]), st.integers(0, 9),
+)  # fmt: skip
+def test_whatever_the_ways_the_rates_and_the_rounds_bars_hold_and_order_is_right(
+    there, back, ppm, apart_s, n, rounds, wait_ns, seed
+):
+    relay = Relay(
+        there, back, seed,
+        host={BOOTTIME: running(ppm[0], 1000 * S)}, client={BOOTTIME: running(ppm[1], 77 * S)},
+    )  # fmt: skip
+    times = np.linspace(-apart_s * S, (n + 1) * apart_s * S, 101).astype(np.int64)
+    data = relay.trace(*(relay.sync(k * apart_s * S, rounds, wait_ns) for k in range(n)))
+    with opened(data) as trace:
+        for kind in ("estimated", "guaranteed"):
+            assert bars(trace.clocks, relay, times, bars=kind)[0].all(), kind
+        after = times + (np.arange(len(times)) * 7_919) ** 2 % 30_000_001 + 1
+        first, second = (relay.truth(times)[0], theirs()), (relay.truth(after)[1], ours())
+        assert not (trace.clocks.order(first, second) > 0).any()
+        assert not (trace.clocks.order(second, first) < 0).any()
+
+
 def test_a_third_round_narrows():
     """Of several rounds the quickest one counts."""
     widths = []

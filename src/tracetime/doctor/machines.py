@@ -15,6 +15,7 @@ from tracetime.errors import ConversionError
 from tracetime.graph.pairs import Pair
 
 _SAMPLES: Final = 512
+_MACHINES: Final = 64
 
 
 def machines(survey: Survey) -> Iterator[Finding]:
@@ -27,17 +28,19 @@ def _unusable(survey: Survey) -> Iterator[Finding]:
     by_machine = defaultdict(list)
     for found in survey.trace.unused_bounds:
         by_machine[found.clock.machine].append(found)
+    events = _events(survey) if by_machine else {}
+    bounded = {clock.machine for pair in _bounded(survey) for clock in pair}
     for machine, those in by_machine.items():
         clocks = tuple(one.clock for one in those)
         unused, used = sum(one.unused for one in those), sum(one.used for one in those)
-        lost = not any(clock.machine == machine for p in _bounded(survey) for clock in p)
-        events = _events(survey, machine)
+        lost = machine not in bounded
+        used_by = events[machine]
         yield Finding(
             "machine-sync-unusable",
-            "error" if lost and events else "warning",
+            "error" if lost and used_by else "warning",
             f"machine {machine}: {unused:,} of {count(unused + used, 'bound')} on its clocks make "
             "no sense",
-            clocks, first_packets(one.packet for one in those), events, None,
+            clocks, first_packets(one.packet for one in those), used_by, None,
             "The rounds of a RemoteClockSync are read in turn, on the client, on the host, on the "
             "client, on the host. Here a clock fell from one round to the next or stood still, so "
             "what was read between two of its readings is unknown. Perfetto takes the mean all the "
@@ -48,9 +51,17 @@ def _unusable(survey: Survey) -> Iterator[Finding]:
 
 
 def _round_trips(survey: Survey) -> Iterator[Finding]:
-    """For each machine that messages bound, by the clock that its events are best placed by."""
+    """For each machine that messages bound, by the clock that its events are best placed by.
+
+    Where there are very many, of those that have the most events.
+    """
+    events = _events(survey)
+    bounded = {clock.machine for pair in _bounded(survey) for clock in pair if clock.machine}
+    looked_at = set(sorted(bounded, key=lambda machine: (-events[machine], machine))[:_MACHINES])
     best: dict[int, tuple[bool, int, Pair, ClockId]] = {}
     for ours, theirs in _bounded(survey):
+        if theirs.machine not in looked_at:
+            continue
         try:
             pair = survey.graph._tubes().pair(ours, theirs)
         except ConversionError:
@@ -63,13 +74,12 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
         if bar_ns > 2 * pair.half_width_ns:
             continue
         theirs = pair.b if pair.a == ours else pair.a
-        events = _events(survey, machine)
         yield Finding(
             "round-trip-limits",
-            "warning" if events and bar_ns > survey.tolerance_ns else "info",
+            "warning" if events[machine] and bar_ns > survey.tolerance_ns else "info",
             f"machine {machine}: the round trip of messages limits how well its clocks are known, "
             f"not drift: {theirs} to {duration(bar_ns)} either way",
-            (ours, theirs), (), events, bar_ns,
+            (ours, theirs), (), events[machine], bar_ns,
             "A message tells that one clock was read between two readings of the other, and not "
             "where in between: how long each way took, nothing says. Halving the round trip is a "
             "guess, off by half of it where the ways differ most.",
@@ -98,5 +108,9 @@ def _bounded(survey: Survey) -> list[tuple[ClockId, ClockId]]:
     return survey.graph._between.pairs()
 
 
-def _events(survey: Survey, machine: int) -> int:
-    return sum(events for clock, events in survey.used.items() if clock.machine == machine)
+def _events(survey: Survey) -> dict[int, int]:
+    """How many events each machine has."""
+    found: dict[int, int] = defaultdict(int)
+    for clock, events in survey.used.items():
+        found[clock.machine] += events
+    return found
