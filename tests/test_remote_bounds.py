@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from building import BOOTTIME, MONOTONIC, REALTIME, packet, remote_sync
+from building import BOOTTIME, MONOTONIC, REALTIME, event, packet, remote_sync, snapshot, trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import opened
@@ -180,6 +180,20 @@ def test_three_of_four_readings_bound():
             pairs = trace.clocks._between.pairs()
         # Without the first host reading, or the second client one, the others bound nothing.
         assert ((ours(), theirs()) in pairs) == (missing in ((0, 0), (1, 1)))
+
+
+def test_where_trace_time_is_the_clients_the_host_is_the_host_all_the_same():
+    """Perfetto takes the host's readings for those of trace time's machine then."""
+    relay = Relay()
+    times = range(S, 200 * S, 7 * S)
+    moves = snapshot({clock: read(MS) for clock, read in relay.client.items()}, machine=CLIENT)
+    data = relay.trace(moves, *(relay.sync(t) for t in EVERY_30_S))
+    data += trace(*(event(relay.host[BOOTTIME](t), BOOTTIME) for t in times))
+    with opened(data) as read:
+        assert read.trace_clock == theirs()
+        rows = read.read_all("tube").to_pylist()
+    for row, t in zip(rows, times, strict=True):
+        assert row["earliest"] <= relay.client[BOOTTIME](t) <= row["latest"]
 
 
 def test_what_perfetto_makes_of_them_is_no_evidence():
