@@ -37,6 +37,9 @@ from tracetime import ClockDomain, ClockGraph, open_trace
 S: Final = 1_000_000_000
 CONVERSIONS: Final = 1_000
 BOTH: Final = ("estimated", "guaranteed")
+WANDER_PPM: Final = 0.5
+HALF_WIDTHS: Final = 8
+"""A change of rate may hide that moves the offset by fewer in a gap (docs/error-bars.md)."""
 Bars = tuple[str, ...]
 
 
@@ -71,18 +74,22 @@ def wandering(rng: np.random.Generator) -> Drawn:
 
 
 def bending(rng: np.random.Generator) -> Drawn:
-    """One clock whose rate changes now and then, far more than three snapshots apart."""
-    apart, n = spacing(rng)
-    n += 20
-    names = NAMES[: rng.integers(2, 6)]
-    clocks = [clock(rng, name, apart * (n + 1)) for name in names]
-    one = clocks[int(rng.integers(len(clocks)))]
-    most = one.domain.drift_ppm
-    at = np.arange(8, n - 8, int(rng.integers(8, 30))) * apart
-    at = at + rng.integers(0, apart, len(at))
-    one.times = np.concatenate([one.times[:1], at])
-    one.ppm = rng.uniform(-most, most, len(at) + 1)
-    return Drawn(chained(rng, clocks, apart, n))
+    """One clock whose rate changes now and then, by what shows beside the half-widths."""
+    while True:
+        apart, n = spacing(rng)
+        n += 20
+        names = NAMES[: rng.integers(2, 6)]
+        clocks = [clock(rng, name, apart * (n + 1)) for name in names]
+        one = clocks[int(rng.integers(len(clocks)))]
+        most = one.domain.drift_ppm
+        at = np.arange(8, n - 8, int(rng.integers(8, 30))) * apart
+        at = at + rng.integers(0, apart, len(at))
+        one.times = np.concatenate([one.times[:1], at])
+        one.ppm = rng.uniform(-most, most, len(at) + 1)
+        drawn = chained(rng, clocks, apart, n)
+        shown_ppm = np.abs(np.diff(one.ppm)).min() - 2 * 2 * WANDER_PPM
+        if shown_ppm * 1e-6 * drawn.gap_ns >= HALF_WIDTHS * drawn.half_ns:
+            return Drawn(drawn)
 
 
 def jumping(rng: np.random.Generator) -> Drawn:

@@ -104,12 +104,20 @@ def _scaled(values: Values, factor: Fraction) -> Values:
 
 @dataclass
 class World:
-    """Clocks, and a graph of the snapshots that were taken of them."""
+    """Clocks, and a graph of the snapshots that were taken of them.
+
+    Attributes:
+        first, last: true times of the first snapshot and the last.
+        gap_ns: the shortest time between two snapshots of the same clocks.
+        half_ns: the widest half-width.
+    """
 
     clocks: list[Clock]
     graph: ClockGraph
     first: int
     last: int
+    gap_ns: int = 0
+    half_ns: int = 0
 
 
 def limits(rng: np.random.Generator) -> float:
@@ -128,11 +136,13 @@ def clock(
     most = limits(rng)
     rate = Fraction(1) if steady else RATES[rng.integers(len(RATES))]
     ppm_wander = float(10 ** rng.uniform(-2, 0.5)) if wanders else 0.0
+    # A part of a sine strays from its mean by 1.22 of what the whole one does.
     room = most - ppm_wander
     if room <= 0:
         most, room = most + ppm_wander, most
     if tick_ns is None:
-        tick_ns = float(rng.choice([1, 1, 1, 10, 100, 16_000]))
+        # It steps by whole units.
+        tick_ns = float(max(1, round(int(rng.choice([1, 1, 1, 10, 100, 16_000])) / rate)) * rate)
     domain = ClockDomain(
         name,
         ns_per_tick=rate,
@@ -148,7 +158,7 @@ def clock(
         int(rng.integers(1, 10**15)),
         np.concatenate([[-span], times]),
         rng.uniform(-room, room, knees + 1),
-        (ppm_wander * 0.999, float(rng.uniform(0.05, 3) * span), float(rng.uniform(0, 6))),
+        (ppm_wander * 0.82, float(rng.uniform(0.05, 3) * span), float(rng.uniform(0, 6))),
     )
 
 
@@ -191,12 +201,16 @@ def chained(rng: np.random.Generator, clocks: list[Clock], spacing: int, n: int)
         groups += [list(pair) for pair in pairwise(clocks)]
     if kind != 1 and len(clocks) > 2:
         groups.append(clocks)
-    first, last = 1 << 62, 0
+    world = World(clocks, graph, 1 << 62, 0, spacing)
     for group in groups:
         t = times(rng, spacing, n)
-        graph.add_snapshot(read_together(rng, group, t, noise_ns))
-        first, last = min(first, int(t[0])), max(last, int(t[-1]))
-    return World(clocks, graph, first, last)
+        snapshot = read_together(rng, group, t, noise_ns)
+        graph.add_snapshot(snapshot)
+        world.first, world.last = min(world.first, int(t[0])), max(world.last, int(t[-1]))
+        world.gap_ns = min(world.gap_ns, int(np.diff(t).min(initial=spacing)))
+        halves = snapshot.half_width_ns.values()
+        world.half_ns = max(world.half_ns, *(int(np.max(half)) for half in halves))
+    return world
 
 
 def identity(one: Clock) -> ClockId:
