@@ -257,23 +257,7 @@ class _Votes:
 
     def _moved(self, d: PairDiscontinuity, clock: ClockId) -> float | None:
         """How far a clock jumped against src there, ns; None where it was not read."""
-        numbers, ours, theirs = self._together(d.src, clock)
-        at = np.searchsorted(numbers, d.snapshots)
-        if at.max() >= len(numbers) or (numbers[at] != d.snapshots).any():
-            return None
-        first, last = int(at[0]), int(at[-1])
-
-        def moved(k: int) -> float:
-            """By how much more it went on than src, from the first of them."""
-            return float(int(theirs[k]) - int(theirs[first]) - int(ours[k]) + int(ours[first]))
-
-        if d.kind != "outlier":
-            return moved(last)
-        about = [k for k in (first - 1, last + 1) if 0 <= k < len(numbers)]
-        if not about:
-            return None
-        since = [float(int(ours[k]) - int(ours[first])) for k in about]
-        return -float(np.interp(0.0, since, [moved(k) for k in about]))
+        return _moved(d, *self._together(d.src, clock))
 
     def _together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         if (one, other) not in self._readings:
@@ -288,6 +272,35 @@ class _Votes:
             } - {src, dst}
             self._asked[src, dst] = sorted(others, key=steadiness)[:_MOST_ASKED]
         return self._asked[src, dst]
+
+
+def read_ns(survey: Survey, d: PairDiscontinuity) -> int:
+    """How far a jump went by what was read, ns, within what drift leaves open; 0 if not known."""
+    if d.size_ns is None:
+        return 0
+    moved = _moved(d, *survey.together(d.src, d.dst))
+    low, high = d.size_ns
+    return _middle(d) if moved is None else abs(round(min(max(moved, low), high)))
+
+
+def _moved(d: PairDiscontinuity, numbers: Values, ours: Values, theirs: Values) -> float | None:
+    """How far a clock jumped against src in some snapshots; None where they do not have it."""
+    at = np.searchsorted(numbers, d.snapshots)
+    if at.max() >= len(numbers) or (numbers[at] != d.snapshots).any():
+        return None
+    first, last = int(at[0]), int(at[-1])
+
+    def moved(k: int) -> float:
+        """By how much more it went on than src, from the first of them."""
+        return float(int(theirs[k]) - int(theirs[first]) - int(ours[k]) + int(ours[first]))
+
+    if d.kind != "outlier":
+        return moved(last)
+    about = [k for k in (first - 1, last + 1) if 0 <= k < len(numbers)]
+    if not about:
+        return None
+    since = [float(int(ours[k]) - int(ours[first])) for k in about]
+    return -float(np.interp(0.0, since, [moved(k) for k in about]))
 
 
 def _turned(d: PairDiscontinuity, kind: str) -> PairDiscontinuity:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
-from tracetime.doctor.blame import BACK, WALL, blamed, settled, sleeps
+from tracetime.doctor.blame import BACK, WALL, blamed, read_ns, settled, sleeps
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
 from tracetime.doctor.survey import Survey, Values
 from tracetime.graph.bounds import PairDiscontinuity
@@ -120,6 +120,7 @@ class _Jumper:
         found: jumps and outliers laid to it; one may be there once for each clock beside.
         falls: where it fell, wraps that were declared left out.
         wraps: where it fell because it is a short counter, as declared.
+        alone: where it fell, if that was beside no other clock.
         backwards: whether it ran backwards otherwise.
     """
 
@@ -128,6 +129,7 @@ class _Jumper:
     found: list[PairDiscontinuity] = field(default_factory=list)
     falls: list[_Fall] = field(default_factory=list)
     wraps: list[_Fall] = field(default_factory=list)
+    alone: list[_Fall] = field(default_factory=list)
     backwards: bool = False
 
 
@@ -174,7 +176,7 @@ def _suspend(
     clocks = {clock for d in found for clock in (d.src, d.dst)}
     told = sleeps(found)
     worst, touched = max(map(_size, told)), sum(within.get(clock, 0) for clock in clocks)
-    title = _title("suspend", survey.trace_clock, len(told), max(map(_seen, told)))
+    title = _title("suspend", survey.trace_clock, len(told), max(read_ns(survey, d) for d in told))
     by_trace_clock = survey.trace_clock.clock == BUILTIN_IDS["BOOTTIME"]
     return Finding(
         "suspend",
@@ -239,6 +241,8 @@ def _jumpers(survey: Survey, found: list[PairDiscontinuity]) -> list[_Jumper]:
             jumper = jumpers.setdefault(info.clock, _Jumper(info.clock))
             jumper.falls = _falls(survey, info.clock, survey.unfolded)
             jumper.backwards = bool(jumper.falls) or info.clock not in survey.counters
+            if jumper.backwards and not jumper.falls:
+                jumper.alone = _falls_alone(survey, info.clock)
             if not jumper.backwards:
                 jumper.wraps = _falls(survey, info.clock, survey.together)
     return list(jumpers.values())
@@ -256,6 +260,26 @@ def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
             rate = _ticks_per_ns(readings, theirs)
             return [_fall(k, snapshots, readings, theirs, rate) for k in fell]
     return []
+
+
+def _falls_alone(survey: Survey, clock: ClockId) -> list[_Fall]:
+    """Where a clock fell in snapshots that no other one shares, or that were not taken whole."""
+    found = []
+    for read in survey.graph.readings() if survey.infos[clock].snapshots > 1 else ():
+        if read.clock == clock:
+            values = read.values_ns
+            for k in np.flatnonzero(values[1:] < values[:-1]).tolist():
+                by = int(values[k]) - int(values[k + 1])
+                found.append(_Fall(int(read.snapshots[k + 1]), by, 0, int(values[k + 1]), None))
+    return found
+
+
+def _back(fall: _Fall) -> int:
+    """How far back a clock was set: what it fell by, and what it would have counted meanwhile.
+
+    Where the clock beside it fell, too, nothing says how long that was.
+    """
+    return fall.by + max(fall.advance, 0)
 
 
 def _fall(k: int, snapshots: Values, readings: Values, theirs: Values, rate: float) -> _Fall:
@@ -346,20 +370,20 @@ def _finding(
 
     is_cause: whether that is why Perfetto stops converting from the clock.
     """
-    clock, falls = jumper.clock, jumper.falls or jumper.wraps
+    clock, falls = jumper.clock, jumper.falls or jumper.wraps or jumper.alone
     if code in _SET:
         falls = _set_at(falls)
     numbers = [d.snapshots[-1] for d in found] or [fall.snapshot for fall in falls]
     if code == "snapshot-outlier":
         off = {number for d in found if d.kind == "outlier" for number in d.snapshots}
         numbers = sorted(off | {fall.off for fall in falls if fall.off is not None})
-    sizes = [_size(d) for d in found] or [fall.by + fall.advance for fall in falls]
+    sizes = [_size(d) for d in found] or [_back(fall) for fall in falls]
     worst = max(sizes, default=0)
-    seen = max(map(_seen, found), default=worst)
+    seen = max((read_ns(survey, d) for d in found), default=worst)
     return Finding(
         code, "info", _title(code, clock, max(len(numbers), 1), seen),
         (clock,),
-        first_packets(survey.packets_of(numbers)), events, worst,
+        first_packets(survey.packets_of(numbers)), events, worst or None,
         _WHY[code].format(bits=bits)
         + (LOST_WHY if is_cause else "")
         + (_TWO_WHY if code == "clock-stepped" and _of_two(survey, found) else ""),
@@ -377,16 +401,17 @@ _CODES: Final = {
 
 def _title(code: str, clock: ClockId, times: int, size: int) -> str:
     often = "once" if times == 1 else f"{times:,} times"
-    by = f"by {duration(size)}" if times == 1 else f"by up to {duration(size)}"
+    by = f", by {'' if times == 1 else 'up to '}{duration(size)}" if size else ""
     return {
         "counter-wraps": f"{clock} wraps: it fell back {often}",
         "clock-id-collision": f"{clock} is written by two clocks, {duration(size)} apart",
         "clock-reset": f"{clock} was reset {often}",
-        "realtime-set-back": f"{clock} was set back {often}, {by}",
-        "clock-ran-backwards": f"{clock} ran backwards {often}, {by}",
-        "snapshot-outlier": f"{clock}: {count(times, 'snapshot')} off {by}, against all about it",
-        "suspend": f"the machine slept {often}, {by.replace('by ', 'for ')}",
-        "clock-stepped": f"{clock} was stepped {often}, {by}",
+        "realtime-set-back": f"{clock} was set back {often}{by}",
+        "clock-ran-backwards": f"{clock} ran backwards {often}{by}",
+        "snapshot-outlier": f"{clock}: {count(times, 'snapshot')} off{by[1:]}, "
+        "against all about it",
+        "suspend": f"the machine slept {often}{by.replace('by ', 'for ')}",
+        "clock-stepped": f"{clock} was stepped {often}{by}",
     }[code]
 
 
@@ -470,11 +495,6 @@ def _alternates(found: list[PairDiscontinuity]) -> bool:
         return False
     signs = np.sign(middles)
     return bool(np.all(signs == signs[0]) if outliers else np.all(signs[1:] != signs[:-1]))
-
-
-def _seen(d: PairDiscontinuity) -> int:
-    """How far a discontinuity jumped by what was read, drift left open, ns."""
-    return 0 if d.size_ns is None else abs(sum(d.size_ns)) // 2
 
 
 def _size(d: PairDiscontinuity) -> int:
