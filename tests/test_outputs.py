@@ -99,6 +99,31 @@ def test_nor_over_any_of_several_inputs(tracetime, write, path):
     assert Path(other).read_bytes() == CLOCK_SYNC
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "copy (select 1) to '{}'", "copy (select 1) to \"{}\"", "copy (select 1) to $${}$$",
+        "create table t as select 1; copy t to '{}' (format parquet)",
+        "explain analyze copy (select 1) to '{}'", "copy (select 1) to $a${}$a$",
+    ],
+)  # fmt: skip
+def test_nor_by_a_statement(tracetime, path, name, sql):
+    out = name(path)
+    code, _, err = tracetime("sql", path, sql.format(out), "--allow-files")
+    assert code == 2
+    assert "that is the trace itself" in err
+    assert path.read_bytes() == CLOCK_SYNC
+
+
+def test_a_statement_may_write_other_files_and_a_query_name_the_trace(tracetime, path):
+    out = path.parent / "it's.csv"
+    sql = f"copy (select '{path}' as p) to '{path.parent}/it''s.csv'"
+    assert tracetime("sql", path, sql.replace(f"'{path}'", "7"), "--allow-files")[0] == 0
+    assert out.read_text() == "p\n7\n"
+    assert tracetime("sql", path, f"select '{path}' as p", "--allow-files")[0] == 0
+
+
 def test_nor_over_a_trace_that_is_open_in_python(path):
     with tt.open_trace(path) as trace, pytest.raises(tt.UsageError, match="the trace itself"):
         trace.clocks.save(path)

@@ -263,6 +263,16 @@ def test_a_terminal_that_lacks_a_character_gets_its_escape(spawn, write, encodin
     assert wanted in out
 
 
+def test_a_fault_of_ours_acts_as_little(capsys):
+    try:
+        raise RuntimeError(HOSTILE)
+    except RuntimeError as error:
+        commands._tell_fault(type(error), error, error.__traceback__)
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback")
+    assert ACTS.findall(err.replace("\nINJECTED", "")) == []
+
+
 def test_dot_takes_every_name(tracetime, write):
     out = tracetime("clocks", write(named_clock_trace()), "--dot")[1]
     strings = re.findall(r'"((?:[^"\\]|\\.)*)"', out)

@@ -34,8 +34,12 @@ def protect(file: IO[bytes]) -> None:
         _inputs[file] = os.fstat(file.fileno())
 
 
-def _is_read(target: Path) -> bool:
-    facts = target.stat()
+def is_read(path: str | os.PathLike[str]) -> bool:
+    """Whether this is, under whatever name, a file that is being read."""
+    try:
+        facts = Path(path).stat()
+    except (OSError, ValueError):
+        return False
     with _inputs_lock:
         return any(
             os.path.samestat(facts, read) for file, read in _inputs.items() if not file.closed
@@ -53,7 +57,7 @@ def file_target(path: str | os.PathLike[str]) -> Path:
         if target.exists():
             if not target.is_file():
                 raise UsageError(f"cannot write {str(path)!r}: it is not a file")
-            if _is_read(target):
+            if is_read(target):
                 raise UsageError(
                     f"cannot write {str(path)!r}: that is the trace itself; choose another file"
                 )

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import TracebackType
 from typing import Final, NoReturn
 
 import click
@@ -103,6 +104,7 @@ def main() -> NoReturn:
         # nohup has hang-ups ignored, and they stay so.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _terminate)
+    sys.excepthook = _tell_fault
     sys.exit(run(sys.argv[1:]))
 
 
@@ -160,6 +162,15 @@ def tell(error: TracetimeError, as_json: bool, hint: str = "") -> None:
         echo(json.dumps({"schema": SCHEMA, "error": error.to_dict()}), err=True)
     else:
         tell_error("tracetime: error", str(error), hint)
+
+
+def _tell_fault(
+    kind: type[BaseException], error: BaseException, frames: TracebackType | None
+) -> None:
+    """A fault of ours: what it quotes acts on the terminal as little as all else."""
+    from traceback import format_exception
+
+    echo("".join(format_exception(kind, error, frames)).rstrip(), err=True)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

@@ -25,6 +25,7 @@ from tracetime.sql.casts import cast
 from tracetime.sql.functions import FUNCTIONS, Convert
 from tracetime.sql.streams import Faults
 from tracetime.sql.tables import View, tables
+from tracetime.whole_file import is_read
 
 if TYPE_CHECKING:
     from tracetime.perfetto.reader import Trace
@@ -38,6 +39,9 @@ _BATCH_ROWS: Final = 1 << 16
 _ASK_AGAIN_S: Final = 0.05
 _MISSING: Final = re.compile(r'column "(\w+)" not found')
 """How DuckDB says that there is no such column."""
+
+_QUOTED: Final = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"|\$(?:\w*)\$(.*?)\$\w*\$", re.DOTALL)
+"""What a statement quotes: a file is named by one of these."""
 
 
 class Result(NamedTuple):
@@ -73,6 +77,7 @@ class Session:
     ) -> None:
         view = view or View()
         self._names = view.names
+        self._allow_files = allow_files
         by_path = {trace.path: trace for trace in traces}
         if not traces or len(by_path) < len(traces):
             raise UsageError("give one trace or more, each once")
@@ -171,6 +176,8 @@ class Session:
                 come while batches are read.
         """
         self._end()
+        if self._allow_files:
+            self._keep_inputs(statement)
 
         def start() -> pa.RecordBatchReader | None:
             relation = self._con.sql(statement)
@@ -183,6 +190,18 @@ class Session:
             return Result(pa.schema([]), iter(()))
         schema = exact_in_pandas(_named_apart(reader.schema))
         return Result(schema, self._batches(reader, schema))
+
+    def _keep_inputs(self, statement: str) -> None:
+        """Refuse a statement that may write over a trace: no query, and it names one."""
+        found = self._do(lambda: self._con.extract_statements(statement))
+        if all(one.type == duckdb.StatementType.SELECT for one in found):
+            return
+        for match in _QUOTED.finditer(statement):
+            name = next(text for text in match.groups() if text is not None).replace("''", "'")
+            if is_read(name):
+                raise UsageError(
+                    f"cannot write {name!r}: that is the trace itself; choose another file"
+                )
 
     def _end(self) -> None:
         """End the result before: a query that was not read to its end holds on to its tables."""
