@@ -138,8 +138,19 @@ def _small(known: Floats) -> tuple[Floats, list[float]]:
         # Each level doubles what rounding may have added.
         few = few[few >= max(LEAST_PERIOD - 2, float(4 << level))][:_KEPT]
         levels.append(few)
-    likely = sorted((guess for guess in guesses if guess >= LEAST_PERIOD - 2), reverse=True)
-    return ascending(np.concatenate(levels)), likely
+    small = ascending(np.concatenate(levels))
+    likely = np.array(sorted((g for g in guesses if g >= LEAST_PERIOD - 2), reverse=True))
+    return small, likely[_plausible(small[:_KEPT], likely)].tolist()
+
+
+def _plausible(small: Floats, guesses: Floats) -> npt.NDArray[np.bool_]:
+    """Which guesses most of the least differences are multiples of, as well as they are known."""
+    each = guesses[:, None]
+    times = np.rint(small / each)
+    off = np.abs(small - times * each) > _NOISE * np.maximum(times, 1)
+    told = small <= each * np.maximum(each / (4 * _NOISE), 1.5)
+    plausible: npt.NDArray[np.bool_] = (off & told).sum(axis=1) <= 4 * _MOST_OFF * told.sum(axis=1)
+    return plausible
 
 
 def _refined(known: Floats, small: Floats, guess: float) -> float | None:

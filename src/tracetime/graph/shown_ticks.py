@@ -108,6 +108,7 @@ class Ticks:
         self._unit_ns = unit_ns
         self._lattices: dict[ClockId, list[Lattice]] = {}
         self._shown: dict[ClockId, Lattice | None] = {}
+        self._sure: dict[ClockId, float] = {}
 
     def of(self, clock: ClockId) -> Lattice | None:
         """What a clock ticks on, in what its readings are in; None where they show no tick.
@@ -146,8 +147,10 @@ class Ticks:
 
     def _surely(self, clock: ClockId) -> float:
         """The period of a clock even if no clock beside it ticks; 0 where that is not known."""
-        lattice = self._first(clock, lambda _: 0.0)
-        return 0.0 if lattice is None else lattice.period
+        if clock not in self._sure:
+            lattice = self._first(clock, lambda _: 0.0)
+            self._sure[clock] = 0.0 if lattice is None else lattice.period
+        return self._sure[clock]
 
     def _events_show(self, clock: ClockId, lattice: Lattice) -> bool:
         """Whether the events alone, where no snapshot was taken, are on the same lattice."""
