@@ -459,7 +459,7 @@ cdef class Importer:
             with gil:
                 self.faults.append((
                     fault, self.row.packet, self.row.offset,
-                    (key.clock, key.sequence, key.machine, key.file),
+                    (key.clock, key.sequence, key.file, key.machine),
                     self.engine.fell_by_ns,
                 ))
         return 0

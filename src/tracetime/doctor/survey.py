@@ -147,7 +147,11 @@ class Survey:
 
     def _count(self, columns: Columns) -> None:
         resolved = columns["status"] == RESOLVED
-        placed = resolved & (columns["clock"] != self.trace_clock.clock)
+        home = self.trace_clock.machine
+        named = [raw for raw, index in self._machines.items() if index == home]
+        # What names no machine is of the first.
+        at_home = np.isin(columns["machine"], [*named, 0] if home == 0 else named)
+        placed = resolved & ~((columns["clock"] == self.trace_clock.clock) & at_home)
         self._placed.add(columns["packet"][placed].astype(np.int64))
         every = np.arange(len(resolved))
         for clock, group in by_clock(columns, every, self._machines):

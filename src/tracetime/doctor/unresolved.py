@@ -75,13 +75,20 @@ def _unsnapshotted(survey: Survey) -> Iterator[Finding]:
         yield Finding(
             "machine-not-synchronised",
             "error" if lost else "warning",
-            f"machine {found[0].clock.machine}: nothing ties its clocks to this one's",
+            f"machine {found[0].clock.machine}: nothing ties its clocks to {survey.trace_clock}",
             _clocks(found), first_packets(g.first_packet for g in found), _events(found), None,
             "The clocks of another machine are other clocks, whatever they are called. They are "
-            "tied to this one's by RemoteClockSync packets, and there are none: Perfetto takes the "
-            "REALTIME of both to be one, or else their BOOTTIME, and drops what leads to neither.",
+            "tied to those of the trace clock's machine by RemoteClockSync packets, and there are "
+            "none: Perfetto takes the REALTIME of both to be one, or else their BOOTTIME, and "
+            "drops what leads to neither." if not survey.trace_clock.machine else
+            f"The trace clock is machine {survey.trace_clock.machine}'s: a snapshot of that machine"
+            " made it so. RemoteClockSync ties the machine that it comes from to the trace "
+            "clock's, so one from there ties nothing, and what led to the trace clock before does "
+            "no more.",
             "Record with a relay (traced_relay) that sends RemoteClockSync, or convert each "
-            "machine's trace alone.",
+            "machine's trace alone." if not survey.trace_clock.machine else
+            "Name a clock of the first machine as primary_trace_clock, in snapshots before the "
+            "first event, or convert each machine's trace alone.",
         )  # fmt: skip
     for found in _by_number(plain).values():
         clocks = _clocks(found)
@@ -116,14 +123,20 @@ def _without_trace_clock(survey: Survey) -> Iterator[Finding]:
 
 
 def _tied_machines(survey: Survey) -> set[int]:
-    """The trace clock's machine, and those whose clocks share a snapshot with its."""
-    home = survey.trace_clock.machine
-    tied = {home}
-    for clocks, _ in survey.graph.series():
-        ours = [clock for clock in clocks if clock.machine == home]
-        theirs = [clock for clock in clocks if clock.machine not in tied]
-        if ours:
-            tied |= {clock.machine for clock in theirs if not _equated(survey, ours[0], clock)}
+    """The trace clock's machine, and those that snapshots lead to from there."""
+    linked: dict[int, set[int]] = defaultdict(set)
+    for clocks in survey.series:
+        one = clocks[0] if clocks else survey.trace_clock
+        for other in clocks[1:]:
+            known = other.machine == one.machine or other.machine in linked[one.machine]
+            if not known and not _equated(survey, one, other):
+                linked[one.machine].add(other.machine)
+                linked[other.machine].add(one.machine)
+    tied, ends = {survey.trace_clock.machine}, [survey.trace_clock.machine]
+    while ends:
+        further = linked[ends.pop()] - tied
+        tied |= further
+        ends += further
     return tied
 
 
