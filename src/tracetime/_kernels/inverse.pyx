@@ -8,6 +8,7 @@ same. In nearly all pieces that is one row of four lines, and many values of suc
 converted at a time.
 """
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
@@ -44,46 +45,107 @@ cdef extern from *:
         int64_t last;
         int64_t base;
         double c[4];
+        double back;        /* 1 / (1 + c[1]) */
     } tt_piece;
 
-    /* From about where the estimate is v to nearer there. */
-    static inline int64_t tt_step(const tt_piece *p, int64_t v, int64_t t) {
-        return v - p->base - tt_bent(p->c, t - p->at);
+    /* Where the estimate is x: distances from the anchor, the value's from anchor and base on. From
+       the middle of the bar one step along the row's own slope; whether it came to rest there is
+       told by the next. Whole numbers in floats: every vector has these. */
+    static inline double tt_curve(const double *c, double d) {
+        return c[0] + d * (c[1] + d * (c[2] + d * c[3]));
     }
 
-    /* Where the estimate does not come to rest in a few steps, or no instant's bar holds v, the
-       estimate is made less than the earliest, and 1 is returned. */
+    static inline double tt_whole(double d) {
+        return (d + TT_SHIFTER) - TT_SHIFTER;
+    }
+
+    static inline double tt_within_bar(double d, double low, double high) {
+        d = d < low ? low : d;
+        return d > high ? high : d;
+    }
+
+    static inline double tt_nearest(const tt_piece *p, double x, double low, double high) {
+        const double middle = (low + high) * 0.5;
+        const double missed = (x - tt_curve(p->c, middle)) - middle;
+        return tt_within_bar(tt_whole(middle + missed * p->back), low, high);
+    }
+
+    static inline double tt_missed(const tt_piece *p, double x, double t) {
+        return (x - tt_whole(tt_curve(p->c, t))) - t;
+    }
+
+    /* Where the estimate does not come to rest so, or no instant's bar holds v, 1 is returned. */
     static inline int tt_invert(
         const tt_piece *p, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
     ) {
         int64_t e = tt_along(&p->high[0], v - p->high[0].from);
         int64_t l = tt_along(&p->low[0], v - p->low[0].from);
         int64_t other = tt_along(&p->high[1], v - p->high[1].from);
-        int64_t t, next, lost;
-        e = (other > e ? other : e) + p->at + 1;
+        const double x = tt_float(v - p->at - p->base);
+        double t;
+        e = (other > e ? other : e) + 1;
         other = tt_along(&p->low[1], v - p->low[1].from);
-        l = (other < l ? other : l) + p->at;
-        e = tt_into(e, p->first, p->last);
-        l = tt_into(l, p->first, p->last);
-        t = tt_into(tt_step(p, v, e + ((l - e) >> 1)), e, l);
-        t = tt_into(tt_step(p, v, t), e, l);
-        next = tt_step(p, v, t);
-        lost = (t != next) | (e > l) ? -1 : 0;
-        *estimate = lost ? e - 1 : t;
-        *earliest = e;
-        *latest = l;
-        return (int)lost;
+        l = other < l ? other : l;
+        e = tt_into(e, p->first - p->at, p->last - p->at);
+        l = tt_into(l, p->first - p->at, p->last - p->at);
+        t = tt_nearest(p, x, tt_float(e), tt_float(l));
+        *estimate = p->at + tt_rounded(t);
+        *earliest = p->at + e;
+        *latest = p->at + l;
+        return tt_missed(p, x, t) != 0 || e > l;
+    }
+
+    /* The lines of a row whose distances are below 2^40, in floats alone. */
+    typedef struct {
+        double rate[4];     /* high, high, low, low: */
+        double from[4];     /* rate * x + from is what is to be rounded */
+        double sure;        /* and surely so, where it is no further from a whole number */
+    } tt_lines;
+
+    static inline int tt_make_lines(const tt_piece *p, double reach, tt_lines *out) {
+        const int64_t origin = p->at + p->base;
+        double apart, most = 0;
+        for (int i = 0; i < 4; i++) {
+            const tt_slant *s = i < 2 ? &p->high[i] : &p->low[i - 2];
+            const int64_t gap = origin - s->from;
+            if (gap >= (INT64_C(1) << 40) || gap <= -(INT64_C(1) << 40))
+                return 0;
+            apart = gap < 0 ? -(double)gap : (double)gap;
+            most = apart > most ? apart : most;
+            out->rate[i] = s->rate;
+            out->from[i] = ((double)gap * s->rate - s->lead) + (i < 2 ? 0.5 : -0.5);
+        }
+        /* Five roundings of what is below 4/3 of that, each by 2^-53 of it. */
+        out->sure = 0.5 - (reach + most + 4) * 0x1p-50;
+        return reach < 0x1p40;
     }
 
     TT_CLONES
     static int tt_invert_block(
-        const tt_piece *piece, const int64_t *restrict values, int64_t n,
+        const tt_piece *piece, const tt_lines *given, const int64_t *restrict values, int64_t n,
         int64_t *restrict estimate, int64_t *restrict earliest, int64_t *restrict latest
     ) {
         const tt_piece p = *piece;
-        int lost = 0;
-        for (int64_t i = 0; i < n; i++)
-            lost |= tt_invert(&p, values[i], &estimate[i], &earliest[i], &latest[i]);
+        const tt_lines k = *given;
+        const int64_t origin = p.at + p.base;
+        const double first = tt_float(p.first - p.at), last = tt_float(p.last - p.at);
+        int64_t lost = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const double x = tt_float(values[i] - origin);
+            const double h0 = x * k.rate[0] + k.from[0], h1 = x * k.rate[1] + k.from[1];
+            const double l0 = x * k.rate[2] + k.from[2], l1 = x * k.rate[3] + k.from[3];
+            const double high = tt_within_bar(h0 > h1 ? h0 : h1, first, last);
+            const double low = tt_within_bar(l0 < l1 ? l0 : l1, first, last);
+            const double e = tt_whole(high), l = tt_whole(low);
+            const double t = tt_nearest(&p, x, e, l);
+            lost |= fabs(high - e) > k.sure ? -1 : 0;
+            lost |= fabs(low - l) > k.sure ? -1 : 0;
+            lost |= tt_missed(&p, x, t) != 0 ? -1 : 0;
+            lost |= e > l ? -1 : 0;
+            estimate[i] = p.at + tt_rounded(t);
+            earliest[i] = p.at + tt_rounded(e);
+            latest[i] = p.at + tt_rounded(l);
+        }
         return lost != 0;
     }
     """
@@ -95,13 +157,18 @@ cdef extern from *:
         int64_t last
         int64_t base
         double c[4]
+        double back
 
+    ctypedef struct Lines "tt_lines":
+        pass
+
+    bint make_lines "tt_make_lines"(const OneRow *piece, double reach, Lines *out) nogil
     bint invert "tt_invert"(
         const OneRow *piece, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
     ) nogil
     bint invert_block "tt_invert_block"(
-        const OneRow *piece, const int64_t *values, int64_t n, int64_t *estimate,
-        int64_t *earliest, int64_t *latest
+        const OneRow *piece, const Lines *lines, const int64_t *values, int64_t n,
+        int64_t *estimate, int64_t *earliest, int64_t *latest
     ) nogil
 
 
@@ -113,6 +180,7 @@ cdef inline OneRow one_row(
     out.low[0], out.low[1] = last_slant(&bar.low[0], bar.at), last_slant(&bar.low[1], bar.at)
     out.c[0], out.c[1], out.c[2], out.c[3] = c[0], c[1], c[2], c[3]
     out.at, out.first, out.last, out.base = bar.at, first, last, bar.base
+    out.back = 1.0 / (1.0 + c[1])
     return out
 
 
@@ -252,6 +320,22 @@ cdef inline OneRow row_of(const Inverse *inverse, int64_t p) noexcept nogil:
     )
 
 
+cdef inline void invert_in(
+    const Inverse *inverse, const OneRow *row, int64_t i, int64_t v, int64_t piece, const Out *out
+) noexcept nogil:
+    """A value of a piece that is ONE_SMALL_ROW."""
+    if invert(row, v, &out.estimate[i], &out.earliest[i], &out.latest[i]):
+        invert_one(inverse, i, v, piece, out)
+    else:
+        out.status[i] = RESOLVED
+
+
+cdef inline double reach_of(const OneRow *row, int64_t low, int64_t high) noexcept nogil:
+    """How far values low..high of a small row are from its anchor and base at most."""
+    cdef int64_t origin = row.at + row.base
+    return max(fabs(<double>(low - origin)), fabs(<double>(high - origin)))
+
+
 cdef void look_up_each(
     const Inverse *inverse, const int64_t *values, int64_t first, int64_t end, const Out *out
 ) noexcept nogil:
@@ -262,12 +346,9 @@ cdef void look_up_each(
         p = piece_of(&inverse.pieces, values[i])
         if inverse.kinds[p] == ONE_SMALL_ROW:
             row = row_of(inverse, p)
-            if not invert(
-                &row, values[i], &out.estimate[i], &out.earliest[i], &out.latest[i]
-            ):
-                out.status[i] = RESOLVED
-                continue
-        invert_one(inverse, i, values[i], p, out)
+            invert_in(inverse, &row, i, values[i], p, out)
+        else:
+            invert_one(inverse, i, values[i], p, out)
 
 
 cdef void invert_array(
@@ -275,6 +356,8 @@ cdef void invert_array(
 ) noexcept nogil:
     cdef int64_t i = 0, j, p, first, last, many
     cdef OneRow row
+    cdef Lines lines
+    cdef bint plain
     while i < n:
         p = piece_of(&inverse.pieces, values[i])
         first, last = inverse.pieces.starts[p], end_of(&inverse.pieces, p)
@@ -290,14 +373,15 @@ cdef void invert_array(
             i += many
             continue
         row = row_of(inverse, p)
+        plain = make_lines(&row, reach_of(&row, first, last), &lines)
         while many:
-            memset(out.status + i, RESOLVED, many)
-            if invert_block(
-                &row, values + i, many, out.estimate + i, out.earliest + i, out.latest + i
+            if not plain or invert_block(
+                &row, &lines, values + i, many, out.estimate + i, out.earliest + i, out.latest + i
             ):
                 for j in range(i, i + many):
-                    if out.estimate[j] < out.earliest[j]:
-                        invert_one(inverse, j, values[j], p, out)
+                    invert_in(inverse, &row, j, values[j], p, out)
+            else:
+                memset(out.status + i, RESOLVED, many)
             i += many
             many = leading(values + i, n - i, first, last)
 
