@@ -143,6 +143,24 @@ def test_the_estimate_is_the_middle_of_the_tick():
     assert np.abs(off).max() < 700_000
 
 
+@pytest.mark.parametrize("name", TICKS)
+@pytest.mark.parametrize("jump", ["a step", "a step of whole ticks", "an outlier"])
+def test_a_clock_that_ticks_and_jumps(name, jump):
+    tick, boottime, at = TICKS[name], snapshots(), instants()
+    app, read = ticking(app_ns(boottime), tick), ticking(app_ns(at), tick)
+    if jump == "an outlier":
+        app[20] += 777_777_777
+    else:
+        size = 10 * S if jump == "a step of whole ticks" else 1_234_567_891
+        app[30:] += size
+        read[at > boottime[29]] += size
+    sure = (at < boottime[29]) | (at > boottime[30])
+    graph = graph_of(boottime, app)
+    assert tick_of(graph) == pytest.approx(float(tick), rel=1e-6)
+    assert outside(graph, at[sure], read[sure], "estimated") == 0
+    assert [d.kind for d in graph.discontinuities()] == [jump.split()[1]]
+
+
 def test_a_clock_that_ticks_against_another_that_does():
     boottime, at = snapshots(), instants()
     frames, ms = TICKS["a frame of 60 Hz"], TICKS["1 ms"]

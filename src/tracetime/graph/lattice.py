@@ -113,7 +113,8 @@ def _period(steps: Floats) -> float | None:
     for guess in guesses:
         if best is not None and guess < 0.9 * best:
             break
-        period = _refined(known, small, guess)
+        # Where some are off, differences of differences may be no multiples any more.
+        period = _refined(known, small, guess) or _refined(known, known, guess)
         if period is not None and period >= LEAST_PERIOD and (best is None or period > best):
             times = np.rint(steps / period)
             off = (np.abs(steps - times * period) > _TOLERANCE) | (times == 0)
@@ -140,7 +141,8 @@ def _small(known: Floats) -> tuple[Floats, list[float]]:
         levels.append(few)
     small = ascending(np.concatenate(levels))
     likely = np.array(sorted((g for g in guesses if g >= LEAST_PERIOD - 2), reverse=True))
-    return small, likely[_plausible(small[:_KEPT], likely)].tolist()
+    plausible = _plausible(small[:_KEPT], likely) | _plausible(known[:_KEPT], likely)
+    return small, likely[plausible].tolist()
 
 
 def _plausible(small: Floats, guesses: Floats) -> npt.NDArray[np.bool_]:

@@ -204,8 +204,10 @@ class Left(NamedTuple):
         """Of readings that two clocks took together, in this order."""
         left = Left([], [])
         one, other = _since_first(readings), _since_first(others)
-        if not abs(other[-1] - one[-1]) <= _MOST_OFF_RATE * abs(one[-1]):
-            # Jumps, or units that are not the same: no tick's doing.
+        gained = np.diff(other - one)
+        usual = np.abs(gained - np.median(gained)) <= np.quantile(np.abs(gained), 0.9)
+        if not abs(gained[usual].sum()) <= _MOST_OFF_RATE * abs(np.diff(one)[usual].sum()):
+            # Jumps at most snapshots, or units that are not the same: no tick's doing.
             return left
         for stride in _STRIDES:
             # One jump is in twice as many windows as the stride is long.
