@@ -46,15 +46,19 @@ class Window:
         self.data = bytearray(size)
         self.start = self.end = self.offset = 0
 
-    def refill(self) -> bool:
-        """Move what is unread to the front and read on; False at the end of the stream."""
+    def refill(self, needed: int = 0) -> bool:
+        """Move what is unread to the front and read on; False at the end of the stream.
+
+        needed: how long the packet at the front says it is, 0 where that is not known.
+        """
         unread = self.end - self.start
-        if unread >= MAX_PACKET:
-            raise TraceError(
-                f"a packet of more than {MAX_PACKET} bytes: the trace is corrupt from here on",
-                self.offset + self.start,
-            )
         if unread == len(self.data):
+            if unread >= MAX_PACKET or needed > MAX_PACKET:
+                raise TraceError(
+                    f"a packet of more than {MAX_PACKET} bytes, Perfetto's own limit: the trace is "
+                    "corrupt from here on",
+                    self.offset + self.start,
+                )
             self._grow()
         elif self.start:
             with memoryview(self.data) as view:
@@ -177,7 +181,7 @@ class Pass:
                 raise TraceError(
                     IMPORT_ERRORS[importer.error], importer.stop_offset, importer.packets
                 )
-            elif not window.refill():
+            elif not window.refill(last - window.start):
                 self._check_end(window, nested)
                 return
 
