@@ -66,6 +66,9 @@ _COUNTED_ROWS: Final = 1_000_000
 _COMPARED_ROWS: Final = 10_000_000
 """Up to so many whenever it is open what floor costs and somebody reads it: `settle_cost`."""
 
+_COMPARED_CLOCKS: Final = 1000
+"""Of more clocks nobody places events once more: each takes a tube, or several."""
+
 _FEW_ROWS: Final = 200_000
 """Up to so many are placed once more wherever floor may have used another snapshot, or way."""
 
@@ -250,7 +253,11 @@ def summarise(
         cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, spans, most, spans, late)
         few = cost.drifts_on or tally.rows <= _FEW_ROWS
         matters = cost.ended_early or (cost.other_ways and few)
-        if tally.rows <= _COUNTED_ROWS and (cost.leaves_bars or matters):
+        if (
+            tally.rows <= _COUNTED_ROWS
+            and len(spans) <= _COMPARED_CLOCKS
+            and (cost.leaves_bars or matters)
+        ):
             _compare_every_event(trace, cost)
         elif cost.is_limit and not cost.leaves_bars:
             # Of what was not looked at nothing is known.
@@ -284,7 +291,7 @@ def settle_cost(trace: Trace, summary: Summary) -> None:
     Not of the largest traces: it takes about as long as it took to write them.
     """
     cost = summary.floor_cost
-    if cost is None or summary.rows > _COMPARED_ROWS:
+    if cost is None or summary.rows > _COMPARED_ROWS or len(summary.clocks) > _COMPARED_CLOCKS:
         return
     if cost.reordered is None or not cost.is_limit:
         _compare_every_event(trace, cost)

@@ -93,6 +93,7 @@ cdef class Router
 cdef class Engine:
     cdef Node *nodes
     cdef int64_t n_nodes, nodes_capacity
+    cdef public int64_t most_nodes
     cdef Column *columns
     cdef int64_t n_columns, columns_capacity
     cdef Series *series

@@ -59,12 +59,17 @@ class TangledError(Exception):
     """The clocks are tied together in too many ways to follow; see MOST_STEPS."""
 
 
+class TooManyClocksError(Exception):
+    """Snapshots name more clocks than `Engine.most_nodes`."""
+
+
 cdef class Engine:
     """Clocks by node number, their snapshots, and conversions with Perfetto's 8-entry cache."""
 
     def __cinit__(self):
         self.seed = int.from_bytes(os.urandom(8), "little")  # hash tables of foreign keys: no flooding
         self.random_state = 1
+        self.most_nodes = INT64_HIGH
         self._forget_conversions()
 
     def __dealloc__(self):
@@ -126,6 +131,9 @@ cdef class Engine:
         cdef int64_t i
         if found >= 0:
             return found
+        if self.n_nodes >= self.most_nodes:
+            with gil:
+                raise TooManyClocksError
         grow(<void **>&self.nodes, &self.nodes_capacity, self.n_nodes + 1, sizeof(Node))
         made = &self.nodes[self.n_nodes]
         memset(made, 0, sizeof(Node))

@@ -302,6 +302,10 @@ cdef int64_t _common(Engine engine, int32_t a, int32_t b, int64_t[:, ::1] found)
     return n
 
 
+# Half of what a tube can hold.
+cdef int64_t FAR_APART = <int64_t>1 << 60
+
+
 cdef struct Shared:
     int64_t snapshot
     int64_t a
@@ -514,3 +518,37 @@ def only_beside(Engine engine not None, tuple clock):
             if engine.nodes[s.nodes[m]].n_memberships == 1:
                 found.add(s.nodes[m])
     return found
+
+
+def steady(Engine engine not None, list pairs):
+    """Of pairs of clocks' keys, whether nothing can have befallen them in the snapshots they share.
+
+    There is one such snapshot, or the offset is the same in all and both clocks rise; uint8. Pairs
+    that are very far apart are not steady.
+    """
+    cdef int64_t capacity = 0
+    cdef int64_t i, j, n, offset, again
+    cdef Shared *found = NULL
+    made = np.zeros(len(pairs), dtype=np.uint8)
+    cdef uint8_t[::1] out = made
+    try:
+        for i in range(len(pairs)):
+            n = _shared(
+                engine, engine.find_node(key_of(pairs[i][0])),
+                engine.find_node(key_of(pairs[i][1])), &found, &capacity,
+            )
+            if n == 0 or sub_overflows(found[0].b, found[0].a, &offset):
+                continue
+            if not -FAR_APART < offset < FAR_APART:
+                continue
+            for j in range(1, n):
+                if (
+                    found[j].a <= found[j - 1].a
+                    or sub_overflows(found[j].b, found[j].a, &again) or again != offset
+                ):
+                    break
+            else:
+                out[i] = True
+    finally:
+        free(found)
+    return made

@@ -61,7 +61,7 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 def command(
     trace: str,
     partial: bool,
-    max_expansion: int,
+    reading: dict[str, int],
     value: str,
     src: ClockId | None,
     dst: ClockId | None,
@@ -97,7 +97,7 @@ def command(
 
     drawn = bars_of(policy, bars)
     domains = domains_of(limits)
-    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
+    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
         if policy != "tube":
             warn_of_unused(limits)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def command(
     trace: str,
     partial: bool,
-    max_expansion: int,
+    reading: dict[str, int],
     dot: bool,
     every: bool,
     as_json: bool,
@@ -63,7 +63,7 @@ def command(
     if dot and as_json:
         raise UsageError("--dot and --json are two forms of the same: ask for one")
     domains = domains_of(limits)
-    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
+    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
         if as_json:
             print_json(_facts(opened))

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 def command(
     trace: str,
     partial: bool,
-    max_expansion: int,
+    reading: dict[str, int],
     out: str,
     to: ClockId | None,
     with_names: bool,
@@ -105,7 +105,7 @@ def command(
 
     started = time.perf_counter()
     drawn, domains = bars_of(policy, bars), domains_of(limits)
-    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
+    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
         if to is not None:
             to = clock_in(opened.clocks, to)
         with _progress(opened, shown=not as_json) as progress:

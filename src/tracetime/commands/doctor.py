@@ -10,7 +10,7 @@ import click
 
 from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
-from tracetime.commands.options import expansion_option, json_option, tolerance_option
+from tracetime.commands.options import json_option, limits_of_reading, tolerance_option
 from tracetime.commands.show import console, events, print_json, print_text, wrapped
 from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import TracetimeError
@@ -38,7 +38,7 @@ _MOST_ALIKE: Final = 5
     type=click.Choice(["error", "warning"]),
     help="Exit with 1 if there is a finding as bad as this, or worse.",
 )
-@expansion_option
+@limits_of_reading
 @click.option("-v", "--verbose", is_flag=True, help="Explain info, too, and show all findings.")
 @limit_options
 @json_option
@@ -46,7 +46,7 @@ def command(
     traces: tuple[str, ...],
     tolerance: int,
     fail_on: str | None,
-    max_expansion: int,
+    reading: dict[str, int],
     verbose: bool,
     as_json: bool,
     **limits: Any,
@@ -78,9 +78,7 @@ def command(
     present: set[ClockId] = set()
     for path in traces:
         try:
-            with open_trace(
-                path, partial=True, max_expansion=max_expansion, domains=domains
-            ) as trace:
+            with open_trace(path, partial=True, **reading, domains=domains) as trace:
                 findings = diagnose(trace, tolerance)
                 names = trace.clocks.names
                 present |= {info.clock for info in trace.clocks.clocks()}

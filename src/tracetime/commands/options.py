@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import wraps
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -102,14 +103,6 @@ tolerance_option = time_option(
     help="Events may be misplaced by so much without that being an error.",
 )
 
-expansion_option = click.option(
-    "--max-expansion",
-    type=Size(),
-    default="4G",
-    show_default=True,
-    help="Stop at a trace that decompresses to more than this.",
-)
-
 reference_option = click.option(
     "--reference", metavar="CLOCK", help="The clock that the others are bracketed by."
 )
@@ -126,18 +119,45 @@ def clocks_option(verb: str, default: str = "all if not given.") -> Callable[[F]
     )
 
 
+_LIMITS: Final = (
+    ("--max-expansion", Size(), "4G", "Stop at a trace that decompresses to more than this."),
+    (
+        "--max-clocks",
+        click.IntRange(min=1),
+        1 << 17,
+        "Stop at a trace whose snapshots name more clocks than this.",
+    ),
+    (
+        "--max-tubes",
+        click.IntRange(min=1),
+        3000,
+        "Stop where more pairs of clocks than this need error bars; a thousand take a second.",
+    ),
+)
+
+
+def limits_of_reading(function: F) -> F:
+    """Add --max-expansion, --max-clocks and --max-tubes, which `open_trace` takes as `reading`."""
+
+    @wraps(function)
+    def command(*args: Any, **options: Any) -> Any:
+        names = [name.removeprefix("--").replace("-", "_") for name, *_ in _LIMITS]
+        return function(*args, reading={name: options.pop(name) for name in names}, **options)
+
+    made: Any = command
+    for name, kind, default, told in reversed(_LIMITS):
+        made = click.option(name, type=kind, default=default, show_default=True, help=told)(made)
+    return cast("F", made)
+
+
 def reading_options(function: F) -> F:
-    """Add how traces are read: --partial, --max-expansion."""
-    for decorate in (
-        expansion_option,
-        click.option(
-            "--partial",
-            is_flag=True,
-            help="Keep what comes before the place where the trace is cut off or corrupt.",
-        ),
-    ):
-        function = decorate(function)
-    return function
+    """Add how traces are read: --partial, and the limits."""
+    partial = click.option(
+        "--partial",
+        is_flag=True,
+        help="Keep what comes before the place where the trace is cut off or corrupt.",
+    )
+    return partial(limits_of_reading(function))
 
 
 def trace_options(function: F) -> F:

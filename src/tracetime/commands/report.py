@@ -28,7 +28,7 @@ from tracetime.telling import printable_path
 def command(
     trace: str,
     partial: bool,
-    max_expansion: int,
+    reading: dict[str, int],
     out: str | None,
     tolerance: int,
     as_json: bool,
@@ -49,7 +49,7 @@ def command(
 
     domains = domains_of(limits)
     path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
-    with open_trace(trace, partial=partial, max_expansion=max_expansion, domains=domains) as opened:
+    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
         made = report(opened, path, tolerance)
         warn_of_absent_in(opened.clocks, domains)
     if as_json:

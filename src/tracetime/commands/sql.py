@@ -69,7 +69,7 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
 def command(
     arguments: tuple[str, ...],
     partial: bool,
-    max_expansion: int,
+    reading: dict[str, int],
     out: str | None,
     kind: str | None,
     rows: int,
@@ -117,9 +117,7 @@ def command(
     view = View(policy, bars_of(policy, bars), with_names, labels(domains))
     with contextlib.ExitStack() as stack:
         traces = [
-            stack.enter_context(
-                open_trace(path, partial=partial, max_expansion=max_expansion, domains=domains)
-            )
+            stack.enter_context(open_trace(path, partial=partial, **reading, domains=domains))
             for path in paths
         ]
         if domains:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from tracetime.clocks import ClockId
 
 Values = npt.NDArray[np.int64]
+
+_FEW: Final = 64
 
 
 class Between:
@@ -20,15 +23,14 @@ class Between:
     """
 
     def __init__(self, marks: Values) -> None:
-        self._marks = np.unique(marks)
+        self._marks = np.unique(marks) if len(marks) > 1 else marks
         self._counts = np.zeros(2 * len(self._marks) + 1, dtype=np.int64)
 
     def add(self, values: Values) -> None:
         """Count some values."""
         bins = self._bins(values)
-        if len(bins) < len(self._counts):
-            found, times = np.unique(bins, return_counts=True)
-            self._counts[found] += times
+        if len(bins) < len(self._counts) or len(bins) < _FEW:
+            np.add.at(self._counts, bins, 1)
         else:
             self._counts += np.bincount(bins, minlength=len(self._counts))
 

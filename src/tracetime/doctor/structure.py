@@ -138,7 +138,8 @@ def _ad_hoc(survey: Survey) -> Iterator[Finding]:
         if FIRST_GLOBAL_CLOCK <= clock.clock < _NAMED
     )
     if clocks:
-        packets = [g.first_packet for g in survey.groups if g.clock in clocks]
+        among = set(clocks)
+        packets = [g.first_packet for g in survey.groups if g.clock in among]
         yield Finding(
             "ad-hoc-clock-id",
             "warning",

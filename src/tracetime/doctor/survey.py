@@ -170,7 +170,8 @@ class Survey:
         better, known = known_of(there)
         off = distances(placed[known], better[known])
         beyond, worst = self._late.get(clock, (0, 0))
-        beyond += int(np.count_nonzero(off > self._healthy_ns(clock)))
+        if off.max(initial=0) > self.tolerance_ns:
+            beyond += int(np.count_nonzero(off > self._healthy_ns(clock)))
         self._late[clock] = beyond, max(worst, int(off.max(initial=0)))
 
     @cached_property

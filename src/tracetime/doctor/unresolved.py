@@ -17,7 +17,8 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
     """Clocks that no snapshot has, or that are tied to nothing; values that do not fit."""
     yield from _unsnapshotted(survey)
     yield from _without_trace_clock(survey)
-    apart = [g for g in survey.of("no_path") if g.clock.machine in _tied_machines(survey)]
+    tied = _tied_machines(survey)
+    apart = [g for g in survey.of("no_path") if g.clock.machine in tied]
     for number, groups in _by_number(apart).items():
         clocks = _clocks(groups)
         yield Finding(

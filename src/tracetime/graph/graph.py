@@ -88,6 +88,7 @@ class ClockGraph:
         self._numbers: dict[ClockId, list[int]] = {}
         self._measured = Measured()
         self._between = Between()
+        self._most_tubes: int | None = None
         self._events: Mapping[ClockId, EventReadings] = {}
         self._domains = {checked_domain(domain).id: domain for domain in domains or ()}
         self._trace_clock = None if trace_clock is None else clock_of_caller(trace_clock)
@@ -363,7 +364,7 @@ class ClockGraph:
             ticks = Ticks(self._readings, self._events, self._shared, neighbours, self._unit_ns)
             pairs = Pairs(
                 self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours,
-                ticks.of,
+                ticks.of, self._most_tubes,
             )  # fmt: skip
             self._bounds = TubePolicy(pairs, neighbours)
         return self._bounds
@@ -472,7 +473,25 @@ class ClockGraph:
         where a series has it, else the steadiest clock of the series. Clocks of CPU time, which
         old traces have, run as the work comes and are left out.
         """
-        return self._tubes().discontinuities(self.compared())
+        return self._tubes().discontinuities(self._eventful(self.compared()))
+
+    def _eventful(self, pairs: list[tuple[ClockId, ClockId]]) -> list[tuple[ClockId, ClockId]]:
+        """The pairs to which anything may have happened: the others' tubes need not be made."""
+        keys = [(self._key(one), self._key(other)) for one, other in pairs]
+        steady = view.steady(self._engine, keys)
+        return [
+            pair
+            for pair, nothing in zip(pairs, steady.tolist(), strict=True)
+            if not (nothing and all(map(self._is_plain, pair)))
+        ]
+
+    def _is_plain(self, clock: ClockId) -> bool:
+        """Whether a clock counts ns, and all that is known of it is what snapshots say it read."""
+        return (
+            clock not in self._domains
+            and ClockDomain.of_kind(clock).ns_per_tick == 1
+            and not self._measured.tells(clock)
+        )
 
     def compared(self) -> list[tuple[ClockId, ClockId]]:
         """(hub, clock) of the pairs that `discontinuities` looks at, in order."""

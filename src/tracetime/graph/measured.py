@@ -101,6 +101,14 @@ class Measured:
         for clock, scaled_ppm in snapshot.frequency_scaled_ppm.items():
             self._corrected.setdefault(clock, _Grown(*_NOTHING[:2])).extend(numbers, scaled_ppm[:n])
 
+    def tells(self, clock: ClockId) -> bool:
+        """Whether anything is said of how a clock was read, or steered."""
+        return (
+            clock in self._read
+            or clock in self._corrected
+            or bool((self._steered[1] == clock.machine).any())
+        )
+
     def knows(self, clock: ClockId) -> bool:
         """Whether a trace said of any of its snapshots how it was read."""
         return clock in self._known

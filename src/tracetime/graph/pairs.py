@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ONE_RATE, WALL, ClockDomain, steadiness
-from tracetime.errors import NO_PATH, REASONS, ConversionError
+from tracetime.errors import NO_PATH, REASONS, ConversionError, TraceError
 from tracetime.graph.between import Between, Boxes
 from tracetime.graph.counters import Counters
 from tracetime.graph.lattice import Lattice
@@ -96,6 +96,7 @@ class Pairs:
         unit_ns: ns per unit of a clock, where the snapshots give one.
         neighbours: by clock, those it shares snapshots with.
         lattice: what a clock ticks on, in what its readings are in, as they show it.
+        most: how many pairs may have a tube.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class Pairs:
         unit_ns: Callable[[ClockId], int],
         neighbours: Neighbours,
         lattice: Callable[[ClockId], Lattice | None],
+        most: int | None = None,
     ) -> None:
         self._shared_in_all = shared
         self._measured = measured
@@ -115,6 +117,7 @@ class Pairs:
         self._unit_ns = unit_ns
         self._neighbours = neighbours
         self._lattice = lattice
+        self._most = most
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters = Counters(
             self._shared, measured, domain, unit_ns, neighbours,
@@ -127,10 +130,17 @@ class Pairs:
 
         Raises:
             ConversionError: they share none, or not enough to learn a rate from.
+            TraceError: of the clocks of a trace so many pairs have a tube as may.
         """
         a, b = self.steadier_first(one, other)
         made = self._made.get((a, b))
         if made is None:
+            if self._most is not None and len(self._made) >= self._most:
+                raise TraceError(
+                    f"error bars are asked for of more than {self._most} pairs of clocks; raise "
+                    "the limit (--max-tubes), which takes a second for a thousand, or "
+                    "convert by the floor policy"
+                )
             made = self._made[a, b] = self._make(a, b)
         return made
 

@@ -141,7 +141,8 @@ class Ticks:
                 readings = np.concatenate([readings, events.some_ns])
             unit_ns = self._unit_ns(clock)
             least_ns = max(LEAST_TICK_NS, 2 * unit_ns)
-            found = find_lattices(ascending(readings), unit_ns)
+            enough = len(readings) >= LEAST_READINGS
+            found = find_lattices(ascending(readings), unit_ns) if enough else []
             self._lattices[clock] = [one for one in found if one.period >= least_ns]
         return self._lattices[clock]
 

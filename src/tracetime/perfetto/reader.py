@@ -46,6 +46,10 @@ from tracetime.perfetto.wire import Columns, Pass
 from tracetime.telling import printable_path
 
 MAX_EXPANSION: Final = 4 << 30
+MAX_CLOCKS: Final = 1 << 17
+"""Clocks that snapshots may name; the largest real traces known have some hundreds."""
+MAX_TUBES: Final = 3000
+"""Pairs of clocks whose error bars may be worked out, which takes about a millisecond each."""
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))
 """What traces call systems that keep REALTIME and MONOTONIC by one rate, in lower case."""
 
@@ -85,6 +89,8 @@ def open_trace(
     *,
     partial: bool = False,
     max_expansion: int = MAX_EXPANSION,
+    max_clocks: int = MAX_CLOCKS,
+    max_tubes: int = MAX_TUBES,
     domains: Iterable[ClockDomain] = (),
 ) -> Trace:
     """Open a Perfetto trace: raw, gzip or zstd.
@@ -95,16 +101,28 @@ def open_trace(
         partial: keep what comes before the place where a trace is cut off or corrupt, and say so
             in `Trace.truncated`, instead of raising.
         max_expansion: how many bytes decompression may yield in all.
+        max_clocks: how many clocks its snapshots may name.
+        max_tubes: for how many pairs of clocks error bars may be worked out.
         domains: what clocks are and may do, for the tube's error bars, where the trace does not
             say. Clock 64 to 127 without a sequence stands for that of every sequence.
 
     Raises:
         UsageError: the file cannot be read.
     """
-    if max_expansion < 0:
-        raise UsageError("max_expansion is a number of bytes, 0 or more")
+    for name, limit, least in (
+        ("max_expansion is a number of bytes", max_expansion, 0),
+        ("max_clocks is a number of clocks", max_clocks, 1),
+        ("max_tubes is a number of pairs of clocks", max_tubes, 1),
+    ):
+        if limit < least:
+            raise UsageError(f"{name}, {least} or more")
     return Trace(
-        TraceFile(path), partial=partial, max_expansion=max_expansion, domains=tuple(domains)
+        TraceFile(path),
+        partial=partial,
+        max_expansion=max_expansion,
+        max_clocks=max_clocks,
+        max_tubes=max_tubes,
+        domains=tuple(domains),
     )
 
 
@@ -146,11 +164,15 @@ class Trace:
         *,
         partial: bool,
         max_expansion: int,
+        max_clocks: int = MAX_CLOCKS,
+        max_tubes: int = MAX_TUBES,
         domains: tuple[ClockDomain, ...] = (),
     ) -> None:
         self._file = file
         self._partial = partial
         self._max_expansion = max_expansion
+        self._max_clocks = max_clocks
+        self._max_tubes = max_tubes
         self._read: Importer | None = None
         self._unused: Importer | None = None
         self._graph: ClockGraph | None = None
@@ -304,6 +326,7 @@ class Trace:
                 with_largest_lag(importer.measured()), tuple(importer.kernel_clock()[:3]),
                 importer.events_sampled(),
             )  # fmt: skip
+            self._graph._most_tubes = self._max_tubes
             self._graph._between = importer.remote.between(self._graph._clock)
             self._declare(self._graph)
         return self._graph
@@ -480,6 +503,7 @@ class Trace:
     def _importer(self, *, silent: bool) -> Importer:
         importer = Importer(self._number, BATCH_ROWS, silent)
         importer.remote = RemoteBounds()
+        importer.engine.most_nodes = self._max_clocks
         return importer
 
     @property

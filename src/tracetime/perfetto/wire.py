@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from tracetime._kernels.engine import TangledError
+from tracetime._kernels.engine import TangledError, TooManyClocksError
 from tracetime._kernels.importer import Importer
 from tracetime.errors import TraceError
 from tracetime.perfetto.remote import read_sync
@@ -120,6 +120,13 @@ class Pass:
                 self._importer.stop_offset,
                 self._importer.packets,
             ) from error
+        except TooManyClocksError:
+            raise TraceError(
+                f"snapshots name more than {self._importer.engine.most_nodes} clocks; if they "
+                "really are that many, raise the limit (--max-clocks)",
+                self._importer.stop_offset,
+                self._importer.packets,
+            ) from None
         if len(self._importer.rows):
             yield self._importer.rows.take()
         self._importer.finish()
