@@ -255,7 +255,7 @@ def summarise(
         matters = cost.ended_early or (cost.other_ways and few)
         if (
             tally.rows <= _COUNTED_ROWS
-            and len(spans) <= _COMPARED_CLOCKS
+            and len(infos) <= _COMPARED_CLOCKS
             and (cost.leaves_bars or matters)
         ):
             _compare_every_event(trace, cost)

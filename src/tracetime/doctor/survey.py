@@ -202,8 +202,12 @@ class Survey:
 
     def was_written(self, clocks: Iterable[ClockId]) -> bool:
         """Whether any snapshot names one of some clocks, be it taken or not."""
-        known = {(clock.clock, clock.sequence, clock.machine) for clock in self.written.clocks}
+        known = self._written_clocks
         return any((clock.clock, clock.sequence, clock.machine) in known for clock in clocks)
+
+    @cached_property
+    def _written_clocks(self) -> set[tuple[int, int, int]]:
+        return {(clock.clock, clock.sequence, clock.machine) for clock in self.written.clocks}
 
     @cached_property
     def used(self) -> dict[ClockId, int]:

@@ -43,7 +43,7 @@ from tracetime.telling import count, duration
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
 
-_CHECKED_LOOPS: Final = 4096
+_CHECKED_LOOPS: Final = 1024
 _DETOURS: Final = 256
 _DETOUR_STEPS: Final = 500_000
 _FEW: Final = 256
