@@ -60,6 +60,7 @@ docs: $(VENV)/.installed-docs ## the site of docs/, in build/site; fails on any 
 
 bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+	@$(BIN)/python -m benchmarks.small
 
 accuracy: $(VENV)/.installed-test ## the error bars beside what they must show (BENCH_ARGS=--quick)
 	@$(BIN)/python -m benchmarks.accuracy $(BENCH_ARGS)
