@@ -259,7 +259,7 @@ def summarise(
             and (cost.leaves_bars or matters)
         ):
             _compare_every_event(trace, cost)
-        elif cost.is_limit and not cost.leaves_bars:
+        elif cost.settled and not cost.leaves_bars:
             # Of what was not looked at nothing is known.
             cost.reordered = 0
     return Summary(
@@ -293,7 +293,7 @@ def settle_cost(trace: Trace, summary: Summary) -> None:
     cost = summary.floor_cost
     if cost is None or summary.rows > _COMPARED_ROWS or len(summary.clocks) > _COMPARED_CLOCKS:
         return
-    if cost.reordered is None or not cost.is_limit:
+    if cost.reordered is None or not cost.settled:
         _compare_every_event(trace, cost)
 
 

@@ -36,7 +36,7 @@ from tracetime.commands.show import (
 )
 from tracetime.commands.terminal import echo
 from tracetime.graph.shown import coverage, named
-from tracetime.telling import printable_path
+from tracetime.telling import count, printable_path
 
 if TYPE_CHECKING:
     from tracetime.perfetto.reader import Trace
@@ -197,10 +197,16 @@ def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
     """How far off floor is in the columns that it wrote, or would have written."""
     cost, floor = summary.floor_cost, summary.policy == "floor"
     to_cost = _to_cost_told(summary, called)
+    untied = ""
+    if cost is not None and cost.untied:
+        untied = f"of {count(len(cost.untied), 'clock')} nothing says how far off it is"
     if cost is None or cost.clock is None:
         converted = any(_was_converted(use, summary) for use in summary.clocks)
         if to_cost:
-            return f"The floor policy's {to_cost}. --policy tube follows the drift"
+            also = f"; {untied}" if untied else ""
+            return f"The floor policy's {to_cost}{also}. --policy tube follows the drift"
+        if untied:
+            return f"The floor policy's trace time is nowhere compared: {untied}"
         if summary.rows and not converted:
             return "The floor policy costs nothing here: no event was converted from another clock"
         return ""
@@ -209,6 +215,8 @@ def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
         order = "--policy tube says how many events that puts in another order"
     else:
         order = f"it puts {events(cost.reordered)} in another order than they certainly had"
+    if untied:
+        order += f"; {untied}"
     if floor:
         also = f", and its {to_cost}" if to_cost else ""
         return (

@@ -9,6 +9,7 @@ from typing import Final
 from tracetime.clocks import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, first_packets, names
 from tracetime.doctor.survey import Group, Survey
+from tracetime.graph.between import equated
 
 _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
 
@@ -81,7 +82,8 @@ def _unsnapshotted(survey: Survey) -> Iterator[Finding]:
             "The clocks of another machine are other clocks, whatever they are called. They are "
             "tied to those of the trace clock's machine by RemoteClockSync packets, and there are "
             "none: Perfetto takes the REALTIME of both to be one, or else their BOOTTIME, and "
-            "drops what leads to neither." if not survey.trace_clock.machine else
+            "drops what leads to neither. Nobody read that, so --policy tube gives these events no "
+            "time." if not survey.trace_clock.machine else
             f"The trace clock is machine {survey.trace_clock.machine}'s: a snapshot of that machine"
             " made it so. RemoteClockSync ties the machine that it comes from to the trace "
             "clock's, so one from there ties nothing, and what led to the trace clock before does "
@@ -144,7 +146,7 @@ def _tied_machines(survey: Survey) -> set[int]:
 def _equated(survey: Survey, ours: ClockId, theirs: ClockId) -> bool:
     """Whether all that ties clocks of two machines is the rule that equates them, at 0."""
     _, one, other = survey.graph._shared(ours, theirs)
-    return not (one.any() or other.any())
+    return bool(equated(ours, theirs, one, other).all())
 
 
 def _others(survey: Survey, clock: ClockId) -> list[ClockId]:

@@ -1,5 +1,7 @@
 """What is known of clocks that nobody read together: bounds from messages between their machines.
 
+Or nothing: Perfetto takes clocks of two machines to be one where no message says better.
+
 A message leaves after one reading and arrives before another, so that at the instant of a reading
 of one clock the other stood between two readings of its own. What follows from it for a pair of
 clocks is pairs.py's; where a trace says so, `perfetto/remote.py`'s.
@@ -21,6 +23,19 @@ Values = npt.NDArray[np.int64]
 
 LONGEST_NS: Final = 1 << 55
 """Bounds wider than that (a year) say nothing: there are none."""
+
+
+def equated(
+    one: ClockId, other: ClockId, one_ns: Values, other_ns: Values
+) -> npt.NDArray[np.bool_]:
+    """Which snapshots of two clocks only say that two machines' are one, from 0 on.
+
+    So Perfetto's rule ties machines without a RemoteClockSync; it is nobody's reading.
+    """
+    if one.machine == other.machine:
+        return np.zeros(len(one_ns), dtype=bool)
+    ruled: npt.NDArray[np.bool_] = (one_ns == 0) & (other_ns == 0)
+    return ruled
 
 
 class Boxes(NamedTuple):

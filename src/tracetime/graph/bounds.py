@@ -252,6 +252,10 @@ class TubePolicy:
         """The clocks that a tube may lead to from this one."""
         return self._neighbours[clock]
 
+    def shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """(snapshots, one_ns, other_ns) in which two clocks were read together, in file order."""
+        return self._pairs.shared(one, other)
+
     def limits(self, one: ClockId, other: ClockId) -> Limits:
         """What two clocks may do against each other, at most."""
         return self._pairs.limits(one, other)
@@ -272,18 +276,20 @@ class TubePolicy:
         found = self._paths.get((source, target))
         if found is None:
             faults: list[ConversionError] = []
+            apart: list[ConversionError] = []
 
             def bar_ns(one: ClockId, other: ClockId) -> float:
                 try:
                     pair = self._pairs.pair(one, other)
                     return _LAST_RESORT if self._pairs.was_set_back(pair.a) else pair.bar_ns
                 except ConversionError as fault:
-                    faults.append(fault)
+                    (faults if one.machine == other.machine else apart).append(fault)
                     return float("inf")
 
             reached = least_error(source, target, self._neighbours.__getitem__, bar_ns)
-            if reached is None and faults:
-                raise faults[0]
+            if reached is None and (apart or faults):
+                # That a way leads to another machine's clocks, and no further, is what matters.
+                raise (apart or faults)[0]
             if reached is None:
                 raise ConversionError(
                     f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH]

@@ -93,7 +93,7 @@ class Level:
 
     def _pair_is_level(self, one: ClockId, other: ClockId) -> bool:
         snapshots, ours, theirs = self._graph._shared(one, other)
-        if not len(snapshots):
+        if not len(snapshots) or len(self._graph._tubes().shared(one, other)[0]) < len(snapshots):
             return False
         measured = self._graph._measured
         for clock in (one, other):

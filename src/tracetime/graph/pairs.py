@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ONE_RATE, WALL, ClockDomain, steadiness
 from tracetime.errors import NO_PATH, REASONS, ConversionError, TraceError
-from tracetime.graph.between import Between, Boxes
+from tracetime.graph.between import Between, Boxes, equated
 from tracetime.graph.counters import Counters
 from tracetime.graph.lattice import Lattice
 from tracetime.graph.measured import Measured, Read
@@ -120,7 +120,7 @@ class Pairs:
         self._most = most
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters = Counters(
-            self._shared, measured, domain, unit_ns, neighbours,
+            self.shared, measured, domain, unit_ns, neighbours,
             lambda one, other: self.limits(one, other).drift, self._tube_ahead,
         )  # fmt: skip
         self._set_back: dict[ClockId, bool] = {}
@@ -177,17 +177,23 @@ class Pairs:
             return pair.tube, one == pair.b
         return None
 
-    def _shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
-        """What two clocks read together: no snapshot in which that was only worked out."""
+    def shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """What two clocks read together: no snapshot in which that was worked out, or a rule."""
         snapshots, *columns = self._shared_in_all(one, other)
-        if len(self._between.worked_out):
-            read = self._between.is_evidence(snapshots)
-            snapshots, columns = snapshots[read], [column[read] for column in columns]
-        return snapshots, columns[0], columns[1]
+        if one.machine == other.machine:
+            return snapshots, columns[0], columns[1]
+        read = self._between.is_evidence(snapshots)
+        ruled = equated(one, other, *columns)
+        if ruled.any():
+            # Whoever says how well they were read did read them.
+            for clock in (one, other):
+                ruled &= self._measured.reads(clock, snapshots).half < 0
+            read &= ~ruled
+        return snapshots[read], columns[0][read], columns[1][read]
 
     def _together(self, a: ClockId, b: ClockId) -> _Together:
         """What two clocks read together, short counters unfolded."""
-        snapshots, *columns = self._shared(a, b)
+        snapshots, *columns = self.shared(a, b)
         for i, clock in enumerate((a, b)):
             counter = self.counter(clock)
             if counter is not None:
@@ -198,11 +204,7 @@ class Pairs:
         boxed = np.zeros(len(snapshots), dtype=bool)
         together = _Together(snapshots, columns[0], columns[1], one, other, boxed)
         boxes = self._boxes(a, b)
-        if boxes is None:
-            return together
-        # Beside bounds, that two machines' clocks are one, from 0 on, is no evidence.
-        read = together.only((together.a_ns != 0) | (together.b_ns != 0))
-        return read.beside(boxes)
+        return together if boxes is None else together.beside(boxes)
 
     def _boxes(self, a: ClockId, b: ClockId) -> Boxes | None:
         """The bounds of two clocks, both of which count nanoseconds as messages do."""
@@ -218,8 +220,15 @@ class Pairs:
         given = self._together(a, b)
         if not len(given.snapshots):
             for clock, other in ((a, b), (b, a)):
-                if self.counter(clock) is not None and len(self._shared(a, b)[0]):
+                if self.counter(clock) is not None and len(self.shared(a, b)[0]):
                     raise self._counters.untied(clock, other)
+            if a.machine != b.machine:
+                raise ConversionError(
+                    f"nothing that was read ties {a} to {b}, which two machines have: record with "
+                    "a relay (traced_relay) that sends RemoteClockSync, or convert each machine's "
+                    "trace alone",
+                    REASONS[NO_PATH],
+                )
             raise ConversionError(f"no snapshot has both {a} and {b}", REASONS[NO_PATH])
         a_rate = self._rate(a, given.a_ns, given.b_ns)
         b_rate = self._rate(b, given.b_ns, given.a_ns)

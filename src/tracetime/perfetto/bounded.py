@@ -29,6 +29,7 @@ from tracetime.errors import (
 from tracetime.graph.bounds import Reached, TubePolicy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.level import Level
+from tracetime.graph.machines import untied as untied_machines
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import ascending, gains
 from tracetime.graph.wraps import open_wraps
@@ -64,7 +65,9 @@ class FloorCost:
             earliest is after the other's latest; ties in file order; a million of events of the
             file at a time). None where events were not looked at.
         clocks_left_out: how many clocks may be farther off, and were not looked at.
-        is_limit: whether no event can be farther off than `largest_ns`.
+        untied: the clocks of events that floor places and the tube has no way for: how far off
+            they are, nothing says.
+        settled: whether no event of all other clocks can be farther off than `largest_ns`.
         ended_early: whether floor had placed events of a clock before it ran backwards, where
             nobody looked how well.
         other_ways: whether a clock has several ways to the trace clock, or none in one hop: floor
@@ -79,10 +82,11 @@ class FloorCost:
         self.largest_ns = 0
         self.reordered = reordered
         self.clocks_left_out = 0
+        self.untied: set[ClockId] = set()
         self.drift_ns = 0
         self.ended_early = False
         self.other_ways = False
-        self.is_limit = True
+        self.settled = True
         self.leaves_bars = False
 
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
@@ -101,7 +105,13 @@ class FloorCost:
             self.clock, self.largest_ns = events.clock, events.largest_ns
         self.reordered = events.reordered
         self.clocks_left_out = 0
-        self.is_limit = True
+        self.untied = events.untied
+        self.settled = True
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether no event can be farther off than `largest_ns`."""
+        return self.settled and not self.untied
 
     @property
     def drifts_on(self) -> bool:
@@ -127,6 +137,7 @@ class FloorCost:
             "at_most_ns": self.largest_ns,
             "events_reordered": self.reordered,
             "clocks_left_out": self.clocks_left_out,
+            "clocks_untied": len(self.untied),
             "is_limit": self.is_limit,
         }
 
@@ -186,6 +197,8 @@ class Bounding:
             if clock != self._trace_clock:
                 both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
                 self.cost.compare(clock, floor[both], estimate[both])
+                if np.any((before[group] == RESOLVED) & (status[group] == NO_PATH)):
+                    self.cost.untied.add(clock)
         barred = (status == RESOLVED) | (status == AMBIGUOUS_SOURCE)
         earliest[~barred], latest[~barred] = 1, 0
         both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
@@ -335,7 +348,9 @@ def floor_cost_at_snapshots(
             cost.note(asked[k], limit)
         else:
             cost.clocks_left_out += changes[k] > cost.largest_ns
-    cost.is_limit = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
+    untied = untied_machines(graph, trace_clock, {asked[k].machine for k in away})
+    cost.untied = {asked[k] for k in away if asked[k].machine in untied}
+    cost.settled = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
 
 
