@@ -123,5 +123,6 @@ def _run_all(kept: Path, data: Path, seconds: Path) -> None:
     env = environment(tree) | {"MUTANTS_DURATIONS": str(seconds), "COVERAGE_RCFILE": str(config)}
     coverage = [sys.executable, "-m", "coverage"]
     tests = ["-m", "pytest", "-q", "-p", "mutants.recording", "-p", "no:cacheprovider"]
-    subprocess.run([*coverage, "run", *tests], cwd=tree, env=env, stdout=subprocess.DEVNULL)
+    with (kept / "tests.log").open("wb") as log:
+        subprocess.run([*coverage, "run", *tests], cwd=tree, env=env, stdout=log)
     subprocess.run([*coverage, "combine", "-q"], cwd=tree, env=env, check=True)
