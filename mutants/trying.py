@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mutants.covering import environment
-from mutants.population import ROOT, Mutant
+from mutants.population import Mutant
 
 NO_END: Final = "what never ends"
 NO_IMPORT: Final = "what cannot be imported"
@@ -23,6 +23,7 @@ def noticed_by(tree: Path, mutant: Mutant, tests: list[str], limit_s: float) -> 
     A test counts that fails twice: one may fail now and then for another reason.
     """
     changed = tree / mutant.path
+    original = changed.read_text()
     changed.write_text(mutant.source)
     try:
         while tests:
@@ -34,7 +35,7 @@ def noticed_by(tree: Path, mutant: Mutant, tests: list[str], limit_s: float) -> 
             tests = [test for test in tests if test != failed]
         return None
     finally:
-        changed.write_text((ROOT / mutant.path).read_text())
+        changed.write_text(original)
 
 
 def _first_to_fail(tree: Path, tests: list[str], limit_s: float) -> str | None:

@@ -123,7 +123,7 @@ def main() -> None:
         some_time(5)
         for boottime_ns, realtime_ns in steps:
             # Not in the middle of a snapshot, so that it is known which shows it first.
-            with rec._sampling:
+            with rec._calls._snapshots:
                 before = rec.snapshots
                 step(boottime_ns, realtime_ns)
             told.append((before, boottime_ns, realtime_ns))
