@@ -158,6 +158,25 @@ def test_messages_of_one_clock_do_not_make_the_others_one():
         assert bar.latest - bar.earliest >= MS
 
 
+def test_readings_of_one_machine_are_compared_where_all_its_clocks_were_set_back():
+    falling = [
+        snapshot({REALTIME: t, BOOTTIME: 2 * t, TRACE_FILE: 0}, machine=CLIENT)
+        for t in (5 * S, 9 * S, 2 * S)
+    ]
+    with opened(trace(*HOST, ASKED, *falling)) as read:
+        graph = read.clocks
+        assert graph.order((5 * S, theirs(REALTIME)), (20 * S, theirs())) in (-1, 0, 1)
+
+
+def test_of_a_machine_that_nothing_ties_no_tubes_are_made():
+    clocks = {128 + k: 1 for k in range(100)}
+    known = snapshot(clocks | {BOOTTIME: 5 * S, TRACE_FILE: 0}, machine=CLIENT)
+    events = [event(2, clock, machine=CLIENT) for clock in clocks]
+    with opened(trace(*HOST, ASKED, known, *events)) as read:
+        assert set(read.read_all("tube")["status"].to_pylist()) == {"no_path"}
+        assert not read.clocks._tubes()._pairs._made
+
+
 def test_a_sync_that_bounds_nothing_leaves_the_rule_and_no_bar():
     with opened(with_a_sync_that_bounds_nothing()) as read:
         (row,) = read.read_all("tube").to_pylist()

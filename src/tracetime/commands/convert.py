@@ -206,7 +206,7 @@ def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
             also = f"; {untied}" if untied else ""
             return f"The floor policy's {to_cost}{also}. --policy tube follows the drift"
         if untied:
-            return f"The floor policy's trace time is nowhere compared: {untied}"
+            return f"The floor policy's trace time is compared nowhere: {untied}"
         if summary.rows and not converted:
             return "The floor policy costs nothing here: no event was converted from another clock"
         return ""
@@ -220,7 +220,7 @@ def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
     if floor:
         also = f", and its {to_cost}" if to_cost else ""
         return (
-            f"The floor policy's trace time is {_limit(cost.largest_ns, cost.is_limit)} from the "
+            f"The floor policy's trace time is {_limit(cost.largest_ns, cost.settled)} from the "
             f"tube's estimate here ({name}){also}; {order}. --policy tube writes the estimate, "
             "with error bars"
         )

@@ -28,6 +28,7 @@ from tracetime.errors import (
     UsageError,
 )
 from tracetime.graph.explain import Outside, farthest_outside, reading
+from tracetime.graph.machines import Machines, untied
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import Steps, detour, least_error
@@ -228,9 +229,11 @@ class TubePolicy:
     Args:
         pairs: the tubes.
         neighbours: by clock, those it shares snapshots with.
+        machines: which of them are tied.
     """
 
-    def __init__(self, pairs: Pairs, neighbours: Neighbours) -> None:
+    def __init__(self, pairs: Pairs, neighbours: Neighbours, machines: Machines) -> None:
+        self.machines = machines
         self._pairs = pairs
         self._neighbours = neighbours
         self._paths: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
@@ -273,23 +276,24 @@ class TubePolicy:
         for clock, reason in ((source, "unknown_source_clock"), (target, "unknown_target_clock")):
             if clock not in self._neighbours:
                 raise ConversionError(f"no snapshot has {clock} with another clock", reason)
+        # Else every clock of a machine would be looked at for a way that there is not.
+        if not self.machines.are_tied(source, target):
+            raise untied(source, target)
         found = self._paths.get((source, target))
         if found is None:
             faults: list[ConversionError] = []
-            apart: list[ConversionError] = []
 
             def bar_ns(one: ClockId, other: ClockId) -> float:
                 try:
                     pair = self._pairs.pair(one, other)
                     return _LAST_RESORT if self._pairs.was_set_back(pair.a) else pair.bar_ns
                 except ConversionError as fault:
-                    (faults if one.machine == other.machine else apart).append(fault)
+                    faults.append(fault)
                     return float("inf")
 
             reached = least_error(source, target, self._neighbours.__getitem__, bar_ns)
-            if reached is None and (apart or faults):
-                # That a way leads to another machine's clocks, and no further, is what matters.
-                raise (apart or faults)[0]
+            if reached is None and faults:
+                raise faults[0]
             if reached is None:
                 raise ConversionError(
                     f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH]
@@ -309,7 +313,8 @@ class TubePolicy:
         steadier, less_so = self._pairs.steadier_first(one, other)
         # From the less steady one: the other may be a hub, with a tube to each of its neighbours.
         path = self.path(less_so, steadier)
-        among = chain((steadier, less_so), path, self._neighbours[steadier])
+        beside = (c for c in self._neighbours[steadier] if self.machines.are_tied(c, steadier))
+        among = chain((steadier, less_so), path, beside)
         return next((c for c in among if not self._pairs.was_set_back(c)), steadier)
 
     def convert(

@@ -44,6 +44,7 @@ from tracetime.graph.bounds import (
 from tracetime.graph.explain import Explanation, Hop, floor_step
 from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo, Strays
 from tracetime.graph.floor import FloorHop
+from tracetime.graph.machines import Machines
 from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pairs
@@ -366,7 +367,12 @@ class ClockGraph:
                 self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours,
                 ticks.of, self._most_tubes,
             )  # fmt: skip
-            self._bounds = TubePolicy(pairs, neighbours)
+            machines = Machines(
+                lambda: (clocks for clocks, _ in self.series()),
+                self._between.pairs(),
+                lambda one, other: bool(len(pairs.shared(one, other)[0])),
+            )
+            self._bounds = TubePolicy(pairs, neighbours, machines)
         return self._bounds
 
     def _beside(self, clock: ClockId) -> set[ClockId]:

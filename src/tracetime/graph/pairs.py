@@ -22,6 +22,7 @@ from tracetime.errors import NO_PATH, REASONS, ConversionError, TraceError
 from tracetime.graph.between import Between, Boxes, equated
 from tracetime.graph.counters import Counters
 from tracetime.graph.lattice import Lattice
+from tracetime.graph.machines import untied
 from tracetime.graph.measured import Measured, Read
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.shown_ticks import Tick
@@ -223,12 +224,7 @@ class Pairs:
                 if self.counter(clock) is not None and len(self.shared(a, b)[0]):
                     raise self._counters.untied(clock, other)
             if a.machine != b.machine:
-                raise ConversionError(
-                    f"nothing that was read ties {a} to {b}, which two machines have: record with "
-                    "a relay (traced_relay) that sends RemoteClockSync, or convert each machine's "
-                    "trace alone",
-                    REASONS[NO_PATH],
-                )
+                raise untied(a, b)
             raise ConversionError(f"no snapshot has both {a} and {b}", REASONS[NO_PATH])
         a_rate = self._rate(a, given.a_ns, given.b_ns)
         b_rate = self._rate(b, given.b_ns, given.a_ns)

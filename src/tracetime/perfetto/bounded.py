@@ -29,7 +29,6 @@ from tracetime.errors import (
 from tracetime.graph.bounds import Reached, TubePolicy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.level import Level
-from tracetime.graph.machines import untied as untied_machines
 from tracetime.graph.tube import Bars
 from tracetime.graph.values import ascending, gains
 from tracetime.graph.wraps import open_wraps
@@ -348,8 +347,8 @@ def floor_cost_at_snapshots(
             cost.note(asked[k], limit)
         else:
             cost.clocks_left_out += changes[k] > cost.largest_ns
-    untied = untied_machines(graph, trace_clock, {asked[k].machine for k in away})
-    cost.untied = {asked[k] for k in away if asked[k].machine in untied}
+    are_tied = graph._tubes().machines.are_tied
+    cost.untied = {asked[k] for k in away if not are_tied(asked[k], trace_clock)}
     cost.settled = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
 
