@@ -223,6 +223,13 @@ def test_the_doctor_tells_that_the_machine_is_not_synchronised(made):
     assert "--policy tube" in told.why
 
 
+def test_the_doctor_does_not_wonder_where_a_rule_puts_its_events():
+    """15 minutes from the host's: no timestamp is wrong, and no snapshot missing."""
+    host = [snapshot({c: f(t) for c, f in RELAY.host.items()}) for t in (0, 10 * S, 20 * S)]
+    with opened(trace(*host, *client_events())) as read:
+        assert [finding.code for finding in diagnose(read)] == ["machine-not-synchronised"]
+
+
 @pytest.mark.parametrize("made", TRACES)
 @pytest.mark.parametrize("policy", ["floor", "tube"])
 def test_nobody_says_that_floor_costs_nothing(made, policy, tmp_path, write, tracetime):

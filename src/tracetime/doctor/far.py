@@ -83,11 +83,14 @@ def far_events(survey: Survey) -> Iterator[Finding]:
                 found = groups.setdefault(key, _Found(cause))
                 found.clocks.append(clock)
                 found.stray.add(there)
+    are_tied = survey.graph._tubes().machines.are_tied
     for (_, _, before, *_), found in groups.items():
         if not found.cause.told and (
+            # Where a rule alone places a machine's events, that is told of as that.
+            not are_tied(found.clocks[0], survey.trace_clock)
             # That they lie before the zero of trace time, or so far away that their clock may have
             # drifted, is told of as that.
-            (before and found.stray.near > trace.low)
+            or (before and found.stray.near > trace.low)
             or not (_ended(found.stray, trace) or beyond_doubt(survey, found.clocks[0]))
         ):
             continue
