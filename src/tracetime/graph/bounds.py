@@ -286,7 +286,9 @@ class TubePolicy:
             def bar_ns(one: ClockId, other: ClockId) -> float:
                 try:
                     pair = self._pairs.pair(one, other)
-                    return _LAST_RESORT if self._pairs.was_set_back(pair.a) else pair.bar_ns
+                    if self._pairs.was_set_back(pair.a):
+                        return _LAST_RESORT
+                    return self._pairs.bar_from(one, pair)
                 except ConversionError as fault:
                     faults.append(fault)
                     return float("inf")

@@ -365,7 +365,7 @@ class ClockGraph:
             ticks = Ticks(self._readings, self._events, self._shared, neighbours, self._unit_ns)
             pairs = Pairs(
                 self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours,
-                ticks.of, self._most_tubes,
+                ticks.of, self._readings, self._most_tubes,
             )  # fmt: skip
             machines = Machines(
                 lambda: (clocks for clocks, _ in self.series()),

@@ -36,13 +36,14 @@ from tracetime.graph.tube.evidence import (
 )
 from tracetime.graph.tube.limits import MOST_DRIFT, Rise
 from tracetime.graph.tube.pieces import correction_of
-from tracetime.graph.tube.rate import learn_rate, nominal_ns
+from tracetime.graph.tube.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.values import difference
 from tracetime.graph.wraps import Counter
 
 Values = npt.NDArray[np.int64]
 
 _SAMPLES: Final = 512
+_FEW_SAMPLES: Final = 64
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 # These stand still while the machine sleeps; BOOTTIME goes on.
 _STOPPED: Final = frozenset(
@@ -97,6 +98,7 @@ class Pairs:
         unit_ns: ns per unit of a clock, where the snapshots give one.
         neighbours: by clock, those it shares snapshots with.
         lattice: what a clock ticks on, in what its readings are in, as they show it.
+        readings: all that a clock read in snapshots, ns, in no order.
         most: how many pairs may have a tube.
     """
 
@@ -109,6 +111,7 @@ class Pairs:
         unit_ns: Callable[[ClockId], int],
         neighbours: Neighbours,
         lattice: Callable[[ClockId], Lattice | None],
+        readings: Callable[[ClockId], Values],
         most: int | None = None,
     ) -> None:
         self._shared_in_all = shared
@@ -118,6 +121,8 @@ class Pairs:
         self._unit_ns = unit_ns
         self._neighbours = neighbours
         self._lattice = lattice
+        self._readings = readings
+        self._spans: dict[ClockId, tuple[int, int] | None] = {}
         self._most = most
         self._made: dict[tuple[ClockId, ClockId], Pair] = {}
         self._counters = Counters(
@@ -162,6 +167,42 @@ class Pairs:
                         told.append(self.pair(other, clock).tube.has_set_back)
             self._set_back[clock] = bool(told) and all(told)
         return self._set_back[clock]
+
+    def bar_from(self, clock: ClockId, pair: Pair) -> float:
+        """Median half-width of a pair's bars over the time in which one of its clocks was read, ns.
+
+        A pair whose own snapshots cover a part of that knows the rest by its limits alone, and
+        nothing of what the clocks did there.
+        """
+        span = self._span(clock)
+        if span is None or self.counter(clock) is not None:
+            return pair.bar_ns
+        ends = np.array(span, dtype=np.int64)
+        first, last = saturated_ns(ends, pair.rate_of(clock))[0].tolist()
+        low = high = pair.tube.evidence.a
+        if clock == pair.b:
+            low, high = low + pair.tube.evidence.low, high + pair.tube.evidence.high
+        if low.min() <= first and last <= high.max():
+            return pair.bar_ns
+        points = [first + (last - first) * k // (_FEW_SAMPLES - 1) for k in range(_FEW_SAMPLES)]
+        bars = pair.tube.convert(np.array(points, dtype=np.int64), inverse=clock == pair.b)
+        return max(pair.bar_ns, float(np.median(difference(bars.latest, bars.earliest))) / 2)
+
+    def _span(self, clock: ClockId) -> tuple[int, int] | None:
+        """The least and the most that a clock read in snapshots; None where it was in none."""
+        if clock not in self._spans:
+            if len(self._between.worked_out):
+                # What messages tell of two machines was not read together.
+                ours = [c for c in self._neighbours[clock] if c.machine == clock.machine]
+                read = [self.shared(clock, other)[1] for other in ours]
+                readings = np.concatenate([np.empty(0, dtype=np.int64), *read])
+            else:
+                readings = self._readings(clock)
+            # From 0 on two machines' clocks are said to be one: that was not read, either.
+            readings = readings[readings != 0]
+            some = len(readings) > 0
+            self._spans[clock] = (int(readings.min()), int(readings.max())) if some else None
+        return self._spans[clock]
 
     def counter(self, clock: ClockId) -> Counter | None:
         """A clock that wraps, unfolded; None for one that does not.

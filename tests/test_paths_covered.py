@@ -1,0 +1,57 @@
+"""Paths of the tube go by how well a pair is known while a clock was read, not by its best moment."""
+
+import numpy as np
+import pytest
+from building import BOOTTIME, REALTIME, snapshot, trace
+from reading import opened
+from relay import MS, S, ours, running
+
+from tracetime import ClockId
+
+BURST = 0x8A01B2C3
+SPREAD = [0, 50_000, 12_000, 60_000, 3_000, 44_000, 20_000, 58_000, 1_000, 30_000]
+
+
+def recording(step_ns):
+    """REALTIME is set at 130 s; another clock is read with it, closely, in the first seconds."""
+    boot, wall = running(3, 1000 * S), running(3, 1_700_000_000 * S, [(130 * S, step_ns)])
+    burst = running(7, 5 * S)
+    readings = [
+        (60 * S * k, {BOOTTIME: boot(60 * S * k) + late, REALTIME: wall(60 * S * k)})
+        for k, late in enumerate(SPREAD)
+    ]
+    for t in range(5, 2 * S, 200 * MS):
+        readings.append((t, {BURST: burst(t), REALTIME: wall(t)}))
+        readings.append((t + 1, {BURST: burst(t + 1), BOOTTIME: boot(t + 1)}))
+    readings.sort(key=lambda one: one[0])
+    return trace(*(snapshot(read) for _, read in readings)), boot, wall, burst
+
+
+@pytest.mark.parametrize("step_ns", [5 * S, 0, -5 * S])
+def test_a_pair_that_was_read_at_the_start_alone_is_no_way_for_the_rest(step_ns):
+    data, boot, wall, burst = recording(step_ns)
+    times = np.arange(S, 540 * S, 1_234_567_891).tolist()
+    truth = {
+        ours(): np.array([boot(t) for t in times]), ours(REALTIME): np.array([wall(t) for t in times])
+    }  # fmt: skip
+    with opened(data) as read:
+        graph = read.clocks
+        for source, target in ((ours(), ours(REALTIME)), (ours(REALTIME), ours())):
+            assert graph.path(source, target, "tube") == [source, target]
+            found = graph.convert(
+                truth[source], source, target, policy="tube", bounds=True, errors="mask"
+            )
+            low, high = (np.asarray(side) for side in found[1:])
+            # How wide bars are assumed to be where readings come late is not what is looked at here.
+            late = max(SPREAD)
+            assert ((low - late <= truth[target]) & (truth[target] <= high + late)).all()
+            if not step_ns:
+                assert np.median(high - low) <= 200_000
+        # Where the other clock is asked for, its own pairs know best.
+        reading = burst(S)
+        assert graph.path(ClockId(BURST), ours(REALTIME), "tube") == [
+            ClockId(BURST),
+            ours(REALTIME),
+        ]
+        bar = graph.convert(reading, ClockId(BURST), ours(), policy="tube", bounds=True)
+        assert bar.earliest <= boot(S) <= bar.latest
