@@ -84,18 +84,18 @@ class Covering:
     def tests(self, mutant: Mutant, budget_s: float) -> list[str]:
         """The tests to run for a mutant, the quickest first, as many as take budget_s in all.
 
-        A line that runs when the module is imported is in the hands of all that come by the module.
+        A line that runs when the module is imported is in the hands of all that come by the module,
+        and one of a module of tables in the hands of all.
         """
         name = next((n for n in self._files if n.endswith(mutant.path)), None)
-        if name is None:
-            return []
-        by_line = self._data.contexts_by_lineno(self._files[name])
+        by_line = {} if name is None else self._data.contexts_by_lineno(self._files[name])
         chosen = self._those(by_line.get(mutant.line, ()))
         if not chosen:
             first = max((n for n in by_line if n <= mutant.line), default=0)
             chosen = self._those(by_line.get(first, ()))
         if not chosen:
             chosen = self._those(one for contexts in by_line.values() for one in contexts)
+        chosen = chosen or set(self.seconds)
         return _within(sorted(chosen, key=lambda test: self.seconds[test]), self.seconds, budget_s)
 
     def _those(self, contexts: Iterable[str]) -> set[str]:

@@ -28,6 +28,12 @@ def noticed_by(tree: Path, mutant: Mutant, tests: list[str], limit_s: float) -> 
     try:
         while tests:
             failed = _first_to_fail(tree, tests, limit_s)
+            if failed == NO_IMPORT:
+                changed.write_text(original)
+                if _first_to_fail(tree, tests[:1], limit_s) is not None:
+                    raise RuntimeError(
+                        f"{tests[0]} does not run in {tree}, without a mutant either"
+                    )
             if failed in (None, NO_END, NO_IMPORT):
                 return failed
             if _first_to_fail(tree, [failed], limit_s) is not None:
