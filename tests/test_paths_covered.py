@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from building import BOOTTIME, REALTIME, snapshot, trace
+from building import BOOTTIME, MONOTONIC, REALTIME, snapshot, trace
 from reading import opened
-from relay import MS, S, ours, running
+from relay import MS, S, ours, running, sleeping
 
 from tracetime import ClockId
 
@@ -55,3 +55,30 @@ def test_a_pair_that_was_read_at_the_start_alone_is_no_way_for_the_rest(step_ns)
         ]
         bar = graph.convert(reading, ClockId(BURST), ours(), policy="tube", bounds=True)
         assert bar.earliest <= boot(S) <= bar.latest
+
+
+def test_a_device_that_sleeps_with_the_machine_is_placed_by_what_slept_too():
+    """By BOOTTIME its clock fell, and readings before the suspend look like two instants."""
+    boot, device = running(3, 1000 * S), ClockId(BURST)
+    mono, ticks = (
+        sleeping(running(ppm, start), 90 * S + 100 * MS, 100 * S)
+        for ppm, start in ((3, 900 * S), (40, 5 * S))
+    )
+    data = trace(
+        *(
+            snapshot({BOOTTIME: boot(t), MONOTONIC: mono(t), BURST: ticks(t)})
+            for t in range(0, 240 * S, 30 * S)
+        )
+    )
+    times = [t for t in range(-20 * S, 230 * S, 1_234_567_891) if not 90 * S <= t <= 100 * S]
+    truth = np.array([boot(t) for t in times])
+    with opened(data) as read:
+        graph = read.clocks
+        assert graph.path(device, ours(), "tube") == [device, ours(MONOTONIC), ours()]
+        for bars in ("estimated", "guaranteed"):
+            found = graph.convert(
+                [ticks(t) for t in times], device, ours(), policy="tube", bounds=True, bars=bars
+            )
+            assert ((found.earliest <= truth) & (truth <= found.latest)).all()
+        # On the way there nothing is ambiguous.
+        assert graph.path(ours(), device, "tube") == [ours(), device]

@@ -52,6 +52,8 @@ _MANY: Final = 8
 """Of so many snapshots, a few changes of rate do not leave all in contradiction."""
 # Above every bar: for a tube along a clock that was set back, where no other path leads.
 _LAST_RESORT: Final = 2.0**63
+# Above the bars that matter: for one on which readings are two instants that are one on another.
+_TWICE: Final = 2.0**50
 _INT64: Final = np.iinfo(np.int64)
 
 
@@ -288,7 +290,8 @@ class TubePolicy:
                     pair = self._pairs.pair(one, other)
                     if self._pairs.was_set_back(pair.a):
                         return _LAST_RESORT
-                    return self._pairs.bar_from(one, pair)
+                    bar = self._pairs.bar_from(one, pair)
+                    return bar + _TWICE * (one == pair.b and self._pairs.only_stood_still(pair))
                 except ConversionError as fault:
                     faults.append(fault)
                     return float("inf")

@@ -168,6 +168,25 @@ class Pairs:
             self._set_back[clock] = bool(told) and all(told)
         return self._set_back[clock]
 
+    def only_stood_still(self, pair: Pair) -> bool:
+        """Whether b fell by a and not by another clock that all of their snapshots have, too.
+
+        Both stood still, in a suspend: by the other clock none of b's readings is two instants.
+        """
+        own = steadiness(pair.b)
+        if not pair.tube.has_set_back:
+            return False
+        for other in self._neighbours[pair.b]:
+            if other != pair.a and steadiness(other) < own:
+                with suppress(ConversionError):
+                    beside = self.pair(other, pair.b)
+                    if (
+                        not beside.tube.has_set_back
+                        and np.isin(pair.snapshots, beside.snapshots).all()
+                    ):
+                        return True
+        return False
+
     def bar_from(self, clock: ClockId, pair: Pair) -> float:
         """Median half-width of a pair's bars over the time in which one of its clocks was read, ns.
 
