@@ -485,6 +485,24 @@ def disordered(m: Model, r: Random) -> Expected:
     return Expected("file-out-of-order")
 
 
+def taken_for_the_host(m: Model, r: Random) -> Expected:
+    """Another machine's packet is the first of the file: what names none counts as its."""
+    machine, ahead = r.randint(1, 2**31), r.choice([-1, 1]) * r.randint(10, 2000) * S
+    for k in range(m.n):
+        t = m.time(k) + S // 2
+        m.extra[k] = [snapshot({BOOTTIME: t + ahead, REALTIME: t + 7 * ahead}, machine=machine)]
+    return Expected("machines-mixed", m.at_snapshot(0))
+
+
+def trace_clock_moved(m: Model, r: Random) -> Expected:
+    """Another machine's first snapshot comes behind events, and trace time becomes its clock."""
+    k, machine = r.randint(5, 50), r.randint(1, 2**31)
+    m.extra[k] = [
+        snapshot({BOOTTIME: m.time(k) + r.randint(10, 2000) * S}, machine=machine),
+    ]
+    return Expected("trace-clock-moved", m.at_snapshot(k))
+
+
 def exchanged(m: Model, r: Random) -> Expected:
     """Two clocks in one snapshot: not a sequence's own, which counts in another unit."""
     one, other = r.sample([clock for clock in m.reads if clock not in m.units], 2)
@@ -519,6 +537,6 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         drifts_far, ticks_for_ns, stands_still, tsc, no_realtime, no_snapshots, lost_state,
         negative, overflow, before_first, after_last, not_tied, not_synchronised, round_trip,
         sync_unusable, disagree, truncated, trace_clock_missing, long_path, coarse, far, joined,
-        disordered, exchanged, below,
+        disordered, taken_for_the_host, trace_clock_moved, exchanged, below,
     )
 }  # fmt: skip

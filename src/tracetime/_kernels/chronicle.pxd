@@ -11,6 +11,7 @@ cdef struct Said:
     uint32_t clock
     uint32_t sequence           # trusted_packet_sequence_id where the clock is of one, else 0
     uint32_t machine            # in order of appearance
+    bint named                  # whether the packet says whose it is
 
 # A packet that a recorder writes when it begins, or a snapshot.
 cdef struct Sign:
@@ -30,4 +31,4 @@ cdef class Chronicle(Listener):
     cdef readonly int64_t left_out
 
     cdef int note_sign(self, const Heard *p, uint32_t field) except -1 nogil
-    cdef int note_snapshot(self, const Heard *p, Span snapshot, uint32_t sequence) except -1 nogil
+    cdef int note_snapshot(self, const Heard *p, Span snapshot, uint32_t sequence, bint named) except -1 nogil

@@ -35,6 +35,7 @@ cdef class Chronicle(Listener):
         cdef Field f
         cdef Span snapshot
         cdef uint32_t sequence = 0
+        cdef bint named = False
         snapshot.data = NULL
         snapshot.end = NULL
         while at < p.whole.end:
@@ -43,6 +44,8 @@ cdef class Chronicle(Listener):
                 break
             if f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID and is_number(&f):
                 sequence = <uint32_t>f.value
+            elif f.number == PACKET_MACHINE_ID and is_number(&f):
+                named = <uint32_t>f.value != 0
             elif f.wire != BYTES:
                 continue
             elif f.number == PACKET_CLOCK_SNAPSHOT:
@@ -55,7 +58,7 @@ cdef class Chronicle(Listener):
                 self.note_sign(p, f.number)
         if is_set(snapshot):
             self.note_sign(p, PACKET_CLOCK_SNAPSHOT)
-            self.note_snapshot(p, snapshot, sequence)
+            self.note_snapshot(p, snapshot, sequence, named)
         return False
 
     cdef int note_sign(self, const Heard *p, uint32_t field) except -1 nogil:
@@ -70,7 +73,9 @@ cdef class Chronicle(Listener):
         self.n_signs += 1
         return 0
 
-    cdef int note_snapshot(self, const Heard *p, Span snapshot, uint32_t sequence) except -1 nogil:
+    cdef int note_snapshot(
+        self, const Heard *p, Span snapshot, uint32_t sequence, bint named
+    ) except -1 nogil:
         cdef const uint8_t *at = snapshot.data
         cdef const uint8_t *within
         cdef Field f, g
@@ -91,6 +96,7 @@ cdef class Chronicle(Listener):
             one.unit_ns = 1
             one.clock = 0
             one.machine = p.machine
+            one.named = named
             within = f.data
             while within < f.data + f.value:
                 within = read_field(within, f.data + f.value, &g)
@@ -111,9 +117,11 @@ cdef class Chronicle(Listener):
         return 0
 
     def readings(self):
-        """int64[6, n], in file order: packet, clock, sequence, machine index, timestamp, unit_ns."""
+        """int64[7, n], in file order: packet, clock, sequence, machine index, timestamp, unit_ns,
+        whether the packet names its machine.
+        """
         cdef int64_t i
-        table = np.empty((6, self.n_said), dtype=np.int64)
+        table = np.empty((7, self.n_said), dtype=np.int64)
         cdef int64_t[:, ::1] out = table
         for i in range(self.n_said):
             out[0, i] = <int64_t>self.said[i].packet
@@ -122,6 +130,7 @@ cdef class Chronicle(Listener):
             out[3, i] = self.said[i].machine
             out[4, i] = self.said[i].timestamp
             out[5, i] = self.said[i].unit_ns
+            out[6, i] = self.said[i].named
         return table
 
     def signs_found(self):

@@ -168,14 +168,20 @@ cdef class Importer:
     cdef Packet packet
     cdef readonly list faults
     cdef readonly object late_clock         # (packet, clock, machine) of a trace clock said too late
+    cdef readonly list moves                # (packet, clock, machine, asked): what trace time was before
+    cdef bint asked                         # whether any machine has asked for a conversion
+    cdef bint tying                         # whether a snapshot is made of a RemoteClockSync's mean
     cdef public object remote               # what its caller keeps of RemoteClockSync messages
     cdef readonly int64_t n_faults
+    cdef readonly int64_t n_own_syncs       # faults that come of trace time being the client's
+    cdef readonly int64_t n_stray_syncs     # means that were not tied to the host's clock
     cdef readonly int64_t n_late_snapshots  # that stand behind events they would have placed
     cdef readonly int64_t latest_snapshot, latest_snapshot_ns
 
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil
     cdef int64_t sequence(self, uint32_t machine, uint32_t id) except -1 nogil
+    cdef int note_move(self) except -1 nogil
     cdef int note_late_clock(self, uint32_t machine, uint32_t clock) except -1 nogil
     cdef int set_trace_clock(self, uint32_t machine, uint32_t clock) except -1 nogil
     cdef int bridge(self, uint32_t machine) except -1 nogil

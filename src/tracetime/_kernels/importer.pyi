@@ -20,6 +20,9 @@ class Importer:
     codec: int
     faults: list[tuple[int, int, int, tuple[int, int, int, int], int]]
     n_faults: int
+    n_own_syncs: int
+    n_stray_syncs: int
+    moves: list[tuple[int, int, int, bool]]
     late_clock: tuple[int, int, int] | None
     n_late_snapshots: int
     latest_snapshot: int

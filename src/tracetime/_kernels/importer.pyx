@@ -48,6 +48,7 @@ cdef enum:
     FTRACE_SEQUENCE_CLOCK = 64
     MAX_CPUS = 1024
     KEPT_FAULTS = 100
+    FAULT_OWN_SYNC = 7  # beside those of the engine
     PACKET_TAG = 0x0A
     LONGEST_HEADER = 20
     FLAG_INCREMENTAL_STATE_CLEARED = 1
@@ -106,6 +107,7 @@ cdef class Importer:
         self.batch_rows = batch_rows
         self.silent = silent
         self.faults = []
+        self.moves = []
         self.declared = {}
         self.systems = {}
         self.dropped_packet = -1
@@ -273,10 +275,21 @@ cdef class Importer:
             return 0
         node = self.engine.node(key)
         if node != self.trace_node:
+            if self.asked or machine != self.trace_key.machine:
+                self.note_move()
             self.trace_key = key
             self.trace_node = node
             with gil:
                 self.router = Router(self.engine, node)
+        return 0
+
+    cdef int note_move(self) except -1 nogil:
+        """Keep what trace time was before it becomes another clock: the first moves, and the last."""
+        cdef Key key = self.trace_key
+        with gil:
+            if len(self.moves) == KEPT_FAULTS:
+                self.moves.pop()
+            self.moves.append((self.row.packet, key.clock, key.machine, self.asked))
         return 0
 
     cdef int note_late_clock(self, uint32_t machine, uint32_t clock) except -1 nogil:
@@ -345,6 +358,7 @@ cdef class Importer:
                 m.bridged = True
                 self.bridge(machine)
             m.converted = True
+            self.asked = True
         cdef int32_t source = self.engine.find_node(key)
         cdef int32_t target = self.router.target
         cdef int status = self.engine.convert_one(source, value, self.router, out)
@@ -454,8 +468,14 @@ cdef class Importer:
 
     cdef int note_fault(self, int fault) except -1 nogil:
         cdef Key key = self.engine.nodes[self.clock_nodes[self.engine.fault_position]].key
+        cdef int64_t alike
         self.n_faults += 1
-        if self.n_faults <= KEPT_FAULTS:
+        if self.tying and self.clock_nodes[0] == self.clock_nodes[1]:
+            fault = FAULT_OWN_SYNC
+            self.n_own_syncs += 1
+        # However many of the one kind there are, they hide none of the others.
+        alike = self.n_own_syncs if fault == FAULT_OWN_SYNC else self.n_faults - self.n_own_syncs
+        if alike <= KEPT_FAULTS:
             with gil:
                 self.faults.append((
                     fault, self.row.packet, self.row.offset,
@@ -737,7 +757,11 @@ cdef class Importer:
         self.clock_units[1] = 1
         self.clock_incremental[0] = 0
         self.clock_incremental[1] = 0
+        if self.trace_key.machine != 0:
+            self.n_stray_syncs += 1
+        self.tying = True
         self.add_clocks(2)
+        self.tying = False
         return self.engine.n_snapshots - 1
 
     # Rows

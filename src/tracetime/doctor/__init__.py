@@ -16,6 +16,7 @@ from tracetime.doctor.far import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
 from tracetime.doctor.machines import machines
+from tracetime.doctor.moved import moved
 from tracetime.doctor.nesting import nested
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
@@ -64,6 +65,7 @@ def findings_of(survey: Survey) -> list[Finding]:
 def _every(survey: Survey) -> Iterator[Finding]:
     yield from recordings(survey)
     yield from lost_events(survey)
+    yield from moved(survey)
     yield from dropped(survey)
     yield from structure(survey)
     yield from exchanged(survey)

@@ -8,7 +8,8 @@ from typing import Final
 from tracetime.clocks import ClockId
 from tracetime.doctor.exchanged import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
-from tracetime.doctor.recordings import DISORDERED, JOINED
+from tracetime.doctor.moved import MOVED
+from tracetime.doctor.recordings import DISORDERED, JOINED, MIXED
 from tracetime.doctor.survey import Survey
 
 _WRONG_RATE: Final = (
@@ -60,7 +61,8 @@ _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "even
 
 _LEADS_TO: Final = (
     (("trace-clock-ran-backwards",), _UNTIL_LATER),
-    ((JOINED, DISORDERED), (*_MIXED_UP, EXCHANGED, BELOW)),
+    ((JOINED, DISORDERED, MIXED), (*_MIXED_UP, EXCHANGED, BELOW)),
+    ((MOVED,), ("machine-not-synchronised",)),
     ((EXCHANGED, *_WRONG_RATE), (BELOW,)),
     (
         (EXCHANGED, BELOW),
@@ -91,7 +93,8 @@ _LEADS_TO: Final = (
 """Causes and what they lead to, where they share a clock; the first that fits counts."""
 
 _ANYWHERE: Final = (
-    JOINED, DISORDERED, "trace-truncated", "no-snapshots", "trace-clock-changed-late",
+    JOINED, DISORDERED, MIXED, MOVED, "trace-truncated", "no-snapshots",
+    "trace-clock-changed-late",
 )  # fmt: skip
 """Causes that need no clock in common; snapshots not taken whole need none for what is lost."""
 

@@ -19,6 +19,7 @@ from tracetime.perfetto.reader import Trace
 
 JOINED: Final = "recordings-joined"
 DISORDERED: Final = "file-out-of-order"
+MIXED: Final = "machines-mixed"
 
 # Fields of TracePacket that the recorder writes when it begins, each once; and what stands beside.
 _ONCE: Final = (33, 45, 89)  # trace_config, system_info, trace_uuid
@@ -53,6 +54,11 @@ class _Break(NamedTuple):
 def recordings(survey: Survey) -> Iterator[Finding]:
     """Several recordings in one file, or one out of order."""
     written = survey.written
+    # Each machine says once what it is: two that are taken for one would look like two recordings.
+    mixed = _mixed(written, survey.trace)
+    if mixed is not None:
+        yield mixed
+        return
     starts = _starts(written.signs)
     if starts:
         yield _joined(written, starts, 0)
@@ -77,6 +83,40 @@ def recordings(survey: Survey) -> Iterator[Finding]:
         )  # fmt: skip
     else:
         yield _joined(written, packets, fall_ns)
+
+
+def _mixed(written: Written, trace: Trace) -> Finding | None:
+    """Two machines that are taken for one, as the first packet names its own."""
+    adopted = trace.machines[0]
+    at_home = np.array([clock.machine == 0 for clock in written.clocks], dtype=bool)[written.clock]
+    ours = written.only(at_home)
+    turns = np.flatnonzero(ours.named[1:] != ours.named[:-1])
+    # Where there is one turn, one recording may follow on another.
+    if not adopted or len(turns) < 2:
+        return None
+    falls = _falls(ours)
+    apart = [_falls(ours.only(ours.named == named)) for named in (True, False)]
+    if not len(falls) > sum(map(len, apart)):
+        return None
+    return Finding(
+        MIXED,
+        "warning",
+        f"two machines are read as one: packets that name no machine count as machine_id "
+        f"{adopted}'s",
+        (), first_packets([ours.packets[turns[0] + 1]]), 0, int(falls.max()),
+        "The first packet of the file names a machine. Perfetto takes that one for the host, which "
+        "packets that name none are of: their clocks count as one machine's, and go to and fro "
+        "between the readings of the two.",
+        "Begin the file with a packet of the host, which names no machine (a synchronization "
+        "marker does not count); or give every packet the machine_id of its machine.",
+    )  # fmt: skip
+
+
+def _falls(written: Written) -> Values:
+    """By how much clocks fall, where they do."""
+    steps = written.steps()
+    by_ns = steps.from_ns - steps.to_ns
+    return by_ns[by_ns > _ALIKE_NS]
 
 
 def _times(n: int) -> str:

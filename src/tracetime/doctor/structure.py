@@ -26,6 +26,7 @@ _NEVER_BACK: Final = (
 _LONG_PATH: Final = 3
 _CUT_OFF: Final = "is cut off"
 
+# That a RemoteClockSync ties a clock to itself follows of where trace time is: see `moved.py`.
 _FAULTS: Final = {
     1: (
         "incremental-clock-not-of-a-sequence",
@@ -84,9 +85,10 @@ def structure(survey: Survey) -> Iterator[Finding]:
 
 def _faults(survey: Survey) -> Iterator[Finding]:
     by_kind: dict[tuple[int, int, int], list[SnapshotFault]] = defaultdict(list)
-    for one in survey.trace.faults:
+    faults = [one for one in survey.trace.faults if one.fault in _FAULTS]
+    for one in faults:
         by_kind[one.fault, one.clock.clock, one.clock.machine].append(one)
-    not_kept = survey.trace.n_warnings - len(survey.trace.faults)
+    not_kept = survey.trace.n_warnings - survey.trace.n_own_syncs - len(faults)
     for (fault, *_), found in by_kind.items():
         code, title, why, fix = _FAULTS[fault]
         clocks = tuple(sorted({one.clock for one in found}))

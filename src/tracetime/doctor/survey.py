@@ -118,7 +118,8 @@ class Survey:
         self.strays = None if home is None else Strays(self.spans, home, self._by_row)
         self._counts = Counts(self.graph._readings)
         lost = {fault.packet for fault in trace.faults}
-        self._placed = Between(np.array(sorted(lost), dtype=np.int64))
+        moves = {move.packet for move in trace.trace_clock_moves}
+        self._placed = Between(np.array(sorted(lost | moves), dtype=np.int64))
         self._late: dict[ClockId, tuple[int, int]] = {}
         self._bounding = self._bounded() if self._may_be_sparse() else None
         self._chronicle = Chronicle(MOST_KEPT)
@@ -173,6 +174,12 @@ class Survey:
         if off.max(initial=0) > self.tolerance_ns:
             beyond += int(np.count_nonzero(off > self._healthy_ns(clock)))
         self._late[clock] = beyond, max(worst, int(off.max(initial=0)))
+
+    @cached_property
+    def moved_at(self) -> int:
+        """The last packet that moved trace time after conversions had begun; -1 where none did."""
+        late = [move.packet for move in self.trace.trace_clock_moves if move.is_late]
+        return late[-1] if late else -1
 
     @cached_property
     def _machines(self) -> dict[int, int]:
@@ -303,8 +310,8 @@ class Survey:
     def count_placed(self, spans: list[tuple[int, int | None]]) -> int:
         """How many events within some spans of packets snapshots placed; None: to the end.
 
-        Spans begin and end at packets whose snapshots were not taken whole. What was read in the
-        trace clock is placed by itself.
+        Spans begin and end at packets whose snapshots were not taken whole, or moved trace time, or
+        just beside one. What was read in the trace clock is placed by itself.
         """
         return self._placed.within(
             (first, INT64_MAX if last is None else last) for first, last in spans

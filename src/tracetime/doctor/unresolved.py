@@ -8,17 +8,19 @@ from typing import Final
 
 from tracetime.clocks import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, first_packets, names
+from tracetime.doctor.moved import FIX
 from tracetime.doctor.survey import Group, Survey
-from tracetime.graph.between import equated
+from tracetime.doctor.tied import tied_machines
+from tracetime.errors import REASONS, RESOLVED
 
 _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
 
 
 def lost_events(survey: Survey) -> Iterator[Finding]:
     """Clocks that no snapshot has, or that are tied to nothing; values that do not fit."""
-    yield from _unsnapshotted(survey)
+    tied = tied_machines(survey)
+    yield from _unsnapshotted(survey, tied)
     yield from _without_trace_clock(survey)
-    tied = _tied_machines(survey)
     apart = [g for g in survey.of("no_path") if g.clock.machine in tied]
     for number, groups in _by_number(apart).items():
         clocks = _clocks(groups)
@@ -47,9 +49,8 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _unsnapshotted(survey: Survey) -> Iterator[Finding]:
+def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     groups = survey.of("unknown_source_clock")
-    tied = _tied_machines(survey)
     elsewhere, plain = [], []
     for group in groups:
         clock = group.clock
@@ -72,7 +73,13 @@ def _unsnapshotted(survey: Survey) -> Iterator[Finding]:
             "Emit the clock's snapshot on each sequence that uses it, before its first event, or "
             "use a clock of 128 or above for all.",
         )  # fmt: skip
-    for found in _by_machine([g for g in survey.groups if g.clock.machine not in tied]).values():
+    # What was placed before trace time moved is another matter: see `moved.py`.
+    begin = survey.moved_at
+    apart = [
+        g for g in survey.groups
+        if g.clock.machine not in tied and (g.reason != REASONS[RESOLVED] or g.last_packet >= begin)
+    ]  # fmt: skip
+    for found in _by_machine(apart).values():
         lost = any(survey.lost.get(g.clock) for g in found)
         yield Finding(
             "machine-not-synchronised",
@@ -90,8 +97,7 @@ def _unsnapshotted(survey: Survey) -> Iterator[Finding]:
             "no more.",
             "Record with a relay (traced_relay) that sends RemoteClockSync, or convert each "
             "machine's trace alone." if not survey.trace_clock.machine else
-            "Name a clock of the first machine as primary_trace_clock, in snapshots before the "
-            "first event, or convert each machine's trace alone.",
+            FIX,
         )  # fmt: skip
     for found in _by_number(plain).values():
         clocks = _clocks(found)
@@ -123,30 +129,6 @@ def _without_trace_clock(survey: Survey) -> Iterator[Finding]:
             "Let the snapshots hold the trace clock, or name one they hold as their "
             "primary_trace_clock.",
         )  # fmt: skip
-
-
-def _tied_machines(survey: Survey) -> set[int]:
-    """The trace clock's machine, and those that snapshots lead to from there."""
-    linked: dict[int, set[int]] = defaultdict(set)
-    for clocks in survey.series:
-        one = clocks[0] if clocks else survey.trace_clock
-        for other in clocks[1:]:
-            known = other.machine == one.machine or other.machine in linked[one.machine]
-            if not known and not _equated(survey, one, other):
-                linked[one.machine].add(other.machine)
-                linked[other.machine].add(one.machine)
-    tied, ends = {survey.trace_clock.machine}, [survey.trace_clock.machine]
-    while ends:
-        further = linked[ends.pop()] - tied
-        tied |= further
-        ends += further
-    return tied
-
-
-def _equated(survey: Survey, ours: ClockId, theirs: ClockId) -> bool:
-    """Whether all that ties clocks of two machines is the rule that equates them, at 0."""
-    _, one, other = survey.graph._shared(ours, theirs)
-    return bool(equated(ours, theirs, one, other).all())
 
 
 def _others(survey: Survey, clock: ClockId) -> list[ClockId]:

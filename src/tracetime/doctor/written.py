@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -49,10 +50,17 @@ class Steps(NamedTuple):
 
 
 class Written:
-    """Readings by clock, snapshot and packet, those beyond int64 ns left out."""
+    """Readings by clock, snapshot and packet, those beyond int64 ns left out.
+
+    Attributes:
+        clocks: that were read.
+        packets, clock, values_ns: of each reading, the index of its clock.
+        named: whether its packet says which machine it is of.
+        signs: see `Chronicle.signs_found`.
+    """
 
     def __init__(self, chronicle: Chronicle) -> None:
-        packets, *key, timestamps, units = chronicle.readings()
+        packets, *key, timestamps, units, named = chronicle.readings()
         fits = np.abs(timestamps.astype(np.float64)) * np.abs(units.astype(np.float64)) < _MOST_NS
         keys, which = np.unique(np.stack(key, axis=1)[fits], axis=0, return_inverse=True)
         self.clocks: list[ClockId] = [
@@ -61,7 +69,15 @@ class Written:
         self.packets: Values = packets[fits]
         self.clock: Values = which.ravel().astype(np.int64)
         self.values_ns: Values = timestamps[fits] * units[fits]
+        self.named: npt.NDArray[np.bool_] = named[fits] != 0
         self.signs: Values = chronicle.signs_found()
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> Written:
+        """The same of some of the readings."""
+        part = copy(self)
+        part.packets, part.clock = self.packets[rows], self.clock[rows]
+        part.values_ns, part.named = self.values_ns[rows], self.named[rows]
+        return part
 
     def steps(self) -> Steps:
         """From each reading to the next of its clock, by clock and then in file order."""

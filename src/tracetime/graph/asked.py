@@ -20,6 +20,7 @@ SNAPSHOT_FAULTS: Final = (
     "{clock} stands twice in the snapshot",
     "{clock} is the trace clock, and went backwards",
     "the reading of {clock} does not fit in int64 nanoseconds",
+    "a RemoteClockSync ties {clock}, of the trace clock's machine, to itself",
 )
 """Why a snapshot is refused, or not taken whole; the kernels' code is the index."""
 

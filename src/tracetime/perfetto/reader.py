@@ -84,6 +84,20 @@ class SnapshotFault(NamedTuple):
     fell_by_ns: int
 
 
+class TraceClockMove(NamedTuple):
+    """Trace time became the clock of another machine.
+
+    Attributes:
+        packet: the snapshot that did it.
+        before: the clock that it was.
+        is_late: whether conversions had begun.
+    """
+
+    packet: int
+    before: ClockId
+    is_late: bool
+
+
 def open_trace(
     path: str | os.PathLike[str],
     *,
@@ -398,6 +412,26 @@ class Trace:
         return packet, ClockId(clock, machine=machine)
 
     @property
+    def trace_clock_moves(self) -> list[TraceClockMove]:
+        """Where another machine's snapshot moved trace time to its own clock; 100 at most.
+
+        Perfetto lets each machine do so until it has asked for a conversion
+        (ClockTracker::SetGlobalClock). Of more than 100, the first and the last.
+        """
+        return [
+            TraceClockMove(packet, ClockId(clock, machine=machine), is_late)
+            for packet, clock, machine, is_late in self._known().moves
+        ]
+
+    @property
+    def n_stray_syncs(self) -> int:
+        """How many clocks of RemoteClockSync were tied to another machine's than the host's.
+
+        Perfetto ties them to the trace clock's machine, though the host has read its own.
+        """
+        return self._known().n_stray_syncs
+
+    @property
     def late_snapshots(self) -> LateSnapshots | None:
         """Snapshots that stand behind events which they would have placed; None without any.
 
@@ -457,7 +491,10 @@ class Trace:
 
     @property
     def warnings(self) -> list[TraceWarning]:
-        """Snapshots that could not be taken whole, in file order; the first hundred."""
+        """Snapshots that could not be taken whole, in file order; the first hundred.
+
+        A RemoteClockSync that ties a clock to itself does not count among these hundred.
+        """
         return [
             TraceWarning(
                 "snapshot not taken whole: "
@@ -472,6 +509,11 @@ class Trace:
     def n_warnings(self) -> int:
         """How many warnings there are in all."""
         return self._known().n_faults
+
+    @property
+    def n_own_syncs(self) -> int:
+        """How many of these are a RemoteClockSync's that tied a clock to itself."""
+        return self._known().n_own_syncs
 
     def _known(self) -> Importer:
         """An importer that has seen the end of the file."""

@@ -1,0 +1,33 @@
+"""Which machines of a trace floor goes between by snapshots: error bars go by messages, too."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tracetime.clocks import ClockId
+from tracetime.doctor.survey import Survey
+from tracetime.graph.between import equated
+
+
+def tied_machines(survey: Survey) -> set[int]:
+    """The trace clock's machine, and those that snapshots lead to from there."""
+    linked: dict[int, set[int]] = defaultdict(set)
+    for clocks in survey.series:
+        one = clocks[0] if clocks else survey.trace_clock
+        for other in clocks[1:]:
+            known = other.machine == one.machine or other.machine in linked[one.machine]
+            if not known and not _equated(survey, one, other):
+                linked[one.machine].add(other.machine)
+                linked[other.machine].add(one.machine)
+    tied, ends = {survey.trace_clock.machine}, [survey.trace_clock.machine]
+    while ends:
+        further = linked[ends.pop()] - tied
+        tied |= further
+        ends += further
+    return tied
+
+
+def _equated(survey: Survey, ours: ClockId, theirs: ClockId) -> bool:
+    """Whether all that ties clocks of two machines is the rule that equates them, at 0."""
+    _, one, other = survey.graph._shared(ours, theirs)
+    return bool(equated(ours, theirs, one, other).all())
