@@ -14,7 +14,7 @@ from tracetime._kernels.encode cimport (
 from tracetime._kernels.extension cimport Extension, read_extension
 from tracetime._kernels.fields cimport *
 from tracetime._kernels.wire cimport (
-    BYTES, FIXED64, VARINT, Field, Span, read_field, read_varint,
+    BYTES, FIXED64, VARINT, Field, Span, read_field, read_varint, span_of,
 )
 
 cdef enum:
@@ -332,3 +332,29 @@ def whole_packets(const uint8_t[::1] data not None, int64_t end):
             break
         at = next + size
     return at - start
+
+
+def events_in(const uint8_t[::1] data not None):
+    """How many events the whole packets in `data`, a part of a serialised Trace, hold."""
+    cdef Span packets = span_in(data)
+    cdef Span packet
+    cdef const uint8_t *at = packets.data
+    cdef const uint8_t *within
+    cdef Field f, g
+    cdef int64_t n = 0
+    while at < packets.end:
+        at = read_field(at, packets.end, &f)
+        if at == NULL:
+            break
+        if f.wire != BYTES:
+            continue
+        packet = span_of(&f)
+        within = packet.data
+        while within < packet.end:
+            within = read_field(within, packet.end, &g)
+            if within == NULL:
+                break
+            if g.number == PACKET_TRACK_EVENT:
+                n += 1
+                break
+    return n

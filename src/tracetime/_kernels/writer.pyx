@@ -173,6 +173,10 @@ cdef class PacketBuffer:
         # Who was told meanwhile may have found somebody else at it.
         self.woken = False
 
+    def lose(self, int64_t events):
+        """Count events as dropped that were put in, and get into no file."""
+        self.dropped += events
+
 
 cdef class Track:
     """Where events go: a process, a thread, a track of its own, or a counter.

@@ -17,7 +17,7 @@ def dropped(survey: Survey) -> Iterator[Finding]:
             "error",
             f"the recorder dropped {count(lost, 'event')}: they are not in the trace",
             (), () if packet is None else (packet,), lost, None,
-            "Events came faster than the disk took them, or the file reached its max_size: what "
-            "did not fit was dropped and counted.",
+            "Events came faster than the disk took them, the disk was full, or the file reached "
+            "its max_size: what did not fit was dropped and counted.",
             "Record fewer events, to a faster disk, or into a larger file (--max-size, max_size).",
         )  # fmt: skip

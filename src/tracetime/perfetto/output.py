@@ -12,7 +12,7 @@ import fcntl
 import os
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Final
 
 from tracetime._kernels.packets import whole_packets
@@ -23,6 +23,10 @@ _AT_ONCE: Final = 8 << 20
 """Bytes written by one call: a file system does not answer for long."""
 
 _MODE: Final = 0o666  # less what the umask takes away
+
+_ROOMS: Final = (0, 64, 1 << 12, 1 << 16)
+"""Bytes cut off the end for a last packet: the first that makes it fit. A file system may give back
+whole blocks alone."""
 
 
 class TraceOutput:
@@ -68,6 +72,8 @@ class TraceOutput:
         self._taken: deque[bytes] = deque()
         # The block at hand: where it begins in the file, and how much of it is there.
         self._block: tuple[int, bytes, int] = 0, b"", 0
+        # Where the blocks begin that the file's last bytes are from.
+        self._begins: deque[int] = deque([0])
         self._begun = False
         self._synced = 0
         self._target = file_target(self.path)
@@ -124,9 +130,7 @@ class TraceOutput:
                 self._write_block()
             self._wait_for_disk()
         except OSError as error:
-            raise self._refusal(
-                error, f"make room; the {self.size} bytes that are there are a whole trace"
-            ) from error
+            raise self.too_large(error) from error
 
     def _next_block(self) -> bool:
         """Turn to the next block where the one at hand is done; whether there is any."""
@@ -138,6 +142,9 @@ class TraceOutput:
         if not self._taken:
             return False
         self._block = begin + done, self._taken[0], 0
+        self._begins.append(begin + done)
+        while len(self._begins) > 1 and self._begins[1] <= begin + done - _ROOMS[-1]:
+            self._begins.popleft()
         return True
 
     def _write_block(self) -> None:
@@ -156,6 +163,53 @@ class TraceOutput:
             self._block = begin, block, done
             self.size = begin + done
             self._written(self.size)
+
+    def end_short(self, last: Callable[[Iterable[memoryview]], bytes]) -> None:
+        """Give up what could not be written, and end the file with a packet that says so.
+
+        Where that does not fit, whole packets at the end make way for it. An exception in the midst
+        leaves whole packets and what waits, to be written or given up.
+
+        Args:
+            last: the packet to end with, by the packets that are given up; none if empty.
+        """
+        for room in _ROOMS:
+            with contextlib.suppress(OSError):
+                if room:
+                    self._take_back(room)
+                packet = last(self._waiting())
+                if not (packet and self.size):
+                    break
+                if os.pwrite(self._file.fileno(), packet, self.size) == len(packet):
+                    self.size += len(packet)
+                    self._wait_for_disk()
+                    break
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file.fileno(), self.size)
+        self._taken.clear()
+        self._block = self.size, b"", 0
+
+    def _waiting(self) -> Iterator[memoryview]:
+        """What is taken and not in the file."""
+        _, block, done = self._block
+        for one in self._taken:
+            yield memoryview(one)[done if one is block else 0 :]
+
+    def _take_back(self, room: int) -> None:
+        """Cut off whole packets, so many bytes or more if there are: they wait again."""
+        begin = next(begin for begin in reversed(self._begins) if begin <= max(0, self.size - room))
+        with self._target.open("rb", buffering=0) as file:
+            if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self._file.fileno())):
+                return
+            tail = os.pread(file.fileno(), self.size - begin, begin)
+        if len(tail) < self.size - begin:
+            return
+        whole = whole_packets(tail, max(0, len(tail) - room))
+        waiting = deque([tail[whole:], *map(bytes, self._waiting())])
+        self._block, self._taken = (begin + whole, waiting[0], 0), waiting
+        os.ftruncate(self._file.fileno(), begin + whole)
+        self.size = begin + whole
+        self._written(self.size)
 
     def _wait_for_disk(self) -> None:
         if not self._sync or self._synced == self.size:
@@ -193,6 +247,11 @@ class TraceOutput:
         """Give back this process's hold of the file, and nothing else: it may be a forked child."""
         self._taken.clear()
         self._file.close()
+
+    def too_large(self, error: OSError) -> UsageError:
+        """What is said where not all of it could be written."""
+        there = f"the {self.size} bytes that are there are a whole trace"
+        return self._refusal(error, f"make room; {there if self.size else 'nothing is there yet'}")
 
     def _refusal(self, error: OSError, then: str) -> UsageError:
         return UsageError(f"cannot write {self.path!r}: {error.strerror or error}; {then}")

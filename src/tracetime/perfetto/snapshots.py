@@ -199,6 +199,12 @@ class SnapshotPackets:
         )
 
 
+def dropped_packet(events: int) -> bytes:
+    """A snapshot of no clock: it says how many events were dropped since the recording began."""
+    extension = encode(Extension(None, [], [], [], None, [], events))
+    return packets.snapshot_packet(SNAPSHOT_SEQUENCE, 0, [], extension)
+
+
 def _trace_clock(written: set[ClockId]) -> ClockId:
     for name in _TRACE_CLOCKS:
         if ClockId(BUILTIN_IDS[name]) in written:

@@ -12,7 +12,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from tracetime.errors import UsageError
 from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.output import TraceOutput
 from tracetime.perfetto.recorded import SNAPSHOT_SEQUENCE, RecordedClocks
-from tracetime.perfetto.snapshots import SnapshotPackets
+from tracetime.perfetto.snapshots import SnapshotPackets, dropped_packet
 from tracetime.snapshot import INT64_MAX, Snapshot
 
 BUFFER_BYTES: Final = 64 << 20
@@ -388,11 +388,28 @@ class TraceWriter:
             try:
                 self._write()
             except UsageError as error:
-                self._output.close()
-                raise UsageError(
-                    f"{error}; {self._buffer.in_flight} bytes of the recording are lost"
-                ) from error
+                raise self._end_short(error) from error
             self._output.close()
+
+    def _end_short(self, error: UsageError) -> UsageError:
+        """Close the file with a count of what is not in it; returns what to say."""
+        events = 0
+
+        def last(lost: Iterable[memoryview]) -> bytes:
+            nonlocal events
+            events = sum(map(packets.events_in, lost))
+            dropped = self._buffer.dropped + events
+            return dropped_packet(dropped) if dropped else b""
+
+        self._output.end_short(last)
+        self._buffer.lose(events)
+        cause = error.__cause__
+        said = self._output.too_large(cause) if isinstance(cause, OSError) else error
+        self._output.close()
+        among = "1 event" if events == 1 else f"{events:,} events"
+        return UsageError(
+            f"{said}; {self._buffer.in_flight} bytes of the recording are lost, {among} among them"
+        )
 
     def discard(self) -> None:
         """Give the file back as it was found, if nothing was flushed; without what waits."""
