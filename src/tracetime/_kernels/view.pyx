@@ -151,6 +151,51 @@ def neighbours(Engine engine not None, int32_t number):
     return found
 
 
+def hops_from(
+    Engine engine not None, int32_t number, const int32_t[::1] begins, const int32_t[::1] linked
+):
+    """How many hops every clock, by number, is from one at the least; -1 where none lead there.
+
+    A hop leads between clocks of a whole snapshot, and from clock i to those that
+    `linked[begins[i]:begins[i + 1]]` names.
+    """
+    cdef Node *node
+    cdef Series *s
+    cdef int64_t head = 0, n = 1, j
+    cdef int32_t here, there, m
+    if not 0 <= number < engine.n_nodes or begins.shape[0] != engine.n_nodes + 1:
+        raise IndexError("no such clock")
+    made = np.full(engine.n_nodes, -1, dtype=np.int32)
+    cdef int32_t[::1] hops = made
+    cdef int32_t[::1] queue = np.empty(engine.n_nodes, dtype=np.int32)
+    cdef uint8_t[::1] done = np.zeros(engine.n_series, dtype=np.uint8)
+    hops[number] = 0
+    queue[0] = number
+    with nogil:
+        while head < n:
+            here = queue[head]
+            head += 1
+            node = &engine.nodes[here]
+            for j in range(node.n_memberships):
+                if done[node.memberships[j].series]:
+                    continue
+                done[node.memberships[j].series] = 1
+                s = &engine.series[node.memberships[j].series]
+                for m in range(s.n):
+                    there = s.nodes[m]
+                    if hops[there] < 0:
+                        hops[there] = hops[here] + 1
+                        queue[n] = there
+                        n += 1
+            for j in range(begins[here], begins[here + 1]):
+                there = linked[j]
+                if hops[there] < 0:
+                    hops[there] = hops[here] + 1
+                    queue[n] = there
+                    n += 1
+    return made
+
+
 def n_columns(Engine engine not None):
     """How many columns there are for `column_of`."""
     return engine.n_columns

@@ -5,7 +5,7 @@ One hop is a pair's tube (`pairs.py`); here values travel over several, with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,6 +32,7 @@ from tracetime.graph.machines import Machines, untied
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pair, Pairs
 from tracetime.graph.paths import Steps, detour, least_error
+from tracetime.graph.reach import Reach
 from tracetime.graph.shown import named
 from tracetime.graph.shown_ticks import Tick
 from tracetime.graph.ticks import Unit
@@ -54,6 +55,8 @@ _MANY: Final = 8
 _LAST_RESORT: Final = 2.0**63
 # Above the bars that matter: for one on which readings are two instants that are one on another.
 _TWICE: Final = 2.0**50
+_HUB: Final = 16
+"""From a clock that shares snapshots with more others, the best way is found out once."""
 _INT64: Final = np.iinfo(np.int64)
 
 
@@ -221,6 +224,8 @@ class Inconsistency(NamedTuple):
     gap_ns: int
 
 
+Known = Callable[[ClockId], list[ClockId] | None]
+"""The best way from a clock to where a search leads, where that is known."""
 Near = Callable[[Counter], tuple[Values, Values]]
 """The spans, (lows, highs), that readings of a counter lie in: int64, in its readings' unit."""
 
@@ -232,12 +237,16 @@ class TubePolicy:
         pairs: the tubes.
         neighbours: by clock, those it shares snapshots with.
         machines: which of them are tied.
+        reach: how far clocks are from each other, and what their ways may take.
     """
 
-    def __init__(self, pairs: Pairs, neighbours: Neighbours, machines: Machines) -> None:
+    def __init__(
+        self, pairs: Pairs, neighbours: Neighbours, machines: Machines, reach: Reach
+    ) -> None:
         self.machines = machines
         self._pairs = pairs
         self._neighbours = neighbours
+        self._reach = reach
         self._paths: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
@@ -269,6 +278,15 @@ class TubePolicy:
         """The least half-width that is assumed of a snapshot of two clocks, where nothing says."""
         return self._pairs.least_assumed_ns(one, other)
 
+    def expect(self, sources: Iterable[ClockId], target: ClockId) -> None:
+        """Say before the first conversion which clocks will be converted to another.
+
+        Raises:
+            TraceError: that takes more tubes, or more hops, than it may.
+        """
+        tied = (source for source in sources if self.machines.are_tied(source, target))
+        self._reach.expect(tied, target)
+
     def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
         """The clocks of the least-error path, source first.
 
@@ -296,13 +314,36 @@ class TubePolicy:
                     faults.append(fault)
                     return float("inf")
 
-            reached = least_error(source, target, self._neighbours.__getitem__, bar_ns)
+            self._reach.expect([source], target)
+            hops = self._reach.hops(source, target)
+            if hops is None:
+                raise _no_way(source, target)
+            self._reach.check_length(hops)
+
+            def search(start: ClockId, known: Known) -> list[ClockId] | None:
+                return least_error(
+                    start, target, lambda here: self._neighbours.onward(here, target), bar_ns,
+                    known, self._reach.steps,
+                )  # fmt: skip
+
+            def made(here: ClockId) -> list[ClockId] | None:
+                return self._paths.get((here, target))
+
+            def known(here: ClockId) -> list[ClockId] | None:
+                # From a hub many ways are weighed, and many clocks lead over it: once for all.
+                if made(here) is None and len(self._neighbours[here]) > _HUB:
+                    way = search(here, made)
+                    if way is not None:
+                        self._paths[here, target] = way
+                return made(here)
+
+            reached = search(source, known)
+            self._reach.check_steps()
             if reached is None and faults:
                 raise faults[0]
             if reached is None:
-                raise ConversionError(
-                    f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH]
-                )
+                raise _no_way(source, target)
+            self._reach.found(reached)
             found = self._paths[source, target] = reached
         return found
 
@@ -507,6 +548,10 @@ class TubePolicy:
                 covered = pair.tube.evidence.a
                 known &= (covered[0] <= a) & (a <= covered[-1])
         return here, known & (here.status == RESOLVED)
+
+
+def _no_way(source: ClockId, target: ClockId) -> ConversionError:
+    return ConversionError(f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH])
 
 
 def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:

@@ -48,6 +48,7 @@ from tracetime.graph.machines import Machines
 from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.pairs import Pairs
+from tracetime.graph.reach import Reach
 from tracetime.graph.shown import named
 from tracetime.graph.shown_ticks import EventReadings, Ticks
 from tracetime.graph.ticks import ns_per_tick, unit_of
@@ -372,7 +373,9 @@ class ClockGraph:
                 self._between.pairs(),
                 lambda one, other: bool(len(pairs.shared(one, other)[0])),
             )
-            self._bounds = TubePolicy(pairs, neighbours, machines)
+            self._numbered()
+            reach = Reach(self._engine, self._numbers, self._between.pairs(), self._most_tubes)
+            self._bounds = TubePolicy(pairs, neighbours, machines, reach)
         return self._bounds
 
     def _beside(self, clock: ClockId) -> set[ClockId]:

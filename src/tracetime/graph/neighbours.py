@@ -19,12 +19,21 @@ class Neighbours:
     def __init__(self, beside: Callable[[ClockId], set[ClockId]]) -> None:
         self._beside = beside
         self._known: dict[ClockId, list[ClockId]] = {}
+        self._onward: dict[ClockId, list[ClockId]] = {}
 
     def __getitem__(self, clock: ClockId) -> list[ClockId]:
         """The neighbours of a clock, none of one that shares snapshots with no other."""
         if clock not in self._known:
             self._known[clock] = sorted(self._beside(clock), key=ClockId.order)
         return self._known[clock]
+
+    def onward(self, clock: ClockId, target: ClockId) -> list[ClockId]:
+        """The neighbours of a clock that a way to another may lead over: not into a dead end."""
+        if clock not in self._onward:
+            self._onward[clock] = [there for there in self[clock] if len(self[there]) > 1]
+        if self[target] == [clock]:
+            return sorted([target, *self._onward[clock]], key=ClockId.order)
+        return self._onward[clock]
 
     def __contains__(self, clock: ClockId) -> bool:
         """Whether a clock has neighbours."""

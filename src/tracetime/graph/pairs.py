@@ -18,13 +18,14 @@ import numpy.typing as npt
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.domain import ONE_RATE, WALL, ClockDomain, steadiness
-from tracetime.errors import NO_PATH, REASONS, ConversionError, TraceError
+from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.between import Between, Boxes, equated
 from tracetime.graph.counters import Counters
 from tracetime.graph.lattice import Lattice
 from tracetime.graph.machines import untied
 from tracetime.graph.measured import Measured, Read
 from tracetime.graph.neighbours import Neighbours
+from tracetime.graph.reach import too_many_tubes
 from tracetime.graph.shown_ticks import Tick
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
@@ -142,11 +143,7 @@ class Pairs:
         made = self._made.get((a, b))
         if made is None:
             if self._most is not None and len(self._made) >= self._most:
-                raise TraceError(
-                    f"error bars are asked for of more than {self._most} pairs of clocks; raise "
-                    "the limit (--max-tubes), which takes a second for a thousand, or "
-                    "convert by the floor policy"
-                )
+                raise too_many_tubes(self._most)
             made = self._made[a, b] = self._make(a, b)
         return made
 

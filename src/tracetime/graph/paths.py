@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from heapq import heappop, heappush
+from itertools import pairwise
 
 from tracetime.clocks import ClockId
 
@@ -14,14 +15,19 @@ def least_error(
     target: ClockId,
     neighbours: Callable[[ClockId], Iterable[ClockId]],
     bar_ns: Callable[[ClockId, ClockId], float],
+    known: Callable[[ClockId], list[ClockId] | None],
+    steps: Steps,
 ) -> list[ClockId] | None:
     """The path of least summed bars, then of fewest hops, then of the smallest ids (Dijkstra).
 
+    None, too, where it takes more steps than are left to find it.
+
     bar_ns: the median half-width of a hop's bars, ns; infinite where it has none.
+    known: that path from a clock to the target, where it is known: it is gone as it is.
     """
     queue: list[tuple[float, int, list[ClockId]]] = [(0.0, 0, [source])]
     done: set[ClockId] = set()
-    while queue:
+    while queue and not steps.spent:
         width, hops, path = heappop(queue)
         here = path[-1]
         if here == target:
@@ -29,7 +35,15 @@ def least_error(
         if here in done:
             continue
         done.add(here)
+        rest = known(here) if here != source else None
+        if rest is not None:
+            for one, there in pairwise(rest):
+                width += bar_ns(one, there)
+            steps.take(len(rest))
+            heappush(queue, (width, hops + len(rest) - 1, [*path, *rest[1:]]))
+            continue
         for there in neighbours(here):
+            steps.take(1)
             if there not in done:
                 hop = bar_ns(here, there)
                 if hop < float("inf"):
@@ -38,18 +52,20 @@ def least_error(
 
 
 class Steps:
-    """How many steps searches may still take together."""
+    """How many steps searches may still take together; None for any number."""
 
-    def __init__(self, left: int) -> None:
-        self._left = left
+    def __init__(self, left: int | None) -> None:
+        self.left = left
 
     @property
     def spent(self) -> bool:
-        return self._left <= 0
+        """Whether none is left."""
+        return self.left is not None and self.left <= 0
 
     def take(self, n: int) -> None:
         """Count n steps."""
-        self._left -= n
+        if self.left is not None:
+            self.left -= n
 
 
 def detour(

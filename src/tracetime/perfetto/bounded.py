@@ -184,7 +184,10 @@ class Bounding:
         rows = np.flatnonzero(
             (before == RESOLVED) | (before == NON_MONOTONIC_SOURCE) | (before == NO_PATH)
         )
-        for clock, group in by_clock(columns, rows, self._machines):
+        groups = list(by_clock(columns, rows, self._machines))
+        others = (clock for clock, _ in groups if clock != self._trace_clock)
+        self._graph._tubes().expect(others, self._trace_clock)
+        for clock, group in groups:
             if clock in self._incremental:
                 # Deltas of a clock that Perfetto had given up: nobody summed them.
                 group = group[before[group] == RESOLVED]
