@@ -248,6 +248,7 @@ class TubePolicy:
         self._neighbours = neighbours
         self._reach = reach
         self._paths: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
+        self._bars: dict[tuple[ClockId, ClockId], float | ConversionError] = {}
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -304,15 +305,11 @@ class TubePolicy:
             faults: list[ConversionError] = []
 
             def bar_ns(one: ClockId, other: ClockId) -> float:
-                try:
-                    pair = self._pairs.pair(one, other)
-                    if self._pairs.was_set_back(pair.a):
-                        return _LAST_RESORT
-                    bar = self._pairs.bar_from(one, pair)
-                    return bar + _TWICE * (one == pair.b and self._pairs.only_stood_still(pair))
-                except ConversionError as fault:
-                    faults.append(fault)
+                bar = self._bar_ns(one, other)
+                if isinstance(bar, ConversionError):
+                    faults.append(bar)
                     return float("inf")
+                return bar
 
             self._reach.expect([source], target)
             hops = self._reach.hops(source, target)
@@ -346,6 +343,21 @@ class TubePolicy:
             self._reach.found(reached)
             found = self._paths[source, target] = reached
         return found
+
+    def _bar_ns(self, one: ClockId, other: ClockId) -> float | ConversionError:
+        """What one hop adds to a way's bars, ns; or why there is no tube for it."""
+        if (one, other) not in self._bars:
+            try:
+                pair = self._pairs.pair(one, other)
+                if self._pairs.was_set_back(pair.a):
+                    bar = _LAST_RESORT
+                else:
+                    bar = self._pairs.bar_from(one, pair)
+                    bar += _TWICE * (one == pair.b and self._pairs.only_stood_still(pair))
+                self._bars[one, other] = bar
+            except ConversionError as fault:
+                self._bars[one, other] = fault.with_traceback(None)
+        return self._bars[one, other]
 
     def line(self, one: ClockId, other: ClockId) -> ClockId:
         """The clock to compare readings of two clocks on, which must not have been set back.
