@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tracetime as tt
 from fuzz import costly
 from tracetime.doctor.counting import Between
+from tracetime.doctor.written import Written
 from tracetime.perfetto.wire import Pass
 from tracetime.report.gather import gather
 
@@ -76,3 +77,28 @@ def test_spans_between_marks_are_counted(marks, values, ends):
         counted.add(np.array(part, dtype=np.int64))
     within = [v for v in values if any(low <= v <= high for low, high in spans)]
     assert counted.within(spans) == len(within)
+
+
+@pytest.mark.parametrize("n", [50, 100])
+def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
+    """So is one that is not there; and what snapshots list is put together twice in all."""
+    asked, listed = [], []
+    path, series = tt.ClockGraph.path, Written.series
+
+    def way(self, *args):
+        asked.append(args[0])
+        return path(self, *args)
+
+    def lists(self, *args, **options):
+        listed.append(args)
+        return series(self, *args, **options)
+
+    monkeypatch.setattr(tt.ClockGraph, "path", way)
+    monkeypatch.setattr(Written, "series", lists)
+    file = tmp_path / "t.pftrace"
+    apart = [*costly.sequences_of_their_own(n), *costly.machines(n)]
+    file.write_bytes(b"".join(apart))
+    with tt.open_trace(file) as trace:
+        tt.diagnose(trace)
+    assert len(asked) == len(set(asked)) > 0
+    assert len(listed) <= 2

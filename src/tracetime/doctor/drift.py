@@ -13,7 +13,6 @@ from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey, Values
 from tracetime.domain import ONE_RATE
-from tracetime.errors import TracetimeError
 from tracetime.graph.values import difference, gains
 
 _TSC: Final = BUILTIN_IDS["TSC"]
@@ -256,18 +255,16 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             continue
         if clock.clock in (0, _TSC):
             continue
-        try:
-            path = survey.graph.path(clock, survey.trace_clock)
-        except TracetimeError:
-            continue
-        for pair in pairwise(path):
+        for pair in pairwise(survey.path(clock) or ()):
             slow[pair].append(clock)
     for (here, there), clocks in slow.items():
         snapshots, ours, theirs = survey.together(here, there)
+        gain, gap = np.abs(gains(theirs, ours)), difference(ours[1:], ours[:-1])
+        if gain.max(initial=0) <= survey.tolerance_ns:
+            continue
         rate = _rate(survey, here)
         if rate is not None and abs(rate.rate) >= _OTHER_UNIT:
             continue
-        gain, gap = np.abs(gains(theirs, ours)), difference(ours[1:], ours[:-1])
         # A gap in which a clock jumped, or beside an outlier, is told of elsewhere.
         whole = np.array(
             [

@@ -50,7 +50,7 @@ class _Turned(NamedTuple):
 def exchanged(survey: Survey) -> Iterator[Finding]:
     """Clocks exchanged in some snapshots, or in all."""
     found: dict[tuple[ClockId, ClockId], _Turned] = {}
-    for series in survey.written.series():
+    for series in survey.written.series(least=2):
         for pair, turned in _in_some(series):
             known = found.get(pair, _Turned([], 0))
             found[pair] = _Turned(
@@ -177,18 +177,8 @@ def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Find
 
 def _apart(survey: Survey, boottime: ClockId, monotonic: ClockId) -> tuple[Values, Values, Values]:
     """(packets, BOOTTIME - MONOTONIC, MONOTONIC) of the snapshots that hold both."""
-    parts = []
-    for series in survey.written.series():
-        if boottime in series.clocks and monotonic in series.clocks:
-            b, m = (
-                series.values_ns[:, series.clocks.index(clock)] for clock in (boottime, monotonic)
-            )
-            parts.append((series.packets, b - m, m))
-    if not parts:
-        return (np.empty(0, np.int64),) * 3
-    packets, apart, at = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(packets, kind="stable")
-    return packets[order], apart[order], at[order]
+    packets, b, m = survey.written.together(boottime, monotonic)
+    return packets, b - m, m
 
 
 def _least_ns(apart: Values, at: Values) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey
-from tracetime.errors import TracetimeError
 from tracetime.graph.bounds import Inconsistency
 from tracetime.perfetto.reader import SnapshotFault
 
@@ -199,11 +198,8 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
     for clock in sorted(survey.used):
         if clock == survey.trace_clock or clock not in survey.infos:
             continue
-        try:
-            path = survey.graph.path(clock, survey.trace_clock)
-        except TracetimeError:
-            continue
-        if len(path) - 1 >= _LONG_PATH:
+        path = survey.path(clock)
+        if path is not None and len(path) - 1 >= _LONG_PATH:
             yield Finding(
                 "long-path",
                 "info",
@@ -274,7 +270,7 @@ def _coarse(survey: Survey) -> Iterator[Finding]:
     shown = {
         clock: shown_ns
         for clock in sorted(survey.used)
-        if survey.used[clock] and clock.clock not in _COARSE
+        if survey.used[clock] and clock.clock not in _COARSE and survey.may_show_tick(clock)
         if (shown_ns := survey.shown_tick_ns(clock)) is not None
     }
     if shown:

@@ -28,11 +28,13 @@ from tracetime.errors import (
     REASONS,
     RESOLVED,
     ConversionError,
+    TracetimeError,
     UsageError,
 )
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.facts import ClockInfo
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.lattice import LEAST_READINGS
 from tracetime.graph.wraps import Counter
 from tracetime.perfetto.bounded import Bounding, by_clock, distances
 from tracetime.perfetto.reader import Trace
@@ -113,6 +115,7 @@ class Survey:
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
         self.spans: dict[ClockId, Span] = spans_of(self.graph)
         self.groups: list[Group] = []
+        self._paths: dict[ClockId, list[ClockId] | None] = {}
         self._by_row = _Rows(self.infos, trace.machines)
         home = self.spans.get(self.equated or self.trace_clock)
         self.strays = None if home is None else Strays(self.spans, home, self._by_row)
@@ -290,6 +293,12 @@ class Survey:
         known.append(self.shown_tick_ns(clock))
         return max(unit_ns, *(int(tick) for tick in known if tick is not None))
 
+    def may_show_tick(self, clock: ClockId) -> bool:
+        """Whether snapshots and events together hold as many readings as a tick takes."""
+        info = self.infos.get(clock)
+        readings = 0 if info is None else info.snapshots + self.used.get(clock, 0)
+        return readings >= LEAST_READINGS
+
     def shown_tick_ns(self, clock: ClockId) -> float | None:
         """What a clock ticks by where its readings show more than it is said to; else None."""
         tick = self.graph._tubes().shown_tick(clock) if clock in self.infos else None
@@ -387,6 +396,15 @@ class Survey:
                 if counter is not None:
                     known[clock] = counter
         return known, is_open
+
+    def path(self, clock: ClockId) -> list[ClockId] | None:
+        """The clocks over which floor brings one to trace time; None where nothing leads there."""
+        if clock not in self._paths:
+            try:
+                self._paths[clock] = self.graph.path(clock, self.trace_clock)
+            except TracetimeError:
+                self._paths[clock] = None
+        return self._paths[clock]
 
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""

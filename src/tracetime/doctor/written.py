@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -75,6 +76,7 @@ class Written:
     def only(self, rows: npt.NDArray[np.bool_]) -> Written:
         """The same of some of the readings."""
         part = copy(self)
+        part.__dict__.pop("_by_clock", None)
         part.packets, part.clock = self.packets[rows], self.clock[rows]
         part.values_ns, part.named = self.values_ns[rows], self.named[rows]
         return part
@@ -87,8 +89,34 @@ class Written:
         first = values[np.searchsorted(clock, clock[1:][same])]
         return Steps(packets[1:][same], clock[1:][same], values[:-1][same], values[1:][same], first)
 
-    def series(self) -> list[Series]:
-        """The snapshots by what they list, the most frequent first."""
+    def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """(packets, one_ns, other_ns) of the snapshots that list both clocks, in file order."""
+        (packets, ours), (others, theirs) = self._of(one), self._of(other)
+        both, at, there = np.intersect1d(packets, others, return_indices=True)
+        return both, ours[at], theirs[there]
+
+    def _of(self, clock: ClockId) -> tuple[Values, Values]:
+        """(packets, values_ns) of a clock, in file order."""
+        order, ends, numbers = self._by_clock
+        number = numbers.get((clock.clock, clock.sequence, clock.machine))
+        if number is None:
+            return (np.empty(0, np.int64),) * 2
+        rows = order[ends[number] : ends[number + 1]]
+        return self.packets[rows], self.values_ns[rows]
+
+    @cached_property
+    def _by_clock(self) -> tuple[Values, list[int], dict[tuple[int, int, int], int]]:
+        """The rows by clock, where each clock's end, and the clocks' numbers."""
+        order = np.argsort(self.clock, kind="stable")
+        ends = np.searchsorted(self.clock[order], np.arange(len(self.clocks) + 1)).tolist()
+        numbers = {(c.clock, c.sequence, c.machine): k for k, c in enumerate(self.clocks)}
+        return order, ends, numbers
+
+    def series(self, least: int = 1) -> list[Series]:
+        """The snapshots by what they list, the most frequent first.
+
+        least: lists that fewer snapshots have are left out.
+        """
         if not len(self.packets):
             return []
         starts = np.flatnonzero(np.append(True, self.packets[1:] != self.packets[:-1]))
@@ -96,12 +124,16 @@ class Written:
         found = []
         for size in np.unique(sizes).tolist():
             rows = starts[sizes == size][:, None] + np.arange(size)
-            lists, which = np.unique(self.clock[rows], axis=0, return_inverse=True)
-            for i, ids in enumerate(lists.tolist()):
-                ours = rows[which.ravel() == i]
+            lists, which, counts = np.unique(
+                self.clock[rows], axis=0, return_inverse=True, return_counts=True
+            )
+            order = np.argsort(which.ravel(), kind="stable")
+            ends = np.append(0, np.cumsum(counts))
+            for i in np.flatnonzero(counts >= least).tolist():
+                ours = rows[order[ends[i] : ends[i + 1]]]
                 found.append(
                     Series(
-                        tuple(self.clocks[k] for k in ids),
+                        tuple(self.clocks[k] for k in lists[i].tolist()),
                         self.packets[ours[:, 0]],
                         self.values_ns[ours],
                     )

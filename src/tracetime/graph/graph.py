@@ -775,7 +775,9 @@ class ClockGraph:
                 f"no path from {source} to {target}: {error}", "no_path"
             ) from error
         if status:
-            raise refusal(REASONS[status], source, target, self.clocks())
+            if self._clocks is None:
+                self.clocks()
+            raise refusal(REASONS[status], source, target, self._clocks or ())
         route = [
             FloorHop.of(
                 self._clock(here),
