@@ -104,3 +104,12 @@ def test_the_clocks_of_this_machine():
             assert clock.tick_ns <= spread.min <= spread.median <= spread.p99 <= spread.max
     for entry in told.unavailable:
         assert entry.reason
+
+
+def test_a_reference_that_stands_still_tells_no_drift():
+    """A coarse one may read the same throughout a short calibration."""
+    still = FakeSource(
+        FakeTime(10**9, usual_ns=0), [FakeClock("MONOTONIC_RAW"), FakeClock("MONOTONIC")]
+    )
+    told = tt.calibrate(n=3, seconds=0, sources=[still])
+    assert [clock.drift_ppm for clock in told.clocks] == [None, None]

@@ -128,6 +128,21 @@ def test_the_tolerance_decides_what_is_an_error():
         findings(model.build(), tolerance_ns=-1)
 
 
+@pytest.mark.parametrize("behind", [0x8A00_0001, 0xFA00_0001])
+@pytest.mark.parametrize("beyond", [0, 3])
+def test_where_a_clock_drifts_only_events_that_go_by_it_then_count(beyond, behind):
+    """Its own one event stands just after a snapshot; those of a clock behind it may be anywhere."""
+    times = [5000 * S + k * S + (10 * S if k > 20 else 0) for k in range(40)]
+    nics = [t + (t - times[0]) // 20_000 for t in times]
+    packets = [snapshot({BOOTTIME: t, NIC: nic}) for t, nic in zip(times, nics, strict=True)]
+    packets += [snapshot({NIC: nic, behind: nic}) for nic in nics]
+    packets += [event(nics[30] + k, behind, SEQUENCE) for k in range(beyond)]
+    packets.append(event(nics[30] + 10, NIC, SEQUENCE))
+    found = {one.code: one for one in findings(trace(*packets), tolerance_ns=100_000)}
+    sparse = found["snapshots-too-sparse"]
+    assert (sparse.severity, sparse.events) == ("error" if beyond else "info", beyond)
+
+
 def test_events_that_floor_reorders_are_told_with_why_it_is_off():
     model = Model()
     FAULTS["sparse"](model, Random(1))

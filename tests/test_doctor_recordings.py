@@ -98,3 +98,15 @@ def test_what_snapshots_never_held_is_lost_in_any_order():
     model.event_clocks.append(0x9999_0001)
     codes = [finding.code for finding in findings(model.build())]
     assert sorted(codes) == ["clock-without-snapshot", "file-out-of-order"]
+
+
+@pytest.mark.parametrize(("parts", "often"), [(2, "once"), (3, "2 times")])
+def test_how_often_a_file_falls_back_is_told(parts, often):
+    model = Model()
+    model.arrange = lambda packets: [
+        one
+        for k in reversed(range(parts))
+        for one in packets[k * len(packets) // parts : (k + 1) * len(packets) // parts]
+    ]
+    (found,) = (one for one in findings(model.build()) if one.code == "file-out-of-order")
+    assert f"clocks fall back together {often}, by " in found.title

@@ -7,7 +7,9 @@ from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME, event, snapsh
 from faults import GPU, NIC, Model, S
 from reading import opened
 
-from tracetime import diagnose
+from tracetime import ClockId, diagnose
+from tracetime.doctor.blame import _Sleeps
+from tracetime.graph.bounds import PairDiscontinuity
 
 DEVICES = (GPU, NIC, 64)
 STOP = (MONOTONIC, MONOTONIC_RAW)
@@ -124,3 +126,16 @@ def test_boottime_is_no_remedy_where_it_is_the_trace_clock(primary):
     (found,) = findings(model)
     assert found.code == "negative-trace-time"
     assert ("BOOTTIME" in found.fix) == (primary == MONOTONIC)
+
+
+def test_an_outlier_as_large_as_a_sleep_around_it_is_none():
+    """One snapshot that is off is not what the clocks did from then on."""
+    sleep = PairDiscontinuity(
+        ClockId(BOOTTIME), ClockId(MONOTONIC), "suspend", 0, S, (-S, -S), None, (4, 6)
+    )
+    known = _Sleeps([sleep])
+    off = sleep._replace(dst=ClockId(GPU), kind="outlier", snapshots=(5,))
+    stepped = off._replace(kind="step", snapshots=(4, 6))
+    assert known.explain(stepped)
+    assert not known.explain(off)
+    assert not known.explain(stepped._replace(dst=ClockId(GPU, machine=1)))

@@ -19,6 +19,7 @@ from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.kernel_clock import KernelClock
 from tracetime.perfetto.extension import (
     Extension,
+    as_written,
     decode,
     decode_domain,
     encode,
@@ -305,3 +306,21 @@ def test_a_snapshot_that_is_not_taken_whole_measures_nothing():
         assert (
             read.clocks._measured.reads(ClockId(BOOTTIME), np.arange(3)).half.tolist() == [-1] * 3
         )
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"), [("tick_ns", 1e12), ("max_drift_ppm", 10_000), ("wander_ppm", 1_000)]
+)
+def test_what_a_clock_may_be_said_to_do_has_a_limit(limit, most):
+    """Up to the limit a file is believed, above it nothing is of what it says of that clock."""
+    clock = ClockId(MONOTONIC_RAW)
+    said = [ClockDomain(clock, **{limit: most * more}) for more in (1, 1.00001)]
+    believed, refused = (decode_domain(encode_domain(domain), clock) for domain in said)
+    assert getattr(believed, limit) == most
+    assert refused is None
+
+
+def test_half_widths_that_were_measured_hold_the_ticks():
+    """They are not counted twice; where none was measured the tick is all there is."""
+    domain = ClockDomain("a.b", ns_per_tick=Fraction(625, 12), valid_bits=36, tick_ns=52.0)
+    assert [as_written(domain, measured=known).tick_ns for known in (True, False)] == [1, 52.0]

@@ -73,6 +73,16 @@ def test_what_the_user_ties_in_never_comes_before_the_sampled_clocks():
         assert main.hashes < tied.hashes
 
 
+@pytest.mark.parametrize("number", range(70, 90))
+def test_a_snapshot_that_shares_one_clock_with_the_sampled_ones_may_come_before_them(number):
+    """It ties none of their pairs: of its two orders one will do, without a clock to fill it up."""
+    orders = Orders()
+    orders.next(dict.fromkeys(CLOCKS, 5), main=True)
+    own = ClockId(number, 1)
+    tied = orders.next({own: 5, ClockId(REALTIME): 5}, main=False)
+    assert tied.filler is None
+
+
 def test_a_copy_in_a_compressed_file_is_ordered_too():
     """There the trace is file 1, which the hash of a sequence-scoped clock shows."""
     orders = Orders()

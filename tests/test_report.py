@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 from reading import opened
 
 import tracetime
-from tracetime import ClockDomain, ClockGraph, Snapshot, UsageError, open_trace
+from tracetime import (
+    ClockDomain,
+    ClockGraph,
+    ClockId,
+    Reading,
+    Snapshot,
+    UsageError,
+    open_trace,
+)
 from tracetime.graph.plot import Bokeh
 from tracetime.perfetto.writer import TraceWriter
 from tracetime.report.gather import LEAST_PAIRS, MOST_ALIKE, MOST_PAIRS
@@ -280,3 +288,20 @@ def test_notebooks_show_graphs_and_traces():
     with opened(b"nothing") as trace:
         assert "no Perfetto trace" in trace._repr_html_()
     assert "0 clocks" in ClockGraph()._repr_html_()
+
+
+def test_a_notebook_shows_the_units_and_the_setbacks_of_clocks_on_one_line():
+    """Alike on many sequences, clocks may count other units; those that go on are no news."""
+    graph = ClockGraph()
+    for sequence, unit_ns in enumerate((1, 1, 1_000, 1_000_000), 1):
+        graph.add_snapshot({"BOOTTIME": 5, ClockId(64, sequence): Reading(5, unit_ns)})
+    lines = graph._repr_html_().split("<tr>")
+    (folded,) = (line for line in lines if "64@seq* (4)" in line and "sequence" in line)
+    assert "1, 1,000, 1,000,000" in folded
+    assert "ran backwards" not in folded
+    for ns, backwards in ((4, False), (3, True)):
+        graph.add_snapshot({"BOOTTIME": ns})
+        (told,) = (line for line in graph._repr_html_().split("<tr>") if "builtin" in line)
+        assert ("ran backwards" in told) == backwards
+        # From one kind of snapshot to another it fell, too.
+        assert ">-</td>" in told

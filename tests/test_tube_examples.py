@@ -143,6 +143,47 @@ def test_a_rate_that_changed_by_the_jump_after_it_is_found_across_the_jump() -> 
         assert all(d.rate_ppm is not None and d.rate_ppm[0] <= 20 <= d.rate_ppm[1] for d in changes)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_change_of_rate_is_found_whichever_way_the_clock_drifts(sign: int) -> None:
+    """Where so much wander is declared that a run's tube is as wide as the drift that may be."""
+    a = [k * 10 * S for k in range(7)]
+    r = [sign * (78 * t if t <= 25 * S else 78 * 30 * S - 44 * (t - 30 * S)) // 10**6 for t in a]
+    r = [x + 60_000_000 * (t > 25 * S) for t, x in zip(a, r, strict=True)]
+    found = tube(a, r, 50_000, Limits(100 * PPM, 50 * PPM)).discontinuities
+    zones = [(d.a_from, d.a_to) for d in found if d.kind == "rate_change"]
+    assert zones == [(20 * S, 30 * S)]
+
+
+def test_a_possible_step_has_the_size_that_its_two_lines_leave_open() -> None:
+    """Exact readings: what the lines at either end miss by, and 1 ns of rounding on each side."""
+    a = [k * 10 * S for k in range(12)]
+    (found,) = tube(a, [0] * 6 + [5_000] * 6, 0, Limits(100 * PPM, 0.0)).discontinuities
+    assert (found.kind, found.size_ns) == ("possible_step", (4_998, 5_002))
+
+
+@pytest.mark.parametrize("start", [1_000 * S, 10**18])
+def test_a_clock_was_reset_where_it_has_come_no_farther_since_than_the_zone_is_long(
+    start: int,
+) -> None:
+    """However long the other clock has run, it may be 10 s and what 100 ppm add to them."""
+    a = [start + k * 10 * S for k in range(8)]
+    for after, kind in ((10 * S + 1_000_001 + 1, "reset"), (10 * S + 1_000_001 + 2, "step")):
+        b = [500 * S + k * 10 * S for k in range(4)] + [after + k * 10 * S for k in range(4)]
+        assert only(tube(a, [y - x for x, y in zip(a, b, strict=True)], 0)).kind == kind
+
+
+def test_what_lies_behind_a_jump_is_as_it_is_alone() -> None:
+    """Runs, their rates and the snapshots between them: of each segment by itself."""
+    a = [k * 10 * S for k in range(30)]
+    bent = [0 if k < 10 else 2_000_000 if k == 10 else 400_000 * (k - 10) for k in range(24)]
+    alone, behind = tube(a[6:], bent), tube(a, [10**12] * 6 + bent)
+    assert {d.kind for d in behind.discontinuities} - {d.kind for d in alone.discontinuities} == {
+        "step"
+    }
+    for t in range(65 * S, 290 * S, 3 * S):
+        assert bar(alone, t) == bar(behind, t)
+
+
 def test_two_lines_that_never_meet_are_a_possible_step() -> None:
     a = [k * 10 * S for k in range(12)]
     made = tube(a, [0] * 6 + [5_000] * 6)

@@ -80,7 +80,7 @@ class _Sleeps:
 
     def explain(self, d: PairDiscontinuity) -> bool:
         """Whether a jump is by as much as the machine slept between its snapshots."""
-        if d.size_ns is None or d.kind == "outlier" or d.src.machine != d.dst.machine:
+        if d.kind == "outlier" or d.src.machine != d.dst.machine:
             return False
         starts, ends, sums = self._zones.get(d.src.machine, ([], [], [0]))
         start, end = _zone(d)

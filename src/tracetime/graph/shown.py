@@ -67,7 +67,7 @@ def graph_table(graph: ClockGraph) -> str:
         (
             name,
             alike[0].clock.scope,
-            f"{alike[0].unit_ns:,}",
+            ", ".join(f"{unit_ns:,}" for unit_ns in sorted({info.unit_ns for info in alike})),
             f"{sum(info.snapshots for info in alike):,}",
             coverage(alike),
             ", ".join(_notes(graph, alike)),
@@ -109,7 +109,8 @@ def span_ns(info: Covered) -> int | None:
     """From the first to the last reading; None of a clock that ran backwards, or has none."""
     if not info.monotonic or info.first_ns is None or info.last_ns is None:
         return None
-    return info.last_ns - info.first_ns
+    # One may run backwards from one series to another, which counts for neither.
+    return info.last_ns - info.first_ns if info.last_ns >= info.first_ns else None
 
 
 def coverage(alike: Iterable[Covered], told: Callable[[int], str] = duration) -> str:
