@@ -115,6 +115,26 @@ def test_where_time_is_known_the_order_of_adding_is_of_no_matter(order):
     assert graph.inconsistencies() == []
 
 
+@pytest.mark.parametrize("home", [slice(30, None), slice(25)])
+def test_snapshots_before_and_after_those_that_count_are_counted_by_the_time_between(home):
+    """Several wraps away from any {BOOTTIME, GPU}, on either side; the tube knows how far."""
+    there = slice(15) if home.start else slice(40, None)
+    graph = graph_of(
+        (EVERY_S[home], ("BOOTTIME", GPU)),
+        (EVERY_S[there] + S // 3, ("MONOTONIC", GPU)),
+        (EVERY_S[::10], ("BOOTTIME", "MONOTONIC")),
+    )
+    times = EVERY_S[there][2:-2]
+    found = graph.convert(
+        gpu(times) % (1 << 32), GPU, "MONOTONIC", policy="tube", bounds=True,
+        near=(times, "BOOTTIME"),
+    )  # fmt: skip
+    truth = READ["MONOTONIC"](times)
+    assert ((found.earliest <= truth) & (truth <= found.latest)).all()
+    assert (found.latest - found.earliest).max() < 1_000_000
+    assert graph.inconsistencies() == []
+
+
 def test_a_snapshot_of_all_three_ties_them_whatever_the_order():
     together = (EVERY_S[30:31] + S // 2, ("BOOTTIME", NIC, GPU))
     for first in (0, 1):

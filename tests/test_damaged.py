@@ -246,6 +246,16 @@ def test_what_was_decompressed_of_a_damaged_file_is_kept():
     assert "cut off" in error.message
 
 
+@pytest.mark.parametrize("zeros", [1, 511, (1 << 20) + 1, 3 << 20])
+def test_zeros_behind_a_gzip_file_are_padding(zeros):
+    """As tapes and block devices leave them, however many; what else follows is the next member."""
+    packed = gzip.compress(trace(*GOOD))
+    assert placed(packed + bytes(zeros)) == PLACED
+    assert placed(packed + gzip.compress(trace(event(2300))) + bytes(zeros)) == {**PLACED, 3: 2300}
+    with pytest.raises(TraceError, match="file is corrupt"):
+        read(packed + bytes(zeros) + b"x")
+
+
 # Cut off
 
 

@@ -270,6 +270,48 @@ def test_a_graph_plots_two_of_its_clocks():
     assert panels[0].x_range is panels[2].x_range
 
 
+def test_a_picture_shows_what_was_worked_out():
+    """In s and us: a bent clock, one reading that is off, and a jump, for which the tube has a gap."""
+    seconds = np.arange(60)
+    off = 20_000 * seconds + 60_000 * np.clip(seconds - 15, 0, None) + 50_000_000 * (seconds == 50)
+    late = 9 * S * (seconds >= 30)
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot(
+        Snapshot(
+            {"BOOTTIME": seconds * S, "REALTIME": seconds * S + off + late},
+            reference="BOOTTIME",
+            half_width_ns={"REALTIME": 300_000},
+        )
+    )
+    curves = graph.curves("BOOTTIME", "REALTIME")
+    offset, drift, _ = panels = graph.plot("BOOTTIME", "REALTIME").children
+    us = 1e3
+    band, *_, whiskers, dots, odd = (
+        r.data_source.data for r in offset.renderers if r.level == "glyph"
+    )
+    known = np.isfinite(curves.sampled.low)
+    assert len(band["xs"]) == len(band["ys"]) == 2
+    assert sum(map(len, band["xs"])) == sum(map(len, band["ys"])) == 2 * known.sum()
+    first = np.flatnonzero(known)[: len(band["ys"][0]) // 2]
+    outline = np.append(curves.sampled.low[first], curves.sampled.high[first][::-1])
+    assert band["ys"][0].tolist() == (outline / us).tolist()
+
+    assert odd["number"].tolist() == [50]
+    assert dots is whiskers
+    assert whiskers["offset"].tolist() == (curves.seen.offset[~curves.seen.odd] / us).tolist()
+    for side, sign in (("low", -1), ("high", 1)):
+        assert whiskers[side].tolist() == (whiskers["offset"] + sign * 300_000 / us).tolist()
+
+    runs = next(r.data_source.data for r in drift.renderers if type(r.glyph).__name__ == "Segment")
+    for side in ("start", "end"):
+        assert runs[side].tolist() == (getattr(curves.rate, side) / S).tolist()
+    for panel in panels:
+        (zones,) = (r for r in panel.renderers if r.level == "underlay")
+        frame = panel.extra_y_ranges[zones.y_range_name]
+        assert (zones.glyph.bottom, zones.glyph.top) == (frame.start, frame.end)
+        assert zones.data_source.data["start"].tolist() == [b.start / S for b in curves.breaks]
+
+
 def test_what_cannot_be_plotted():
     graph = graph_of_two()
     with pytest.raises(UsageError, match="beside itself"):
