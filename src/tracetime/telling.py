@@ -52,6 +52,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: 
 
 def printable(value: str, widest: int = _WIDEST) -> str:
     """The text on one line, and without what would move a cursor, or hide or turn text."""
+    if len(value) <= widest and value.isprintable():
+        return value
     shown = "".join(c if c.isprintable() else _escaped(c) for c in islice(value, widest))
     return shown + ("…" if len(value) > widest else "")
 

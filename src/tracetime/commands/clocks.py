@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from tracetime.graph.facts import ClockInfo
     from tracetime.graph.graph import ClockGraph
     from tracetime.perfetto.reader import Trace
+
+
+EDGES_LISTED: Final = 1 << 18
+"""Of more edges `--json` gives the lists of clocks alone, and `--dot` draws each as a point."""
 
 
 @click.command("clocks")
@@ -87,10 +91,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
             }
             for info in graph.clocks()
         ],
-        "edges": [
-            {"src": str(src), "dst": str(dst), "snapshots": snapshots}
-            for src, dst, snapshots in graph.edges()
-        ],
+        "edges": _edges(graph),
         "series": [
             {"clocks": [str(clock) for clock in clocks], "snapshots": snapshots}
             for clocks, snapshots in graph.series()
@@ -100,6 +101,21 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "events_dropped": trace.events_dropped,
         "truncated": None if trace.truncated is None else trace.truncated.to_dict(),
     }
+
+
+def _most_edges(graph: ClockGraph) -> int:
+    """How many edges there are, at most: two lists of clocks may hold the same ones."""
+    return sum(len(clocks) * (len(clocks) - 1) for clocks, _ in graph.series())
+
+
+def _edges(graph: ClockGraph) -> list[dict[str, Any]] | None:
+    """What converts in one hop; None where that is too much to list, and `series` tells it."""
+    if _most_edges(graph) > EDGES_LISTED:
+        return None
+    return [
+        {"src": str(src), "dst": str(dst), "snapshots": snapshots}
+        for src, dst, snapshots in graph.edges()
+    ]
 
 
 def _print(trace: Trace, every: bool) -> None:
@@ -162,8 +178,20 @@ def _dot_lines(graph: ClockGraph, every: bool) -> Iterator[str]:
             bold = ", penwidth=3" if info.clock == graph.trace_clock else ""
             backwards = "" if info.monotonic else ', color=red, tooltip="ran backwards"'
             yield f"  {_dot(name)} [label={_dot(name)}{bold}{backwards}];"
-    yield from _dot_edges(graph.edges(), names)
+    if _most_edges(graph) > EDGES_LISTED:
+        yield from _dot_points(graph, names)
+    else:
+        yield from _dot_edges(graph.edges(), names)
     yield "}"
+
+
+def _dot_points(graph: ClockGraph, names: dict[ClockId, str]) -> Iterator[str]:
+    """A point for each list of clocks, tied to each of them: n lines, where n clocks have n^2."""
+    backwards = {info.clock for info in graph.clocks() if not info.monotonic}
+    for i, (clocks, snapshots) in enumerate(graph.series()):
+        yield f'  series{i} [shape=point, xlabel="{snapshots}"];'
+        for name, both in {names[clock]: clock not in backwards for clock in clocks}.items():
+            yield f"  series{i} -> {_dot(name)}{' [dir=both]' if both else ''};"
 
 
 def _dot_edges(

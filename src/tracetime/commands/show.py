@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.commands.terminal import echo
 from tracetime.graph import shown
-from tracetime.telling import printable_lines, printable_path
+from tracetime.telling import count, printable_lines, printable_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tracetime.perfetto.reader import TraceWarning
 
 WARNINGS_SHOWN: Final = 5
+LINES_SHOWN: Final = 500
+"""Lines of a table that are printed: each takes part of a millisecond, and nobody reads so many."""
 
 
 def print_json(facts: Any) -> None:
@@ -58,7 +61,10 @@ def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> 
 def print_table(
     screen: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> None:
-    """Print a table below an empty line; a column whose name starts with `>` is set right."""
+    """Print a table below an empty line; a column whose name starts with `>` is set right.
+
+    After `LINES_SHOWN` lines it says how many more there are, which are in --json.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -78,12 +84,16 @@ def print_table(
             no_wrap=right,
             overflow="fold",
         )
-    for row in rows:
+    left = iter(rows)
+    for row in islice(left, LINES_SHOWN):
         made.add_row(*(Text(printable_path(cell)) for cell in row))
     # Through a string, because rich fills every line up with spaces.
     with screen.capture() as drawn:
         screen.print(made)
     echo("\n" + "\n".join(line.rstrip() for line in drawn.get().splitlines()), styled=True)
+    more = sum(1 for _ in left)
+    if more:
+        echo(f"and {count(more, 'more line')} (--json has all)")
 
 
 def number(n: int) -> str:

@@ -1,0 +1,77 @@
+"""What is printed of very many clocks, and of very many machines: cut, counted, or by its lists."""
+
+import json
+import re
+
+import pytest
+
+import tracetime as tt
+from fuzz import costly
+from tracetime.commands import clocks, show
+
+pytest_plugins = ["cli"]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(parts):
+        path = tmp_path / "t.pftrace"
+        path.write_bytes(b"".join(parts))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def few_lines(monkeypatch):
+    monkeypatch.setattr(show, "LINES_SHOWN", 5)
+
+
+def test_a_table_ends_with_how_many_lines_are_left_out(tracetime, written, tmp_path, few_lines):
+    path = written(costly.chain(20))
+    code, text, _ = tracetime("clocks", path)
+    # 22 clocks, in as many lists of two of them, less one.
+    assert code == 0
+    assert re.findall("and .*", text) == [
+        "and 17 more lines (--json has all)",
+        "and 16 more lines (--json has all)",
+    ]
+    code, text, _ = tracetime("convert", path, "-o", str(tmp_path / "o.csv"))
+    assert code == 0
+    assert "and 17 more lines (--json has all)" in text
+
+
+def test_a_table_of_as_many_lines_as_are_shown_is_whole(tracetime, written, few_lines):
+    text = tracetime("clocks", written(costly.chain(3)))[1]
+    assert "more line" not in text
+    assert "203" in text
+
+
+def test_one_line_more(tracetime, written, few_lines):
+    text = tracetime("clocks", written(costly.chain(4)))[1]
+    assert "and 1 more line (--json has all)" in text
+
+
+def test_json_has_all_clocks(tracetime, written, few_lines):
+    told = json.loads(tracetime("clocks", written(costly.chain(20)), "--json")[1])
+    assert len(told["clocks"]) == 22
+
+
+def test_edges_of_one_snapshot_are_its_list(tracetime, written, monkeypatch):
+    path = written(costly.one_snapshot(600))
+    monkeypatch.setattr(tt.ClockGraph, "edges", lambda self: pytest.fail("600 * 601 edges"))
+    told = json.loads(tracetime("clocks", path, "--json")[1])
+    assert told["edges"] is None
+    assert [len(series["clocks"]) for series in told["series"]] == [601]
+    _, text, _ = tracetime("clocks", path, "--dot")
+    assert text.count("->") == 601
+    assert "series0 -> " in text
+
+
+def test_few_edges_are_listed(tracetime, written, monkeypatch):
+    path = written(costly.one_snapshot(4))
+    monkeypatch.setattr(clocks, "EDGES_LISTED", 20)
+    assert len(json.loads(tracetime("clocks", path, "--json")[1])["edges"]) == 20
+    monkeypatch.setattr(clocks, "EDGES_LISTED", 19)
+    assert json.loads(tracetime("clocks", path, "--json")[1])["edges"] is None
+    assert tracetime("clocks", path, "--dot")[1].count("->") == 5
