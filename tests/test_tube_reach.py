@@ -7,6 +7,7 @@ from itertools import combinations, pairwise, permutations
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +27,9 @@ from fuzz.costly import (
 )
 from tracetime.clocks import ClockId
 from tracetime.errors import REASONS
+from tracetime.graph.between import Between
 from tracetime.graph.neighbours import Neighbours
+from tracetime.graph.pairs import Pairs
 from tracetime.graph.paths import Steps, least_error
 from tracetime.graph.tube import Tube
 
@@ -212,3 +215,23 @@ def test_messages_are_hops_too(opened) -> None:
         assert [reach.hops(ClockId(BOOTTIME, machine=m), BOOT) for m in range(4)] == [0, 1, 1, 1]
         assert reach.hops(ClockId(BOOTTIME, machine=1), ClockId(BOOTTIME, machine=2)) == 2
         assert trace.read_all("tube").num_rows == 3
+
+
+def test_machines_that_messages_tie_are_not_looked_at_one_by_one(opened, monkeypatch) -> None:
+    looked: list[tuple[ClockId, ClockId]] = []
+    shared = Pairs.shared
+
+    def counted(self, one, other):
+        looked.append((one, other))
+        return shared(self, one, other)
+
+    monkeypatch.setattr(Pairs, "shared", counted)
+    with opened(machines_synced(20)) as trace:
+        assert trace.clocks._tubes().machines.are_tied(ClockId(BOOTTIME, machine=20), BOOT)
+    assert not looked
+
+
+@given(st.sets(st.integers(0, 30)), st.lists(st.integers(0, 31)))
+def test_evidence_is_every_snapshot_that_was_not_worked_out(worked_out, snapshots) -> None:
+    told = Between(worked_out=sorted(worked_out)).is_evidence(np.array(snapshots, dtype=np.int64))
+    assert told.tolist() == [number not in worked_out for number in snapshots]

@@ -52,14 +52,17 @@ class Machines:
         return linked
 
     def _links(self) -> Iterator[tuple[int, int]]:
+        told = set()
         for one, other in self._bounded:
-            yield one.machine, other.machine
+            told |= {(one.machine, other.machine), (other.machine, one.machine)}
+        yield from told
         for clocks in self._series():
             firsts: dict[int, ClockId] = {}
             for clock in clocks:
                 firsts.setdefault(clock.machine, clock)
             for other in list(firsts.values())[1:]:
-                if self._read_together(clocks[0], other):
+                known = (clocks[0].machine, other.machine) in told
+                if not known and self._read_together(clocks[0], other):
                     yield clocks[0].machine, other.machine
 
 
