@@ -27,8 +27,11 @@ from relay import (
 from test_saved import array, members_of, zipped
 
 from tracetime import ConversionError, TraceError, diagnose
+from tracetime.clocks import BUILTIN_IDS
 from tracetime.graph.restored import from_bytes
 from tracetime.graph.saved import FACTS, to_bytes
+
+MONOTONIC_RAW, MONOTONIC_COARSE = BUILTIN_IDS["MONOTONIC_RAW"], BUILTIN_IDS["MONOTONIC_COARSE"]
 
 
 def bars(graph, relay, times, clock=BOOTTIME, **options):
@@ -144,6 +147,48 @@ def test_a_suspend_between_two_messages():
     data = relay.trace(*(relay.sync(t) for t in EVERY_30_S))
     both_hold(data, relay, TIMES)
     both_hold(data, relay, TIMES[(TIMES < 60 * S) | (TIMES > 180 * S)], MONOTONIC)
+
+
+@pytest.mark.parametrize("stops", [MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE])
+@pytest.mark.parametrize("snapshots", [(0,), range(0, 240 * S, 10 * S)])
+def test_a_client_that_sleeps_sets_no_clock_back(stops, snapshots):
+    """By the host's clocks what stands still falls; by its own BOOTTIME it only waits."""
+    asleep = sleeping(usual_client()[MONOTONIC], 90 * S + 100 * MS, 100 * S)
+    host = usual_host() | {stops: usual_host()[MONOTONIC]}
+    relay = Relay(client={**usual_client(), MONOTONIC: asleep, stops: asleep}, host=host)
+    data = relay.trace(*(relay.sync(t) for t in EVERY_30_S), snapshots=snapshots)
+    times = TIMES[(TIMES < 90 * S) | (TIMES > 100 * S)]
+    with opened(data) as trace:
+        for target in (MONOTONIC, BOOTTIME, stops):
+            for kind in ("estimated", "guaranteed"):
+                found = trace.clocks.convert(
+                    relay.truth(times, stops)[0], theirs(stops), ours(target),
+                    policy="tube", bounds=True, errors="mask", bars=kind,
+                )  # fmt: skip
+                truth = relay.truth(times, target)[1]
+                assert not found[0].null_count
+                low, high = np.asarray(found.earliest), np.asarray(found.latest)
+                assert ((low <= truth) & (truth <= high)).all()
+
+
+def test_a_client_that_was_restarted_has_had_each_reading_twice():
+    """It came up again, and reads more at the next message than at the last one before."""
+    client = {
+        clock: (lambda t, r=read: r(t) if t < 31 * S else r(t - 60 * S))
+        for clock, read in usual_client().items()
+    }
+    client[REALTIME] = usual_client()[REALTIME]
+    relay = Relay(client=client)
+    times = [*range(0, 30 * S, 7 * S), 35 * S, 61 * S, 85 * S, *range(120 * S, 230 * S, 7 * S)]
+    data = relay.trace(*(relay.sync(t) for t in (0, 30 * S, 120 * S, 150 * S, 180 * S, 210 * S)))
+    with opened(data) as trace:
+        for clock in (MONOTONIC, BOOTTIME):
+            said, truth = relay.truth(np.array(times), clock)
+            found = trace.clocks.convert(
+                said, theirs(clock), ours(clock), policy="tube", bounds=True, errors="mask"
+            )
+            for value, low, high, true in zip(*map(list, found), truth, strict=True):
+                assert not value.is_valid or low.as_py() <= true <= high.as_py()
 
 
 @pytest.mark.parametrize("jump_ns", [-80 * MS, 7 * S])

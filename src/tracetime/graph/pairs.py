@@ -161,7 +161,8 @@ class Pairs:
             for other in self._neighbours[clock]:
                 if steadiness(other) < own:
                     with suppress(ConversionError):
-                        told.append(self.pair(other, clock).tube.has_set_back)
+                        pair = self.pair(other, clock)
+                        told.append(pair.tube.has_set_back and not self._slept(pair))
             self._set_back[clock] = bool(told) and all(told)
         return self._set_back[clock]
 
@@ -173,6 +174,8 @@ class Pairs:
         own = steadiness(pair.b)
         if not pair.tube.has_set_back:
             return False
+        if self._slept(pair):
+            return True
         for other in self._neighbours[pair.b]:
             if other != pair.a and steadiness(other) < own:
                 with suppress(ConversionError):
@@ -182,6 +185,26 @@ class Pairs:
                         and np.isin(pair.snapshots, beside.snapshots).all()
                     ):
                         return True
+        return False
+
+    def _slept(self, pair: Pair) -> bool:
+        """Whether b fell by a only as a clock falls that nobody can set: its machine slept.
+
+        By BOOTTIME of a's machine that of b's did not fall, as it does where one is started anew.
+        """
+        if pair.b.clock not in _STOPPED or pair.a.machine == pair.b.machine:
+            return False
+        theirs, own = (replace(clock, clock=_BOOTTIME, sequence=0) for clock in (pair.a, pair.b))
+        if own not in self._neighbours[theirs]:
+            return False
+        with suppress(ConversionError):
+            beside = self.pair(theirs, own)
+            return (
+                beside.b == own
+                and not beside.tube.has_set_back
+                and _keep_step(pair.snapshots, beside.snapshots)
+                and not _fell(pair.tube.evidence)
+            )
         return False
 
     def bar_from(self, clock: ClockId, pair: Pair) -> float:
@@ -391,6 +414,18 @@ class Pairs:
         recorded = self._measured.frequency(clock, snapshots)
         steered = self._domain(clock).disciplined
         return recorded if steered else np.where(recorded == NOT_RECORDED, 0, recorded)
+
+
+def _keep_step(one: Values, other: Values) -> bool:
+    """Whether two pairs rest on the same messages, each of which is a snapshot to each of them."""
+    return len(one) == len(other) and len(np.unique(other - one)) == 1
+
+
+def _fell(evidence: Evidence) -> bool:
+    """Whether clock b read less after it had read more, in the order of clock a."""
+    low, high = (evidence.r,) * 2 if evidence.assumed else (evidence.low, evidence.high)
+    least, most = evidence.a + low, evidence.a + high
+    return bool((np.maximum.accumulate(least)[:-1] > most[1:]).any())
 
 
 class _Together(NamedTuple):
