@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracetime.perfetto.reader import Trace
 
 
-EDGES_LISTED: Final = 1 << 18
+EDGES_LISTED: Final = 1 << 16
 """Of more edges `--json` gives the lists of clocks alone, and `--dot` draws each as a point."""
 
 
