@@ -93,6 +93,7 @@ def test_every_code_has_a_page_and_every_page_a_code():
     # What only a recorded trace can say has a test of its own.
     assert pages - seen == {
         "trace-clock-unit", "realtime-unsynchronised", "events-reordered", "events-dropped",
+        "clocks-not-examined",
     }  # fmt: skip
     index = (PAGES / "README.md").read_text()
     assert all(f"[{code}]({code}.md)" in index for code in pages)

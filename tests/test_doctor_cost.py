@@ -102,3 +102,13 @@ def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
         tt.diagnose(trace)
     assert len(asked) == len(set(asked)) > 0
     assert len(listed) <= 2
+
+
+def test_of_too_many_clocks_some_are_left_out_and_it_says_so(tmp_path):
+    file = tmp_path / "t.pftrace"
+    file.write_bytes(b"".join([*costly.clocks_beside_boottime(9), *costly.steps(3)]))
+    with tt.open_trace(file, max_tubes=8) as trace:
+        (told,) = (f for f in tt.diagnose(trace) if f.code == "clocks-not-examined")
+        assert (told.severity, len(told.clocks)) == ("warning", 2)
+    with tt.open_trace(file, max_tubes=12) as trace:
+        assert "clocks-not-examined" not in {f.code for f in tt.diagnose(trace)}

@@ -22,6 +22,7 @@ from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
 from tracetime.doctor.survey import Survey
+from tracetime.doctor.unexamined import unexamined
 from tracetime.doctor.unresolved import lost_events
 from tracetime.perfetto.reader import Trace, check_trace
 
@@ -76,3 +77,4 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from far_events(survey)
     yield from placement(survey)
     yield from machines(survey)
+    yield from unexamined(survey)

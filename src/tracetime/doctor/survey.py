@@ -50,6 +50,9 @@ _EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
 _MOST_BOUNDED: Final = 1000
 """Of so many clocks events are placed by the tube to see whether floor puts them in order."""
 
+_MOST_EXAMINED: Final = 1000
+"""For so many pairs of clocks the doctor makes a tube, to see what happened to them."""
+
 
 @dataclass(slots=True)
 class Group:
@@ -115,6 +118,7 @@ class Survey:
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
         self.spans: dict[ClockId, Span] = spans_of(self.graph)
         self.groups: list[Group] = []
+        self.order_unexamined = False
         self._paths: dict[ClockId, list[ClockId] | None] = {}
         self._by_row = _Rows(self.infos, trace.machines)
         home = self.spans.get(self.equated or self.trace_clock)
@@ -193,10 +197,13 @@ class Survey:
 
         Then events may stand in another order than they had. Of very many clocks nobody looks.
         """
-        if len(self.infos) > _MOST_BOUNDED:
-            return False
         moved = self.graph._strays(list(self.infos), self.trace_clock).change_ns
-        return bool((moved > self.tolerance_ns).any())
+        if not (moved > self.tolerance_ns).any():
+            return False
+        self.order_unexamined = len(self.infos) > min(
+            _MOST_BOUNDED, self.graph._most_tubes or _MOST_BOUNDED
+        )
+        return not self.order_unexamined
 
     def _bounded(self) -> Bounding:
         return Bounding(self.graph, self.trace_clock, self.trace.machines, "estimated")
@@ -238,7 +245,26 @@ class Survey:
 
     @cached_property
     def discontinuities(self) -> list[PairDiscontinuity]:
-        return self.graph.discontinuities()
+        return self.graph._tubes().discontinuities(self._examined[0])
+
+    @property
+    def unexamined(self) -> tuple[ClockId, ...]:
+        """The clocks that may have jumped, and were too many to be looked at."""
+        return tuple(sorted(clock for _, clock in self._examined[1]))
+
+    @cached_property
+    def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
+        """The pairs of clocks to which anything may have happened: looked at, and left out."""
+        pairs = self.graph._eventful(self.graph.compared())
+        most = min(_MOST_EXAMINED, self.graph._most_tubes or _MOST_EXAMINED)
+        if len(pairs) <= most:
+            return pairs, []
+        used = [-self.used.get(clock, 0) for _, clock in pairs]
+        chosen = set(np.argsort(np.array(used), kind="stable")[:most].tolist())
+        return (
+            [pair for k, pair in enumerate(pairs) if k in chosen],
+            [pair for k, pair in enumerate(pairs) if k not in chosen],
+        )
 
     @property
     def reordered(self) -> int:

@@ -1,0 +1,29 @@
+"""The finding that says which clocks the doctor did not look at closely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracetime.doctor.finding import Finding, count
+from tracetime.doctor.survey import Survey
+
+
+def unexamined(survey: Survey) -> Iterator[Finding]:
+    """Clocks whose jumps nobody looked for, or events whose order: there are too many clocks."""
+    left = survey.unexamined
+    if left or survey.order_unexamined:
+        yield Finding(
+            "clocks-not-examined",
+            "warning",
+            f"{count(len(left), 'clock')} not looked at for steps, resets, suspends and changes of "
+            "rate: too many clocks move against the one they were read with"
+            if left
+            else "nobody looked whether events stand in the order they had: there are too many "
+            "clocks",
+            left, (), sum(survey.used.get(clock, 0) for clock in left), None,
+            "Looking at a pair of clocks takes about 1 ms, so only those with the most events were "
+            "looked at. Of the others, nothing that happened between two snapshots is told, nor "
+            "whether events stand in another order than they had.",
+            "Take a part of the trace with fewer clocks; `--max-tubes` limits how many pairs are "
+            "looked at, 1,000 at most.",
+        )  # fmt: skip
