@@ -127,11 +127,12 @@ def test_snapshots_before_and_after_those_that_count_are_counted_by_the_time_bet
     times = EVERY_S[there][2:-2]
     found = graph.convert(
         gpu(times) % (1 << 32), GPU, "MONOTONIC", policy="tube", bounds=True,
-        near=(times, "BOOTTIME"),
+        near=(times, "BOOTTIME"), bars="guaranteed",
     )  # fmt: skip
     truth = READ["MONOTONIC"](times)
     assert ((found.earliest <= truth) & (truth <= found.latest)).all()
-    assert (found.latest - found.earliest).max() < 1_000_000
+    # By snapshots each second, not by those seconds away.
+    assert (found.latest - found.earliest).max() < 1_500_000
     assert graph.inconsistencies() == []
 
 

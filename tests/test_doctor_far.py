@@ -6,6 +6,7 @@ from faults import GPU, NIC, SEQUENCE, START, Model, S
 from reading import opened
 
 from tracetime import diagnose
+from tracetime.doctor.strays import Stray
 
 CODE = "events-far-from-trace"
 
@@ -177,3 +178,14 @@ def test_events_near_the_ends_of_a_short_uptime_are_not_far(clock):
         at = value // (1000 if clock == 64 else 1)
         model.extra.setdefault(2, []).append(event(at, clock, SEQUENCE))
     assert CODE not in {finding.code for finding in findings(model)}
+
+
+def test_events_of_several_batches_are_counted_together_wherever_they_lie():
+    """Readings below 0 and beyond int64 are foreign, and told as they are."""
+    one = Stray(2, 7, 90, -(1 << 63), -500, -3, -9, 1, 12)
+    other = Stray(3, 5, 80, -400, -300, -4, -10, 2, 11)
+    told = Stray()
+    told.add(one)
+    assert told == one
+    told.add(other)
+    assert told == Stray(5, 5, 90, -(1 << 63), -300, -4, -19, 3, 11)

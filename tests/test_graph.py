@@ -741,3 +741,18 @@ def test_converting_does_not_change_the_graph(suspended):
     suspended.convert([1104, 5], "MONOTONIC", "BOOTTIME")
     suspended.convert(5, "TSC", "PERF", errors="mask")
     assert state(suspended) == before
+
+
+def test_paths_are_kept_but_not_without_end():
+    clocks = [ClockId(64 + k % 64, 1 + k // 64) for k in range(300)]
+    graph = graph_of(dict.fromkeys(["BOOTTIME", *clocks], 5))
+    boottime = ClockId(6)
+    graph.convert(5, clocks[0], boottime)
+    first = graph._route(clocks[0], boottime)
+    assert graph._route(clocks[0], boottime) is first
+    for clock in clocks[1:]:
+        assert graph.convert(6, clock, boottime) == graph.convert(6, boottime, clock) == 6
+        assert len(graph._routes) <= 64
+        assert len(graph._routers) <= 64
+    assert graph._route(clocks[-1], boottime) is graph._route(clocks[-1], boottime)
+    assert graph._router(boottime) is graph._router(boottime)

@@ -16,6 +16,7 @@ from tracetime import ClockGraph, ClockId, Snapshot, UsageError, open_trace, rec
 from tracetime.graph.bounds import PairDiscontinuity
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pieces import SCALED_PPM, correction_of
 
 S = 1_000_000_000
@@ -140,6 +141,24 @@ def test_corrections_that_change_at_every_snapshot_leave_a_rate(ppm):
     at = START + np.arange(5, 1190, 10) * S
     bar = bounds(graph, at)
     assert np.median(bar.latest - bar.earliest) < 2 * (200 + 10_000 * ppm)
+
+
+def test_what_is_recorded_tells_rates_up_to_a_jump_behind_which_nothing_is():
+    """Changes at every snapshot, then a jump: what was recorded before it still counts."""
+    n, a = 20, np.arange(40) * 10 * S
+    ppm = np.cumsum(np.random.default_rng(4).choice([-20, 20], len(a)))
+    off = np.append(0, np.cumsum((ppm[:-1] + ppm[1:]) * 5_000)) + np.where(
+        a < n * 10 * S, 0, 10**12
+    )
+    correction = np.where(a < n * 10 * S, np.rint(ppm * 1e-6 * ONE).astype(np.int64), NOT_RECORDED)
+    alone, before = (
+        Tube.build(Evidence.of(a[:m], off[:m], 50, correction=correction[:m]), Limits(2e-4, 1e-9))
+        for m in (n, len(a))
+    )
+    at = np.arange(5 * S, 185 * S, 7 * S)
+    one, two = alone.convert(at), before.convert(at)
+    assert one.earliest.tolist() == two.earliest.tolist()
+    assert one.latest.tolist() == two.latest.tolist()
 
 
 def test_clocks_steered_by_the_same_do_not_change_against_each_other():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,14 @@ import pytest
 from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED, ConversionError, UsageError
 from tracetime.graph.tube import Discontinuity, Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
+    NOT_RECORDED,
     assumed_half_width,
     from_brackets,
     from_groups,
     from_pings,
     from_two_brackets,
 )
+from tracetime.graph.tube.findings import _rate_change
 from tracetime.graph.tube.rate import learn_rate, nominal_ns
 
 S = 1_000_000_000
@@ -213,6 +216,27 @@ def test_a_jump_forward_is_not_ambiguous() -> None:
 def test_snapshots_of_one_reading_that_agree_are_one() -> None:
     made = tube([0, 0, 10 * S], [0, 15, 0], [10, 10, 10])
     assert bar(made, 0, "guaranteed")[1:] == (5, 10)
+
+
+def test_snapshots_of_one_reading_that_disagree_on_the_correction_record_none() -> None:
+    a, r = ints([0, 0, 10 * S, 10 * S]), ints([0, 0, 5, 5])
+    made = Evidence.of(a, r, 10, correction=ints([7, 7, 7, 8]))
+    assert made.correction is not None
+    assert made.correction.tolist() == [7, NOT_RECORDED]
+
+
+@pytest.mark.parametrize(
+    ("corrections", "most"),
+    [((7, 7), 1000), ((7, NOT_RECORDED), 1000), ((7, 307), 301)],
+    ids=["the same", "one unknown", "changed"],
+)
+def test_a_change_of_rate_is_narrowed_by_what_was_recorded_of_it(
+    corrections: tuple[int, int], most: int
+) -> None:
+    """Only where that says that the rate changed: else something else has changed it."""
+    slopes = {"slope_low": ints([0, 0]), "slope_high": ints([0, 1000])}
+    runs = SimpleNamespace(**slopes, correction=ints(list(corrections)))
+    assert _rate_change(runs, 0, 1, 0) == (0 if most == 1000 else 299, most)  # type: ignore[arg-type]
 
 
 def test_half_widths_of_each_kind_of_snapshot() -> None:
