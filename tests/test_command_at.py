@@ -93,6 +93,13 @@ def test_at_refuses(tracetime, write, args, code, message):
     assert message in err
 
 
+def test_at_converts_by_what_a_file_cut_off_still_holds(tracetime, write):
+    args = ("at", write(CLOCK_SYNC[:-1]), 1104, "--from", "MONOTONIC")
+    assert tracetime(*args)[0] == 3
+    code, text, _ = tracetime(*args, "--partial")
+    assert (code, text.splitlines()[0]) == (0, "MONOTONIC 1104 -> BOOTTIME 2104 ns")
+
+
 def test_at_takes_a_negative_time(tracetime, write):
     code, text, _ = tracetime("at", write(CLOCK_SYNC), "--to", "MONOTONIC", "--", "-5")
     assert code == 0

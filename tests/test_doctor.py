@@ -144,6 +144,19 @@ def test_where_a_clock_drifts_only_events_that_go_by_it_then_count(beyond, behin
     assert (sparse.severity, sparse.events) == ("error" if beyond else "info", beyond)
 
 
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+def test_a_path_is_long_from_three_hops_on(hops):
+    chain = [BOOTTIME, *range(0x8A00_0001, 0x8A00_0001 + hops)]
+    packets = [
+        snapshot({one: START + k * S, other: START + k * S})
+        for k in range(20)
+        for one, other in zip(chain, chain[1:], strict=False)
+    ]
+    packets.append(event(START + 10 * S, chain[-1], SEQUENCE))
+    told = [one for one in every(findings(trace(*packets))) if one.code == "long-path"]
+    assert [f" in {hops} hops: " in one.title for one in told] == [True] * (hops >= 3)
+
+
 def test_events_that_floor_reorders_are_told_with_why_it_is_off():
     model = Model()
     FAULTS["sparse"](model, Random(1))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tracetime import ClockGraph, ClockId, ConversionError, Reading, Snapshot, UsageError
 from tracetime.domain import ClockDomain
 from tracetime.graph.bounds import Bounds
+from tracetime.graph.triangles import Triangles
 
 S = 1_000_000_000
 GPU = 0x8A01B2C3
@@ -643,3 +644,13 @@ def test_a_loop_of_clocks_that_count_ticks_is_told_in_ns(rate):
     for loop in found:
         assert 990_000 < loop.gap_ns <= 1_000_000
         assert at[0] - S <= loop.at_ns <= at[-1] + S
+
+
+@pytest.mark.parametrize(
+    ("more", "leads"), [("abc", False), ("ab", True), ("ac", True), ("bc", True), ("ad", False)]
+)
+def test_only_snapshots_that_lack_one_of_three_clocks_contradict_the_others(more, leads):
+    clocks = dict(zip("abcd", map(ClockId, (1, 3, 5, 6)), strict=True))
+    series = [tuple(clocks[name] for name in names) for names in ("abc", more)]
+    found = Triangles(series).vias(clocks["a"], clocks["b"])
+    assert found == ([clocks["c"]] if leads else [])

@@ -100,6 +100,6 @@ class Triangles:
         for kind in self._tied_to_both(one, other):
             third = self._series[kind]
             # Snapshots that hold all three agree by nature: only others can contradict them.
-            if not both == both & third == third & here == third & there:
+            if not both == third & here == third & there:
                 found.append(kind)
         return found
