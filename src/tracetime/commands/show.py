@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +27,10 @@ LINES_SHOWN: Final = 500
 
 def print_json(facts: Any) -> None:
     """Print `facts` as JSON on stdout."""
-    echo(json.dumps(facts, indent=2))
+    # Not json.dumps, which holds every word of it as a string of its own.
+    text = StringIO()
+    text.writelines(json.JSONEncoder(indent=2).iterencode(facts))
+    echo(text.getvalue())
 
 
 NARROWEST: Final = 72
