@@ -241,7 +241,7 @@ def test_another_ui(write):
 
 @pytest.fixture
 def browser(monkeypatch):
-    """A browser that fetches what a link says, on any free port; returns what it got."""
+    """A browser that fetches what a link says, on any free port; called, it gives what it got."""
     got = []
     threads = []
 
@@ -252,9 +252,14 @@ def browser(monkeypatch):
 
     monkeypatch.setattr(serve, "PORT", 0)
     monkeypatch.setattr(webbrowser, "open_new_tab", open_new_tab)
-    yield got
-    for thread in threads:
-        thread.join()
+
+    def fetched():
+        for thread in threads:
+            thread.join()
+        return got
+
+    yield fetched
+    fetched()
 
 
 def test_open_ends_when_the_trace_was_fetched(tracetime, write, browser):
@@ -266,7 +271,7 @@ def test_open_ends_when_the_trace_was_fetched(tracetime, write, browser):
     code, text, _ = tracetime("open", write(CLOCK_SYNC, "b c"), "--json")
     assert code == 0
     assert json.loads(text)["link"].endswith("/b%2520c")
-    assert browser == [CLOCK_SYNC] * 2
+    assert browser() == [CLOCK_SYNC] * 2
 
 
 def test_open_without_a_browser(tracetime, write, monkeypatch):

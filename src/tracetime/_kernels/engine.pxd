@@ -27,6 +27,7 @@ cdef enum Fault:
     FAULT_DUPLICATE_CLOCK = 4
     FAULT_TRACE_CLOCK_BACKWARDS = 5
     FAULT_OVERFLOW = 6
+    FAULT_OWN_SYNC = 7                 # of an import
 
 cdef struct Key:
     uint32_t clock

@@ -15,8 +15,8 @@ from libc.string cimport memcmp, memset
 import numpy as np
 
 from tracetime._kernels.engine cimport (
-    AS_IS, NO_PATH, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE,
-    UNKNOWN_TARGET_CLOCK,
+    AS_IS, FAULT_OWN_SYNC, NO_PATH, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED,
+    SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
     Engine, Key, Node, Router,
 )
 from tracetime._kernels.encode cimport unzigzag
@@ -48,7 +48,6 @@ cdef enum:
     FTRACE_SEQUENCE_CLOCK = 64
     MAX_CPUS = 1024
     KEPT_FAULTS = 100
-    FAULT_OWN_SYNC = 7  # beside those of the engine
     PACKET_TAG = 0x0A
     LONGEST_HEADER = 20
     FLAG_INCREMENTAL_STATE_CLEARED = 1
