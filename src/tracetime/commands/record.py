@@ -103,7 +103,7 @@ def command(
     with warnings.catch_warnings(), _Signals(_PASSED_ON if command else _ENDING) as signals:
         # They are told at the end, with how often each was.
         warnings.simplefilter("ignore")
-        child = _Child(command)
+        child = _Child(command, signals)
         try:
             recording = record(
                 out,
@@ -117,7 +117,7 @@ def command(
                 before_writing=child.start if command else None,
             )
             with recording as rec:
-                code = child.wait(rec, duration, signals) if command else _wait(duration, signals)
+                code = child.wait(rec, duration) if command else _wait(duration, signals)
         except _NotStarted as error:
             tell(error, as_json)
             return error.exit_code
@@ -216,10 +216,12 @@ class _Child:
 
     Args:
         words: of it.
+        signals: passed on to it from when it runs: a terminal sends it its own from then on.
     """
 
-    def __init__(self, words: tuple[str, ...]) -> None:
+    def __init__(self, words: tuple[str, ...], signals: _Signals) -> None:
         self._words = words
+        self._signals = signals
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -232,16 +234,16 @@ class _Child:
         try:
             # What it is to inherit it does, as make's job server wants; what is opened here is not.
             self._process = subprocess.Popen(self._words, close_fds=False)
+            self._signals.pass_to(self._process)
         except FileNotFoundError:
             raise _NotStarted(f"no such command: {name}", _NOT_FOUND) from None
         except OSError as error:
             raise _NotStarted(f"cannot run {name}: {error.strerror}", _NOT_RUN) from None
 
-    def wait(self, rec: Recorder, duration_ns: int | None, signals: _Signals) -> int:
+    def wait(self, rec: Recorder, duration_ns: int | None) -> int:
         """Until it ends, or is to; its exit code as shells give it."""
         child = self._process
         assert child is not None
-        signals.pass_to(child)
         track = rec.track("command")
         rec.begin(_text(" ".join(self._words)[:200]), track=track)
         try:
