@@ -64,16 +64,16 @@ for policy in ("floor", "tube"):
     assert run(["at", sys.argv[1], "1104", "--from", "MONOTONIC", "--policy", policy]) == 0
     assert run(["sql", sys.argv[1], "select to_clock(ts, 'BOOTTIME', 'MONOTONIC') from (select trace_time ts from events)", "--policy", policy]) == 0
 assert run(["clocks", sys.argv[1]]) == 0
-print("pandas" in sys.modules)
+print([name for name in ("pandas", "numpy.ma") if name in sys.modules])
 """
 
 
 @pytest.mark.parametrize("more", [[], ["--to", "REALTIME"], ["--with-names"]], ids=str)
-def test_pandas_is_not_imported(tmp_path, more):
+def test_neither_pandas_nor_masked_arrays_are_imported(tmp_path, more):
     pytest.importorskip("pandas")
     path = tmp_path / "t.pftrace"
     path.write_bytes(CLOCK_SYNC)
     told = subprocess.run(
         [sys.executable, "-c", RUNS, str(path), *more], capture_output=True, text=True
     )
-    assert (told.stderr, told.stdout.splitlines()[-1:]) == ("", ["False"])
+    assert (told.stderr, told.stdout.splitlines()[-1:]) == ("", ["[]"])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tracetime.clocks import ClockId
 from tracetime.errors import RESOLVED
+from tracetime.graph.middle import median
 from tracetime.graph.pairs import Pair
 from tracetime.graph.thin import thin
 from tracetime.graph.tube.limits import ONE
@@ -222,7 +223,7 @@ class _Frame:
         self._shift = np.zeros(len(jumps) + 1)
         for k in range(len(self._shift)):
             inside = self.left[(self.stretch == k) & ~self.odd]
-            self._shift[k] = np.median(inside) if len(inside) else 0.0
+            self._shift[k] = median(inside) if len(inside) else 0.0
 
     def _longest_rate(self) -> float:
         """The rate of the run that held longest, ns per ns."""
@@ -395,7 +396,7 @@ def _steady(frame: _Frame) -> tuple[float, Floats] | None:
     if len(kept) < _LEAST_STEADY:
         return None
     span = np.diff(since(a[kept], int(a[kept[0]])))
-    spacing = float(np.median(span))
+    spacing = median(span)
     even = np.abs(span - spacing) <= _EVEN * spacing
     even &= stretch[kept[1:]] == stretch[kept[:-1]]
     edges = np.flatnonzero(np.diff(np.concatenate([[0], even.astype(np.int8), [0]])))

@@ -24,6 +24,7 @@ from tracetime.graph.counters import Counters
 from tracetime.graph.lattice import Lattice
 from tracetime.graph.machines import untied
 from tracetime.graph.measured import Measured, Read
+from tracetime.graph.middle import median
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.reach import too_many_tubes
 from tracetime.graph.shown_ticks import Tick
@@ -225,7 +226,7 @@ class Pairs:
             return pair.bar_ns
         points = [first + (last - first) * k // (_FEW_SAMPLES - 1) for k in range(_FEW_SAMPLES)]
         bars = pair.tube.convert(np.array(points, dtype=np.int64), inverse=clock == pair.b)
-        return max(pair.bar_ns, float(np.median(difference(bars.latest, bars.earliest))) / 2)
+        return max(pair.bar_ns, median(difference(bars.latest, bars.earliest)) / 2)
 
     def _span(self, clock: ClockId) -> tuple[int, int] | None:
         """The least and the most that a clock read in snapshots; None where it was in none."""
@@ -325,7 +326,7 @@ class Pairs:
         evidence = self._evidence(a, b, given, limits, shown)
         tube = Tube.build(evidence, limits)
         return Pair(
-            a, b, tube, given.snapshots, a_rate, b_rate, float(np.median(evidence.half)),
+            a, b, tube, given.snapshots, a_rate, b_rate, median(evidence.half),
             _median_bar(tube), evidence.assumed, learnt, shown,
             list(zip(*(column.tolist() for column in far[:3]), strict=True)),
         )  # fmt: skip
@@ -527,4 +528,4 @@ def _median_bar(tube: Tube) -> float:
     at, halves = chosen >> 1, chosen & 1
     points = a[at] + (a[at + halves] - a[at]) // 2
     bars = tube.convert(points)
-    return float(np.median((bars.latest - bars.earliest).astype(np.float64)) / 2)
+    return median((bars.latest - bars.earliest).astype(np.float64)) / 2

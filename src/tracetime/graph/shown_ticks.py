@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tracetime.clocks import ClockId
 from tracetime.graph.lattice import LEAST_READINGS, Lattice, find_lattices
+from tracetime.graph.middle import median, quantile
 from tracetime.graph.neighbours import Neighbours
 from tracetime.graph.values import ascending
 
@@ -206,7 +207,7 @@ class Left(NamedTuple):
         left = Left([], [])
         one, other = _since_first(readings), _since_first(others)
         gained = np.diff(other - one)
-        usual = np.abs(gained - np.median(gained)) <= np.quantile(np.abs(gained), 0.9)
+        usual = np.abs(gained - median(gained)) <= quantile(np.abs(gained), 0.9)
         if not abs(gained[usual].sum()) <= _MOST_OFF_RATE * abs(np.diff(one)[usual].sum()):
             # Jumps at most snapshots, or units that are not the same: no tick's doing.
             return left
@@ -225,8 +226,8 @@ class Left(NamedTuple):
                 continue
             share = (past / np.maximum(span, 1) - other_past / np.maximum(other_span, 1))[rising]
             size = np.abs(share * span[rising])
-            left.median.append(float(np.median(size)))
-            left.most.append(float(np.quantile(size, 0.9)))
+            left.median.append(median(size))
+            left.most.append(quantile(size, 0.9))
         return left
 
     def scatters(self, period: float, most: float) -> bool:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tracetime.clocks import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError
+from tracetime.graph.middle import median
 from tracetime.graph.tube.rate import nominal_ns
 from tracetime.graph.values import difference
 
@@ -65,7 +66,7 @@ class Counter(NamedTuple):
         """How far it counts between two snapshots, as a rule; 0 where there is but one."""
         gaps = difference(self.readings[1:], self.readings[:-1])
         gaps = gaps[gaps >= 0]
-        return int(np.median(gaps)) if len(gaps) else 0
+        return int(median(gaps)) if len(gaps) else 0
 
     def wraps_of(self, values: Values) -> tuple[Values, Values]:
         """The first and the last that values can have been, among the snapshots."""

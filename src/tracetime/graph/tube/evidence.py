@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.sweep import cut
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
+from tracetime.graph.middle import quantile
 from tracetime.graph.tube.limits import Limits, slope_up
 
 Values = npt.NDArray[np.int64]
@@ -238,7 +239,7 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
     # would be a tenth of them.
     n = len(least_halves)
     clear = (n - WINDOW) / (n - 1) if n > 2 * WINDOW else 1.0
-    return max(least, int(np.ceil(2 * np.quantile(least_halves, min(0.9, clear)))))
+    return max(least, int(np.ceil(2 * quantile(least_halves, min(0.9, clear)))))
 
 
 def _disagreement(evidence: Evidence, limits: Limits) -> int:

@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from tracetime._kernels.bars import steps_in
+from tracetime.graph.middle import median
 from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.runs import FEW, Runs
@@ -176,8 +177,8 @@ def nearly_hidden(runs: Runs, limits: Limits) -> float | None:
     if evidence.assumed or evidence.correction is not None or not same.any():
         return None
     wander = float(runs.wander.max()) / ONE
-    gap = float(np.median(np.diff(evidence.a.view(np.uint64)).astype(np.float64)))
-    hidden = 2 * wander + SHOWN_BY_HALVES * float(np.median(evidence.half)) / max(gap, 1.0)
+    gap = median(np.diff(evidence.a.view(np.uint64)).astype(np.float64))
+    hidden = 2 * wander + SHOWN_BY_HALVES * median(evidence.half) / max(gap, 1.0)
     proven = same & (runs.size[1:] > FEW) & (runs.size[:-1] > FEW)
     change = np.abs(runs.slope[1:] - runs.slope[:-1])[proven] / ONE
     # W goes to the kernels rounded up.
