@@ -34,3 +34,15 @@ def pytest_runtest_makereport(item, call):
         if "test data" not in reason and "no privilege" not in reason:
             report.outcome = "failed"
             report.longrepr = f"skipped where nothing may be: {reason}"
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that makes a trace of its parts, and returns its path."""
+
+    def write(parts):
+        path = tmp_path / "t.pftrace"
+        path.write_bytes(b"".join(parts))
+        return path
+
+    return write

@@ -20,16 +20,6 @@ pytest_plugins = ["cli"]
 
 
 @pytest.fixture
-def written(tmp_path):
-    def write(parts):
-        path = tmp_path / "t.pftrace"
-        path.write_bytes(b"".join(parts))
-        return path
-
-    return write
-
-
-@pytest.fixture
 def tubes(monkeypatch):
     """Which tubes were made."""
     made = []

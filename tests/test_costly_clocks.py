@@ -13,16 +13,6 @@ pytest_plugins = ["cli"]
 
 
 @pytest.fixture
-def written(tmp_path):
-    def write(parts):
-        path = tmp_path / "t.pftrace"
-        path.write_bytes(b"".join(parts))
-        return path
-
-    return write
-
-
-@pytest.fixture
 def few_lines(monkeypatch):
     monkeypatch.setattr(show, "LINES_SHOWN", 5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -82,9 +83,9 @@ def test_also_of_another_process_until_that_ends_in_whatever_way(spawn, tracetim
     assert path.read_bytes() != left
 
 
-def test_the_lock_does_not_live_on_in_forked_children(path):
-    """Those of Python, and those that the recording's command leaves running."""
-    rec = opened(path)
+@contextlib.contextmanager
+def forked_child():
+    """A child that waits for the end of the block."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -92,33 +93,30 @@ def test_the_lock_does_not_live_on_in_forked_children(path):
         os.read(reading, 1)
         os._exit(0)
     try:
-        with pytest.raises(UsageError, match=REFUSED):
-            opened(path)
-        rec.close()
-        opened(path).close()
+        yield
     finally:
         os.close(writing)
         os.close(reading)
         os.waitpid(child, 0)
+
+
+def test_the_lock_does_not_live_on_in_forked_children(path):
+    """Those of Python, and those that the recording's command leaves running."""
+    rec = opened(path)
+    with forked_child():
+        with pytest.raises(UsageError, match=REFUSED):
+            opened(path)
+        rec.close()
+        opened(path).close()
 
 
 def test_a_child_that_has_not_yet_closed_its_copy_holds_no_lock(path, monkeypatch):
     """The parent's end is the end, however late the child comes to run."""
     monkeypatch.setattr(TraceOutput, "abandon", lambda output: None)
     rec = opened(path)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(writing)
-        os.read(reading, 1)
-        os._exit(0)
-    try:
+    with forked_child():
         rec.close()
         opened(path).close()
-    finally:
-        os.close(writing)
-        os.close(reading)
-        os.waitpid(child, 0)
 
 
 def test_a_process_that_the_command_leaves_behind_holds_no_lock(tracetime, path):
