@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from fuzz import costly
-from tracetime.doctor.counting import Between
+from tracetime.doctor.counting import Between, Counts
 from tracetime.doctor.written import Written
 from tracetime.perfetto.wire import Pass
 from tracetime.report.gather import gather
@@ -77,6 +77,31 @@ def test_spans_between_marks_are_counted(marks, values, ends):
         counted.add(np.array(part, dtype=np.int64))
     within = [v for v in values if any(low <= v <= high for low, high in spans)]
     assert counted.within(spans) == len(within)
+
+
+@given(
+    marks=st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4),
+    values=st.lists(st.tuples(st.integers(0, 3), st.integers(-10, 10)), max_size=30),
+)
+def test_each_list_of_marks_has_its_own_values(marks, values):
+    """What is counted of several lists at once is what each alone has."""
+    lists = [sorted(set(some)) for some in marks]
+    counted = Counts(
+        np.array([mark for some in lists for mark in some], dtype=np.int64),
+        np.cumsum([0, *map(len, lists)]),
+    )
+    values = [(which, value) for which, value in values if which < len(lists)]
+    counted.add(*np.array(values, dtype=np.int64).reshape(-1, 2).T.copy())
+    for k, some in enumerate(lists):
+        alone = Between(np.array(some, dtype=np.int64))
+        alone.add(np.array([value for which, value in values if which == k], dtype=np.int64))
+        for low in (-99, *some):
+            for high in (*some, 99):
+                assert (
+                    counted.within(k, [(low, high)])
+                    == alone.within([(low, high)])
+                    == sum(low <= value <= high for which, value in values if which == k)
+                )
 
 
 @pytest.mark.parametrize("n", [50, 100])

@@ -44,6 +44,7 @@ ONE_RATE: Final = frozenset(
 """Linux keeps these by one rate: they jump against each other, but do not drift."""
 _RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
 _TSC: Final = BUILTIN_IDS["TSC"]
+_ONE: Final = Fraction(1)
 # Steadier clocks first: what snapshots are ordered along must neither step nor reset, and over a
 # suspend BOOTTIME jumps ahead of MONOTONIC.
 _STEADINESS: Final = {
@@ -169,6 +170,11 @@ class ClockDomain:
         """What is taken of a clock that nobody declared; a TSC's rate has to be learnt."""
         return _of_kind(clock)
 
+    @staticmethod
+    def rate_of_kind(clock: ClockId) -> Fraction | None:
+        """The `ns_per_tick` that is taken of a clock that nobody declared."""
+        return None if clock.clock == _TSC else _ONE
+
     @property
     def drift_ppm(self) -> float:
         """max_drift_ppm, given or by kind."""
@@ -189,4 +195,4 @@ def steadiness(clock: ClockId) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=1024)
 def _of_kind(clock: ClockId) -> ClockDomain:
-    return ClockDomain(clock, ns_per_tick=None if clock.clock == _TSC else Fraction(1))
+    return ClockDomain(clock, ns_per_tick=ClockDomain.rate_of_kind(clock))

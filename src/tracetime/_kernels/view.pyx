@@ -216,6 +216,28 @@ def column_of(Engine engine not None, int64_t index):
     return parts_of(engine.nodes[column.node].key), made[0], made[1]
 
 
+def every_reading(Engine engine not None):
+    """(numbers, readings_ns) of all readings of whole snapshots, list by list of clocks.
+
+    int64 arrays of one length; numbers: of the clocks.
+    """
+    cdef int64_t i, j, n = 0
+    cdef Column *column
+    for i in range(engine.n_columns):
+        n += engine.columns[i].n
+    made = np.empty((2, n), dtype=np.int64)
+    cdef int64_t[:, ::1] out = made
+    n = 0
+    with nogil:
+        for i in range(engine.n_columns):
+            column = &engine.columns[i]
+            for j in range(column.n):
+                out[0, n] = column.node
+                out[1, n] = column.values_ns[j]
+                n += 1
+    return made[0], made[1]
+
+
 def readings_of(Engine engine not None, tuple key):
     """What one clock read in snapshots that were taken whole, int64 ns, list by list of clocks."""
     cdef int32_t found = engine.find_node(key_of(key))

@@ -129,7 +129,7 @@ def _misplaced_ns(survey: Survey, clock: ClockId, found: _Rate) -> int:
     """How far off a wrong unit puts what is read before the next snapshot, and beyond them."""
     _, readings, others = survey.together(clock, found.partner)
     gaps_ns = [int(np.diff(others).max())]
-    for group in survey.by_clock.get(clock, []):
+    for group in survey.groups_of(clock):
         beyond = max(int(readings[0]) - group.low_ns, group.high_ns - int(readings[-1]), 0)
         # In its own units, which a clock that stands still does not count.
         gaps_ns.append(int(beyond / (1 + found.rate)) if found.rate > -1 else beyond)

@@ -126,7 +126,7 @@ def _by_events(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[
 def _lies_with(survey: Survey, clock: ClockId, other: ClockId, *, partly: bool = False) -> bool:
     """Whether events of a clock, or some, are beyond its readings, and all among another's."""
     own, there = survey.spans[clock], survey.spans[other]
-    groups = [g for g in survey.by_clock.get(clock, []) if g.reason in ("resolved", "as_is")]
+    groups = [g for g in survey.groups_of(clock) if g.reason in ("resolved", "as_is")]
     if not groups:
         return False
     low, high = min(g.low_ns for g in groups), max(g.high_ns for g in groups)

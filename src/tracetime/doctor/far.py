@@ -7,7 +7,7 @@ to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -191,7 +191,7 @@ def _factor(survey: Survey, clock: ClockId, factor: int, *, larger: bool) -> _Ca
     )  # fmt: skip
 
 
-def _other_clock(spans: dict[ClockId, Span], clock: ClockId, there: Stray) -> _Cause | None:
+def _other_clock(spans: Mapping[ClockId, Span], clock: ClockId, there: Stray) -> _Cause | None:
     """Which clocks read such values in the trace."""
     others = [
         other
@@ -211,7 +211,7 @@ def _other_clock(spans: dict[ClockId, Span], clock: ClockId, there: Stray) -> _C
     )  # fmt: skip
 
 
-def _that_may_be_meant(spans: dict[ClockId, Span]) -> Iterator[tuple[ClockId, Span]]:
+def _that_may_be_meant(spans: Mapping[ClockId, Span]) -> Iterator[tuple[ClockId, Span]]:
     for clock, span in sorted(spans.items()):
         if not clock.is_sequence_scoped and clock.clock != OF_THE_FILE[1]:
             yield clock, span
@@ -230,7 +230,7 @@ def _beyond(strays: Iterable[Stray], reached: int) -> Stray:
     return every
 
 
-def _any_outside(survey: Survey, spans: dict[ClockId, Span], trace: Span) -> bool:
+def _any_outside(survey: Survey, spans: Mapping[ClockId, Span], trace: Span) -> bool:
     """Whether any clock has events further than `NEAR_NS` from its snapshots."""
     for group in survey.groups:
         if group.reason in ("resolved", "as_is"):

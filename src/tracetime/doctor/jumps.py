@@ -317,9 +317,7 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> 
     """What a clock's jumps come to: a cause for those that ran backwards, and each other kind."""
     clock = jumper.clock
     lost = sum(
-        group.events
-        for group in survey.by_clock.get(clock, [])
-        if group.reason == "non_monotonic_source"
+        group.events for group in survey.groups_of(clock) if group.reason == "non_monotonic_source"
     )
     if jumper.wraps:
         # Who says how many bits it has knows that it wraps: that is normal then.

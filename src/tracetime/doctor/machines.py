@@ -93,7 +93,7 @@ def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
     a = pair.tube.evidence.a
     first, last = int(a[0]), int(a[-1])
     backwards = clock == pair.b
-    groups = survey.by_clock.get(clock, [])
+    groups = survey.groups_of(clock)
     if groups:
         ends = [min(g.low_ns for g in groups), max(g.high_ns for g in groups)]
         there = pair.tube.convert(np.array(ends), inverse=True).earliest if backwards else ends

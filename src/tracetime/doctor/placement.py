@@ -9,7 +9,8 @@ import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
-from tracetime.doctor.survey import Group, Survey
+from tracetime.doctor.rows import Group
+from tracetime.doctor.survey import Survey
 from tracetime.domain import ONE_RATE
 from tracetime.errors import RESOLVED, TracetimeError
 

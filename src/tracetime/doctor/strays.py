@@ -6,8 +6,9 @@ What that says of them is told in `far.py`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from tracetime.errors import AS_IS, RESOLVED
 from tracetime.graph.graph import ClockGraph
 from tracetime.perfetto.schema import KINDS
 from tracetime.perfetto.wire import Columns
+from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 Values = npt.NDArray[np.int64]
 
@@ -78,63 +80,126 @@ class Stray:
         self.packet = min(self.packet, other.packet)
 
 
+class Spans(Mapping[ClockId, Span]):
+    """By clock of the snapshots, what it read in them; without what never was.
+
+    Attributes:
+        numbers: of all clocks of snapshots, in order.
+        low, high, step, readings: by number of a clock, int64, as `Span` has them; no readings are
+            as low and high as nothing is.
+        marks, starts: its readings, ascending and each once: `marks[starts[k]:starts[k + 1]]`.
+    """
+
+    def __init__(self, graph: ClockGraph) -> None:
+        clocks = dict.fromkeys(info.clock for info in graph.clocks())
+        self.numbers = {clock: k for k, clock in enumerate(clocks)}
+        n = len(self.numbers)
+        which, values = graph._every_reading(self.numbers)
+        order = np.lexsort((values, which))
+        which, values = which[order], values[order]
+        kept = np.append(True, (which[1:] != which[:-1]) | (values[1:] != values[:-1]))
+        kept = kept[: len(which)]
+        self.marks = values[kept]
+        self.starts = np.searchsorted(which[kept], np.arange(n + 1))
+        # That BOOTTIME is the time of the file, from 0, is a rule and no reading.
+        of_file = np.array([c.clock in OF_THE_FILE for c in self.numbers], dtype=bool)
+        if of_file.any():
+            read = ~of_file[which] | (values != 0)
+            which, values = which[read], values[read]
+        self.readings = np.bincount(which, minlength=n)
+        self.low, self.high = np.full(n, INT64_MAX), np.full(n, INT64_MIN)
+        self.step = np.zeros(n, dtype=np.int64)
+        there = np.flatnonzero(self.readings)
+        if len(there):
+            first = np.append(0, np.cumsum(self.readings[there])[:-1])
+            self.low[there] = values[first]
+            self.high[there] = values[np.append(first[1:], len(values)) - 1]
+            # Modulo 2^64: no difference overflows that.
+            steps = np.diff(values.view(np.uint64), prepend=values[:1].view(np.uint64))
+            steps[first] = 0
+            self.step[there] = np.minimum(np.maximum.reduceat(steps, first), INT64_MAX)
+
+    def __getitem__(self, clock: ClockId) -> Span:
+        k = self.numbers[clock]
+        if not self.readings[k]:
+            raise KeyError(clock)
+        return Span(*(int(c[k]) for c in (self.low, self.high, self.step, self.readings)))
+
+    def __iter__(self) -> Iterator[ClockId]:
+        return compress(self.numbers, self.readings.tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.readings))
+
+
 class Strays:
     """How far events lie outside of the span of the trace and of their clock's snapshots.
 
     Args:
         spans: of the clocks of snapshots.
         trace: that of the trace clock.
-        clocks: by (clock, sequence, machine_id) of rows, which clock that is.
+        clocks: by number, those of snapshots first.
+
+    Attributes:
+        found: by clock and side of the trace (whether before it), by distance (a power of 2).
     """
 
-    def __init__(
-        self,
-        spans: dict[ClockId, Span],
-        trace: Span,
-        clocks: Mapping[tuple[int, int, int], ClockId],
-    ) -> None:
+    def __init__(self, spans: Spans, trace: Span, clocks: list[ClockId]) -> None:
         self._spans = spans
         self.trace = trace
         self._clocks = clocks
         self.found: dict[tuple[ClockId, bool], dict[int, Stray]] = defaultdict(dict)
 
-    def add(self, columns: Columns) -> None:
-        """Take in the rows of a batch."""
+    def add(self, columns: Columns, numbers: Values) -> None:
+        """Take in the rows of a batch; numbers: of the clock of each."""
         status, kind, time = columns["status"], columns["kind"], columns["trace_time"]
         placed = (status == RESOLVED) | ((status == AS_IS) & (kind == _PACKET))
         before = time < self.trace.low
         # A descriptor of counters has 0, which means nothing.
         past = np.isin(kind, _OF_THE_PAST) | (columns["source_ns"] == 0)
         rows = np.flatnonzero(placed & ((before & ~past) | (time > self.trace.high)))
-        if not len(rows):
-            return
-        keys = np.stack([columns[name][rows] for name in ("clock", "sequence", "machine")], axis=1)
-        known, which = np.unique(keys, axis=0, return_inverse=True)
-        order = np.argsort(which.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(which.ravel()))
-        for key, ours in zip(known.tolist(), np.split(order, ends[:-1]), strict=True):
-            self._add(self._clocks[tuple(key)], columns, rows[ours])
+        away = _outside(time[rows], self.trace.low, self.trace.high)
+        which, spans = numbers[rows], self._spans
+        own = which < len(spans.readings)
+        own[own] = spans.readings[which[own]] > 0
+        ours, source = which[own], columns["source_ns"][rows]
+        away[own] = np.minimum(away[own], _outside(source[own], spans.low[ours], spans.high[ours]))
+        far = away > NEAR_NS
+        if far.any():
+            self._add(which[far], before[rows[far]], away[far], columns, rows[far])
 
-    def _add(self, clock: ClockId, columns: Columns, rows: npt.NDArray[np.intp]) -> None:
-        time, source = columns["trace_time"][rows], columns["source_ns"][rows]
-        away, before = _outside(time, self.trace)
-        span = self._spans.get(clock)
-        if span is not None:
-            away = np.minimum(away, _outside(source, span)[0])
-        raw, packets = columns["timestamp"][rows], columns["packet"][rows]
-        scale = np.frexp(away.astype(np.float64))[1]
-        for side in (True, False):
-            there = (before == side) & (away > NEAR_NS)
-            for k in np.unique(scale[there]).tolist():
-                at = there & (scale == k)
-                stray = Stray(
-                    int(np.count_nonzero(at)),
-                    int(away[at].min()), int(away[at].max()),
-                    int(source[at].min()), int(source[at].max()),
-                    int(raw[at].min()), _sum(raw[at]),
-                    int(np.count_nonzero(raw[at][1:] > raw[at][:-1])), int(packets[at].min()),
-                )  # fmt: skip
-                self.found[clock, side].setdefault(k, Stray()).add(stray)
+    def _add(
+        self, which: Values, before: npt.NDArray[np.bool_], away: npt.NDArray[np.uint64],
+        columns: Columns, rows: npt.NDArray[np.intp],
+    ) -> None:  # fmt: skip
+        scale = np.frexp(away.astype(np.float64))[1].astype(np.int64)
+        key = which << 8 | before.astype(np.int64) << 7 | scale
+        order = np.argsort(key, kind="stable")
+        key, away, rows = key[order], away[order], rows[order]
+        source, raw = columns["source_ns"][rows], columns["timestamp"][rows]
+        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+        rises = np.append(False, raw[1:] > raw[:-1])
+        rises[starts] = False
+        for at, events, near, distance, low, high, raw_low, upper, lower, rising, packet in zip(
+            key[starts].tolist(),
+            np.diff(np.append(starts, len(key))).tolist(),
+            np.minimum.reduceat(away, starts).tolist(),
+            np.maximum.reduceat(away, starts).tolist(),
+            np.minimum.reduceat(source, starts).tolist(),
+            np.maximum.reduceat(source, starts).tolist(),
+            np.minimum.reduceat(raw, starts).tolist(),
+            # The sum may leave int64.
+            np.add.reduceat(raw >> 32, starts).tolist(),
+            np.add.reduceat(raw & 0xFFFFFFFF, starts).tolist(),
+            np.add.reduceat(rises, starts, dtype=np.int64).tolist(),
+            np.minimum.reduceat(columns["packet"][rows], starts).tolist(),
+            strict=True,
+        ):
+            raw_sum = (upper << 32) + lower
+            told = self.found[self._clocks[at >> 8], bool(at & 128)]
+            told.setdefault(at & 127, Stray()).add(
+                Stray(events, near, distance, low, high, raw_low, raw_sum, rising, packet)
+            )
 
     def reach(self, before: bool, gap_ns: int) -> int:
         """How far from the trace its events go on that side, with no gap so long in between."""
@@ -152,37 +217,10 @@ class Strays:
         return reached
 
 
-def spans_of(graph: ClockGraph) -> dict[ClockId, Span]:
-    """What each clock read in all snapshots."""
-    columns: dict[ClockId, list[Values]] = defaultdict(list)
-    for read in graph.readings():
-        values = read.values_ns
-        if read.clock.clock in OF_THE_FILE:
-            # That BOOTTIME is the time of the file, from 0, is a rule and no reading.
-            values = values[values != 0]
-        if len(values):
-            columns[read.clock].append(values)
-    found = {}
-    for clock, parts in columns.items():
-        values = np.sort(np.concatenate(parts)) if len(parts) > 1 else np.sort(parts[0])
-        steps = np.diff(values.astype(np.uint64))
-        step = int(steps.max()) if len(steps) else 0
-        found[clock] = Span(int(values[0]), int(values[-1]), step, len(values))
-    return found
-
-
-def _sum(values: Values) -> int:
-    """Their sum, which may leave int64."""
-    high, low = values >> 32, values & 0xFFFFFFFF
-    return (int(high.sum()) << 32) + int(low.sum())
-
-
-def _outside(values: Values, span: Span) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """How far some values are outside of a span, ns, 0 within it; and which are before it."""
-    before, after = values < span.low, values > span.high
-    away = np.zeros(len(values), dtype=np.uint64)
+def _outside(values: Values, low: Values | int, high: Values | int) -> npt.NDArray[np.uint64]:
+    """How far some values are outside of a span, ns, 0 within it."""
     # Modulo 2^64: no difference overflows that.
     unsigned = values.astype(np.uint64)
-    away[before] = np.uint64(span.low % (1 << 64)) - unsigned[before]
-    away[after] = unsigned[after] - np.uint64(span.high % (1 << 64))
-    return away, before
+    least, most = (np.asarray(end, dtype=np.int64).astype(np.uint64) for end in (low, high))
+    away = np.where(values < low, least - unsigned, np.uint64(0))
+    return np.where(values > high, unsigned - most, away)

@@ -205,7 +205,7 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
                 "info",
                 f"{clock} reaches {survey.trace_clock} in {len(path) - 1} hops: "
                 + " -> ".join(map(str, path)),
-                tuple(path), first_packets(group.first_packet for group in survey.by_clock[clock]),
+                tuple(path), first_packets(group.first_packet for group in survey.groups_of(clock)),
                 survey.used[clock], None,
                 "Each hop adds the error of a snapshot and of the drift since it; beyond 4 hops "
                 "Perfetto gives up.",

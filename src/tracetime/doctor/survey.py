@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,7 +19,8 @@ from tracetime._kernels.chronicle import Chronicle
 from tracetime.arrays import known_of
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.counting import Between, Counts
-from tracetime.doctor.strays import Span, Strays, spans_of
+from tracetime.doctor.rows import Counted, Group, Rows
+from tracetime.doctor.strays import Spans, Strays
 from tracetime.doctor.written import MOST_KEPT, Written
 from tracetime.domain import steadiness
 from tracetime.errors import (
@@ -33,10 +34,11 @@ from tracetime.errors import (
 )
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.facts import ClockInfo
+from tracetime.graph.facts import Strays as Ways
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.lattice import LEAST_READINGS
 from tracetime.graph.wraps import Counter
-from tracetime.perfetto.bounded import Bounding, by_clock, distances
+from tracetime.perfetto.bounded import Bounding, distances
 from tracetime.perfetto.reader import Trace
 from tracetime.perfetto.wire import Columns
 from tracetime.snapshot import INT64_MAX
@@ -52,44 +54,6 @@ _MOST_BOUNDED: Final = 1000
 
 _MOST_EXAMINED: Final = 1000
 """For so many pairs of clocks the doctor makes a tube, to see what happened to them."""
-
-
-@dataclass(slots=True)
-class Group:
-    """Events of one clock with one status.
-
-    Attributes:
-        clock: 0 where they name none.
-        reason: of errors.REASONS.
-        events: how many.
-        first_packet, last_packet: in file order.
-        low_ns, high_ns: their least and greatest reading, as it was converted.
-        negative: how many have a trace time below 0.
-        negative_packet: the first of these.
-        least_ns: the least trace time.
-    """
-
-    clock: ClockId
-    reason: str
-    events: int
-    first_packet: int
-    last_packet: int
-    low_ns: int
-    high_ns: int
-    negative: int
-    negative_packet: int
-    least_ns: int
-
-    def add(self, other: Group) -> None:
-        """Count in a later group of the same kind."""
-        self.events += other.events
-        self.last_packet = other.last_packet
-        self.low_ns = min(self.low_ns, other.low_ns)
-        self.high_ns = max(self.high_ns, other.high_ns)
-        if not self.negative:
-            self.negative_packet = other.negative_packet
-        self.negative += other.negative
-        self.least_ns = min(self.least_ns, other.least_ns)
 
 
 class Survey:
@@ -116,14 +80,14 @@ class Survey:
         self.graph: ClockGraph = trace.clocks
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
-        self.spans: dict[ClockId, Span] = spans_of(self.graph)
-        self.groups: list[Group] = []
+        self.spans = Spans(self.graph)
         self.order_unexamined = False
         self._paths: dict[ClockId, list[ClockId] | None] = {}
-        self._by_row = _Rows(self.infos, trace.machines)
+        self._rows = Rows(self.infos, trace.machines)
+        self.clocks: list[ClockId] = self._rows.clocks
         home = self.spans.get(self.equated or self.trace_clock)
-        self.strays = None if home is None else Strays(self.spans, home, self._by_row)
-        self._counts = Counts(self.graph._readings)
+        self.strays = None if home is None else Strays(self.spans, home, self.clocks)
+        self._counts = Counts(self.spans.marks, self.spans.starts)
         lost = {fault.packet for fault in trace.faults}
         moves = {move.packet for move in trace.trace_clock_moves}
         self._placed = Between(np.array(sorted(lost | moves), dtype=np.int64))
@@ -134,26 +98,22 @@ class Survey:
 
     def _read(self, watch: Callable[[Columns], None] | None) -> None:
         """Read the events, and count them every way that findings ask for."""
-        found: dict[tuple[int, int, int, int], Group] = {}
+        counted = Counted()
         for columns in self.trace.columns(listener=self._chronicle):
-            for key, group in _groups(columns):
-                if key in found:
-                    found[key].add(group)
-                else:
-                    group.clock = self._by_row[key[:3]]
-                    found[key] = group
-            self._count(columns)
+            numbers = self._rows.numbers(columns)
+            counted.add(columns, numbers)
+            self._count(columns, numbers)
             if self.strays is not None:
-                self.strays.add(columns)
+                self.strays.add(columns, numbers)
             if self._bounding is not None:
                 self._bounding.batch(columns)
             if watch is not None:
                 watch(columns)
         if self._bounding is not None:
             self._bounding.finish()
-        self.groups += found.values()
+        self.counted = counted.take()
 
-    def _count(self, columns: Columns) -> None:
+    def _count(self, columns: Columns, numbers: Values) -> None:
         resolved = columns["status"] == RESOLVED
         home = self.trace_clock.machine
         named = [raw for raw, index in self._machines.items() if index == home]
@@ -161,15 +121,17 @@ class Survey:
         at_home = np.isin(columns["machine"], [*named, 0] if home == 0 else named)
         placed = resolved & ~((columns["clock"] == self.trace_clock.clock) & at_home)
         self._placed.add(columns["packet"][placed].astype(np.int64))
-        every = np.arange(len(resolved))
-        for clock, group in by_clock(columns, every, self._machines):
-            if clock == self.trace_clock or clock not in self.infos:
-                continue
-            source = columns["source_ns"][group]
-            self._counts.add(clock, source)
-            if clock in self._straying:
-                known = resolved[group]
-                self._compare(clock, source[known], columns["trace_time"][group][known])
+        known = numbers < len(self.infos)
+        known &= numbers != self.spans.numbers.get(self.trace_clock, -1)
+        source = columns["source_ns"]
+        self._counts.add(numbers[known], source[known])
+        if self.trace.late_snapshots is not None:
+            rows = np.flatnonzero(resolved & known)
+            rows = rows[np.argsort(numbers[rows], kind="stable")]
+            which = numbers[rows]
+            for ours in np.split(rows, np.flatnonzero(which[1:] != which[:-1]) + 1):
+                if len(ours) and (clock := self.clocks[numbers[ours[0]]]) in self._straying:
+                    self._compare(clock, source[ours], columns["trace_time"][ours])
 
     def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
         """Note where events would be if floor had known all snapshots."""
@@ -197,8 +159,7 @@ class Survey:
 
         Then events may stand in another order than they had. Of very many clocks nobody looks.
         """
-        moved = self.graph._strays(list(self.infos), self.trace_clock).change_ns
-        if not (moved > self.tolerance_ns).any():
+        if not (self.ways.change_ns > self.tolerance_ns).any():
             return False
         self.order_unexamined = len(self.infos) > min(
             _MOST_BOUNDED, self.graph._most_tubes or _MOST_BOUNDED
@@ -208,9 +169,33 @@ class Survey:
     def _bounded(self) -> Bounding:
         return Bounding(self.graph, self.trace_clock, self.trace.machines, "estimated")
 
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The events by clock and status."""
+        return self.counted.each(np.arange(len(self.counted.key)), self.clocks)
+
     def of(self, reason: str) -> list[Group]:
         """The groups with one status."""
-        return [group for group in self.groups if group.reason == reason]
+        rows = np.flatnonzero(self.counted.status == REASONS.index(reason))
+        return self.counted.each(rows, self.clocks)
+
+    def groups_of(self, clock: ClockId) -> list[Group]:
+        """The groups of a clock."""
+        order, numbers, known = self._groups_by_clock
+        number = known.get(clock, -1)
+        start, end = np.searchsorted(numbers, [number, number + 1]).tolist()
+        return self.counted.each(order[start:end], self.clocks)
+
+    @cached_property
+    def _groups_by_clock(self) -> tuple[Values, Values, dict[ClockId, int]]:
+        """The groups' places and clocks in order of these, and the numbers of all clocks."""
+        order = np.argsort(self.counted.clock, kind="stable")
+        return order, self.counted.clock[order], {c: k for k, c in enumerate(self.clocks)}
+
+    @cached_property
+    def ways(self) -> Ways:
+        """How clocks of snapshots lead to trace time, by number."""
+        return self.graph._strays(list(self.infos), self.trace_clock)
 
     @cached_property
     def written(self) -> Written:
@@ -229,19 +214,23 @@ class Survey:
     @cached_property
     def used(self) -> dict[ClockId, int]:
         """How many events each clock has, by clock."""
-        counts: dict[ClockId, int] = {}
-        for group in self.groups:
-            counts[group.clock] = counts.get(group.clock, 0) + group.events
-        return counts
+        return self._by_clock(np.ones(len(self.counted.key), dtype=bool))
 
     @cached_property
     def lost(self) -> dict[ClockId, int]:
         """How many events of each clock have no trace time."""
-        counts: dict[ClockId, int] = {}
-        for group in self.groups:
-            if group.reason not in (REASONS[RESOLVED], REASONS[AS_IS]):
-                counts[group.clock] = counts.get(group.clock, 0) + group.events
-        return counts
+        return self._by_clock(~np.isin(self.counted.status, (RESOLVED, AS_IS)))
+
+    def _by_clock(self, rows: npt.NDArray[np.bool_]) -> dict[ClockId, int]:
+        """The events of some groups by clock, in order of the groups."""
+        clocks, first, which = np.unique(
+            self.counted.clock[rows], return_index=True, return_inverse=True
+        )
+        events = np.zeros(len(clocks), dtype=np.int64)
+        np.add.at(events, which, self.counted.events[rows])
+        order = np.argsort(first)
+        numbers, counts = clocks[order].tolist(), events[order].tolist()
+        return {self.clocks[k]: n for k, n in zip(numbers, counts, strict=True)}
 
     @cached_property
     def discontinuities(self) -> list[PairDiscontinuity]:
@@ -284,8 +273,7 @@ class Survey:
     @cached_property
     def _straying(self) -> set[ClockId]:
         """The clocks whose events any two snapshots place further apart than is healthy."""
-        clocks = list(self.infos)
-        drift_ns = self.graph._strays(clocks, self.trace_clock).drift_ns
+        clocks, drift_ns = self.clocks, self.ways.drift_ns
         far = np.flatnonzero(drift_ns > self.tolerance_ns).tolist()
         return {clocks[k] for k in far if drift_ns[k] > self._healthy_ns(clocks[k])}
 
@@ -358,7 +346,12 @@ class Survey:
         Ends count in; they are readings of the clock's snapshots, beside one, or beyond all events
         on their side. Events of the trace clock are not counted.
         """
-        return {clock: self._counts.within(clock, within) for clock, within in spans.items()}
+        numbers, home = self.spans.numbers, self.trace_clock
+        return {
+            clock: self._counts.within(numbers[clock], within)
+            if clock in numbers and clock != home else 0
+            for clock, within in spans.items()
+        }  # fmt: skip
 
     def readings_at(self, clock: ClockId, beside: ClockId, snapshots: Iterable[int]) -> list[int]:
         """What a clock read in some of the snapshots that it shares with another, ns."""
@@ -466,14 +459,6 @@ class Survey:
         return found
 
     @cached_property
-    def by_clock(self) -> dict[ClockId, list[Group]]:
-        """The groups of each clock."""
-        found = defaultdict[ClockId, list[Group]](list)
-        for group in self.groups:
-            found[group.clock].append(group)
-        return found
-
-    @cached_property
     def _partners(self) -> dict[ClockId, ClockId]:
         def rank(other: ClockId) -> tuple[Any, ...]:
             return (other != self.trace_clock, *steadiness(other))
@@ -488,59 +473,3 @@ class Survey:
                 if clock not in best or rank(partner) < rank(best[clock]):
                     best[clock] = partner
         return best
-
-
-def _groups(
-    columns: dict[str, npt.NDArray[Any]],
-) -> Iterable[tuple[tuple[int, int, int, int], Group]]:
-    """The rows of a batch by (clock, sequence, machine_id, status)."""
-    n = len(columns["packet"])
-    if not n:
-        return
-    scoped = columns["clock"].astype(np.uint64) << np.uint64(32) | columns["sequence"]
-    rest = columns["machine"].astype(np.uint64) << np.uint64(8) | columns["status"].astype(
-        np.uint64
-    )
-    keys, which = np.unique(scoped, return_inverse=True)
-    others, on = np.unique(rest, return_inverse=True)
-    which = which * len(others) + on
-    kind = np.uint16 if len(keys) * len(others) <= 1 << 16 else np.int64
-    # Few kinds of rows fit in 16 bits, where a stable sort is a radix sort.
-    order = np.argsort(which.astype(kind), kind="stable")
-    which = which[order]
-    starts = np.flatnonzero(np.append(True, which[1:] != which[:-1]))
-    ends = np.append(starts[1:], n)
-    source, packet = columns["source_ns"][order], columns["packet"][order]
-    time = columns["trace_time"][order]
-    resolved = columns["status"][order] == RESOLVED
-    below = (time < 0) & resolved
-    low, high = np.minimum.reduceat(source, starts), np.maximum.reduceat(source, starts)
-    negative = np.add.reduceat(below, starts, dtype=np.int64)
-    least = np.minimum.reduceat(time, starts)
-    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        key, other = divmod(int(which[start]), len(others))
-        clock, sequence = divmod(int(keys[key]), 1 << 32)
-        machine, status = divmod(int(others[other]), 1 << 8)
-        at = int(packet[start:end][below[start:end]][0]) if negative[i] else 0
-        yield (
-            (clock, sequence, machine, status),
-            Group(
-                ClockId(0), REASONS[status], end - start, int(packet[start]), int(packet[end - 1]),
-                int(low[i]), int(high[i]), int(negative[i]), at, int(least[i]),
-            ),
-        )  # fmt: skip
-
-
-class _Rows(dict[tuple[int, int, int], ClockId]):
-    """The clock of a row, by its columns clock, sequence and machine."""
-
-    def __init__(self, clocks: Iterable[ClockId], machines: list[int]) -> None:
-        self._machines = {machine_id: index for index, machine_id in enumerate(machines)}
-        # The table knows no files: sequence-scoped clocks take theirs from the snapshots.
-        self._known = {(c.clock, c.sequence, c.machine): c for c in clocks}
-
-    def __missing__(self, key: tuple[int, int, int]) -> ClockId:
-        clock, sequence, machine = key
-        at = (clock, sequence, self._machines.get(machine, machine))
-        self[key] = self._known.get(at) or ClockId(*at)
-        return self[key]

@@ -9,7 +9,8 @@ from typing import Final
 from tracetime.clocks import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, first_packets, names
 from tracetime.doctor.moved import FIX
-from tracetime.doctor.survey import Group, Survey
+from tracetime.doctor.rows import Group
+from tracetime.doctor.survey import Survey
 from tracetime.doctor.tied import tied_machines
 from tracetime.errors import REASONS, RESOLVED
 

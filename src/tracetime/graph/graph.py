@@ -491,24 +491,26 @@ class ClockGraph:
         return [
             pair
             for pair, nothing in zip(pairs, steady.tolist(), strict=True)
-            if not (nothing and all(map(self._is_plain, pair)))
+            if not (nothing and self._is_plain(pair[0]) and self._is_plain(pair[1]))
         ]
 
     def _is_plain(self, clock: ClockId) -> bool:
         """Whether a clock counts ns, and all that is known of it is what snapshots say it read."""
         return (
             clock not in self._domains
-            and ClockDomain.of_kind(clock).ns_per_tick == 1
+            and ClockDomain.rate_of_kind(clock) is not None
             and not self._measured.tells(clock)
         )
 
     def compared(self) -> list[tuple[ClockId, ClockId]]:
         """(hub, clock) of the pairs that `discontinuities` looks at, in order."""
-        pairs = set()
+        pairs: set[tuple[ClockId, ClockId]] = set()
         for clocks, _ in self.series():
-            steady = min(clocks, key=steadiness)
-            hub = self._trace_clock if self._trace_clock in clocks else steady
-            pairs |= {(hub, clock) for clock in clocks if clock != hub and not is_cpu_time(clock)}
+            trace_clock = self._trace_clock
+            hub = trace_clock if trace_clock in clocks else min(clocks, key=steadiness)
+            pairs.update(
+                (hub, clock) for clock in clocks if clock != hub and not is_cpu_time(clock)
+            )
         return sorted(pairs, key=lambda pair: (pair[0].order(), pair[1].order()))
 
     def inconsistencies(self) -> list[Inconsistency]:
@@ -684,6 +686,12 @@ class ClockGraph:
             clock = self._clock(key)
             read = self._measured.reads(clock, snapshots)
             yield Readings(clock, snapshots, values_ns, read.centre, read.half)
+
+    def _every_reading(self, numbers: Mapping[ClockId, int]) -> tuple[Values, Values]:
+        """(number of the clock, ns) of every reading of every snapshot."""
+        which, values_ns = view.every_reading(self._engine)
+        ours = np.array([numbers.get(clock, -1) for clock in self._numbered()], dtype=np.int64)
+        return ours[which], values_ns
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
         """(source, target, snapshots) for all that converts in one hop.

@@ -77,6 +77,7 @@ class Measured:
             for clock, column in (columns or {}).items()
         }
         self._steered = steered
+        self._steers = frozenset(np.unique(steered[1]).tolist())
         self._corrected = {clock: _Grown(*given) for clock, given in (corrected or {}).items()}
         self._known = frozenset(self._read if known is None else known)
 
@@ -103,11 +104,7 @@ class Measured:
 
     def tells(self, clock: ClockId) -> bool:
         """Whether anything is said of how a clock was read, or steered."""
-        return (
-            clock in self._read
-            or clock in self._corrected
-            or bool((self._steered[1] == clock.machine).any())
-        )
+        return clock in self._read or clock in self._corrected or clock.machine in self._steers
 
     def knows(self, clock: ClockId) -> bool:
         """Whether a trace said of any of its snapshots how it was read."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
 from tracetime.clocks import ClockId
+
+_KEPT: Final = 1 << 16
 
 
 class Triangles:
@@ -18,8 +23,8 @@ class Triangles:
 
     def __init__(self, series: list[tuple[ClockId, ...]]) -> None:
         stands_in: dict[ClockId, set[int]] = {}
-        for number, clocks in enumerate(series):
-            for clock in clocks if len(clocks) > 1 else ():
+        for number, clocks in enumerate(_in_loops(series)):
+            for clock in clocks:
                 stands_in.setdefault(clock, set()).add(number)
         kinds: dict[frozenset[int], int] = {}
         self._kind: dict[ClockId, int] = {}
@@ -38,6 +43,8 @@ class Triangles:
         self._thirds: dict[tuple[int, int], list[int]] = {}
         self._closed: dict[tuple[int, int], bool] = {}
         self._beside: dict[int, list[int]] = {}
+        # Two clocks that are read with very many others share all these lists.
+        self._both = lru_cache(_KEPT)(lambda one, other: self._series[one] & self._series[other])
         self.clocks = sorted(stands_in, key=ClockId.order)
 
     def ends(self, src: ClockId) -> list[ClockId]:
@@ -89,17 +96,36 @@ class Triangles:
             kind
             for kind in sorted({kind for number in fewer for kind in self._kinds_of[number]})
             if len(self._members[kind]) > (kind == one) + (kind == other)
-            and self._series[kind] & here
-            and self._series[kind] & there
+            and not self._series[kind].isdisjoint(here)
+            and not self._series[kind].isdisjoint(there)
         ]
 
     def _third_kinds(self, one: int, other: int) -> list[int]:
-        here, there = self._series[one], self._series[other]
-        both = here & there
-        found = []
-        for kind in self._tied_to_both(one, other):
-            third = self._series[kind]
-            # Snapshots that hold all three agree by nature: only others can contradict them.
-            if not both == third & here == third & there:
-                found.append(kind)
-        return found
+        both = self._both(one, other)
+        # Snapshots that hold all three agree by nature: only others can contradict them.
+        return [
+            kind
+            for kind in self._tied_to_both(one, other)
+            if not both == self._both(kind, one) == self._both(kind, other)
+        ]
+
+
+def _in_loops(series: list[tuple[ClockId, ...]]) -> list[tuple[ClockId, ...]]:
+    """Those of some lists that may be part of a loop.
+
+    Not the ones of a clock that shares snapshots with one other alone, as most do where there are
+    very many.
+    """
+    beside: dict[ClockId, ClockId | None] = {}
+    for clocks in series:
+        if len(clocks) == 2:
+            for clock, other in (clocks, clocks[::-1]):
+                if beside.setdefault(clock, other) != other:
+                    beside[clock] = None
+        else:
+            beside |= dict.fromkeys(clocks)
+    return [
+        clocks
+        for clocks in series
+        if len(clocks) > 2 or (len(clocks) == 2 and not any(map(beside.get, clocks)))
+    ]
