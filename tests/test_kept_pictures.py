@@ -94,6 +94,8 @@ def looks(value: Any, seen: dict[int, int]) -> Any:
             except UnsetValueError:
                 told[name] = "unset"
         return told
+    if type(value).__name__ == "Value":
+        return looks(value.value, seen)
     if isinstance(value, dict):
         return {str(k): looks(v, seen) for k, v in value.items() if k != "id"}
     if isinstance(value, (list, tuple)):
