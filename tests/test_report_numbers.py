@@ -141,7 +141,7 @@ def rows_of(*batches, bins=50, least=None):
     line = Timeline()
     for one in batches:
         line.add(one)
-    return line.rows([0], bins, least)
+    return line.drawn([0], bins, least)[:2]
 
 
 @settings(deadline=None, max_examples=50)
@@ -187,7 +187,8 @@ def test_very_many_events_take_little_memory():
         line.add(batch(random.integers(0, 10**15, 65_536)))
     assert sum(len(part[0]) for part in line._parts) < 200_000
     assert (
-        sum(int(row.resolved.sum()) + row.outside for row in line.rows([0], 50)[1]) == 30 * 65_536
+        sum(int(row.resolved.sum()) + row.outside for row in line.drawn([0], 50).rows)
+        == 30 * 65_536
     )
 
 

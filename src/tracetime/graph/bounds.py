@@ -263,6 +263,10 @@ class TubePolicy:
                 )
         return self._pairs.pair(one, other)
 
+    def has_room(self, one: ClockId, other: ClockId) -> bool:
+        """Whether two clocks have a tube, or may have one within the limit."""
+        return self._pairs.has_room(one, other)
+
     def beside(self, clock: ClockId) -> list[ClockId]:
         """The clocks that a tube may lead to from this one."""
         return self._neighbours[clock]

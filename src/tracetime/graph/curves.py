@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tracetime.clocks import ClockId
 from tracetime.errors import RESOLVED
-from tracetime.graph.middle import median
+from tracetime.graph.middle import median, medians
 from tracetime.graph.pairs import Pair
 from tracetime.graph.thin import thin
 from tracetime.graph.tube.limits import ONE
@@ -220,10 +220,8 @@ class _Frame:
         self.left = self.offset - self.trend * since(self.a, int(self.a[0]))
         # Each stretch between two jumps is shifted so that its middle lies at 0: what a jump was
         # is written beside its mark, and what it would do to the scale hides everything else.
-        self._shift = np.zeros(len(jumps) + 1)
-        for k in range(len(self._shift)):
-            inside = self.left[(self.stretch == k) & ~self.odd]
-            self._shift[k] = median(inside) if len(inside) else 0.0
+        kept = ~self.odd
+        self._shift = medians(self.left[kept], self.stretch[kept], len(jumps) + 1)
 
     def _longest_rate(self) -> float:
         """The rate of the run that held longest, ns per ns."""
@@ -257,9 +255,7 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
     there = frame.pair.tube.convert(points)
     bad = there.status != RESOLVED
     estimate, low, high = (_offsets(b, points, frame.base) for b in there[:3])
-    inside = np.zeros(len(points), dtype=bool)
-    for start, end in zip(frame.froms.tolist(), frame.tos.tolist(), strict=True):
-        inside |= (points > start) & (points < end)
+    inside = _within(points, frame.froms, frame.tos)
     half = (high - low) / 2
     before = np.maximum(np.searchsorted(a, points, side="right") - 1, 0)
     floor = np.abs(estimate - frame.offset[before])
@@ -276,6 +272,15 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
         _most(half[covered]),
         _most(floor[covered]),
     )
+
+
+def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]:
+    """Which points lie between the ends of any zone."""
+    some = froms < tos
+    begun = np.searchsorted(np.sort(froms[some]), points, side="left")
+    ended = np.searchsorted(np.sort(tos[some]), points, side="right")
+    inside: npt.NDArray[np.bool_] = begun > ended
+    return inside
 
 
 def _seen(frame: _Frame, time: Floats, most: int) -> Seen:

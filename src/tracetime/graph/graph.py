@@ -642,7 +642,9 @@ class ClockGraph:
 
     def name(self, clock: ClockId) -> str:
         """What a clock is called: its declared name, or its id."""
-        return self.domain(clock).name or str(clock)
+        # What is taken of a clock's kind has no name, and takes long to make up.
+        declared = self._domains.get(clock)
+        return (None if declared is None else declared.name) or str(clock)
 
     def _by_name(self, error: ConversionError) -> ConversionError:
         """The same error, in which clocks go by their names."""

@@ -18,6 +18,20 @@ def median(values: npt.NDArray[Any]) -> float:
     return float(ordered[(n - 1) // 2 : n // 2 + 1].mean())
 
 
+def medians(
+    values: npt.NDArray[np.float64], group: npt.NDArray[np.int64], n: int
+) -> npt.NDArray[np.float64]:
+    """The median of each of n groups, float64[n]; 0 of an empty one.
+
+    group: int64, of each value, from 0 to n - 1.
+    """
+    ordered = np.append(values[np.lexsort((values, group))], 0.0)
+    counts = np.bincount(group, minlength=n)
+    first = np.cumsum(counts) - counts
+    low, high = first + np.maximum(counts - 1, 0) // 2, first + counts // 2
+    return np.where(counts > 0, (ordered[low] + ordered[high]) / 2, 0.0)
+
+
 def quantile(values: npt.NDArray[np.float64], share: float) -> float:
     """What `share` of `values`, float64[n >= 1], lie below, from 0 to 1; in a line between two."""
     ordered = np.sort(values)

@@ -143,10 +143,16 @@ class Pairs:
         a, b = self.steadier_first(one, other)
         made = self._made.get((a, b))
         if made is None:
-            if self._most is not None and len(self._made) >= self._most:
+            if self._most is not None and not self.has_room(a, b):
                 raise too_many_tubes(self._most)
             made = self._made[a, b] = self._make(a, b)
         return made
+
+    def has_room(self, one: ClockId, other: ClockId) -> bool:
+        """Whether two clocks have a tube, or may have one within the limit."""
+        if self._most is None or len(self._made) < self._most:
+            return True
+        return tuple(self.steadier_first(one, other)) in self._made
 
     def steadier_first(self, one: ClockId, other: ClockId) -> list[ClockId]:
         """Two clocks, the one that steps and resets less before the other."""

@@ -19,6 +19,7 @@ _HIGH: Final = 58
 _BETWEEN: Final = 52
 _GAP: Final = 14
 _MOST: Final = 14
+_FARTHEST: Final = 12
 _NAME: Final = 22
 
 
@@ -27,24 +28,28 @@ class _Node:
     """Clocks that share a name."""
 
     name: str
-    clocks: list[ClockId] = field(default_factory=list)
+    clocks: dict[ClockId, None] = field(default_factory=dict)
     column: int = 0
     row: int = 0
 
 
 def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     """Draw it; links: where a clock's name leads to."""
-    nodes, edges = _nodes(facts)
-    untied = 1 + max((node.column for node in nodes.values()), default=0)
-    for node in nodes.values():
+    nodes, tied = _nodes(facts)
+    edges = sorted(tied)
+    far = sum(node.column > _FARTHEST for node in nodes.values())
+    last = min(max(node.column for node in nodes.values()), _FARTHEST + 1)
+    untied = last + 1
+    columns: dict[int, list[_Node]] = defaultdict(list)
+    for node in sorted(nodes.values(), key=lambda n: (-_events(facts, n), n.name)):
         if node.column < 0:
             node.column = untied
-    columns: dict[int, list[_Node]] = defaultdict(list)
-    for node in sorted(nodes.values(), key=lambda n: (n.column, -_events(facts, n), n.name)):
+        elif node.column > _FARTHEST:
+            continue
         columns[node.column].append(node)
     drawn: dict[str, _Node] = {}
     extra: dict[int, int] = {}
-    for column, inside in columns.items():
+    for column, inside in sorted(columns.items()):
         extra[column] = max(0, len(inside) - _MOST)
         for row, node in enumerate(inside[:_MOST]):
             node.row = row
@@ -53,7 +58,7 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
         (min(len(inside), _MOST) + (extra[c] > 0) for c, inside in columns.items()), default=1
     )
     height = rows * (_HIGH + _GAP) + _GAP
-    width = max(columns, default=0) * (_WIDE + _BETWEEN) + _WIDE + 2 * _GAP
+    width = max(last, *columns) * (_WIDE + _BETWEEN) + _WIDE + 2 * _GAP
 
     def corner(node: _Node) -> tuple[float, float]:
         inside = min(len(columns[node.column]), _MOST) + (extra[node.column] > 0)
@@ -61,7 +66,7 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
         return _GAP + node.column * (_WIDE + _BETWEEN), top + node.row * (_HIGH + _GAP) + _GAP / 2
 
     parts = []
-    for one, other in sorted(edges):
+    for one, other in edges:
         if one in drawn and other in drawn:
             parts.append(_edge(corner(drawn[one]), corner(drawn[other])))
     for node in drawn.values():
@@ -69,8 +74,11 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     for column, more in extra.items():
         if more:
             x, y = corner(_Node("", column=column, row=_MOST))
-            parts.append(tag("text", f"and {more} more", x=x + 10, y=y + 30, class_="more"))
-    told = "; ".join(f"{other} tied to {one}" for one, other in sorted(edges)[:30] if one in drawn)
+            parts.append(tag("text", f"and {more:,} more", x=x + 10, y=y + 30, class_="more"))
+    if far:
+        x, y = _GAP + last * (_WIDE + _BETWEEN), height / 2
+        parts.append(tag("text", f"and {far:,} farther away", x=x + 10, y=y, class_="more"))
+    told = "; ".join(f"{other} tied to {one}" for one, other in edges[:30] if one in drawn)
     return tag(
         "div",
         tag(
@@ -97,8 +105,7 @@ def _nodes(facts: Facts) -> tuple[dict[str, _Node], set[tuple[str, str]]]:
     def node_of(clock: ClockId) -> _Node:
         name = facts.names.get(clock) or survey.graph.name(clock)
         node = nodes.setdefault(name, _Node(name, column=-1))
-        if clock not in node.clocks:
-            node.clocks.append(clock)
+        node.clocks[clock] = None
         return node
 
     for clock in [survey.trace_clock, *survey.infos, *survey.used]:
@@ -106,7 +113,7 @@ def _nodes(facts: Facts) -> tuple[dict[str, _Node], set[tuple[str, str]]]:
             node_of(clock)
     edges = set()
     beside: dict[str, set[str]] = defaultdict(set)
-    for hub, clock in survey.graph.compared():
+    for hub, clock in facts.compared:
         one, other = node_of(hub).name, node_of(clock).name
         edges.add((one, other))
         beside[one].add(other)

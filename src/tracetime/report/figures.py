@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.graph.plot import BROKEN, FLOOR, INK, TUBE, Bokeh, time_range, time_unit, tools
-from tracetime.report.gather import Facts, PairFacts
+from tracetime.report.gather import Facts
+from tracetime.report.measure import PairFacts
 from tracetime.report.timeline import Row
 
 Floats = npt.NDArray[np.float64]
@@ -32,9 +33,9 @@ MOST_LINES: Final = len(_LINES)
 def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
     """A row of columns for each clock: events with a trace time, and, hatched, those without."""
     bokeh = Bokeh()
-    start = int(facts.edges[0])
-    name, ns = time_unit(float(int(facts.edges[-1]) - start))
-    edges = np.array([(int(edge) - start) / ns for edge in facts.edges])
+    start = int(facts.drawn.edges[0])
+    name, ns = time_unit(float(int(facts.drawn.edges[-1]) - start))
+    edges = np.array([(int(edge) - start) / ns for edge in facts.drawn.edges])
     figure = bokeh.figure(
         _ROW * len(shown) + 90,
         x_range=time_range(bokeh, 0.0, float(edges[-1])),

@@ -9,18 +9,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
-from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.doctor import SEVERITIES, Finding, findings_of
+from tracetime.clocks import ClockId
+from tracetime.doctor import Finding, findings_of
 from tracetime.doctor.survey import Survey
-from tracetime.errors import ConversionError
-from tracetime.graph.bounds import PairDiscontinuity
-from tracetime.graph.curves import Curves, ppm_of
 from tracetime.graph.shown import fold
-from tracetime.graph.values import difference
 from tracetime.perfetto.reader import Trace
-from tracetime.report.timeline import Row, Timeline, Values
+from tracetime.report.measure import ClockPair, Measured, PairFacts, measure
+from tracetime.report.timeline import Drawn, Timeline
 
 MOST_PAIRS: Final = 10
 """Pairs that get a picture, at most: those that have findings or events, or that broke."""
@@ -34,40 +29,12 @@ MOST_ALIKE: Final = 2
 _MOST_POINTS: Final = 6000
 """Of all curves together: each takes some 100 bytes of the file."""
 
-_COARSE: Final = (BUILTIN_IDS["REALTIME_COARSE"], BUILTIN_IDS["MONOTONIC_COARSE"])
+MOST_FINDINGS: Final = 100
+"""That the page tells, at most; the worst."""
 
 MOST_BINS: Final = 400
-
-
-@dataclass(slots=True)
-class PairFacts:
-    """One pair in numbers.
-
-    Attributes:
-        hub, clock: what is compared with what.
-        name: of the clock, shared by those that many sequences have alike.
-        snapshots: how many both stand in.
-        drift_ppm: of the clock against the hub, over its longest run; None where nothing is known.
-        bar_ns: median half-width of the estimated bars.
-        floor_ns: how far the offset moves from one snapshot to the next at most.
-        events, lost: of the clock; how many of them have no trace time.
-        findings: numbers of those that name the clock, from 1.
-        breaks: how many discontinuities there are.
-        curves: where it gets a picture.
-    """
-
-    hub: ClockId
-    clock: ClockId
-    name: str
-    snapshots: int
-    drift_ppm: float | None
-    bar_ns: float
-    floor_ns: float
-    events: int
-    lost: int
-    findings: list[int]
-    breaks: int
-    curves: Curves | None = None
+MOST_ROWS: Final = 12
+"""Clocks in the picture of events over time."""
 
 
 @dataclass(slots=True)
@@ -76,9 +43,9 @@ class Facts:
 
     Attributes:
         findings: the doctor's, worst first; they are numbered from 1.
-        pairs: measured; those with curves get a picture, in this order.
-        unmeasured: clocks whose tube cannot be built, with the reason.
-        edges, rows: of the timeline.
+        compared: (hub, clock) of all pairs.
+        measured: those in numbers; what has curves gets a picture, in this order.
+        drawn: events over time.
         names: of every clock.
         start_ns, end_ns: what the timeline spans, on the trace clock.
     """
@@ -86,10 +53,9 @@ class Facts:
     trace: Trace
     survey: Survey
     findings: list[Finding]
-    pairs: list[PairFacts]
-    unmeasured: list[tuple[ClockId, str]]
-    edges: Values
-    rows: list[Row]
+    compared: list[ClockPair]
+    measured: Measured
+    drawn: Drawn
     names: dict[ClockId, str]
     start_ns: int
     end_ns: int
@@ -98,7 +64,7 @@ class Facts:
     @property
     def pictured(self) -> list[PairFacts]:
         """The pairs that get a picture."""
-        return [pair for pair in self.pairs if pair.curves is not None]
+        return [pair for pair in self.measured.pairs if pair.curves is not None]
 
     @property
     def events(self) -> int:
@@ -120,77 +86,17 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     least = None
     if home is not None and home.first_ns is not None and home.last_ns is not None:
         least = home.first_ns, home.last_ns
-    edges, rows = timeline.rows(trace.machines, MOST_BINS, least)
-    if len(edges):
-        start, end = int(edges[0]), int(edges[-1])
+    drawn = timeline.drawn(trace.machines, MOST_BINS, least, MOST_ROWS)
+    if len(drawn.edges):
+        start, end = int(drawn.edges[0]), int(drawn.edges[-1])
     else:
         start, end = least or (0, 1)
     names = fold(survey.infos, graph.name)
-    pairs, unmeasured = _pairs(survey, findings, names)
-    facts = Facts(trace, survey, findings, pairs, unmeasured, edges, rows, names, start, end)
+    compared = graph.compared()
+    measured = measure(survey, findings, names, compared)
+    facts = Facts(trace, survey, findings, compared, measured, drawn, names, start, end)
     _draw(facts)
     return facts
-
-
-def _pairs(
-    survey: Survey, findings: list[Finding], names: dict[ClockId, str]
-) -> tuple[list[PairFacts], list[tuple[ClockId, str]]]:
-    tubes = survey.graph._tubes()
-    told: dict[ClockId, list[int]] = defaultdict(list)
-    for number, finding in enumerate(findings, 1):
-        for clock in sorted(_clocks(finding)):
-            told[clock].append(number)
-    broken: dict[frozenset[ClockId], list[PairDiscontinuity]] = defaultdict(list)
-    for d in survey.discontinuities:
-        broken[frozenset((d.src, d.dst))].append(d)
-    found, unmeasured = [], []
-    for hub, clock in survey.graph.compared():
-        try:
-            pair = tubes.pair(hub, clock)
-        except ConversionError as error:
-            unmeasured.append((clock, str(error)))
-            continue
-        runs, r = pair.tube.runs, pair.tube.evidence.r
-        drift = None
-        if len(runs.slope) and int((runs.last - runs.first).max()) > 0:
-            longest = int(np.argmax(runs.last - runs.first))
-            drift = ppm_of(int(runs.slope[longest]), hub == pair.a)
-        moved = np.abs(difference(r[1:], r[:-1]))
-        found.append(
-            PairFacts(
-                hub, clock, names[clock], len(pair.snapshots), drift, pair.bar_ns,
-                float(moved.max()) if len(moved) else 0.0,
-                survey.used.get(clock, 0), survey.lost.get(clock, 0), told[clock],
-                len(broken[frozenset((hub, clock))]),
-            )
-        )  # fmt: skip
-    worst = {n: SEVERITIES.index(finding.severity) for n, finding in enumerate(findings, 1)}
-    found.sort(
-        key=lambda p: (
-            min((worst[n] for n in p.findings), default=len(SEVERITIES)),
-            not p.events,
-            not p.breaks,
-            p.clock.is_sequence_scoped,
-            # Of what nobody uses, clocks of 4 ms steps say least, and those of one oscillator
-            # less than those that drift.
-            p.clock.clock in _COARSE,
-            _driven_alike(survey, p),
-            -p.floor_ns,
-            -p.events,
-            p.clock,
-        )
-    )
-    return found, unmeasured
-
-
-def _driven_alike(survey: Survey, pair: PairFacts) -> bool:
-    """Whether one oscillator drives both clocks of a pair."""
-    one, other = (survey.graph.domain(clock).oscillator for clock in (pair.hub, pair.clock))
-    return one is not None and one == other
-
-
-def _clocks(finding: Finding) -> set[ClockId]:
-    return set(finding.clocks).union(*map(_clocks, finding.consequences))
 
 
 def _draw(facts: Facts) -> None:
@@ -199,7 +105,9 @@ def _draw(facts: Facts) -> None:
     graph, home = facts.survey.graph, facts.survey.trace_clock
     chosen: list[PairFacts] = []
     folded: dict[str, int] = defaultdict(int)
-    for pair in facts.pairs:
+    for clock in facts.measured.beyond:
+        folded[facts.names[clock]] += 1
+    for pair in facts.measured.pairs:
         most = MOST_ALIKE if pair.name != graph.name(pair.clock) else MOST_PAIRS
         dull = not (pair.findings or pair.events or pair.breaks)
         if (

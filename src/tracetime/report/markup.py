@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final, NamedTuple
 
+from tracetime.telling import count
+
 _VOID: Final = frozenset({"meta", "input", "br", "col"})
 
 
@@ -49,6 +51,14 @@ def prose(text: str) -> Html:
     return join(
         tag("code", part) if number % 2 else part for number, part in enumerate(text.split("`"))
     )
+
+
+def more_of(n: int, what: str, where: str | None = None) -> Html | None:
+    """That n more are not shown, and where they are (as `prose`); None where there are none."""
+    if n <= 0:
+        return None
+    told = f"{count(n, f'more {what}')} {'is' if n == 1 else 'are'} not shown"
+    return tag("p", prose(told + (f": {where}." if where else ".")), class_="hint")
 
 
 class Cell(NamedTuple):

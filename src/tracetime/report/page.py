@@ -7,14 +7,14 @@ import hashlib
 from collections import Counter
 from importlib import import_module, resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tracetime._version import __version__
 from tracetime.doctor import Finding
 from tracetime.graph.plot import Bokeh
 from tracetime.report.clockgraph import clock_graph
-from tracetime.report.gather import Facts
-from tracetime.report.markup import Html, data, join, prose, tag
+from tracetime.report.gather import MOST_FINDINGS, Facts
+from tracetime.report.markup import Html, data, join, more_of, prose, tag
 from tracetime.report.pairs import pair_sections, snapshots_section
 from tracetime.report.sections import (
     allan_section,
@@ -24,6 +24,9 @@ from tracetime.report.sections import (
     pair_links,
 )
 from tracetime.telling import count, duration, printable_path
+
+_MOST_CONSEQUENCES: Final = 20
+_IN_FULL: Final = "`tracetime doctor --json` lists all"
 
 
 class Figures:
@@ -133,7 +136,7 @@ def _header(facts: Facts, name: str) -> Html:
     lost = sum(survey.lost.values())
     told = [
         ("trace clock", survey.graph.name(survey.trace_clock)),
-        ("length", duration(facts.end_ns - facts.start_ns) if len(facts.edges) else "-"),
+        ("length", duration(facts.end_ns - facts.start_ns) if len(facts.drawn.edges) else "-"),
         ("events", f"{facts.events:,}" + (f", {lost:,} without trace time" if lost else "")),
         ("clocks", f"{len(survey.infos):,}"),
         ("snapshots", f"{len(survey.snapshot_packets):,}"),
@@ -164,13 +167,19 @@ def _findings(facts: Facts, links: dict[Any, str]) -> Html:
     else:
         inner = [
             _finding(facts, finding, links, number)
-            for number, finding in enumerate(facts.findings, 1)
+            for number, finding in enumerate(facts.findings[:MOST_FINDINGS], 1)
         ]
+        more = len(facts.findings) - MOST_FINDINGS
+        inner.append(more_of(more, "finding", _IN_FULL))
     return tag("section", tag("h2", "Findings"), inner, id="findings")
 
 
 def _finding(
-    facts: Facts, finding: Finding, links: dict[Any, str], number: int | None = None
+    facts: Facts,
+    finding: Finding,
+    links: dict[Any, str],
+    number: int | None = None,
+    most: int = _MOST_CONSEQUENCES,
 ) -> Html:
     name = facts.survey.graph.name
     told = [("what to do", prose(finding.fix)), ("why", prose(finding.why))]
@@ -199,10 +208,12 @@ def _finding(
         ),
         tag("p", "; ".join(where), class_="where") if where else None,
         tag("p", "Clocks: ", [join(c, " ") for c in clocks],
-            f"and {len(finding.clocks) - 12} more" if len(finding.clocks) > 12 else None,
+            f"and {len(finding.clocks) - 12:,} more" if len(finding.clocks) > 12 else None,
             class_="where") if clocks else None,
         tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in told)),
-        [tag("p", "which leads to"), [_finding(facts, c, links) for c in finding.consequences]]
+        [tag("p", "which leads to"),
+         [_finding(facts, c, links, most=most // 4) for c in finding.consequences[:most]],
+         more_of(len(finding.consequences) - most, "consequence", _IN_FULL)]
         if finding.consequences else None,
         class_=f"finding {finding.severity}",
         id=None if number is None else f"finding-{number}",

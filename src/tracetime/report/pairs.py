@@ -10,15 +10,19 @@ from tracetime.clocks import ClockId
 from tracetime.doctor import Finding
 from tracetime.graph.curves import Break, Curves
 from tracetime.graph.plot import pair_figure, time_unit
-from tracetime.report.gather import Facts, PairFacts
+from tracetime.report.gather import MOST_FINDINGS, Facts
 from tracetime.report.key import pair_key
-from tracetime.report.markup import Cell, Html, join, number_cell, table, tag
+from tracetime.report.markup import Cell, Html, join, more_of, number_cell, prose, table, tag
+from tracetime.report.measure import MOST_MEASURED, PairFacts
 from tracetime.telling import count, duration
 
 if TYPE_CHECKING:
     from tracetime.report.page import Figures
 
 _MOST_BREAKS: Final = 40
+_MOST_BESIDE: Final = 10
+_MOST_NAMES: Final = 40
+_MOST_WITHOUT_BARS: Final = 10
 _MOST_SNAPSHOTS: Final = 800
 _SAMPLES: Final = 16
 _LONG_ZONE: Final = 30
@@ -33,31 +37,61 @@ def pair_sections(facts: Facts, figures: Figures) -> Html:
     shown = [_pair(facts, figures, number, pair) for number, pair in enumerate(facts.pictured, 1)]
     if not shown:
         shown = [tag("p", "No two clocks were read together.")]
-    left_out = facts.left_out
     return tag(
         "section",
         tag("h2", "Pairs of clocks"),
         shown,
+        _without_picture(facts),
+        _without_bars(facts),
+        id="pairs",
+    )
+
+
+def _without_picture(facts: Facts) -> Html | None:
+    """Which pairs have no picture, and where to see them."""
+    left_out, measured = facts.left_out, facts.measured
+    if not left_out:
+        return None
+    more = len(left_out) - _MOST_NAMES
+    told = (
+        f"Without a picture: {', '.join(left_out[:_MOST_NAMES])}"
+        + (f" and {more:,} more" if more > 0 else "")
+        + ". Pairs with findings come first, then those with events, those that broke, and "
+        "those that cost floor most"
+    )
+    if not measured.beyond:
+        return tag("p", f"{told}; the table of clocks has them all.", class_="hint")
+    n = len(facts.compared) - len(measured.beyond)
+    return join(
+        tag("p", f"{told}.", class_="hint"),
         tag(
             "p",
-            f"Without a picture: {', '.join(left_out[:40])}"
-            + (f" and {len(left_out) - 40} more" if len(left_out) > 40 else "")
-            + ". Pairs with findings come first, then those with events, those that broke, and "
-            "those that cost floor most; the table of clocks has them all.",
+            f"Of {len(facts.compared):,} pairs of clocks {n:,} were measured, by the same order: "
+            "the drift and the bars in the table of clocks are theirs. ",
+            prose(
+                "In Python `trace.clocks.plot(src, dst)` draws any pair"
+                + ("; `--max-tubes` allows more." if n < MOST_MEASURED else ".")
+            ),
             class_="hint",
-        )
-        if left_out
-        else None,
+        ),
+    )
+
+
+def _without_bars(facts: Facts) -> Html | None:
+    """The clocks that cannot have bars, with the reason."""
+    without = facts.measured.without
+    if not without:
+        return None
+    name = facts.survey.graph.name
+    return join(
         tag(
             "ul",
             (
-                tag("li", f"{facts.survey.graph.name(clock)} has no bars: {why}")
-                for clock, why in facts.unmeasured[:10]
+                tag("li", f"{name(clock)} has no bars: {why}")
+                for clock, why in without[:_MOST_WITHOUT_BARS]
             ),
-        )
-        if facts.unmeasured
-        else None,
-        id="pairs",
+        ),
+        more_of(len(without) - _MOST_WITHOUT_BARS, "clock without bars"),
     )
 
 
@@ -123,7 +157,8 @@ def in_words(pair: PairFacts, hub: str, clock: str) -> str:
 def _beside(facts: Facts, pair: PairFacts, drawn: Curves, place: str) -> Html | None:
     """The findings about a pair, with buttons that show where."""
     lines = []
-    for number in pair.findings:
+    told = [number for number in pair.findings if number <= MOST_FINDINGS]
+    for number in told[:_MOST_BESIDE]:
         finding = facts.findings[number - 1]
         spot = _spot(facts, drawn, finding)
         lines.append(
@@ -136,6 +171,9 @@ def _beside(facts: Facts, pair: PairFacts, drawn: Curves, place: str) -> Html | 
                 _show(place, "show", f"finding {number}", spot) if spot else None,
             )
         )  # fmt: skip
+    more = len(pair.findings) - len(lines)
+    if more and lines:
+        lines.append(tag("li", tag("a", f"and {count(more, 'more finding')}", href="#findings")))
     return tag("ul", lines, class_="beside") if lines else None
 
 

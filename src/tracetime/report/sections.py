@@ -11,14 +11,14 @@ from tracetime.graph.curves import since
 from tracetime.graph.shown import coverage, span_ns
 from tracetime.report.allan import allan_deviation
 from tracetime.report.figures import MOST_LINES, allan_figure, bars_figure, events_figure
-from tracetime.report.gather import Facts, PairFacts
-from tracetime.report.markup import Cell, Html, join, number_cell, table, tag
+from tracetime.report.gather import Facts
+from tracetime.report.markup import Cell, Html, join, more_of, number_cell, table, tag
+from tracetime.report.measure import PairFacts
 from tracetime.telling import count, duration
 
 if TYPE_CHECKING:
     from tracetime.report.page import Figures
 
-_MOST_ROWS: Final = 12
 _MOST_CLOCKS: Final = 60
 _LEAST_PHASE_NS: Final = 0.5
 
@@ -39,10 +39,13 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
         if clock.clock:
             lines.setdefault(facts.names.get(clock) or survey.graph.name(clock), []).append(clock)
     by_name: dict[str, list[PairFacts]] = {}
-    for pair in facts.pairs:
+    for pair in facts.measured.pairs:
         by_name.setdefault(pair.name, []).append(pair)
     rows = []
-    for name, clocks in list(lines.items())[:_MOST_CLOCKS]:
+    shown = _most_telling(lines, facts, links)
+    for name, clocks in lines.items():
+        if name not in shown:
+            continue
         infos = [survey.infos[clock] for clock in clocks if clock in survey.infos]
         pairs = by_name.get(name, [])
         link = next((links[clock] for clock in clocks if clock in links), None)
@@ -69,7 +72,6 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
                 ", ".join(notes),
             )
         )
-    more = len(lines) - _MOST_CLOCKS
     return join(
         table(
             "Clocks: how they are used, and how well they are known",
@@ -77,8 +79,24 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
              ">median bar", "notes"),
             rows,
         ),
-        tag("p", f"{count(more, 'more clock')} not shown.") if more > 0 else None,
+        more_of(len(lines) - len(rows), "clock", "`tracetime clocks --json` lists all"),
     )  # fmt: skip
+
+
+def _most_telling(
+    lines: dict[str, list[ClockId]], facts: Facts, links: dict[ClockId, str]
+) -> set[str]:
+    """The lines of the table that are shown: of very many those with a picture, then by events."""
+    used, lost = facts.survey.used, facts.survey.lost
+
+    def rank(name: str) -> tuple[bool, bool, int]:
+        return (
+            not any(clock in links or clock == facts.survey.trace_clock for clock in lines[name]),
+            not any(clock in lost for clock in lines[name]),
+            -sum(used.get(clock, 0) for clock in lines[name]),
+        )
+
+    return set(sorted(lines, key=rank)[:_MOST_CLOCKS])
 
 
 def _called(name: str, clocks: list[ClockId], link: str | None) -> Html:
@@ -103,17 +121,15 @@ def _range(values: list[float], told: Any) -> Cell:
 def events_section(facts: Facts, figures: Figures) -> Html:
     """Events of each clock over time."""
     graph = facts.survey.graph
-    ranked = sorted(
-        facts.rows, key=lambda row: (-int(row.unresolved.sum() > 0), -int(row.resolved.sum()))
-    )
-    shown = [(_scoped(graph.name(row.clock), row.clock), row) for row in ranked[:_MOST_ROWS]]
+    drawn = facts.drawn
+    shown = [(_scoped(graph.name(row.clock), row.clock), row) for row in drawn.rows]
     if not shown:
         return tag("section", tag("h2", "Events"), tag("p", "There are none."), id="events")
     rows = []
     for name, row in shown:
         both = row.resolved + row.unresolved
         busiest = int(np.argmax(both))
-        begins = float(since(facts.edges[busiest : busiest + 1], facts.start_ns)[0])
+        begins = float(since(drawn.edges[busiest : busiest + 1], facts.start_ns)[0])
         rows.append(
             (
                 name,
@@ -124,7 +140,6 @@ def events_section(facts: Facts, figures: Figures) -> Html:
             )
         )
     lost = sum(int(row.unresolved.sum()) for _, row in shown)
-    outside = sum(row.outside for row in facts.rows)
     told = (
         f"Events of {count(len(shown), 'clock')} over {duration(facts.end_ns - facts.start_ns)} "
         "of trace time, each row to its own scale"
@@ -136,7 +151,6 @@ def events_section(facts: Facts, figures: Figures) -> Html:
         )
         + f". Time 0 is {graph.name(facts.survey.trace_clock)} {facts.start_ns:,} ns."
     )
-    more = len(facts.rows) - len(shown)
     return tag(
         "section",
         tag("h2", "Events"),
@@ -146,12 +160,13 @@ def events_section(facts: Facts, figures: Figures) -> Html:
             ("clock", ">with trace time", ">without", ">outside the picture", ">busiest at"),
             rows,
         ),
-        tag("p", f"{count(more, 'more clock')} not shown.") if more > 0 else None,
+        more_of(drawn.clocks - len(shown), "clock"),
         tag(
             "p",
-            f"{count(outside, 'event')} lie far before or after all others, outside the picture.",
+            f"{count(drawn.outside, 'event')} lie far before or after all others, outside the "
+            "picture.",
         )
-        if outside
+        if drawn.outside
         else None,
         id="events",
     )

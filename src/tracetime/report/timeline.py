@@ -18,6 +18,7 @@ Values = npt.NDArray[np.int64]
 
 _FIRST_SHIFT: Final = 20  # 1 ms
 _KEPT: Final = 1 << 15
+_KEPT_A_CLOCK: Final = 4
 _TAIL: Final = 0.002
 _LONE: Final = 2
 
@@ -31,6 +32,22 @@ class Row(NamedTuple):
     clock: ClockId
     resolved: Values
     unresolved: Values
+    outside: int
+
+
+class Drawn(NamedTuple):
+    """Events over time.
+
+    Attributes:
+        edges: of the bins, int64 ns of trace time.
+        rows: of some clocks: those that have events without a trace time, then those with the most.
+        clocks: how many have events.
+        outside: how many events of all clocks lie outside the bins.
+    """
+
+    edges: Values
+    rows: list[Row]
+    clocks: int
     outside: int
 
 
@@ -82,21 +99,26 @@ class Timeline:
         merged = _merged(keys, bins, events)
         self._parts.append(merged)
         self._stored += len(merged[0])
-        while self._stored > _KEPT:
+        kept = max(_KEPT, _KEPT_A_CLOCK * len(self._keys))
+        while self._stored > kept:
             every = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
-            if len(every[0]) > _KEPT // 2 and self._shift < 63:
+            if len(every[0]) > kept // 2 and self._shift < 63:
                 self._shift += 1
                 every = _merged(every[0], every[1] >> 1, every[2])
                 self._parts, self._stored = [every], len(every[0])
-                if len(every[0]) > _KEPT // 2:
+                if len(every[0]) > kept // 2:
                     continue
             self._parts, self._stored = [every], len(every[0])
             break
 
-    def rows(
-        self, machines: list[int], most_bins: int, least: tuple[int, int] | None = None
-    ) -> tuple[Values, list[Row]]:
-        """Return the edges of bins (int64 ns of trace time), and each clock's events in them.
+    def drawn(
+        self,
+        machines: list[int],
+        most_bins: int,
+        least: tuple[int, int] | None = None,
+        most_rows: int | None = None,
+    ) -> Drawn:
+        """Return what was counted.
 
         The bins hold nearly all events; a few that are far from all others lie outside.
 
@@ -104,13 +126,15 @@ class Timeline:
             machines: as `Trace.machines`.
             most_bins: no more than so many.
             least: (first, last) instants that the bins reach, unless that is far longer.
+            most_rows: no more clocks than so many; all where None.
         """
         if not self._parts:
-            return np.zeros(0, dtype=np.int64), []
+            return Drawn(np.zeros(0, dtype=np.int64), [], 0, 0)
         keys, bins, events = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
-        for key, early in self._early.items():
-            keys, bins = np.append(keys, key), np.append(bins, bins.min())
-            events = np.append(events, early)
+        early = np.array(list(self._early.items()), dtype=np.int64).reshape(-1, 2)
+        keys = np.concatenate([keys, early[:, 0]])
+        events = np.concatenate([events, early[:, 1]])
+        bins = np.concatenate([bins, np.full(len(early), bins.min())])
         first, last = _central(bins, events)
         if least is not None:
             low, high = least[0] >> self._shift, least[1] >> self._shift
@@ -124,20 +148,30 @@ class Timeline:
         at = np.where(inside, (bins >> merge) - start, 0)
         names = {index: key for key, index in self._keys.items()}
         index = {machine_id: i for i, machine_id in enumerate(machines)}
+        outside = np.bincount(keys[~inside] >> 1, events[~inside], len(names)).astype(np.int64)
+        ranked = _ranked(keys[inside], events[inside], len(names))
         found = []
-        for key in np.unique(keys >> 1).tolist():
+        for key in ranked[:most_rows].tolist():
             number, machine = names[key]
             counts = [
                 np.bincount(at[rows], events[rows], n).astype(np.int64)
                 for rows in (inside & (keys == 2 * key + lost) for lost in (0, 1))
             ]
-            outside = int(events[~inside & (keys >> 1 == key)].sum())
             clock = ClockId(number, machine=index.get(machine, machine))
-            found.append(Row(clock, counts[0], counts[1], outside))
+            found.append(Row(clock, counts[0], counts[1], int(outside[key])))
         # Edges beyond int64 belong to no instant.
         edges = [(start + k) << (self._shift + merge) for k in range(n + 1)]
         low, high = -(1 << 63), (1 << 63) - 1
-        return np.array([min(max(edge, low), high) for edge in edges], dtype=np.int64), found
+        limited = np.array([min(max(edge, low), high) for edge in edges], dtype=np.int64)
+        return Drawn(limited, found, len(names), int(outside.sum()))
+
+
+def _ranked(keys: Values, events: Values, n: int) -> Values:
+    """The n clocks: those with events without a trace time first, then those with the most."""
+    resolved, unresolved = (
+        np.bincount(keys[keys & 1 == lost] >> 1, events[keys & 1 == lost], n) for lost in (0, 1)
+    )
+    return np.lexsort((-resolved, unresolved == 0))
 
 
 def _merged(keys: Values, bins: Values, events: Values) -> tuple[Values, Values, Values]:
