@@ -65,3 +65,8 @@ def test_few_edges_are_listed(tracetime, written, monkeypatch):
     monkeypatch.setattr(clocks, "EDGES_LISTED", 19)
     assert json.loads(tracetime("clocks", path, "--json")[1])["edges"] is None
     assert tracetime("clocks", path, "--dot")[1].count("->") == 5
+
+
+def test_the_help_says_from_how_many_edges_on_json_has_none(tracetime):
+    text = " ".join(tracetime("clocks", "--help")[1].split())
+    assert f'more than {clocks.EDGES_LISTED:,}, "edges" in --json is null' in text

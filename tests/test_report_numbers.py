@@ -192,6 +192,20 @@ def test_very_many_events_take_little_memory():
     )
 
 
+def test_events_of_very_many_clocks_keep_their_times():
+    """Two of each, 100 s in all; of the clocks a few are drawn, the others counted."""
+    n, line = 20_000, Timeline()
+    for times in (np.arange(n), np.arange(n)[::-1]):
+        line.add({**batch(times * (100 * S // n)), "clock": np.arange(n, dtype=np.uint32) + 300})
+    line.add(batch(np.arange(5) * S))
+    line.add(batch([S], LOST, 127))
+    drawn = line.drawn([0], 50, most_rows=3)
+    assert 25 <= len(drawn.edges) - 1 <= 50
+    assert drawn.clocks == n + 2
+    assert [int((row.resolved + row.unresolved).sum()) for row in drawn.rows] == [1, 5, 2]
+    assert [row.clock.clock for row in drawn.rows[:2]] == [127, 6]
+
+
 def test_machines_are_told_apart():
     _, rows = rows_of(batch([S], machine=0), batch([2 * S], machine=77))
     assert [row.clock for row in rows] == [ClockId(6), ClockId(6, machine=77)]

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 EDGES_LISTED: Final = 1 << 16
-"""Of more edges `--json` gives the lists of clocks alone, and `--dot` draws each as a point."""
+"""Of more edges `--json` gives the lists of clocks alone, and `--dot` draws each as a point.
+
+The help of the command names this number.
+"""
 
 
 @click.command("clocks")
@@ -55,6 +58,10 @@ def command(
     """Show the clocks of TRACE and how they are tied together.
 
     A clock that many packet sequences have is shown once, as 64@seq*, with how many there are.
+
+    A snapshot of n clocks ties each of them to each other one: n (n - 1) edges. Where that makes
+    more than 65,536, "edges" in --json is null and "series", the lists of clocks that were read
+    together, tells the same; --dot draws each such list as a point that its clocks are tied to.
 
     \b
     Examples:

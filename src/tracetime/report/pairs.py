@@ -12,7 +12,7 @@ from tracetime.graph.curves import Break, Curves
 from tracetime.graph.plot import pair_figure, time_unit
 from tracetime.report.gather import MOST_FINDINGS, Facts
 from tracetime.report.key import pair_key
-from tracetime.report.markup import Cell, Html, join, more_of, number_cell, prose, table, tag
+from tracetime.report.markup import Cell, Html, join, number_cell, prose, table, tag
 from tracetime.report.measure import MOST_MEASURED, PairFacts
 from tracetime.telling import count, duration
 
@@ -82,7 +82,7 @@ def _without_bars(facts: Facts) -> Html | None:
     without = facts.measured.without
     if not without:
         return None
-    name = facts.survey.graph.name
+    name, more = facts.survey.graph.name, len(without) - _MOST_WITHOUT_BARS
     return join(
         tag(
             "ul",
@@ -91,7 +91,7 @@ def _without_bars(facts: Facts) -> Html | None:
                 for clock, why in without[:_MOST_WITHOUT_BARS]
             ),
         ),
-        more_of(len(without) - _MOST_WITHOUT_BARS, "clock without bars"),
+        tag("p", f"{more:,} more have none.", class_="hint") if more > 0 else None,
     )
 
 
