@@ -224,3 +224,92 @@ def test_a_recording_has_boottime_whatever_is_asked_for(path):
         assert str(trace.trace_clock) == "BOOTTIME"
     with tt.Sampler(["MONOTONIC"]) as sampler:
         assert ClockId(6) not in sampler.domains
+
+
+@LINUX
+def test_the_timer_is_of_the_wall_clock_never_ends_and_is_cancelled_when_that_is_set():
+    timer = steps.timer_of_the_wall_clock()
+    try:
+        told = dict(
+            line.split(":", 1)
+            for line in Path(f"/proc/self/fdinfo/{timer}").read_text().splitlines()
+        )
+        assert int(told["clockid"]) == time.CLOCK_REALTIME
+        # TFD_TIMER_ABSTIME and TFD_TIMER_CANCEL_ON_SET.
+        assert int(told["settime flags"], 8) == 3
+        assert told["it_interval"].strip() == "(0, 0)"
+        left_s, _ = map(int, told["it_value"].strip(" ()").split(","))
+        # Some 292 years of ns are the longest that the kernel counts.
+        assert left_s > 200 * 365 * 86_400
+        assert not os.get_inheritable(timer)
+        assert not os.get_blocking(timer)
+    finally:
+        os.close(timer)
+
+
+@LINUX
+def test_a_wait_of_less_than_nothing_is_none(monkeypatch):
+    watch = StepWatch()
+    assert not watch.wait(-5)
+    watch.close()
+    monkeypatch.setattr(steps, "timer_of_the_wall_clock", lambda: -1)
+    watch = StepWatch()
+    assert not watch.wait(-5)
+    watch.close()
+
+
+@LINUX
+def test_a_wait_takes_as_long_as_it_is_told_to():
+    watch = StepWatch()
+    start = time.monotonic()
+    assert not watch.wait(0.05)
+    assert 0.05 <= time.monotonic() - start < 20
+    watch.close()
+    watch.close()
+
+
+@LINUX
+@pytest.mark.parametrize("name", ["timerfd_create", "timerfd_settime"])
+def test_without_the_systems_calls_there_is_no_timer(monkeypatch, name):
+    class Lacking:
+        def __init__(self, _):
+            self.system = ctypes.pythonapi
+
+        def __getattr__(self, wanted):
+            if wanted == name:
+                raise AttributeError(wanted)
+            return lambda *_: 0
+
+    monkeypatch.setattr(ctypes, "CDLL", Lacking)
+    assert steps.timer_of_the_wall_clock() == -1
+
+
+@LINUX
+def test_where_the_kernel_refuses_there_is_no_timer(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(
+        timerfd_create=lambda *_: -1, timerfd_settime=lambda *_: 1 / 0
+    ))  # fmt: skip
+    assert steps.timer_of_the_wall_clock() == -1
+    kept = os.eventfd(0)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(
+        timerfd_create=lambda *_: kept, timerfd_settime=lambda *_: -1
+    ))  # fmt: skip
+    assert steps.timer_of_the_wall_clock() == -1
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(kept)
+
+
+@LINUX
+def test_without_a_descriptor_to_wake_it_only_waits(monkeypatch):
+    before = open_files()
+
+    def refuse(*_):
+        raise OSError("no more")
+
+    monkeypatch.setattr(os, "eventfd", refuse)
+    watch = StepWatch()
+    assert not watch.notices
+    assert open_files() == before
+    watch.wake()
+    assert not watch.wait(3_600)
+    watch.close()
