@@ -11,7 +11,7 @@ from typing import Final
 
 from fuzz.mutate import field
 
-BOOTTIME, MONOTONIC, REALTIME = 6, 3, 1
+BOOTTIME, MONOTONIC, REALTIME, TRACE_FILE = 6, 3, 1, 11
 START = 1_000_000_000
 SECOND = 1_000_000_000
 

@@ -6,7 +6,7 @@ ClockTracker (src/trace_processor/importers/common/clock_tracker.cc).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from building import (
@@ -27,7 +27,6 @@ from building import (
 from reading import items, opened, placed, read
 
 from tracetime import ClockId, TraceError
-from tracetime.perfetto.remote import Sync, read_sync
 
 UNKNOWN = "unknown_source_clock"
 HOST = snapshot({BOOTTIME: 2000, MONOTONIC: 1000})
@@ -261,8 +260,30 @@ def test_a_heap_dump_of_a_machine_knows_every_snapshot():
 # RemoteClockSync (PTR::ParseRemoteClockSync, ::CalculateClockOffsets)
 
 
+class Sync(NamedTuple):
+    """The client's readings of each round, and (clock, host, client) by Perfetto's mean."""
+
+    client_rounds: list[list[tuple[int, int]]]
+    instants: list[tuple[int, int, int]]
+
+
 def sync(*rounds: tuple[dict[int, int], dict[int, int]]) -> Sync:
-    return read_sync(remote_sync(rounds).SerializeToString(), 0, 0)
+    read: dict[int, dict[ClockId, int]] = {number: {} for number in range(len(rounds))}
+    data = trace(packet(seq=1), packet(machine=7, remote_clock_sync=remote_sync(rounds)))
+    with opened(data) as opened_trace:
+        for one in opened_trace.clocks.readings():
+            for number, ns in zip(one.snapshots.tolist(), one.values_ns.tolist(), strict=True):
+                read.setdefault(number, {})[one.clock] = ns
+    made = Sync([], [])
+    for number, values in sorted(read.items()):
+        if number < len(rounds):
+            made.client_rounds.append([(clock.clock, ns) for clock, ns in values.items()])
+        else:
+            ((host, host_ns), (_, client_ns)) = sorted(
+                values.items(), key=lambda one: one[0].machine
+            )
+            made.instants.append((host.clock, host_ns, client_ns))
+    return made
 
 
 def test_two_rounds_make_two_round_trips():

@@ -143,6 +143,7 @@ cdef class Engine:
 cdef class Router:
     cdef Engine engine
     cdef readonly int32_t target
+    cdef bint aimed             # whether paths to the target have been looked for
     cdef uint8_t *distance
     cdef Hop *next_hop
     cdef int64_t nodes_ready, distance_capacity, next_capacity
@@ -156,8 +157,16 @@ cdef class Router:
     cdef int64_t affected_n, affected_capacity
     cdef int32_t *stale
     cdef int64_t stale_capacity
+    cdef int32_t *waiting       # series that have a better clock to offer
+    cdef int64_t waiting_n, waiting_capacity
+    cdef uint8_t *is_waiting
+    cdef int64_t is_waiting_capacity
 
     cdef int _spend(self, int64_t steps) except -1 nogil
+    cdef int aim(self, int32_t target) except -1 nogil
+    cdef int _forget(self) except -1 nogil
+    cdef int _reserve(self) except -1 nogil
+    cdef int _begin(self) except -1 nogil
     cdef int sync(self) except -1 nogil
     cdef int _remove(self, int32_t gone) except -1 nogil
     cdef int _affect(self, int32_t node) except -1 nogil
@@ -165,5 +174,7 @@ cdef class Router:
     cdef int _offer(
         self, int32_t series, int32_t position, int32_t via_position, int distance
     ) except -1 nogil
+    cdef int _enqueue(self, int32_t node) except -1 nogil
     cdef int _drain(self) except -1 nogil
+    cdef int _nominate(self, int32_t node) except -1 nogil
     cdef bint find(self, int32_t source, Path *out) noexcept nogil

@@ -467,11 +467,15 @@ cdef class Router:
     finds is the smallest of the shortest paths in that order. Here each clock keeps its distance
     and its smallest next hop towards the target, so a path costs its length. A series offers its
     members the nearest of its clocks, the smallest of these where several are as near.
+
+    Aimed at another target it forgets only the paths that it had found, and looks only where the
+    new target is tied to: a graph of very many clocks in small groups costs as much as the groups.
     """
 
-    def __cinit__(self, Engine engine, int32_t target):
+    def __cinit__(self, Engine engine not None, int32_t target):
         self.engine = engine
         self.target = target
+        self.aimed = False
 
     def __dealloc__(self):
         free(self.distance)
@@ -481,6 +485,8 @@ cdef class Router:
         free(self.queue)
         free(self.affected)
         free(self.stale)
+        free(self.waiting)
+        free(self.is_waiting)
 
     cdef int _spend(self, int64_t steps) except -1 nogil:
         """Count the steps of finding paths: hostile snapshots can undo them again and again."""
@@ -490,36 +496,86 @@ cdef class Router:
                 raise TangledError("the clocks are tied together in too many ways to follow")
         return 0
 
+    cdef int aim(self, int32_t target) except -1 nogil:
+        """Find paths to another clock from now on, once `sync` is called."""
+        if target == self.target:
+            return 0
+        if self.aimed:
+            self._forget()
+        self.target = target
+        self.aimed = False
+        return 0
+
+    cdef int _forget(self) except -1 nogil:
+        """Every path leads to the target over clocks that have one: those are all."""
+        cdef Node *nodes = self.engine.nodes
+        cdef Series *s
+        cdef int64_t j
+        cdef int32_t node, series, i
+        self.affected_n = 0
+        self._affect(self.target)
+        while self.affected_n:
+            self.affected_n -= 1
+            node = self.affected[self.affected_n]
+            self._spend(nodes[node].n_memberships)
+            for j in range(nodes[node].n_memberships):
+                series = nodes[node].memberships[j].series
+                if series >= self.series_ready or self.series_distance[series] == FAR:
+                    continue
+                self.series_distance[series] = FAR
+                self.series_best[series] = -1
+                s = &self.engine.series[series]
+                self._spend(s.n)
+                for i in range(s.n):
+                    if self.distance[s.nodes[i]] != FAR:
+                        self._affect(s.nodes[i])
+        return 0
+
+    cdef int _reserve(self) except -1 nogil:
+        """Make room for the engine's clocks and series: no path, but for those that are known."""
+        cdef int64_t n_nodes = self.engine.n_nodes
+        cdef int64_t n_series = self.engine.n_series
+        grow(<void **>&self.distance, &self.distance_capacity, n_nodes, sizeof(uint8_t))
+        grow(<void **>&self.next_hop, &self.next_capacity, n_nodes, sizeof(Hop))
+        grow(
+            <void **>&self.series_distance, &self.series_distance_capacity, n_series,
+            sizeof(uint8_t),
+        )
+        grow(<void **>&self.series_best, &self.series_best_capacity, n_series, sizeof(int32_t))
+        grow(<void **>&self.is_waiting, &self.is_waiting_capacity, n_series, sizeof(uint8_t))
+        if self.nodes_ready < n_nodes:
+            memset(self.distance + self.nodes_ready, FAR, <size_t>(n_nodes - self.nodes_ready))
+            self.nodes_ready = n_nodes
+        return 0
+
+    cdef int _begin(self) except -1 nogil:
+        """Find the paths to the target through all that the engine knows."""
+        cdef int64_t fresh = self.engine.n_series - self.series_ready
+        if fresh:
+            memset(self.series_distance + self.series_ready, FAR, <size_t>fresh)
+            memset(self.series_best + self.series_ready, -1, <size_t>fresh * sizeof(int32_t))
+            memset(self.is_waiting + self.series_ready, False, <size_t>fresh)
+            self.series_ready = self.engine.n_series
+        self.backwards_ready = self.engine.n_backwards
+        self.distance[self.target] = 0
+        self.aimed = True
+        self._enqueue(self.target)
+        return self._drain()
+
     cdef int sync(self) except -1 nogil:
         """Take in what the engine has learnt since the last time."""
         cdef int32_t gone
-        if self.nodes_ready < self.engine.n_nodes:
-            grow(
-                <void **>&self.distance, &self.distance_capacity, self.engine.n_nodes,
-                sizeof(uint8_t),
-            )
-            grow(<void **>&self.next_hop, &self.next_capacity, self.engine.n_nodes, sizeof(Hop))
-            memset(
-                self.distance + self.nodes_ready, FAR,
-                <size_t>(self.engine.n_nodes - self.nodes_ready),
-            )
-            self.nodes_ready = self.engine.n_nodes
-            self.distance[self.target] = 0
+        self._reserve()
+        if not self.aimed:
+            return self._begin()
         while self.backwards_ready < self.engine.n_backwards:
             gone = self.engine.backwards[self.backwards_ready]
             self.backwards_ready += 1
             if gone != self.target and self.distance[gone] != FAR:
                 self._remove(gone)
         if self.series_ready < self.engine.n_series:
-            grow(
-                <void **>&self.series_distance, &self.series_distance_capacity,
-                self.engine.n_series, sizeof(uint8_t),
-            )
-            grow(
-                <void **>&self.series_best, &self.series_best_capacity, self.engine.n_series,
-                sizeof(int32_t),
-            )
             while self.series_ready < self.engine.n_series:
+                self.is_waiting[self.series_ready] = False
                 self.series_ready += 1
                 self._relax(<int32_t>(self.series_ready - 1))
             self._drain()
@@ -626,11 +682,7 @@ cdef class Router:
                 return 0
         else:
             self.distance[node] = <uint8_t>distance
-            grow(
-                <void **>&self.queue, &self.queue_capacity, self.queue_n + 1, sizeof(int32_t)
-            )
-            self.queue[self.queue_n] = node
-            self.queue_n += 1
+            self._enqueue(node)
         hop.source = node
         hop.target = via
         hop.series = series
@@ -638,36 +690,60 @@ cdef class Router:
         hop.target_column = s.columns[via_position]
         return 0
 
+    cdef int _enqueue(self, int32_t node) except -1 nogil:
+        grow(<void **>&self.queue, &self.queue_capacity, self.queue_n + 1, sizeof(int32_t))
+        self.queue[self.queue_n] = node
+        self.queue_n += 1
+        return 0
+
     cdef int _drain(self) except -1 nogil:
-        """Pass on every distance that got shorter."""
-        cdef Node *nodes = self.engine.nodes
+        """Pass on every distance that got shorter, of many at a time: each series is asked once."""
         cdef Series *s
-        cdef int64_t head = 0
-        cdef int64_t j
-        cdef int32_t node, series, position, best, i
-        cdef uint8_t distance
-        while head < self.queue_n:
-            node = self.queue[head]
-            head += 1
-            distance = self.distance[node]
-            self._spend(nodes[node].n_memberships)
-            for j in range(nodes[node].n_memberships):
-                series = nodes[node].memberships[j].series
-                position = nodes[node].memberships[j].position
-                if series >= self.series_ready or distance > self.series_distance[series]:
-                    continue
+        cdef int64_t j, k
+        cdef int32_t series
+        while self.queue_n:
+            self.waiting_n = 0
+            for k in range(self.queue_n):
+                self._nominate(self.queue[k])
+            self.queue_n = 0
+            for k in range(self.waiting_n):
+                series = self.waiting[k]
+                self.is_waiting[series] = False
                 s = &self.engine.series[series]
-                best = self.series_best[series]
-                if distance == self.series_distance[series] and before(
-                    &nodes[s.nodes[best]].key, &nodes[node].key
-                ):
-                    continue
-                self.series_distance[series] = distance
-                self.series_best[series] = position
                 self._spend(s.n)
-                for i in range(s.n):
-                    self._offer(series, i, position, distance + 1)
-        self.queue_n = 0
+                for j in range(s.n):
+                    self._offer(
+                        series, <int32_t>j, self.series_best[series],
+                        self.series_distance[series] + 1,
+                    )
+        return 0
+
+    cdef int _nominate(self, int32_t node) except -1 nogil:
+        """Where a clock is its series' best now, the series has something to offer."""
+        cdef Node *nodes = self.engine.nodes
+        cdef uint8_t distance = self.distance[node]
+        cdef int64_t j
+        cdef int32_t series, best
+        self._spend(nodes[node].n_memberships)
+        for j in range(nodes[node].n_memberships):
+            series = nodes[node].memberships[j].series
+            if series >= self.series_ready or distance > self.series_distance[series]:
+                continue
+            best = self.series_best[series]
+            if distance == self.series_distance[series] and before(
+                &nodes[self.engine.series[series].nodes[best]].key, &nodes[node].key
+            ):
+                continue
+            self.series_distance[series] = distance
+            self.series_best[series] = nodes[node].memberships[j].position
+            if not self.is_waiting[series]:
+                self.is_waiting[series] = True
+                grow(
+                    <void **>&self.waiting, &self.waiting_capacity, self.waiting_n + 1,
+                    sizeof(int32_t),
+                )
+                self.waiting[self.waiting_n] = series
+                self.waiting_n += 1
         return 0
 
     cdef bint find(self, int32_t source, Path *out) noexcept nogil:

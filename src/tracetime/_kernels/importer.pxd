@@ -2,6 +2,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 
 from tracetime._kernels.engine cimport Engine, Key, Router
 from tracetime._kernels.listen cimport Listener
+from tracetime._kernels.remote cimport Instant, RemoteSyncs
 from tracetime._kernels.rows cimport Kind, Row, Rows
 from tracetime._kernels.wire cimport Span
 
@@ -10,9 +11,8 @@ cdef enum Stop:
     STOP_END = 0            # the next field is not whole: give more bytes
     STOP_ROWS = 1           # enough rows for a batch
     STOP_COMPRESSED = 2     # a packet of compressed packets
-    STOP_REMOTE_SYNC = 3    # a RemoteClockSync to work out
-    STOP_NEEDS_FINAL = 4    # an event that the end of the file decides about
-    STOP_ERROR = 5
+    STOP_NEEDS_FINAL = 3    # an event that the end of the file decides about
+    STOP_ERROR = 4
 
 # Errors that end an import; the numbers index reader.IMPORT_ERRORS.
 cdef enum ImportError_:
@@ -28,6 +28,7 @@ cdef enum ImportError_:
     ERROR_FTRACE_CLOCK = 9
     ERROR_FTRACE_START = 10
     ERROR_MIXED_COMPRESSION = 11
+    ERROR_REMOTE_SYNC = 12
 
 cdef enum Codec:
     CODEC_NONE = 0
@@ -115,7 +116,9 @@ cdef struct Packet:
 
 cdef class Importer:
     cdef readonly Engine engine
-    cdef Router router
+    cdef Router router                  # to trace time
+    cdef Router wall_router             # to the REALTIME of its machine
+    cdef Router own_router              # to that of another machine, one after the other
     cdef Key trace_key
     cdef int32_t trace_node
     cdef uint32_t file
@@ -171,7 +174,7 @@ cdef class Importer:
     cdef readonly list moves                # (packet, clock, machine, asked): what trace time was before
     cdef bint asked                         # whether any machine has asked for a conversion
     cdef bint tying                         # whether a snapshot is made of a RemoteClockSync's mean
-    cdef public object remote               # what its caller keeps of RemoteClockSync messages
+    cdef readonly RemoteSyncs remote
     cdef readonly int64_t n_faults
     cdef readonly int64_t n_own_syncs       # faults that come of trace time being the client's
     cdef readonly int64_t n_stray_syncs     # means that were not tied to the host's clock
@@ -185,9 +188,10 @@ cdef class Importer:
     cdef int note_late_clock(self, uint32_t machine, uint32_t clock) except -1 nogil
     cdef int set_trace_clock(self, uint32_t machine, uint32_t clock) except -1 nogil
     cdef int bridge(self, uint32_t machine) except -1 nogil
-    cdef int reach(self, Key source, Key target) except -1
+    cdef int reach(self, Key source, Key target, Router router) except -1 nogil
     cdef int equate(self, Key a, Key b) except -1 nogil
     cdef int64_t reserve_clocks(self, int64_t n) except -1 nogil
+    cdef int set_clock(self, int64_t i, Key key, int64_t ns) except -1 nogil
     cdef int add_clocks(self, int64_t n) except -1 nogil
     cdef int note_late_snapshot(self, int64_t n) except -1 nogil
     cdef int note_fault(self, int fault) except -1 nogil
@@ -210,6 +214,9 @@ cdef class Importer:
     cdef int read_packet(self, Span s, Packet *p) noexcept nogil
     cdef int import_packet(self, Span s) except -1 nogil
     cdef int import_snapshot(self, Packet *p) except -1 nogil
+    cdef int import_remote_sync(self, Packet *p) except -1 nogil
+    cdef int add_client_rounds(self, uint32_t machine) except -1 nogil
+    cdef int add_instant(self, uint32_t machine, const Instant *at) except -1 nogil
     cdef int import_extension(self, Packet *p, int64_t n, bint whole) except -1 nogil
     cdef void note_dropped(self, uint64_t so_far) noexcept nogil
     cdef int add_kernel_read(self, Packet *p, Span kernel_clock) except -1 nogil

@@ -1,11 +1,9 @@
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.engine import Engine
 from tracetime._kernels.listen import Listener
+from tracetime._kernels.remote import RemoteSyncs
 from tracetime._kernels.rows import Rows
 
 class Importer:
@@ -29,9 +27,8 @@ class Importer:
     latest_snapshot_ns: int
     trace_clock: tuple[int, int]
     machine_ids: list[int]
-    packet_machine: int
     systems: dict[int, bytes]
-    remote: Any
+    remote: RemoteSyncs
     declared: dict[tuple[int, int, int, int], bytes]
     events_dropped: int
     dropped_packet: int
@@ -50,8 +47,6 @@ class Importer:
         self,
     ) -> dict[tuple[int, int, int, int], tuple[npt.NDArray[np.int64], int, int]]: ...
     def listen(self, listener: Listener) -> None: ...
-    def add_remote_round(self, clocks: Iterable[tuple[int, int]]) -> int: ...
-    def add_remote_offset(self, clock: int, host_value: int, client_value: int) -> int: ...
     def feed(
         self, data: bytes | bytearray | memoryview, start: int, end: int, offset: int, nested: bool
     ) -> tuple[int, int, int, int]: ...

@@ -27,6 +27,7 @@ from tracetime._kernels.memory cimport (
     INT64_HIGH, grow, mix, mul_overflows, put_slot, resize_slots, saturating_add, saturating_mul,
     sub_overflows,
 )
+from tracetime._kernels.remote cimport CLIENT, Instant, Reading, RemoteSyncs
 from tracetime._kernels.rows cimport (
     KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_HEAP_DUMP,
     KIND_PACKET, KIND_POWER_RAIL, KIND_PROCESS_START, KIND_SCHED_SWITCH, KIND_SCHED_WAKING,
@@ -101,6 +102,9 @@ cdef class Importer:
 
     def __cinit__(self, uint32_t file, int64_t batch_rows, bint silent=False):
         self.engine = Engine()
+        self.router = Router(self.engine, -1)
+        self.wall_router = Router(self.engine, -1)
+        self.own_router = Router(self.engine, -1)
         self.rows = Rows(1 if silent else batch_rows + batch_rows // 8 + 16)
         self.file = file
         self.batch_rows = batch_rows
@@ -109,6 +113,7 @@ cdef class Importer:
         self.moves = []
         self.declared = {}
         self.systems = {}
+        self.remote = RemoteSyncs()
         self.dropped_packet = -1
         self.trace_node = -1
         self.last_sequence = -1
@@ -159,11 +164,6 @@ cdef class Importer:
     def machine_ids(self):
         """machine_id of each machine, in order of appearance; the first is the host's."""
         return [self.machines[i].raw_id for i in range(self.n_machines)]
-
-    @property
-    def packet_machine(self):
-        """The number of the machine that the packet at which the importer stopped is of."""
-        return self.packet.machine
 
     # Machines and sequences
 
@@ -278,8 +278,7 @@ cdef class Importer:
                 self.note_move()
             self.trace_key = key
             self.trace_node = node
-            with gil:
-                self.router = Router(self.engine, node)
+            self.router.aim(node)
         return 0
 
     cdef int note_move(self) except -1 nogil:
@@ -297,18 +296,14 @@ cdef class Importer:
                 self.late_clock = self.late_clock or (self.packets, clock, machine)
         return 0
 
-    cdef int reach(self, Key source, Key target) except -1:
-        """Whether one clock converts to another."""
+    cdef int reach(self, Key source, Key target, Router router) except -1 nogil:
+        """Whether one clock converts to another; `router` is aimed there."""
         cdef int32_t source_node = self.engine.find_node(source)
         cdef int32_t target_node = self.engine.find_node(target)
         cdef int64_t ignored
-        cdef Router router
-        if target_node == self.trace_node:
-            router = self.router
-        elif target_node >= 0:
-            router = Router(self.engine, target_node)
-        else:
+        if target_node < 0:
             return 0
+        router.aim(target_node)
         # What overflows has a path; that is what is asked.
         cdef int status = self.engine.convert_one(source_node, 0, router, &ignored)
         return status == RESOLVED or status == OVERFLOW
@@ -316,12 +311,8 @@ cdef class Importer:
     cdef int equate(self, Key a, Key b) except -1 nogil:
         """Add a snapshot in which both clocks read 0."""
         self.reserve_clocks(2)
-        self.clock_nodes[0] = self.engine.node(a)
-        self.clock_nodes[1] = self.engine.node(b)
-        memset(self.clock_values, 0, 2 * sizeof(int64_t))
-        memset(self.clock_incremental, 0, 2)
-        self.clock_units[0] = 1
-        self.clock_units[1] = 1
+        self.set_clock(0, a, 0)
+        self.set_clock(1, b, 0)
         return self.add_clocks(2)
 
     cdef int bridge(self, uint32_t machine) except -1 nogil:
@@ -332,17 +323,16 @@ cdef class Importer:
         cdef Key trace_realtime = machine_key(REALTIME, trace.machine)
         if self.engine.node(boottime) == self.trace_node:
             return 0
-        with gil:
-            if self.reach(boottime, trace):
-                return 0
-            if (
-                machine != trace.machine
-                and self.reach(boottime, realtime)
-                and (trace.clock == REALTIME or self.reach(trace_realtime, trace))
-            ):
-                if not self.reach(realtime, trace_realtime):
-                    self.equate(realtime, trace_realtime)
-                return 0
+        if self.reach(boottime, trace, self.router):
+            return 0
+        if (
+            machine != trace.machine
+            and self.reach(boottime, realtime, self.own_router)
+            and (trace.clock == REALTIME or self.reach(trace_realtime, trace, self.router))
+        ):
+            if not self.reach(realtime, trace_realtime, self.wall_router):
+                self.equate(realtime, trace_realtime)
+            return 0
         if trace.clock == TRACE_FILE or trace.clock == BOOTTIME:
             self.equate(boottime, trace)
         return 0
@@ -429,6 +419,14 @@ cdef class Importer:
         grow(<void **>&self.clock_units, &self.units_capacity, n, sizeof(int64_t))
         grow(<void **>&self.clock_incremental, &self.incremental_capacity, n, sizeof(uint8_t))
         return n
+
+    cdef int set_clock(self, int64_t i, Key key, int64_t ns) except -1 nogil:
+        """Make a clock that counts ns the i-th of the reserved ones."""
+        self.clock_nodes[i] = self.engine.node(key)
+        self.clock_values[i] = ns
+        self.clock_units[i] = 1
+        self.clock_incremental[i] = 0
+        return 0
 
     cdef int add_clocks(self, int64_t n) except -1 nogil:
         """Add the reserved clocks as a snapshot (ClockTracker::AddSnapshotInternal)."""
@@ -726,42 +724,52 @@ cdef class Importer:
                 )
         return found
 
-    def add_remote_round(self, clocks):
-        """The client's readings in one round of a RemoteClockSync: [(clock, value)].
+    # RemoteClockSync
 
-        Returns the number of the snapshot made of them.
-        """
-        cdef int64_t n = 0
-        self.reserve_clocks(len(clocks))
-        for clock, value in clocks:
-            self.clock_nodes[n] = self.engine.node(machine_key(clock, self.packet.machine))
-            self.clock_values[n] = value
-            self.clock_units[n] = 1
-            self.clock_incremental[n] = 0
-            n += 1
-        self.add_clocks(n)
-        return self.engine.n_snapshots - 1
+    cdef int import_remote_sync(self, Packet *p) except -1 nogil:
+        """ProtoTraceReader::ParseRemoteClockSync."""
+        cdef int64_t first_round = self.engine.n_snapshots
+        cdef int64_t first_instant, i
+        if not self.remote.read(p.remote_sync, self.engine.most_nodes):
+            return self.fail(ERROR_REMOTE_SYNC)
+        self.add_client_rounds(p.machine)
+        self.remote.work_out()
+        first_instant = self.engine.n_snapshots
+        for i in range(self.remote.n_instants):
+            self.add_instant(p.machine, &self.remote.instants[i])
+            self.remote.note_worked_out(first_instant + i)
+        # Of the host's own nothing is between two machines.
+        if p.machine:
+            self.remote.bound(p.machine, <int64_t>self.row.packet, first_round, first_instant)
+        return STOP_END
 
-    def add_remote_offset(self, uint32_t clock, int64_t host_value, int64_t client_value):
-        """One clock of trace time's machine and of this one, worked out to read at one instant.
+    cdef int add_client_rounds(self, uint32_t machine) except -1 nogil:
+        """Add a snapshot of what the client read in each round."""
+        cdef const Reading *readings = self.remote.readings
+        cdef int64_t n_readings = self.remote.n_readings
+        cdef int64_t round, n, i = 0
+        for round in range(self.remote.n_rounds):
+            n = 0
+            while i < n_readings and readings[i].place >> 1 == round:
+                if readings[i].place & 1 == CLIENT:
+                    self.reserve_clocks(n + 1)
+                    self.set_clock(n, machine_key(readings[i].clock, machine), readings[i].ns)
+                    n += 1
+                i += 1
+            self.add_clocks(n)
+        return 0
 
-        Returns the number of the snapshot made of them.
-        """
+    cdef int add_instant(self, uint32_t machine, const Instant *at) except -1 nogil:
+        """Add a snapshot of a clock of trace time's machine and of another one."""
         self.reserve_clocks(2)
-        self.clock_nodes[0] = self.engine.node(machine_key(clock, self.trace_key.machine))
-        self.clock_nodes[1] = self.engine.node(machine_key(clock, self.packet.machine))
-        self.clock_values[0] = host_value
-        self.clock_values[1] = client_value
-        self.clock_units[0] = 1
-        self.clock_units[1] = 1
-        self.clock_incremental[0] = 0
-        self.clock_incremental[1] = 0
+        self.set_clock(0, machine_key(at.clock, self.trace_key.machine), at.host_ns)
+        self.set_clock(1, machine_key(at.clock, machine), at.client_ns)
         if self.trace_key.machine != 0:
             self.n_stray_syncs += 1
         self.tying = True
         self.add_clocks(2)
         self.tying = False
-        return self.engine.n_snapshots - 1
+        return 0
 
     # Rows
 
@@ -938,7 +946,7 @@ cdef class Importer:
         if is_set(p.snapshot):
             return self.import_snapshot(p)
         if is_set(p.remote_sync):
-            return STOP_REMOTE_SYNC
+            return self.import_remote_sync(p)
         if is_set(p.service_event):
             return self.import_service_event(p)
         if p.extension_descriptor:
@@ -1130,8 +1138,8 @@ cdef class Importer:
 
         offset: file offset of data[0]; when `nested` (inside a compressed packet) that of the
         packet's wrapper. Returns (stop, position, payload_start, payload_end): where the next
-        feeding starts, and for STOP_COMPRESSED, STOP_REMOTE_SYNC the payload within data. At
-        STOP_END, payload_end - position is the size that the next field says it has, 0 if unknown.
+        feeding starts, and for STOP_COMPRESSED the payload within data. At STOP_END, payload_end -
+        position is the size that the next field says it has, 0 if unknown.
         """
         cdef Span all
         cdef const uint8_t *base
@@ -1222,10 +1230,6 @@ cdef class Importer:
                 self.packets += 1
                 if self.listener is not None and size:
                     full = self.tell(packet, first)
-                if stop == STOP_REMOTE_SYNC:
-                    payload[0] = self.packet.remote_sync
-                    resume[0] = at
-                    return stop
                 if self.rows.n >= self.batch_rows or full:
                     resume[0] = at
                     return STOP_ROWS

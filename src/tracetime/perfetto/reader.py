@@ -32,7 +32,7 @@ from tracetime.graph.tube import Bars
 from tracetime.kernel_clock import STA_UNSYNC
 from tracetime.perfetto.bounded import Bounding, FloorCost
 from tracetime.perfetto.extension import as_written, decode_domain, with_largest_lag
-from tracetime.perfetto.remote import RemoteBounds, UnusedBounds
+from tracetime.perfetto.remote import UnusedBounds, bounds_between, unused_bounds
 from tracetime.perfetto.schema import (
     BOUNDED_SCHEMA,
     EVENTS_SCHEMA,
@@ -341,7 +341,7 @@ class Trace:
                 importer.events_sampled(),
             )  # fmt: skip
             self._graph._most_tubes = self._max_tubes
-            self._graph._between = importer.remote.between(self._graph._clock)
+            self._graph._between = bounds_between(importer.remote, self._graph._clock)
             self._declare(self._graph)
         return self._graph
 
@@ -446,8 +446,7 @@ class Trace:
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
         """Messages between machines that bound nothing: a clock fell between them, or stood."""
-        remote: RemoteBounds = self._known().remote
-        return remote.unused(self.clocks._clock)
+        return unused_bounds(self._known().remote, self.clocks._clock)
 
     @property
     def events_dropped(self) -> int:
@@ -544,7 +543,6 @@ class Trace:
 
     def _importer(self, *, silent: bool) -> Importer:
         importer = Importer(self._number, BATCH_ROWS, silent)
-        importer.remote = RemoteBounds()
         importer.engine.most_nodes = self._max_clocks
         return importer
 

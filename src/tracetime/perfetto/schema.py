@@ -52,8 +52,12 @@ IMPORT_ERRORS: Final = (
     "an ftrace bundle was recorded with a clock that Perfetto does not know",
     "the start of an ftrace bundle does not convert to trace time",
     "the trace mixes compressed_packets and zstd_compressed_packets, which Perfetto does not allow",
+    "a RemoteClockSync cannot be parsed",
 )
-"""Errors that end an import, as they end trace_processor's. The kernels' code is the index."""
+"""Errors that end an import; all but the last end trace_processor's, too.
+
+The kernels' code is the index.
+"""
 
 
 @cache

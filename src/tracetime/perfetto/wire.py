@@ -15,7 +15,6 @@ import numpy.typing as npt
 from tracetime._kernels.engine import TangledError, TooManyClocksError
 from tracetime._kernels.importer import Importer
 from tracetime.errors import TraceError
-from tracetime.perfetto.remote import read_sync
 from tracetime.perfetto.schema import IMPORT_ERRORS
 from tracetime.perfetto.source import Budget, TraceFile, inflate, unzstd
 
@@ -28,7 +27,7 @@ MAX_PACKET: Final = 1 << 28
 """Perfetto's own limit for a message (protozero's kMaxMessageLength)."""
 
 # The Stop codes of _kernels/importer.pxd.
-_END, _ROWS, _COMPRESSED, _REMOTE_SYNC, _NEEDS_FINAL, _ERROR = range(6)
+_END, _ROWS, _COMPRESSED, _NEEDS_FINAL, _ERROR = range(5)
 _ZLIB: Final = 1
 # Bytes at the end of a compressed packet that ProtoTraceTokenizer leaves unread.
 _IGNORED_TAIL: Final = 2
@@ -170,17 +169,6 @@ class Pass:
             elif stop == _COMPRESSED:
                 payload = bytes(memoryview(window.data)[first:last])
                 yield from self._expand(payload, importer.stop_offset)
-            elif stop == _REMOTE_SYNC:
-                payload = bytes(memoryview(window.data)[first:last])
-                sync = read_sync(payload, importer.stop_offset, importer.packets - 1)
-                rounds = [importer.add_remote_round(clocks) for clocks in sync.client_rounds]
-                instants = {
-                    clock: importer.add_remote_offset(clock, host_value, client_value)
-                    for clock, host_value, client_value in sync.instants
-                }
-                importer.remote.add(
-                    sync, importer.packet_machine, importer.packets - 1, rounds, instants
-                )
             elif stop == _NEEDS_FINAL:
                 assert self._learn is not None
                 importer.decide_with(self._learn())
