@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import chain, islice, pairwise
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -458,21 +459,14 @@ class TubePolicy:
 
         Pairs that have no tube (a rate or a number of wraps is open) are left out.
         """
-        found: list[PairDiscontinuity] = []
+        known: list[Pair] = []
         for one, other in pairs:
-            try:
-                pair = self._pairs.pair(one, other)
-            except ConversionError:
-                continue
-            found += map(partial(_far, pair), pair.far)
-            for d in pair.tube.discontinuities:
-                numbers = tuple(int(pair.snapshots[i]) for i in d.snapshots)
-                found.append(
-                    PairDiscontinuity(
-                        pair.a, pair.b, d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, numbers
-                    )
-                )
-        return sorted(found, key=lambda d: (d.src, d.dst, d.a_from, d.a_to, d.kind))
+            with suppress(ConversionError):
+                known.append(self._pairs.pair(one, other))
+        found: list[PairDiscontinuity] = []
+        for pair in sorted(known, key=lambda pair: (pair.a, pair.b)):
+            found += sorted(_befell(pair), key=attrgetter("a_from", "a_to", "kind"))
+        return found
 
     def inconsistencies(self, series: list[tuple[ClockId, ...]]) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet, the widest gap of each.
@@ -568,6 +562,15 @@ class TubePolicy:
 
 def _no_way(source: ClockId, target: ClockId) -> ConversionError:
     return ConversionError(f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH])
+
+
+def _befell(pair: Pair) -> Iterator[PairDiscontinuity]:
+    """What was found in the tube of a pair, and what no tube holds."""
+    yield from map(partial(_far, pair), pair.far)
+    number = pair.snapshots.tolist()
+    for d in pair.tube.discontinuities:
+        on = tuple([number[i] for i in d.snapshots])
+        yield PairDiscontinuity(pair.a, pair.b, d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, on)
 
 
 def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:

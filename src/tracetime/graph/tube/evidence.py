@@ -117,10 +117,15 @@ class Evidence:
                 correction = np.where(least == most, least, NOT_RECORDED)
         return cls(a, low, high, r, (high - low) / 2.0, order, group, assumed, correction)
 
-    def given(self, k: int) -> tuple[int, ...]:
-        """Which of the snapshots given are snapshot k, ascending."""
-        end = self.group[k + 1] if k + 1 < len(self.group) else len(self.order)
-        return tuple(sorted(int(i) for i in self.order[self.group[k] : end]))
+    def given(self, which: Values) -> list[tuple[int, ...]]:
+        """Which of the snapshots given some snapshots are, ascending."""
+        starts = self.group[which]
+        ends = np.append(self.group, len(self.order))[which + 1]
+        if np.all(ends - starts == 1):
+            return list(zip(self.order[starts].tolist(), strict=True))
+        order = self.order.tolist()
+        about = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [tuple(sorted(order[start:end])) for start, end in about]
 
     def without(self, blank: Marks) -> Evidence:
         """The same snapshots, those marked made to say nothing: their offset from neighbours'."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -56,48 +58,77 @@ class Around(NamedTuple):
 def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Discontinuity]:
     """The jumps between segments."""
     found = []
-    here = segments.evidence
-    for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
-        low, high = jump(segments, limits, j, k)
-        a_from, a_to = int(here.a[j]), int(here.a[k])
+    jumped = jumps(segments, limits)
+    about = zip(
+        jumped.low.tolist(), jumped.high.tolist(), jumped.spread.tolist(),
+        _about(segments, segments.last[:-1]), _about(segments, segments.first[1:]),
+        _sides(segments, evidence, segments.last[:-1], segments.first[1:]), strict=True,
+    )  # fmt: skip
+    for low, high, spread, (a_from, low_from, high_from), (a_to, low_to, high_to), on in about:
         kind: Kind = limits.rise
         if low + high < 0:
             kind = "step"
             # Reset within the zone, a counter can have come as far as the zone is long.
-            most = a_to - a_from + limits.spread(a_to - a_from) + 1
+            most = a_to - a_from + spread + 1
             # A host that was restarted or swapped has run for a while: its clock is not at zero.
-            most = max(most, (a_from + int(here.low[j])) // NEAR_ZERO)
-            before, after = a_from + int(here.high[j]), a_to + int(here.low[k])
+            most = max(most, (a_from + low_from) // NEAR_ZERO)
+            before, after = a_from + high_from, a_to + low_to
             # The offset falls as well where the clock stood still: its reading must have fallen.
-            if after <= min(most, before) and a_to + int(here.high[k]) >= 0:
+            if after <= min(most, before) and a_to + high_to >= 0:
                 kind = "reset"
-        snapshots = evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k]))
-        found.append(Discontinuity(kind, a_from, a_to, (low, high), None, snapshots))
+        found.append(Discontinuity(kind, a_from, a_to, (low, high), None, on))
     return found
 
 
-def jump(segments: Segments, limits: Limits, j: int, k: int) -> tuple[int, int]:
-    """How far the offset jumped between snapshots j and k, at least and at most, ns."""
-    knots = segments.knots
-    span = int(segments.evidence.a[k]) - int(segments.evidence.a[j])
-    spread = limits.spread(span)
-    return (
-        int(knots[k, 0]) - int(knots[j, 2]) - 1 - spread,
-        int(knots[k, 2]) + 1 - int(knots[j, 0]) + spread,
+class Jumps(NamedTuple):
+    """How far the offset jumped after each segment but the last, int64 ns.
+
+    low, high: at least and at most. spread: how far it may have drifted besides.
+    """
+
+    low: Values
+    high: Values
+    spread: Values
+
+
+def jumps(segments: Segments, limits: Limits) -> Jumps:
+    """How far the offset jumped from each segment to the next."""
+    before, after = segments.last[:-1], segments.first[1:]
+    # Unsigned differences: two readings may be more than int64 apart.
+    a = segments.evidence.a.view(np.uint64)
+    spans = (a[after] - a[before]).tolist()
+    spread = np.array(list(map(limits.spread, spans)), dtype=np.int64)
+    here, there = segments.knots[before], segments.knots[after]
+    return Jumps(
+        there[:, 0] - here[:, 2] - 1 - spread, there[:, 2] + 1 - here[:, 0] + spread, spread
     )
+
+
+def _about(segments: Segments, which: Values) -> Iterator[tuple[int, int, int]]:
+    """(a, low, high) of some snapshots of the segments."""
+    here = segments.evidence
+    return zip(
+        here.a[which].tolist(), here.low[which].tolist(), here.high[which].tolist(), strict=True
+    )
+
+
+def _sides(
+    segments: Segments, evidence: Evidence, before: Values, after: Values
+) -> Iterator[tuple[int, ...]]:
+    """The snapshots given on both sides of some places."""
+    sides = (evidence.given(segments.given[which]) for which in (before, after))
+    return map(operator.add, *sides)
 
 
 def outliers(evidence: Evidence, which: Values, around: Around) -> list[Discontinuity]:
     """Snapshots that were dropped; around: what the others say of the offset there."""
-    found = []
-    for i, k in enumerate(which.tolist()):
-        a = int(evidence.a[k])
-        size = (
-            int(evidence.low[k]) - int(around.high[i]),
-            int(evidence.high[k]) - int(around.low[i]),
-        )
-        found.append(Discontinuity("outlier", a, a, size, None, evidence.given(k)))
-    return found
+    # In Python's integers: the others' bar may reach as far as int64.
+    columns = (evidence.a[which], evidence.low[which], evidence.high[which], *around)
+    told = zip(evidence.given(which), *(column.tolist() for column in columns), strict=True)
+    return [
+        Discontinuity("outlier", a, a, (low - highest, high - lowest), None, on)
+        for on, a, low, high, lowest, highest in told
+    ]
 
 
 def is_off(outlier: Discontinuity) -> bool:
@@ -114,44 +145,40 @@ def rate_changes(
     Over a jump of the offset nothing ties the two rates together but the slopes that either side
     leaves open: where these have none in common, the rate changed as well.
     """
-    found = []
     a = runs.evidence.a
-    stepped = steps_in(a, runs.knots, runs.table())
-    for m in stepped:
-        j, k = int(runs.last[m]), int(runs.first[m + 1])
-        span = int(a[k]) - int(a[j])
-        before, after = runs.knots[j], runs.knots[k]
-        fall = (int(runs.slope[m] - runs.width[m]), int(runs.slope[m] + runs.width[m]))
-        size = (
-            int(after[0]) - int(before[2]) - 1 - -(-fall[1] * span // ONE),
-            int(after[2]) + 1 - int(before[0]) - fall[0] * span // ONE,
-        )
-        found.append(
-            Discontinuity(
-                "possible_step", int(a[j]), int(a[k]), size, None,
-                evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k])),
-            )
-        )  # fmt: skip
+    stepped = np.array(steps_in(a, runs.knots, runs.table()), dtype=np.int64)
+    j, k = runs.last[stepped], runs.first[stepped + 1]
+    before, after = runs.knots[j], runs.knots[k]
+    slope, width = runs.slope[stepped], runs.width[stepped]
+    # A slope times a span needs Python's integers.
+    columns = (
+        a[j], a[k], after[:, 0] - before[:, 2] - 1, after[:, 2] + 1 - before[:, 0],
+        slope - width, slope + width,
+    )  # fmt: skip
+    told = zip(
+        _sides(segments, evidence, j, k), *(column.tolist() for column in columns), strict=True
+    )
+    found = []
+    for on, a_from, a_to, low, high, falls, rises in told:
+        span = a_to - a_from
+        size = (low - -(-rises * span // ONE), high - falls * span // ONE)
+        found.append(Discontinuity("possible_step", a_from, a_to, size, None, on))
     proven = np.flatnonzero((runs.width < drift) | (runs.slope != 0))
-    skipped = set(stepped)
-    for m, n in zip(proven[:-1].tolist(), proven[1:].tolist(), strict=True):
-        if n == m + 1 and m in skipped:
-            continue
-        if runs.segment[m] != runs.segment[n] and not (
-            runs.size[m] > FEW
-            and runs.size[n] > FEW
-            and (runs.slope_low[n] > runs.slope_high[m] or runs.slope_low[m] > runs.slope_high[n])
-        ):
-            continue
-        j, k = int(runs.last[m]), int(runs.first[n])
-        least, most = _rate_change(runs, m, n, drift)
+    m, n = proven[:-1], proven[1:]
+    shown = (runs.size[m] > FEW) & (runs.size[n] > FEW)
+    shown &= (runs.slope_low[n] > runs.slope_high[m]) | (runs.slope_low[m] > runs.slope_high[n])
+    shown |= runs.segment[m] == runs.segment[n]
+    shown &= ~((n == m + 1) & np.isin(m, stepped))
+    m, n = m[shown], n[shown]
+    j, k = runs.last[m], runs.first[n]
+    about = zip(
+        m.tolist(), n.tolist(), a[j].tolist(), a[k].tolist(), _sides(segments, evidence, j, k),
+        strict=True,
+    )  # fmt: skip
+    for one, other, a_from, a_to, on in about:
+        least, most = _rate_change(runs, one, other, drift)
         rate_ppm = (least / ONE * 1e6, most / ONE * 1e6)
-        found.append(
-            Discontinuity(
-                "rate_change", int(a[j]), int(a[k]), None, rate_ppm,
-                evidence.given(int(segments.given[j])) + evidence.given(int(segments.given[k])),
-            )
-        )  # fmt: skip
+        found.append(Discontinuity("rate_change", a_from, a_to, None, rate_ppm, on))
     return found
 
 

@@ -72,14 +72,16 @@ def _stretches_of_b(segments: Segments, limits: Limits) -> list[tuple[float, flo
     The ends are whole ns or infinite; the first and last stretch have no end.
     """
     a, knots = segments.evidence.a, segments.knots
+    jumped = findings.jumps(segments, limits)
+    fell = jumped.low < 0
+    j, k = segments.last[:-1][fell], segments.first[1:][fell]
+    # In Python's integers: a reading and an offset together may be beyond int64.
+    columns = (a[j], a[k], knots[j, 2], knots[k, 0], jumped.spread[fell])
     ends: list[tuple[float, float]] = []
     start: float = -np.inf
-    for j, k in zip(segments.last[:-1].tolist(), segments.first[1:].tolist(), strict=True):
-        if findings.jump(segments, limits, j, k)[0] >= 0:
-            continue
-        spread = limits.spread(int(a[k]) - int(a[j]))
-        ends.append((start, int(a[k]) + int(knots[j, 2]) + 1 + spread))
-        start = int(a[j]) + int(knots[k, 0]) - spread
+    for a_from, a_to, most, least, spread in zip(*(c.tolist() for c in columns), strict=True):
+        ends.append((start, a_to + most + 1 + spread))
+        start = a_from + least - spread
     return [*ends, (start, np.inf)]
 
 
