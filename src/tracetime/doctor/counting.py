@@ -28,7 +28,7 @@ class Counts:
         """Count some values, each among the marks of one list."""
         count_between(self._marks, self._starts, which, values, self._counts)
 
-    def within(self, which: int, spans: Iterable[tuple[int, int]]) -> int:
+    def within(self, which: int, spans: Values | Iterable[tuple[int, int]]) -> int:
         """How many values of a list lie within any of some spans, their ends included.
 
         An end is a mark, the last number before one or the first after one, or has no value
@@ -36,7 +36,9 @@ class Counts:
         """
         start, end = self._starts[which : which + 2].tolist()
         marks, counts = self._marks[start:end], self._counts[2 * start + which :]
-        ends = np.array(list(spans), dtype=np.int64).reshape(-1, 2)
+        if not isinstance(spans, np.ndarray):
+            spans = np.array(list(spans), dtype=np.int64).reshape(-1, 2)
+        ends = spans
         ends = ends[ends[:, 0] <= ends[:, 1]]
         # 0 below the first mark, 1 at it, 2 between it and the second, and so on.
         bins = np.searchsorted(marks, ends, side="left")

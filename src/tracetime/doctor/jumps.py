@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, NamedTuple
@@ -11,9 +11,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
-from tracetime.doctor.blame import BACK, WALL, blamed, read_ns, settled, sleeps
+from tracetime.doctor.blame import WALL, blamed
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
+from tracetime.doctor.once import BACK, settled, sleeps
 from tracetime.doctor.survey import Survey, Values
+from tracetime.doctor.witness import Pair, Places, farthest_ns, spans_after, spans_read
 from tracetime.graph.bounds import PairDiscontinuity
 from tracetime.graph.values import difference, gains
 
@@ -118,6 +120,7 @@ class _Jumper:
     Attributes:
         beside: the clocks that its jumps were seen against.
         found: jumps and outliers laid to it; one may be there once for each clock beside.
+        once: the same, each once.
         falls: where it fell, wraps that were declared left out.
         wraps: where it fell because it is a short counter, as declared.
         alone: where it fell, if that was beside no other clock.
@@ -127,6 +130,7 @@ class _Jumper:
     clock: ClockId
     beside: set[ClockId] = field(default_factory=set)
     found: list[PairDiscontinuity] = field(default_factory=list)
+    once: list[PairDiscontinuity] = field(default_factory=list)
     falls: list[_Fall] = field(default_factory=list)
     wraps: list[_Fall] = field(default_factory=list)
     alone: list[_Fall] = field(default_factory=list)
@@ -144,22 +148,7 @@ def jumps(survey: Survey) -> Iterator[Finding]:
         else:
             found.append(d)
     jumpers = _jumpers(survey, found)
-    spans: dict[ClockId, list[tuple[int, int]]] = defaultdict(list)
-
-    def misplaced_between(d: PairDiscontinuity, clocks: set[ClockId]) -> None:
-        for clock in clocks - {survey.trace_clock} if _size(d) > survey.tolerance_ns else ():
-            other = d.src if clock == d.dst else d.dst
-            at = survey.readings_at(clock, other, d.snapshots)
-            if len(at) >= 2:
-                spans[clock].append((min(at), max(at)))
-
-    for jumper in jumpers:
-        for d in settled(jumper.found):
-            if d.kind in _JUMPS:
-                misplaced_between(d, {jumper.clock, *jumper.beside})
-    for d in chain(*slept.values()):
-        misplaced_between(d, {d.src, d.dst})
-    within = survey.count_within(spans)
+    within = survey.count_within(_zones(survey, jumpers, slept.values()))
     misplaced = survey.count_within(_after_outliers(survey, jumpers))
     for machine, those in slept.items():
         yield _suspend(survey, machine, those, within)
@@ -176,7 +165,7 @@ def _suspend(
     clocks = {clock for d in found for clock in (d.src, d.dst)}
     told = sleeps(found)
     worst, touched = max(map(_size, told)), sum(within.get(clock, 0) for clock in clocks)
-    title = _title("suspend", survey.trace_clock, len(told), max(read_ns(survey, d) for d in told))
+    title = _title("suspend", survey.trace_clock, len(told), farthest_ns(survey, told, 0))
     by_trace_clock = survey.trace_clock.clock == BUILTIN_IDS["BOOTTIME"]
     return Finding(
         "suspend",
@@ -197,20 +186,50 @@ def _placed_by(survey: Survey, jumper: _Jumper) -> set[ClockId]:
     return jumper.beside if jumper.clock == survey.trace_clock else {jumper.clock}
 
 
-def _after_outliers(survey: Survey, jumpers: list[_Jumper]) -> dict[ClockId, list[tuple[int, int]]]:
-    """Where floor uses the offset of an outlier: from it to the next snapshot, by clock."""
-    spans: dict[ClockId, list[tuple[int, int]]] = defaultdict(list)
+_Spans = dict[ClockId, Values]
+
+
+def _zones(
+    survey: Survey, jumpers: list[_Jumper], slept: Iterable[list[PairDiscontinuity]]
+) -> _Spans:
+    """What each clock read about jumps of it, and of the clocks that it is placed by."""
+    asked: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+
+    def ask(d: PairDiscontinuity, clocks: set[ClockId]) -> None:
+        if _size(d) > survey.tolerance_ns:
+            for clock in clocks:
+                asked[clock, d.src if clock == d.dst else d.dst].append(d)
+
+    home = {survey.trace_clock}
     for jumper in jumpers:
-        for d in settled(jumper.found):
-            if d.kind != "outlier" or _size(d) <= survey.tolerance_ns:
-                continue
-            for clock in _placed_by(survey, jumper):
+        clocks = {jumper.clock, *jumper.beside} - home
+        for d in jumper.once:
+            if d.kind in _JUMPS:
+                ask(d, clocks)
+    for d in chain.from_iterable(slept):
+        ask(d, {d.src, d.dst} - home)
+    return _joined({pair: spans_read(survey, pair, found) for pair, found in asked.items()})
+
+
+def _after_outliers(survey: Survey, jumpers: list[_Jumper]) -> _Spans:
+    """Where floor uses the offset of an outlier: from it to the next snapshot, by clock."""
+    asked: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    for jumper in jumpers:
+        placed = _placed_by(survey, jumper)
+        for d in jumper.once:
+            if d.kind == "outlier" and _size(d) > survey.tolerance_ns:
                 other = survey.trace_clock if jumper.clock == survey.trace_clock else d.src
-                snapshots, readings, _ = survey.together(clock, other)
-                at = int(np.searchsorted(snapshots, d.snapshots[0]))
-                if at + 1 < len(snapshots) and snapshots[at] == d.snapshots[0]:
-                    spans[clock].append((int(readings[at]), int(readings[at + 1]) - 1))
-    return spans
+                for clock in placed:
+                    asked[clock, other].append(d)
+    return _joined({pair: spans_after(survey, pair, found) for pair, found in asked.items()})
+
+
+def _joined(spans: dict[Pair, Values]) -> _Spans:
+    """Spans of each clock, whichever other one it was read with."""
+    by_clock: dict[ClockId, list[Values]] = defaultdict(list)
+    for (clock, _), found in spans.items():
+        by_clock[clock].append(found)
+    return {clock: np.concatenate(found) for clock, found in by_clock.items()}
 
 
 def _open_wraps(survey: Survey) -> Iterator[Finding]:
@@ -245,6 +264,8 @@ def _jumpers(survey: Survey, found: list[PairDiscontinuity]) -> list[_Jumper]:
                 jumper.alone = _falls_alone(survey, info.clock)
             if not jumper.backwards:
                 jumper.wraps = _falls(survey, info.clock, survey.together)
+    for jumper in jumpers.values():
+        jumper.once = settled(jumper.found)
     return list(jumpers.values())
 
 
@@ -258,7 +279,8 @@ def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
         fell = np.flatnonzero(readings[1:] < readings[:-1]).tolist()
         if fell:
             rate = _ticks_per_ns(readings, theirs)
-            return [_fall(k, snapshots, readings, theirs, rate) for k in fell]
+            columns = (snapshots.tolist(), readings.tolist(), theirs.tolist())
+            return [_fall(k, *columns, rate) for k in fell]
     return []
 
 
@@ -282,20 +304,21 @@ def _back(fall: _Fall) -> int:
     return fall.by + max(fall.advance, 0)
 
 
-def _fall(k: int, snapshots: Values, readings: Values, theirs: Values, rate: float) -> _Fall:
+def _fall(
+    k: int, snapshots: list[int], readings: list[int], theirs: list[int], rate: float
+) -> _Fall:
     """The fall after the k-th of some snapshots."""
 
     def missing(i: int, j: int) -> int:
         """How much less it counted from i to j than it would have."""
-        advance = round((int(theirs[j]) - int(theirs[i])) * rate)
-        return advance - (int(readings[j]) - int(readings[i]))
+        return round((theirs[j] - theirs[i]) * rate) - (readings[j] - readings[i])
 
     size, off = missing(k, k + 1), None
     for one, i, j in ((k, k - 1, k + 1), (k + 1, k, k + 2)):
         if i >= 0 and j < len(readings) and abs(missing(i, j)) <= BACK * size:
-            off = int(snapshots[one])
-    by, after = int(readings[k]) - int(readings[k + 1]), int(readings[k + 1])
-    return _Fall(int(snapshots[k + 1]), by, size - by, after, off)
+            off = snapshots[one]
+    by = readings[k] - readings[k + 1]
+    return _Fall(snapshots[k + 1], by, size - by, readings[k + 1], off)
 
 
 def _set_at(falls: list[_Fall]) -> list[_Fall]:
@@ -323,17 +346,17 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> 
         # Who says how many bits it has knows that it wraps: that is normal then.
         declared = survey.graph.domain(clock).valid_bits
         yield _finding(survey, jumper, "counter-wraps", [], lost, declared, True)
-    found = settled(jumper.found)
+    found = jumper.once
     bits: int | None = None
     by_code: dict[str, list[PairDiscontinuity]] = defaultdict(list)
     cause = None
     if jumper.backwards:
         cause, bits = _cause(survey, jumper, found)
         if cause in _SET and jumper.falls:
-            at = _set_at(jumper.falls)
             by_code[cause] = []
-            for d in found:
-                if not any(min(d.snapshots) < fall.snapshot <= max(d.snapshots) for fall in at):
+            told = _holds_fall(found, _set_at(jumper.falls))
+            for d, is_told in zip(found, told, strict=True):
+                if not is_told:
                     by_code[_CODES[d.kind]].append(d)
         else:
             by_code[cause] = [] if cause in _AT_FALLS else found
@@ -360,6 +383,16 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> 
         yield replace(finding, severity=severity)
 
 
+def _holds_fall(found: list[PairDiscontinuity], falls: list[_Fall]) -> list[bool]:
+    """Between the snapshots of which jumps a clock fell."""
+    at, places = np.sort(np.array([fall.snapshot for fall in falls], dtype=np.int64)), Places(found)
+    before, until = (
+        np.searchsorted(at, ends, side="right") for ends in (places.lows, places.highs)
+    )
+    told: list[bool] = (until > before).tolist()
+    return told
+
+
 def _finding(
     survey: Survey, jumper: _Jumper, code: str, found: list[PairDiscontinuity], events: int,
     bits: int | None, is_cause: bool,
@@ -377,7 +410,7 @@ def _finding(
         numbers = sorted(off | {fall.off for fall in falls if fall.off is not None})
     sizes = [_size(d) for d in found] or [_back(fall) for fall in falls]
     worst = max(sizes, default=0)
-    seen = max((read_ns(survey, d) for d in found), default=worst)
+    seen = farthest_ns(survey, found, worst)
     return Finding(
         code, "info", _title(code, clock, max(len(numbers), 1), seen),
         (clock,),
@@ -453,7 +486,7 @@ def _bits(survey: Survey, clock: ClockId, falls: list[_Fall]) -> int | None:
 
 def _of_two(survey: Survey, found: list[PairDiscontinuity]) -> bool:
     """Whether all that is known of the clock's rate is two readings."""
-    return all(len(survey.together(d.dst, d.src)[0]) == 2 for d in found)
+    return all(len(survey.together(*pair)[0]) == 2 for pair in {(d.dst, d.src) for d in found})
 
 
 def _collides(survey: Survey, jumper: _Jumper) -> bool:

@@ -7,7 +7,7 @@ by then, and nothing is read a third time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
@@ -328,7 +328,9 @@ class Survey:
 
     def packets_of(self, snapshots: Iterable[int]) -> list[int]:
         """The packets of some snapshots."""
-        return [int(self.snapshot_packets[number]) for number in snapshots]
+        numbers = np.fromiter(snapshots, dtype=np.int64)
+        packets: list[int] = self.snapshot_packets[numbers].tolist()
+        return packets
 
     def count_placed(self, spans: list[tuple[int, int | None]]) -> int:
         """How many events within some spans of packets snapshots placed; None: to the end.
@@ -340,7 +342,9 @@ class Survey:
             (first, INT64_MAX if last is None else last) for first, last in spans
         )
 
-    def count_within(self, spans: dict[ClockId, list[tuple[int, int]]]) -> dict[ClockId, int]:
+    def count_within(
+        self, spans: Mapping[ClockId, Values | list[tuple[int, int]]]
+    ) -> dict[ClockId, int]:
         """How many events of each clock have a reading (ns) within one of some spans.
 
         Ends count in; they are readings of the clock's snapshots, beside one, or beyond all events
@@ -352,16 +356,6 @@ class Survey:
             if clock in numbers and clock != home else 0
             for clock, within in spans.items()
         }  # fmt: skip
-
-    def readings_at(self, clock: ClockId, beside: ClockId, snapshots: Iterable[int]) -> list[int]:
-        """What a clock read in some of the snapshots that it shares with another, ns."""
-        numbers, readings, _ = self.together(clock, beside)
-        wanted = np.array(list(snapshots), dtype=np.int64)
-        at = np.searchsorted(numbers, wanted)
-        there = at < len(numbers)
-        there[there] = numbers[at[there]] == wanted[there]
-        found: list[int] = readings[at[there]].tolist()
-        return found
 
     def nearest(self, one: ClockId, other: ClockId, reading_ns: int) -> list[int]:
         """The snapshot that two clocks share in which `one` was nearest to a reading.
