@@ -17,10 +17,11 @@ _T = TypeVar("_T")
 class _Here(threading.local):
     """What one thread is at."""
 
-    busy = False
-    sampling = False
-    then: tuple[Callable[[], object], ...] = ()
-    then_close = False
+    def __init__(self) -> None:
+        self.busy = False
+        self.sampling = False
+        self.then: list[Callable[[], object]] = []
+        self.then_close = False
 
 
 class Calls:
@@ -44,7 +45,7 @@ class Calls:
 
     @property
     def sampling(self) -> bool:
-        """Whether this thread is at a snapshot: another can only come after it."""
+        """Whether this thread is at a snapshot, or waits for its turn: another comes after it."""
         return self._here.sampling
 
     def run(self, work: Callable[[], _T]) -> _T:
@@ -62,37 +63,45 @@ class Calls:
 
     def alone(self, work: Callable[[], _T]) -> _T:
         """Do something with a snapshot, one thread at a time; then what handlers left to it."""
-        here = self._here
-        with self._snapshots:
-            if here.sampling:
-                return work()
-            try:
-                here.sampling = True
-                return work()
-            finally:
-                here.sampling = False
-                while here.then:
-                    self._catch_up(here)
+        if self._here.sampling:
+            return work()
+        try:
+            return self._sampling(work)
+        finally:
+            while self._here.then:
+                self._sampling(self._catch_up)
 
     def after_snapshot(self, work: Callable[[], object]) -> None:
         """Leave something to the snapshot that this thread is at; the same only once."""
         if work not in self._here.then:
-            self._here.then = *self._here.then, work
+            self._here.then.append(work)
 
     def close_after(self) -> None:
         """Leave it to what this thread is at to end the recording."""
         self._here.then_close = True
 
-    def _catch_up(self, here: _Here) -> None:
+    def _sampling(self, work: Callable[[], _T]) -> _T:
         try:
-            here.sampling = True
+            # Before the wait for other threads: a handler that came within it would wait as well,
+            # and the next within that, as long as signals come.
+            self._here.sampling = True
+            with self._snapshots:
+                return work()
+        finally:
+            self._here.sampling = False
+
+    def _catch_up(self) -> None:
+        then = self._here.then
+        # A handler may have come before this was `sampling`, and done it.
+        if not then:
+            return
+        try:
             # While it is done it stands there: what is asked for again need not be done twice.
-            here.then[0]()
+            then[0]()
         except (SourceError, UsageError) as error:
             self._failed(str(error))
         finally:
-            here.then = here.then[1:]
-            here.sampling = False
+            then.pop(0)
 
 
 def insist(work: Callable[[], object]) -> None:

@@ -101,6 +101,7 @@ class TraceWriter:
         self._lock = threading.RLock()
         self._tracking = threading.RLock()
         self._flushing = threading.RLock()
+        self._waiting: set[int] = set()
         self._at_it = self._again = False
         self._closed = False
         self._process = os.getpid()
@@ -112,6 +113,7 @@ class TraceWriter:
         self._lock = threading.RLock()
         self._tracking = threading.RLock()
         self._flushing = threading.RLock()
+        self._waiting = set()
         self._buffer.abandon()
         # The kernel's lock is the parent's alone: it must not live on in here.
         self._output.abandon()
@@ -354,14 +356,22 @@ class TraceWriter:
             UsageError: the file cannot be written; what is in it is a whole trace, the rest
                 waits, and is tried again at the next flush.
         """
-        if self._at_it and not wait:
+        thread = threading.get_ident()
+        # A signal's handler that interrupts the wait for another thread's flush: what is here now
+        # is flushed when that wait is over.
+        if (self._at_it and not wait) or thread in self._waiting:
             return
-        with self._flushing:
-            if self._at_it:
-                # A signal's handler: what it interrupted goes on with what there is now.
-                self._again = True
-            elif not self._closed and not self.forked:
-                self._write()
+        try:
+            self._waiting.add(thread)
+            with self._flushing:
+                self._waiting.remove(thread)
+                if self._at_it:
+                    # A signal's handler: what it interrupted goes on with what there is now.
+                    self._again = True
+                elif not self._closed and not self.forked:
+                    self._write()
+        finally:
+            self._waiting.discard(thread)
 
     def _write(self) -> None:
         self._again = True
