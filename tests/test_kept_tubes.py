@@ -141,7 +141,6 @@ def test_runs_and_findings_stay(seed: int) -> None:
             for d in tube.discontinuities
         ],
         "evidence": [len(evidence.a), evidence.half.sum(), evidence.r.sum(), evidence.group[-3:]],
-        "given": [evidence.given(0), evidence.given(len(evidence.a) - 1)],
     }  # fmt: skip
     check_kept("runs", str(seed), told)
 
