@@ -161,6 +161,6 @@ def test_boxes_have_middles_rounded_down_and_halves_rounded_up() -> None:
 
 
 def test_only_zeros_of_two_machines_are_a_rule() -> None:
-    one, other = np.array([0, 0, 5, 7]), np.array([0, 3, 0, 7])
-    assert equated(ours(), theirs(), one, other).tolist() == [True, False, False, False]
-    assert equated(ours(), ours(MONOTONIC), one, other).tolist() == [False] * 4
+    one, other = np.array([0, 0, 5, 7, -2, 0]), np.array([0, 3, 0, 7, 0, -2])
+    assert equated(ours(), theirs(), one, other).tolist() == [True] + [False] * 5
+    assert equated(ours(), ours(MONOTONIC), one, other).tolist() == [False] * 6

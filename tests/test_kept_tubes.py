@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from kept import check_kept
 
+from tracetime import ConversionError, UsageError
 from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import NOT_RECORDED, assumed_half_width
 from tracetime.graph.tube.limits import ONE
@@ -158,3 +159,138 @@ def test_assumed_half_widths_stay(seed: int) -> None:
     assert told[0] >= 1_000
     assert told[2] >= 4_321
     check_kept("assumed", str(seed), told)
+
+
+def steered(seed: int) -> Tube:
+    """A clock whose rate is changed every snapshot or two, as is recorded, by much or little."""
+    chance = Random(seed)
+    n = [3, 5, 12, 20][seed % 4]
+    base, change = (chance.random() - 0.5) * 30e-6, [2e-8, 5e-7, 40e-6][seed // 4 % 3]
+    half = [5, 300, 4_000][seed // 2 % 3]
+    a, r, h, said = [], [], [], []
+    at, drifted, steer = 10**12, 0.0, 0.0
+    for k in range(n):
+        if chance.random() < [0.5, 0.95][seed % 2]:
+            steer = (chance.random() - 0.5) * change
+        a.append(at)
+        r.append(int(drifted) + int((chance.random() - 0.5) * 2 * half) + 900)
+        h.append(half + int(chance.random() * half))
+        said.append(NOT_RECORDED if seed % 6 == 5 and k == n // 2 else round(steer * ONE))
+        step = S + int(chance.random() * S / 3)
+        drifted += (base + steer) * step
+        at += step
+    if seed % 7 == 3 and n > 5:
+        r[n // 2 :] = [x + 5 * S for x in r[n // 2 :]]
+    if seed % 7 == 4 and n > 5:
+        r[n // 2] += 40_000_000
+    limits = [Limits.of(100, 500), Limits.of(100, 500, (0.01, 0.01)), LIMITS["one rate"]][seed % 3]
+    evidence = Evidence.of(np.array(a), np.array(r), np.array(h), correction=np.array(said))
+    return Tube.build(evidence, limits)
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_steered_clocks_stay(seed: int) -> None:
+    tube = steered(seed)
+    runs = tube.runs
+    a = tube.evidence.a
+    at = np.unique(np.concatenate([a[::2], a[:-1] + (a[1:] - a[:-1]) // 3, a[-1:] + S]))[:9]
+    bar = tube.convert(at)
+    columns = (runs.segment, runs.first, runs.last, runs.size, runs.slope, runs.width, runs.lone)
+    told = {
+        "bars": [bar.earliest - at, bar.latest - at],
+        "runs": [list(row) for row in zip(*columns, strict=True)],
+        "wander": tube.wander,
+        "found": [
+            [d.kind, d.a_from, d.size_ns, d.rate_ppm, d.snapshots] for d in tube.discontinuities
+        ],
+    }
+    check_kept("steered", str(seed), told)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_readings_that_stand_still_stay(seed: int) -> None:
+    """Snapshots of one reading of clock a, that agree or not, in any order."""
+    chance = Random(seed)
+    n = 4 + seed % 5
+    a = np.array([int(chance.random() * n / 2) * S for _ in range(n)])
+    r = np.array([int(chance.random() * [50, 3_000, 90_000_000][seed % 3]) for _ in range(n)])
+    h = np.array([int(chance.random() * 2_000) for _ in range(n)])
+    said = np.array([int(chance.random() * 2) * 10**6 for _ in range(n)])
+    evidence = Evidence.of(a, r, h, correction=said if seed % 2 else None)
+    tube = Tube.build(evidence, LIMITS["a crystal"])
+    told = {
+        "evidence": [evidence.a, evidence.low, evidence.high, evidence.r, evidence.half,
+                     evidence.order, evidence.group, evidence.correction],
+        "found": [[d.kind, d.a_from, d.a_to, d.size_ns, d.snapshots] for d in tube.discontinuities],
+    }  # fmt: skip
+    check_kept("standing", str(seed), told)
+
+
+def test_what_is_no_column_of_ns_is_refused() -> None:
+    tube, good = World(0).tube(), np.array([1, 2])
+    for wrong in (np.array([[1, 2]]), np.array([1.0, 2.0]), np.array(5), np.array(["1"])):
+        with pytest.raises(UsageError, match="timestamps are a 1-d array of whole numbers"):
+            tube.convert(wrong)
+        with pytest.raises(UsageError, match="snapshots are 1-d arrays of whole numbers"):
+            Evidence.of(wrong, good, 1)
+    assert Evidence.of(np.array([1, 2], dtype=np.uint32), good, 1).a.tolist() == [1, 2]
+    for within in ((good, good[:1]), (good[:1], good), (good, np.array([1, 1])), (good[:1],) * 2):
+        with pytest.raises(UsageError, match="within"):
+            tube.convert(good, within=within)
+    tube.convert(good, within=(good, good))
+
+
+def test_offsets_of_up_to_73_years_are_bounded() -> None:
+    def taken(offset: int, half: int) -> bool:
+        try:
+            Evidence.of(np.array([0, S]), np.array([offset, 0]), half)
+        except ConversionError as error:
+            assert error.reason == "overflow"
+            return False
+        return True
+
+    most = 1 << 61
+    assert [taken(x, 0) for x in (most, most + 1, -most, -most - 1)] == [True, False, True, False]
+    assert [taken(0, x) for x in (most // 2, most // 2 + 1)] == [True, False]
+    for bad, match in (
+        (np.array([-1, 0]), "half-width -1"),
+        (np.array([1]), "2 offsets and 1 half"),
+    ):
+        with pytest.raises(UsageError, match=match):
+            Evidence.of(np.array([0, S]), np.array([0, 0]), bad)
+    with pytest.raises(UsageError, match="1 corrections"):
+        Evidence.of(np.array([0, S]), np.array([0, 0]), 1, correction=np.array([1]))
+    with pytest.raises(UsageError, match="a tube needs a snapshot"):
+        Evidence.of(np.array([], dtype=int), np.array([], dtype=int), 1)
+
+
+def test_limits_are_met_from_both_sides() -> None:
+    Limits(0.1, 0.01)
+    Limits(0.0, 0.0)
+    for drift, wander in ((0.1 + 1e-9, 0.0), (-1e-9, 0.0), (0.0, 0.01 + 1e-9), (0.0, -1e-9)):
+        with pytest.raises(UsageError, match="is outside 0 to"):
+            Limits(drift, wander)
+    for drifts in ((-1e-3, 0), (0, -1e-3), (1e6, 0), (0, 1e6)):
+        with pytest.raises(UsageError, match="use 0 or more"):
+            Limits.of(*drifts)
+
+
+def test_a_wander_of_nothing_grows_where_snapshots_ask_for_it() -> None:
+    a = np.arange(400, dtype=np.int64) * 10 * S
+    r = np.cumsum(3_000 * np.sin(np.arange(400) / 9) * 10).astype(np.int64)
+    grown = Tube.build(Evidence.of(a, r, 11), Limits(2e-4, 0.0, wander_declared=False))
+    kept = Tube.build(Evidence.of(a, r, 11), Limits(2e-4, 0.0))
+    assert kept.wander.tolist() == [0.0]
+    assert 1e-7 < grown.wander[0] <= 16e-6
+    assert np.log2(grown.wander[0] * ONE) % 1 == 0
+
+
+def test_many_windows_of_snapshots_are_looked_at_in_part() -> None:
+    """Of 5,000 windows that of the one noisy stretch among the first is one of the 4,096."""
+    a = np.arange(5_000, dtype=np.int64) * S
+    noise = np.array([(k * 7_919) % 3_001 for k in range(5_000)])
+    told = [
+        assumed_half_width(a[:n], noise[:n], LIMITS["a crystal"])
+        for n in (8, 9, 16, 17, 24, 4_103, 5_000)
+    ]
+    check_kept("assumed", "many", told)
