@@ -32,6 +32,8 @@ SMALL = {
     for name, parts in {
         "clocks that drift between snapshots": costly.sequences(32, 4, 5_000_000),
         "global clocks that drift": costly.clocks_beside_boottime(32, 4),
+        "100 clocks that drift": costly.sequences(100, 4, 5_000_000),
+        "100 global clocks that drift": costly.clocks_beside_boottime(100, 4),
         "a wall clock that is stepped": costly.steps(20),
         "a wall clock that is set back": costly.set_back(20),
         "a wall clock that jumps to and fro": costly.jumps(20),
