@@ -96,6 +96,38 @@ def test_hops_in_all_are_limited_by_the_number_of_tubes() -> None:
     check_kept("limits", "hops", reached)
 
 
+@pytest.mark.parametrize(("most", "refused"), [(40, 801), (41, 821), (45, None)])
+def test_ways_between_all_clocks_of_a_row_take_so_many_hops(most: int, refused: int | None) -> None:
+    """17 clocks in a row: 816 hops between any two of them, and 32 tubes."""
+    policy = chain(17, most)._tubes()
+    hops = 0
+    try:
+        for one in range(17):
+            for other in range(one):
+                hops += one - other
+                policy.path(ClockId(200 + one), ClockId(200 + other))
+        assert refused is None or hops < refused
+    except TraceError as error:
+        assert refused is not None
+        assert hops - 16 < refused <= hops
+        assert f"lead over more than {20 * most} hops" in str(error)
+
+
+def test_a_way_of_more_hops_than_the_shortest_counts_them_all() -> None:
+    """The direct tube of two clocks is wide: the way over a third has an error that is less."""
+    graph, one, other = ClockGraph(), ClockId(200), ClockId(201)
+    wide = {other: 200_000}
+    graph.add_snapshot(Snapshot({one: AT, other: AT}, reference=one, half_width_ns=wide))
+    graph.add_snapshot({ClockId(200): AT, ClockId(202): AT})
+    graph.add_snapshot({ClockId(201): AT, ClockId(202): AT})
+    graph._most_tubes = 5
+    policy = graph._tubes()
+    assert len(policy.path(ClockId(200), ClockId(201))) == 3
+    assert policy._reach._hops == 2
+    assert len(policy.path(ClockId(200), ClockId(202))) == 2
+    assert policy._reach._hops == 3
+
+
 def test_the_search_for_ways_is_limited_too() -> None:
     told = []
     for left in (5, 40, 4_000):
@@ -170,6 +202,14 @@ def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
         spans = [None, (at[0], at[-1]), (at[0] - S, at[-1]), (at[0], at[-1] + 3 * S)]
         told.append([level.limit_ns(clock, span) for span in spans])
     check_kept("level", str(group), told)
+
+
+def test_a_level_clock_read_at_one_instant_alone() -> None:
+    graph, hub, clock = ClockGraph(), ClockId(6), ClockId(200)
+    graph.add_snapshot({hub: [S, S, S], clock: [S, S + 100, S + 41]})
+    level = Level(graph, hub, graph._only_beside(hub))
+    assert [level.limit_ns(clock, span) for span in (None, (0, 5 * S))] == [154, 154]
+    assert level.limit_ns(ClockId(201), None) is None
 
 
 # Tables

@@ -91,7 +91,7 @@ def test_what_readings_show_of_a_tick(group: int) -> None:
         even = EventReadings(np.arange(48) * 7_000_000 + 5, 47, 0).are_uneven(lattice)
         tick = Tick.of(lattice, [Fraction(1), Fraction(625, 12), Fraction(1, 3)][seed % 3])
         told.append([
-            left.median, left.most, left.is_steady(period),
+            left.median, left.most, [left.is_steady(period * f) for f in (0.001, 0.1, 1, 2.5, 10, 400)],
             [left.scatters(period * f, period * g) for f in (0.5, 1, 2) for g in (0.3, 1, 2)],
             events, even, list(tick), lattice.steps(ticks)[:6],
         ])  # fmt: skip

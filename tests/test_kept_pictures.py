@@ -60,6 +60,7 @@ CASES: dict[str, tuple[ClockGraph, dict[str, Any]]] = {
     "an origin": (graph_of(12, S, half=700, jumps=1), {"origin_ns": 4_999 * S, "most": 16}),
     "one snapshot": (graph_of(1, S), {}),
     "two snapshots": (graph_of(2, S, half=50), {}),
+    "one instant": (graph_of(2, 0, half=50_000_000, seed=3), {}),
     "many": (graph_of(300, S, half=2_000, strays=4, jumps=6), {"most": 60}),
 }
 
@@ -118,7 +119,7 @@ def summed(column: Any) -> Any:
 @pytest.mark.parametrize(
     ("case", "alone"),
     [("jumps and strays", True), ("jumps and strays", False), ("close together", True),
-     ("one snapshot", True), ("uneven", False), ("many", True)],
+     ("one snapshot", True), ("one instant", False), ("uneven", False), ("many", True)],
 )  # fmt: skip
 def test_looks_stay(case: str, alone: bool) -> None:
     graph, asked = CASES[case]

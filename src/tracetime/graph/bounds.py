@@ -536,7 +536,7 @@ class TubePolicy:
         here, known = self._along(one, points, bars)
         there, also = self._along(other, points, bars)
         gaps = np.maximum(here.earliest - there.latest, there.earliest - here.latest)
-        gaps = np.where(known & also, np.maximum(gaps, 0), 0)
+        gaps = np.where(known & also, gaps, 0)
         gaps_ns, _ = _scaled(gaps, self._pairs.pair(*one[-2:]).rate_of(one[-1]))
         return np.where(gaps > 0, np.maximum(gaps_ns, 1), 0), known & also
 

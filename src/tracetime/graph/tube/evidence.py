@@ -268,7 +268,7 @@ def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
 
     row = np.arange(len(a))
     low, high = np.full(len(a), -limits.drift), np.full(len(a), limits.drift)
-    unsure_ns = 2 * limits.drift * da.max(initial=0.0)
+    unsure_ns = 2 * limits.drift * da.max()
     for _ in range(max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0):
         slope = (low + high) / 2
         missed = dr - slope[:, None] * da
