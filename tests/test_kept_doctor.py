@@ -45,7 +45,7 @@ def traces(group: str) -> Iterator[tuple[str, bytes]]:
             return
 
 
-def told(data: bytes) -> list[str]:
+def told(data: bytes, tolerances: bool = True) -> list[str]:
     """The findings of a trace, a line each, and how severe they are by other tolerances."""
     with opened(data, partial=True) as trace:
         try:
@@ -54,7 +54,7 @@ def told(data: bytes) -> list[str]:
             return [str(error)]
     told = list(lines(found, ""))
     worst_ns = next((one.worst_ns for one in found if one.worst_ns), None)
-    if worst_ns is not None:
+    if worst_ns is not None and tolerances:
         for tolerance_ns in (worst_ns - 1, worst_ns):
             with opened(data, partial=True) as trace:
                 again = diagnose(trace, tolerance_ns)
