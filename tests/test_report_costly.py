@@ -124,7 +124,25 @@ def test_a_long_chain_is_cut(reported):
     assert page.count("<rect") == _FARTHEST + 1
     assert f"and {n + 2 - _FARTHEST - 1} farther away" in page
     width = re.search(r'<svg viewBox="0 0 (\d+)', page)
-    assert int(width[1]) < 4000
+    assert int(width[1]) < 2500
+
+
+def test_of_a_full_column_those_that_have_a_picture_are_drawn(reported):
+    """40 clocks beside one: the last ten of them are stepped."""
+
+    def parts():
+        for k in range(4):
+            at = costly.START + k * SECOND
+            for i in range(40):
+                stepped = 5_000_000 if i >= 30 and k > 1 else 0
+                yield costly.snapshot([(costly.BOOTTIME, at), (200 + i, at + i + stepped)])
+
+    made, page = reported(parts())
+    assert {clock for _, clock in made.pairs} == {str(clock) for clock in range(230, 240)}
+    drawn = page.split('aria-label="Clock graph"')[1].split('class="wide"')[0]
+    assert drawn.count("<rect") == 1 + 14
+    assert all(f"<title>{clock}: " in drawn for _, clock in made.pairs)
+    assert "and 26 more" in drawn
 
 
 def test_clocks_that_nothing_ties_stand_behind_a_long_chain(reported):
@@ -150,7 +168,7 @@ def test_findings_are_cut_with_those_beside_a_picture(reported, monkeypatch):
     clock = tt.ClockId(200)
     beside = tuple(Finding("deep", "info", f"consequence {k}") for k in range(30))
     found = [
-        Finding("odd", "info", f"oddity {k}", (clock,), consequences=beside if k == 0 else ())
+        Finding("odd", "error", f"oddity {k}", (clock,), consequences=beside if k == 0 else ())
         for k in range(MOST_FINDINGS + 40)
     ]
     monkeypatch.setattr(gather, "findings_of", lambda survey: found)
@@ -158,6 +176,7 @@ def test_findings_are_cut_with_those_beside_a_picture(reported, monkeypatch):
     assert len(made.findings) == len(found)
     assert len(set(re.findall(r'id="finding-(\d+)"', page))) == MOST_FINDINGS
     assert "40 more findings are not shown: <code>tracetime doctor --json</code> lists all" in page
+    assert page.count(" open>") < 30
     assert "10 more consequences are not shown" in page
     section = page.split('id="pair-1"')[1].split("</ul>")[0]
     assert section.count("oddity") == 10

@@ -131,6 +131,7 @@ class ClockGraph:
     def _forget(self) -> None:
         self._clocks: list[ClockInfo] | None = None
         self._series: list[SeriesInfo] | None = None
+        self._compared: list[tuple[ClockId, ClockId]] | None = None
         self._routers: dict[ClockId, Router | None] = {}
         self._routes: dict[tuple[ClockId, ClockId], tuple[int, list[FloorHop]]] = {}
         self._bounds: TubePolicy | None = None
@@ -504,14 +505,18 @@ class ClockGraph:
 
     def compared(self) -> list[tuple[ClockId, ClockId]]:
         """(hub, clock) of the pairs that `discontinuities` looks at, in order."""
-        pairs: set[tuple[ClockId, ClockId]] = set()
-        for clocks, _ in self.series():
-            trace_clock = self._trace_clock
-            hub = trace_clock if trace_clock in clocks else min(clocks, key=steadiness)
-            pairs.update(
-                (hub, clock) for clock in clocks if clock != hub and not is_cpu_time(clock)
-            )
-        return sorted(pairs, key=lambda pair: (pair[0].order(), pair[1].order()))
+        with self._lock:
+            self._refresh()
+            if self._compared is None:
+                pairs: set[tuple[ClockId, ClockId]] = set()
+                for clocks, _ in self.series():
+                    trace_clock = self._trace_clock
+                    hub = trace_clock if trace_clock in clocks else min(clocks, key=steadiness)
+                    pairs.update(
+                        (hub, clock) for clock in clocks if clock != hub and not is_cpu_time(clock)
+                    )
+                self._compared = sorted(pairs, key=lambda pair: (pair[0].order(), pair[1].order()))
+            return list(self._compared)
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet: snapshots contradict each other."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from tracetime.clocks import ClockId
@@ -19,29 +20,39 @@ _HIGH: Final = 58
 _BETWEEN: Final = 52
 _GAP: Final = 14
 _MOST: Final = 14
-_FARTHEST: Final = 12
+_FARTHEST: Final = 7
+_LONG: Final = 1400
+"""A graph that is wider scrolls: shrunk to the page nobody could read it."""
+
 _NAME: Final = 22
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Node:
-    """Clocks that share a name."""
+    """Clocks that share a name.
+
+    Attributes:
+        events: of all of them.
+        beside: what they are tied to.
+        column: hops from the trace clock; -1 where nothing leads there.
+    """
 
     name: str
-    clocks: dict[ClockId, None] = field(default_factory=dict)
-    column: int = 0
+    clocks: list[ClockId] = field(default_factory=list)
+    events: int = 0
+    beside: list[_Node] = field(default_factory=list)
+    column: int = -1
     row: int = 0
 
 
 def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     """Draw it; links: where a clock's name leads to."""
     nodes, tied = _nodes(facts)
-    edges = sorted(tied)
-    far = sum(node.column > _FARTHEST for node in nodes.values())
-    last = min(max(node.column for node in nodes.values()), _FARTHEST + 1)
+    far = sum(node.column > _FARTHEST for node in nodes)
+    last = min(max(node.column for node in nodes), _FARTHEST + 1)
     untied = last + 1
     columns: dict[int, list[_Node]] = defaultdict(list)
-    for node in sorted(nodes.values(), key=lambda n: (-_events(facts, n), n.name)):
+    for node in sorted(nodes, key=lambda n: (-n.events, n.name)):
         if node.column < 0:
             node.column = untied
         elif node.column > _FARTHEST:
@@ -51,6 +62,8 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     extra: dict[int, int] = {}
     for column, inside in sorted(columns.items()):
         extra[column] = max(0, len(inside) - _MOST)
+        if extra[column]:
+            inside.sort(key=lambda node: node.name not in links)
         for row, node in enumerate(inside[:_MOST]):
             node.row = row
             drawn[node.name] = node
@@ -66,9 +79,11 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
         return _GAP + node.column * (_WIDE + _BETWEEN), top + node.row * (_HIGH + _GAP) + _GAP / 2
 
     parts = []
+    edges = sorted(
+        {(one.name, other.name) for one, other in tied if {one.name, other.name} <= drawn.keys()}
+    )
     for one, other in edges:
-        if one in drawn and other in drawn:
-            parts.append(_edge(corner(drawn[one]), corner(drawn[other])))
+        parts.append(_edge(corner(drawn[one]), corner(drawn[other])))
     for node in drawn.values():
         parts.append(_box(facts, node, corner(node), links.get(node.name), untied))
     for column, more in extra.items():
@@ -78,7 +93,7 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     if far:
         x, y = _GAP + last * (_WIDE + _BETWEEN), height / 2
         parts.append(tag("text", f"and {far:,} farther away", x=x + 10, y=y, class_="more"))
-    told = "; ".join(f"{other} tied to {one}" for one, other in edges[:30] if one in drawn)
+    told = "; ".join(f"{other} tied to {one}" for one, other in edges[:30])
     return tag(
         "div",
         tag(
@@ -87,6 +102,7 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
             viewBox=f"0 0 {width} {height}",
             width=width,
             height=height,
+            class_="long" if width > _LONG else None,
             role="group",
             aria_label=f"Clock graph. {told or 'No clock is tied to another.'}",
         ),
@@ -97,40 +113,33 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     )
 
 
-def _nodes(facts: Facts) -> tuple[dict[str, _Node], set[tuple[str, str]]]:
-    """Nodes by name, columns by hops from the trace clock (-1: not tied), and edges by name."""
+def _nodes(facts: Facts) -> tuple[list[_Node], list[tuple[_Node, _Node]]]:
+    """All clocks, and which are tied to which."""
     survey = facts.survey
     nodes: dict[str, _Node] = {}
-
-    def node_of(clock: ClockId) -> _Node:
-        name = facts.names.get(clock) or survey.graph.name(clock)
-        node = nodes.setdefault(name, _Node(name, column=-1))
-        node.clocks[clock] = None
-        return node
-
-    for clock in [survey.trace_clock, *survey.infos, *survey.used]:
-        if clock.clock:
-            node_of(clock)
-    edges = set()
-    beside: dict[str, set[str]] = defaultdict(set)
-    for hub, clock in facts.compared:
-        one, other = node_of(hub).name, node_of(clock).name
-        edges.add((one, other))
-        beside[one].add(other)
-        beside[other].add(one)
-    home = node_of(survey.trace_clock)
+    node_of: dict[ClockId, _Node] = {}
+    for clock in chain([survey.trace_clock], survey.infos, survey.used):
+        if clock.clock and clock not in node_of:
+            name = facts.names.get(clock) or survey.graph.name(clock)
+            node = nodes.get(name)
+            if node is None:
+                node = nodes[name] = _Node(name)
+            node_of[clock] = node
+            node.clocks.append(clock)
+            node.events += survey.used.get(clock, 0)
+    tied = [(node_of[hub], node_of[clock]) for hub, clock in facts.compared]
+    for one, other in tied:
+        one.beside.append(other)
+        other.beside.append(one)
+    home = node_of[survey.trace_clock]
     home.column = 0
-    reached = [home.name]
-    for name in reached:
-        for other in sorted(beside[name]):
-            if nodes[other].column < 0:
-                nodes[other].column = nodes[name].column + 1
+    reached = [home]
+    for node in reached:
+        for other in node.beside:
+            if other.column < 0:
+                other.column = node.column + 1
                 reached.append(other)
-    return nodes, edges
-
-
-def _events(facts: Facts, node: _Node) -> int:
-    return sum(facts.survey.used.get(clock, 0) for clock in node.clocks)
+    return list(nodes.values()), tied
 
 
 def _edge(one: tuple[float, float], other: tuple[float, float]) -> Html:
@@ -152,7 +161,6 @@ def _box(
     x, y = corner
     survey = facts.survey
     infos = [survey.infos[clock] for clock in node.clocks if clock in survey.infos]
-    events = _events(facts, node)
     lost = sum(survey.lost.get(clock, 0) for clock in node.clocks)
     snapshots = sum(info.snapshots for info in infos)
     notes = count(snapshots, "snapshot") if infos else "no snapshot"
@@ -160,7 +168,7 @@ def _box(
         notes = f"trace time · {notes}"
     elif any(not info.monotonic for info in infos):
         notes += " · ran backwards"
-    second = count(events, "event") + (f", {lost:,} lost" if lost else "")
+    second = count(node.events, "event") + (f", {lost:,} lost" if lost else "")
     classes = ["box"]
     if survey.trace_clock in node.clocks:
         classes.append("home")

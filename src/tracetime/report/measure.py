@@ -116,13 +116,14 @@ def _first(compared: list[ClockPair], names: dict[ClockId, str], ranks: _Ranks) 
     """The pairs, those to be measured first; a few of each name before more of any."""
     if len(compared) <= MOST_MEASURED:
         return compared
-    alike = Counter[tuple[ClockId, str]]()
-    late = {}
-    ranked = sorted(compared, key=lambda pair: ranks.of(*pair))
-    for hub, clock in ranked:
-        alike[hub, names[clock]] += 1
-        late[hub, clock] = alike[hub, names[clock]] > _FIRST_ALIKE
-    return sorted(ranked, key=late.__getitem__)
+    alike = Counter[str]()
+    first: list[ClockPair] = []
+    late: list[ClockPair] = []
+    for pair in sorted(compared, key=ranks.of):
+        name = names[pair[1]]
+        alike[name] += 1
+        (first if alike[name] <= _FIRST_ALIKE else late).append(pair)
+    return first + late
 
 
 class _Ranks:
@@ -136,21 +137,17 @@ class _Ranks:
     def __init__(self, survey: Survey, findings: list[Finding]) -> None:
         self.told: dict[ClockId, list[int]] = defaultdict(list)
         for number, finding in enumerate(findings, 1):
-            for clock in sorted(_clocks(finding), key=ClockId.order):
+            for clock in _clocks(finding):
                 self.told[clock].append(number)
         self.broken = Counter(frozenset((d.src, d.dst)) for d in survey.discontinuities)
         self._used = survey.used
         self._severities = [SEVERITIES.index(finding.severity) for finding in findings]
 
-    def of(self, hub: ClockId, clock: ClockId) -> tuple[Any, ...]:
+    def of(self, pair: ClockPair) -> tuple[Any, ...]:
         """Sorts pairs that are not measured yet."""
-        events = self._used.get(clock, 0)
-        return (
-            *self._of(clock, events, self.broken[frozenset((hub, clock))]),
-            -events,
-            clock.order(),
-            hub.order(),
-        )
+        events = self._used.get(pair[1], 0)
+        breaks = self.broken[frozenset(pair)] if self.broken else 0
+        return (*self._of(pair[1], events, breaks), -events)
 
     def of_measured(self, pair: PairFacts, survey: Survey) -> tuple[Any, ...]:
         """Sorts those that are."""
@@ -165,9 +162,10 @@ class _Ranks:
         )
 
     def _of(self, clock: ClockId, events: int, breaks: int) -> tuple[Any, ...]:
-        severities = (self._severities[number - 1] for number in self.told.get(clock, ()))
+        told = self.told.get(clock)
         return (
-            min(severities, default=len(SEVERITIES)),
+            # The worst comes first.
+            self._severities[told[0] - 1] if told else len(SEVERITIES),
             not events,
             not breaks,
             clock.is_sequence_scoped,

@@ -25,6 +25,9 @@ from tracetime.report.sections import (
 )
 from tracetime.telling import count, duration, printable_path
 
+_OPEN: Final = 20
+"""The findings from here on are closed: titles alone."""
+
 _MOST_CONSEQUENCES: Final = 20
 _IN_FULL: Final = "`tracetime doctor --json` lists all"
 
@@ -217,7 +220,7 @@ def _finding(
         if finding.consequences else None,
         class_=f"finding {finding.severity}",
         id=None if number is None else f"finding-{number}",
-        open=finding.severity != "info",
+        open=finding.severity != "info" and (number or 0) <= _OPEN,
     )  # fmt: skip
 
 

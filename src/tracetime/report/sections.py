@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -42,7 +43,7 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
     for pair in facts.measured.pairs:
         by_name.setdefault(pair.name, []).append(pair)
     rows = []
-    shown = _most_telling(lines, facts, links)
+    shown = _most_telling(lines, by_name, facts, links)
     for name, clocks in lines.items():
         if name not in shown:
             continue
@@ -84,19 +85,26 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
 
 
 def _most_telling(
-    lines: dict[str, list[ClockId]], facts: Facts, links: dict[ClockId, str]
+    lines: dict[str, list[ClockId]],
+    measured: Container[str],
+    facts: Facts,
+    links: dict[ClockId, str],
 ) -> set[str]:
-    """The lines of the table that are shown: of very many those with a picture, then by events."""
-    used, lost = facts.survey.used, facts.survey.lost
+    """The lines of the table that are shown: of very many those of which most is known."""
+    if len(lines) <= _MOST_CLOCKS:
+        return set(lines)
+    survey = facts.survey
+    pictured = {*links, survey.trace_clock}
 
-    def rank(name: str) -> tuple[bool, bool, int]:
+    def rank(line: tuple[str, list[ClockId]]) -> tuple[bool, bool, bool, int]:
         return (
-            not any(clock in links or clock == facts.survey.trace_clock for clock in lines[name]),
-            not any(clock in lost for clock in lines[name]),
-            -sum(used.get(clock, 0) for clock in lines[name]),
+            pictured.isdisjoint(line[1]),
+            line[0] not in measured,
+            survey.lost.keys().isdisjoint(line[1]),
+            -sum(survey.used.get(clock, 0) for clock in line[1]),
         )
 
-    return set(sorted(lines, key=rank)[:_MOST_CLOCKS])
+    return {name for name, _ in sorted(lines.items(), key=rank)[:_MOST_CLOCKS]}
 
 
 def _called(name: str, clocks: list[ClockId], link: str | None) -> Html:
