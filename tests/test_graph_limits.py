@@ -263,7 +263,7 @@ def whole_graph() -> ClockGraph:
     far = ClockId(6, machine=4)
     graph.add_snapshot({far: 11, "MONOTONIC": 12})
     columns = (np.array(c) for c in ([1, 2], [5, 6], [9, 6], [-1, 0], [3, 4]))
-    graph._between = Between({(ClockId(6), far): Boxes(*columns)}, [3])
+    graph._between = Between([(ClockId(6), far)], Boxes(*columns), np.array([2]), [3])
     graph._events = {ClockId(1): EventReadings(np.array([4, 7, 7]), 2, 1)}
     return graph
 
@@ -284,7 +284,9 @@ def test_what_stands_in_a_file() -> None:
 
 def test_a_loaded_graph_has_all_of_it() -> None:
     graph = from_bytes(to_bytes(whole_graph()))
-    ((pair, boxes),) = graph._between.columns().items()
+    (pair,) = graph._between.pairs()
+    boxes = graph._between.of(*pair)
+    assert boxes is not None
     assert pair == (ClockId(6), ClockId(6, machine=4))
     assert [column.tolist() for column in boxes] == [[1, 2], [5, 6], [9, 6], [-1, 0], [3, 4]]
     assert graph._between.worked_out.tolist() == [3]

@@ -39,7 +39,9 @@ def bounds(data: bytes, machine: int = 1):
     """(clock, snapshot, host, client) of all bounds, and by clock how many make no sense."""
     with opened(data) as t:
         found = []
-        for (host, client), boxes in t.clocks._between.columns().items():
+        between = t.clocks._between
+        for host, client in between.pairs():
+            boxes = between.of(host, client)
             assert (host.clock, host.machine) == (client.clock, 0)
             if client.machine == machine:
                 found += [(client.clock, *map(int, row)) for row in zip(*boxes, strict=True)]
@@ -170,7 +172,7 @@ def test_a_message_of_more_readings_than_clocks_are_allowed_is_refused():
 
 def test_a_message_of_the_host_itself_bounds_nothing():
     with opened(trace(HOST) + synced(rounds_of(SOUND), machine=0)) as t:
-        assert t.clocks._between.columns() == {}
+        assert t.clocks._between.pairs() == []
         assert len(t.clocks._between.worked_out) == 2
 
 

@@ -13,6 +13,7 @@ from tracetime._kernels.fields cimport *
 from tracetime._kernels.listen cimport Heard, Listener
 from tracetime._kernels.memory cimport grow
 from tracetime._kernels.rows cimport Rows
+from tracetime._kernels.snapshot cimport SnapshotClock, read_clock
 from tracetime._kernels.wire cimport BYTES, Field, Span, is_number, is_set, read_field, span_of
 
 cdef enum:
@@ -77,8 +78,8 @@ cdef class Chronicle(Listener):
         self, const Heard *p, Span snapshot, uint32_t sequence, bint named
     ) except -1 nogil:
         cdef const uint8_t *at = snapshot.data
-        cdef const uint8_t *within
-        cdef Field f, g
+        cdef Field f
+        cdef SnapshotClock clock
         cdef Said *one
         while at < snapshot.end:
             at = read_field(at, snapshot.end, &f)
@@ -91,25 +92,13 @@ cdef class Chronicle(Listener):
                 return 0
             grow(<void **>&self.said, &self.said_capacity, self.n_said + 1, sizeof(Said))
             one = &self.said[self.n_said]
+            read_clock(span_of(&f), &clock)
             one.packet = p.packet
-            one.timestamp = 0
-            one.unit_ns = 1
-            one.clock = 0
+            one.timestamp = clock.timestamp
+            one.unit_ns = clock.unit_ns
+            one.clock = clock.clock
             one.machine = p.machine
             one.named = named
-            within = f.data
-            while within < f.data + f.value:
-                within = read_field(within, f.data + f.value, &g)
-                if within == NULL:
-                    break
-                if not is_number(&g):
-                    continue
-                if g.number == SNAPSHOT_CLOCK_CLOCK_ID:
-                    one.clock = <uint32_t>g.value
-                elif g.number == SNAPSHOT_CLOCK_TIMESTAMP:
-                    one.timestamp = <int64_t>g.value
-                elif g.number == SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS:
-                    one.unit_ns = <int64_t>g.value if g.value else 1
             one.sequence = 0
             if FIRST_SEQUENCE_CLOCK <= one.clock < FIRST_GLOBAL_CLOCK:
                 one.sequence = sequence

@@ -14,6 +14,8 @@ from libc.string cimport memcmp, memset
 
 import numpy as np
 
+from tracetime._kernels.engine import TooManyClocksError
+
 from tracetime._kernels.engine cimport (
     AS_IS, FAULT_OWN_SYNC, NO_PATH, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED,
     SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
@@ -33,6 +35,7 @@ from tracetime._kernels.rows cimport (
     KIND_PACKET, KIND_POWER_RAIL, KIND_PROCESS_START, KIND_SCHED_SWITCH, KIND_SCHED_WAKING,
     KIND_STACK_SAMPLE, KIND_STATSD_ATOM, KIND_TRACK_EVENT_LEGACY, Kind, Row, Rows,
 )
+from tracetime._kernels.snapshot cimport SnapshotClock, read_clock
 from tracetime._kernels.wire cimport (
     BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_number, is_set, load_bytes, load_number,
     nothing, read_field,
@@ -484,8 +487,8 @@ cdef class Importer:
     cdef int import_snapshot(self, Packet *p) except -1 nogil:
         """ProtoTraceReader::ParseClockSnapshot."""
         cdef const uint8_t *at = p.snapshot.data
-        cdef const uint8_t *within
-        cdef Field f, g
+        cdef Field f
+        cdef SnapshotClock one
         cdef Key key
         cdef int64_t n = 0
         cdef uint32_t primary = 0
@@ -497,26 +500,11 @@ cdef class Importer:
             if f.number == SNAPSHOT_PRIMARY_TRACE_CLOCK and is_number(&f):
                 primary = <uint32_t>f.value
             elif f.number == SNAPSHOT_CLOCKS and f.wire == BYTES:
-                self.reserve_clocks(n + 1)
-                key = machine_key(0, p.machine)
-                self.clock_values[n] = 0
-                self.clock_units[n] = 1
-                self.clock_incremental[n] = 0
-                within = f.data
-                while within < f.data + f.value:
-                    within = read_field(within, f.data + f.value, &g)
-                    if within == NULL:
-                        break
-                    if not is_number(&g):
-                        continue
-                    if g.number == SNAPSHOT_CLOCK_CLOCK_ID:
-                        key.clock = <uint32_t>g.value
-                    elif g.number == SNAPSHOT_CLOCK_TIMESTAMP:
-                        self.clock_values[n] = <int64_t>g.value
-                    elif g.number == SNAPSHOT_CLOCK_IS_INCREMENTAL:
-                        self.clock_incremental[n] = g.value != 0
-                    elif g.number == SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS:
-                        self.clock_units[n] = <int64_t>g.value if g.value else 1
+                if n >= self.engine.most_nodes:
+                    with gil:
+                        raise TooManyClocksError
+                read_clock(span_of(&f), &one)
+                key = machine_key(one.clock, p.machine)
                 if is_sequence_scoped(key.clock):
                     if p.sequence_id == 0:
                         return self.fail(ERROR_SNAPSHOT_SEQUENCE)
@@ -524,7 +512,10 @@ cdef class Importer:
                     key.file = self.file
                 boottime = boottime or key.clock == BOOTTIME
                 trace_file = trace_file or key.clock == TRACE_FILE
-                self.clock_nodes[n] = self.engine.node(key)
+                self.reserve_clocks(n + 1)
+                self.set_clock(n, key, one.timestamp)
+                self.clock_units[n] = one.unit_ns
+                self.clock_incremental[n] = one.incremental
                 n += 1
         if primary and self.machines[p.machine].converted:
             self.note_late_clock(p.machine, primary)

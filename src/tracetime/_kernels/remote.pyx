@@ -16,11 +16,11 @@ import numpy as np
 from tracetime._kernels.engine import TooManyClocksError
 
 from tracetime._kernels.fields cimport (
-    REMOTE_SYNC_SYNCED_CLOCKS, SNAPSHOT_CLOCK_CLOCK_ID, SNAPSHOT_CLOCK_TIMESTAMP, SNAPSHOT_CLOCKS,
-    SYNCED_CLIENT_CLOCKS, SYNCED_HOST_CLOCKS,
+    REMOTE_SYNC_SYNCED_CLOCKS, SNAPSHOT_CLOCKS, SYNCED_CLIENT_CLOCKS, SYNCED_HOST_CLOCKS,
 )
 from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW, grow, saturating_sub
-from tracetime._kernels.wire cimport BYTES, Field, Span, is_number, nothing, read_field, span_of
+from tracetime._kernels.snapshot cimport SnapshotClock, read_clock
+from tracetime._kernels.wire cimport BYTES, Field, Span, nothing, read_field, span_of
 
 cdef enum:
     REALTIME = 1
@@ -101,8 +101,8 @@ cdef class RemoteSyncs:
 
     cdef bint read_clocks(self, Span snapshot, int side, int64_t most) except -1 nogil:
         cdef const uint8_t *at = snapshot.data
-        cdef const uint8_t *within
-        cdef Field f, g
+        cdef Field f
+        cdef SnapshotClock clock
         cdef Reading *one
         while at < snapshot.end:
             at = read_field(at, snapshot.end, &f)
@@ -113,25 +113,18 @@ cdef class RemoteSyncs:
             if self.n_readings >= most:
                 with gil:
                     raise TooManyClocksError
+            if not read_clock(span_of(&f), &clock):
+                return False
             grow(
                 <void **>&self.readings, &self.readings_capacity, self.n_readings + 1,
                 sizeof(Reading),
             )
             one = &self.readings[self.n_readings]
-            one.clock = 0
+            one.clock = clock.clock
             one.place = <uint32_t>(2 * self.n_rounds + side)
             one.order = <uint32_t>self.n_readings
-            one.ns = 0
+            one.ns = clock.timestamp
             self.n_readings += 1
-            within = f.data
-            while within < f.data + f.value:
-                within = read_field(within, f.data + f.value, &g)
-                if within == NULL:
-                    return False
-                if g.number == SNAPSHOT_CLOCK_CLOCK_ID and is_number(&g):
-                    one.clock = <uint32_t>g.value
-                elif g.number == SNAPSHOT_CLOCK_TIMESTAMP and is_number(&g):
-                    one.ns = <int64_t>g.value
         return True
 
     # Perfetto's mean

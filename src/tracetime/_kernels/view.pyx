@@ -124,15 +124,27 @@ def clocks(Engine engine not None):
     return found
 
 
-def series(Engine engine not None):
-    """(numbers, snapshots) of each ordered list of clocks that a whole snapshot has had."""
+def series(Engine engine not None, bint mixed=False):
+    """(numbers, snapshots) of each ordered list of clocks that a whole snapshot has had.
+
+    mixed: only of the lists of clocks of several machines.
+    """
     cdef int64_t i, j
     cdef Series *s
     found = []
     for i in range(engine.n_series):
         s = &engine.series[i]
-        found.append(([s.nodes[j] for j in range(s.n)], s.count))
+        if not mixed or is_mixed(engine, s):
+            found.append(([s.nodes[j] for j in range(s.n)], s.count))
     return found
+
+
+cdef bint is_mixed(Engine engine, const Series *s) noexcept:
+    cdef int32_t j
+    for j in range(1, s.n):
+        if engine.nodes[s.nodes[j]].key.machine != engine.nodes[s.nodes[0]].key.machine:
+            return True
+    return False
 
 
 def neighbours(Engine engine not None, int32_t number):

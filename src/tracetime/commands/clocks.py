@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -135,29 +136,32 @@ def _print(trace: Trace, every: bool) -> None:
         return
     names = fold((info.clock for info in infos), every, graph.names)
     columns = ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes")
-    print_table(screen, "Clocks", columns, _clock_rows(infos, names, trace.trace_clock))
-    series = Counter[str]()
-    for clocks, snapshots in graph.series():
-        series[", ".join(names[clock] for clock in clocks)] += snapshots
-    rows = [(number(snapshots), clocks) for clocks, snapshots in series.items()]
-    print_table(screen, "Snapshots of these clocks together", (">snapshots", "clocks"), rows)
-
-
-def _clock_rows(
-    infos: list[ClockInfo], names: dict[ClockId, str], trace_clock: ClockId
-) -> Iterator[tuple[str, ...]]:
     lines: dict[str, list[ClockInfo]] = {}
     for info in infos:
         lines.setdefault(names[info.clock], []).append(info)
-    for name, alike in lines.items():
-        yield (
-            name,
-            alike[0].clock.scope,
-            ", ".join(map(number, sorted({info.unit_ns for info in alike}))),
-            number(sum(info.snapshots for info in alike)),
-            coverage(alike, duration),
-            ", ".join(_notes(alike, trace_clock)),
-        )
+    print_table(screen, "Clocks", columns, lines.items(), partial(_clock_cells, trace.trace_clock))
+    series = Counter[str]()
+    for clocks, snapshots in graph.series():
+        series[", ".join(names[clock] for clock in clocks)] += snapshots
+    print_table(
+        screen,
+        "Snapshots of these clocks together",
+        (">snapshots", "clocks"),
+        series.items(),
+        lambda line: (number(line[1]), line[0]),
+    )
+
+
+def _clock_cells(trace_clock: ClockId, line: tuple[str, list[ClockInfo]]) -> tuple[str, ...]:
+    name, alike = line
+    return (
+        name,
+        alike[0].clock.scope,
+        ", ".join(map(number, sorted({info.unit_ns for info in alike}))),
+        number(sum(info.snapshots for info in alike)),
+        coverage(alike, duration),
+        ", ".join(_notes(alike, trace_clock)),
+    )
 
 
 def _notes(alike: list[ClockInfo], trace_clock: ClockId) -> Iterator[str]:

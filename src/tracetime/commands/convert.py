@@ -170,7 +170,8 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         print_table(screen, "Events", ("kind", "status", ">events"), kinds)
     if summary.clocks:
         columns = ("clock", "scope", ">snapshots", ">coverage", ">events", ">unresolved")
-        print_table(screen, "Clocks", columns, _clock_rows(summary.clocks, called))
+        lines = _alike(summary.clocks, called)
+        print_table(screen, "Clocks", columns, lines.items(), _clock_cells)
     told = _cost_told(summary, called)
     if told:
         echo()
@@ -242,22 +243,24 @@ def _limit(ns: int, is_limit: bool) -> str:
     return f"at {'most' if is_limit else 'least'} {duration(ns)}"
 
 
-def _clock_rows(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> list[tuple[str, ...]]:
+def _alike(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> dict[str, list[ClockUse]]:
     names = fold((use.clock for use in uses), labels=called)
     lines: dict[str, list[ClockUse]] = {}
     for use in uses:
         lines.setdefault(names[use.clock], []).append(use)
-    return [
-        (
-            name if alike[0].clock.clock else "none given",
-            alike[0].clock.scope if alike[0].clock.clock else "",
-            number(sum(use.snapshots for use in alike)),
-            coverage(alike, duration),
-            number(sum(use.events for use in alike)),
-            number(sum(use.unresolved for use in alike)),
-        )
-        for name, alike in lines.items()
-    ]
+    return lines
+
+
+def _clock_cells(line: tuple[str, list[ClockUse]]) -> tuple[str, ...]:
+    name, alike = line
+    return (
+        name if alike[0].clock.clock else "none given",
+        alike[0].clock.scope if alike[0].clock.clock else "",
+        number(sum(use.snapshots for use in alike)),
+        coverage(alike, duration),
+        number(sum(use.events for use in alike)),
+        number(sum(use.unresolved for use in alike)),
+    )
 
 
 def _reason_told(reason: Unresolved, called: Mapping[ClockId, str]) -> str:

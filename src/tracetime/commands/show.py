@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -63,11 +63,16 @@ def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> 
 
 
 def print_table(
-    screen: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
+    screen: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Any],
+    cells: Callable[[Any], Sequence[str]] = tuple,
 ) -> None:
     """Print a table below an empty line; a column whose name starts with `>` is set right.
 
-    After `LINES_SHOWN` lines it says how many more there are, which are in --json.
+    After `LINES_SHOWN` lines it says how many more there are, which are in --json. `cells` makes
+    of a row, where it is shown, what is printed.
     """
     from rich.table import Table
     from rich.text import Text
@@ -90,7 +95,7 @@ def print_table(
         )
     left = iter(rows)
     for row in islice(left, LINES_SHOWN):
-        made.add_row(*(Text(printable_path(cell)) for cell in row))
+        made.add_row(*(Text(printable_path(cell)) for cell in cells(row)))
     # Through a string, because rich fills every line up with spaces.
     with screen.capture() as drawn:
         screen.print(made)

@@ -9,8 +9,8 @@ clocks is pairs.py's; where a trace says so, `perfetto/remote.py`'s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -78,42 +78,57 @@ class Boxes(NamedTuple):
         return -((self.other_low - self.other_high) // 2)
 
 
-_NONE: Final[Mapping[tuple[ClockId, ClockId], Boxes]] = MappingProxyType({})
+_NONE: Final = np.empty(0, dtype=np.int64)
+_NO_BOXES: Final = Boxes(*[_NONE] * 5)
 
 
 class Between:
     """The bounds between clocks that no snapshot read together.
 
     Args:
-        boxes: by two clocks, in either order, but in one only.
+        pairs: two clocks each, in either order, but in one only.
+        boxes: the bounds of all pairs, those of one together, in the order of the pairs.
+        ends: by pair, where its bounds end.
         worked_out: numbers of snapshots that hold no readings taken together, but what floor makes
             of such messages; they are no evidence.
     """
 
     def __init__(
         self,
-        boxes: Mapping[tuple[ClockId, ClockId], Boxes] = _NONE,
+        pairs: Iterable[tuple[ClockId, ClockId]] = (),
+        boxes: Boxes = _NO_BOXES,
+        ends: Values = _NONE,
         worked_out: Iterable[int] | Values = (),
     ) -> None:
-        self._boxes = dict(boxes)
+        self._pairs = list(pairs)
+        self.boxes = boxes
+        self._ends = [0, *ends.tolist()]
         self.worked_out: Values = ascending(np.array(worked_out, dtype=np.int64))
         # A number that no snapshot has stands behind the last.
         self._ended = np.append(self.worked_out, -1)
 
     def pairs(self) -> list[tuple[ClockId, ClockId]]:
         """The pairs of clocks that there are bounds for, in order of appearance."""
-        return list(self._boxes)
+        return list(self._pairs)
+
+    def counts(self) -> Values:
+        """How many bounds there are of each pair."""
+        return np.diff(self._ends)
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[ClockId, ClockId], int]:
+        return {pair: number for number, pair in enumerate(self._pairs)}
 
     def of(self, one: ClockId, other: ClockId) -> Boxes | None:
         """The bounds of two clocks; None without any."""
-        if (one, other) in self._boxes:
-            return self._boxes[one, other]
-        turned = self._boxes.get((other, one))
-        return None if turned is None else turned.turned()
-
-    def columns(self) -> dict[tuple[ClockId, ClockId], Boxes]:
-        """All bounds by two clocks, in order of appearance."""
-        return dict(self._boxes)
+        number = self._numbers.get((one, other))
+        if number is not None:
+            rows = slice(*self._ends[number : number + 2])
+            return Boxes(*(column[rows] for column in self.boxes))
+        if (other, one) in self._numbers:
+            turned = self.of(other, one)
+            return None if turned is None else turned.turned()
+        return None
 
     def is_evidence(self, snapshots: Values) -> npt.NDArray[np.bool_]:
         """Which of some snapshots (by number) hold what was read."""

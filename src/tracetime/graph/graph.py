@@ -359,18 +359,18 @@ class ClockGraph:
         """The tube policy for the graph as it is now."""
         self._refresh()
         if self._bounds is None:
-            messages: dict[ClockId, set[ClockId]] = {}
+            messages: dict[ClockId, list[ClockId]] = {}
             for one, other in self._between.pairs():
-                messages.setdefault(one, set()).add(other)
-                messages.setdefault(other, set()).add(one)
-            neighbours = Neighbours(lambda clock: self._beside(clock) | messages.get(clock, set()))
+                messages.setdefault(one, []).append(other)
+                messages.setdefault(other, []).append(one)
+            neighbours = Neighbours(lambda c: self._beside(c).union(messages.get(c, ())))
             ticks = Ticks(self._readings, self._events, self._shared, neighbours, self._unit_ns)
             pairs = Pairs(
                 self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours,
                 ticks.of, self._readings, self._most_tubes,
             )  # fmt: skip
             machines = Machines(
-                lambda: (clocks for clocks, _ in self.series()),
+                self._mixed_series,
                 self._between.pairs(),
                 lambda one, other: bool(len(pairs.shared(one, other)[0])),
             )
@@ -378,6 +378,12 @@ class ClockGraph:
             reach = Reach(self._engine, self._numbers, self._between.pairs(), self._most_tubes)
             self._bounds = TubePolicy(pairs, neighbours, machines, reach)
         return self._bounds
+
+    def _mixed_series(self) -> Iterator[list[ClockId]]:
+        """The lists of clocks of several machines that snapshots have had."""
+        ids = self._numbered()
+        for numbers, _ in view.series(self._engine, mixed=True):
+            yield [ids[number] for number in numbers]
 
     def _beside(self, clock: ClockId) -> set[ClockId]:
         """The clocks that one shares snapshots with."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from tracetime.clocks import ClockId
@@ -14,56 +13,56 @@ class Machines:
     """The machines of a graph, by what ties their clocks.
 
     Args:
-        series: gives the lists of clocks that snapshots have had.
+        series: gives the lists of clocks that snapshots have had, of several machines at least.
         bounded: the pairs of clocks that messages bound.
         read_together: whether any snapshot has read two clocks.
     """
 
     def __init__(
         self,
-        series: Callable[[], Iterable[tuple[ClockId, ...]]],
+        series: Callable[[], Iterable[Sequence[ClockId]]],
         bounded: Iterable[tuple[ClockId, ClockId]],
         read_together: Callable[[ClockId, ClockId], bool],
     ) -> None:
         self._series = series
         self._bounded = bounded
         self._read_together = read_together
-        self._tied: dict[int, set[int]] = {}
 
     def are_tied(self, one: ClockId, other: ClockId) -> bool:
         """Whether anything that was read leads from one clock's machine to the other's."""
         if one.machine == other.machine:
             return True
-        if one.machine not in self._tied:
-            tied, ends = {one.machine}, [one.machine]
-            while ends:
-                further = self._linked[ends.pop()] - tied
-                tied |= further
-                ends += further
-            self._tied |= dict.fromkeys(tied, tied)
-        return other.machine in self._tied[one.machine]
+        return _root(self._above, one.machine) == _root(self._above, other.machine)
 
     @cached_property
-    def _linked(self) -> dict[int, set[int]]:
-        linked: dict[int, set[int]] = defaultdict(set)
+    def _above(self) -> dict[int, int]:
+        """The machines as trees: those of one tree are tied."""
+        above: dict[int, int] = {}
         for one, other in self._links():
-            linked[one].add(other)
-            linked[other].add(one)
-        return linked
+            above[_root(above, one)] = _root(above, other)
+        return above
 
     def _links(self) -> Iterator[tuple[int, int]]:
-        told = set()
-        for one, other in self._bounded:
-            told |= {(one.machine, other.machine), (other.machine, one.machine)}
+        told = {(one.machine, other.machine) for one, other in self._bounded}
         yield from told
         for clocks in self._series():
-            firsts: dict[int, ClockId] = {}
-            for clock in clocks:
-                firsts.setdefault(clock.machine, clock)
-            for other in list(firsts.values())[1:]:
-                known = (clocks[0].machine, other.machine) in told
-                if not known and self._read_together(clocks[0], other):
-                    yield clocks[0].machine, other.machine
+            here = clocks[0]
+            seen = {here.machine}
+            for other in clocks[1:]:
+                if other.machine in seen:
+                    continue
+                seen.add(other.machine)
+                ends = (here.machine, other.machine)
+                if ends not in told and ends[::-1] not in told and self._read_together(here, other):
+                    yield ends
+
+
+def _root(above: dict[int, int], machine: int) -> int:
+    """The top of a machine's tree; what is climbed on the way gets shorter."""
+    while (next_one := above.get(machine, machine)) != machine:
+        above[machine] = above.get(next_one, next_one)
+        machine = above[machine]
+    return machine
 
 
 def untied(one: ClockId, other: ClockId) -> ConversionError:

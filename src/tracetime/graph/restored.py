@@ -274,12 +274,15 @@ def _measured_of(
 def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int) -> Between:
     """The bounds of clocks that were not read together; files of format 1 have none."""
     pairs: list[tuple[ClockId, ClockId]] = []
+    known: set[frozenset[ClockId]] = set()
     for pair in _get(facts, "between", list) if _int(facts, "format") > 1 else []:
         if not (isinstance(pair, list) and len(pair) == 2):
             raise _Unreadable("it has bounds of what are no two clocks")
         one, other = (_id_of({"clock of bounds": clock}, "clock of bounds") for clock in pair)
-        if one == other or {one, other} in map(set, pairs):
+        both = frozenset((one, other))
+        if one == other or both in known:
             raise _Unreadable(f"it has bounds of {one} and {other}, or has them twice")
+        known.add(both)
         pairs.append((one, other))
     number, *columns = (
         _array_of(members[f"{name}.npy"], name, kind) if f"{name}.npy" in members
@@ -297,13 +300,12 @@ def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int
     for low, high in ((one_low, one_high), (other_low, other_high)):
         if not ((low <= high) & (high.view("<u8") - low.view("<u8") <= LONGEST_NS)).all():
             raise _Unreadable("a bound in it is reversed, or too wide")
-    boxes = {}
-    for k, pair in enumerate(pairs):
-        rows = np.flatnonzero(number == k)
-        if not len(rows):
-            raise _Unreadable("it has no bounds of two clocks that it names for such")
-        boxes[pair] = Boxes(*(values[rows].astype(np.int64) for values in columns))
-    return Between(boxes, worked_out)
+    counts = np.bincount(number, minlength=len(pairs))
+    if not counts.all():
+        raise _Unreadable("it has no bounds of two clocks that it names for such")
+    order = np.argsort(number, kind="stable")
+    boxes = Boxes(*(values[order].astype(np.int64) for values in columns))
+    return Between(pairs, boxes, np.cumsum(counts), worked_out)
 
 
 def _events_of(entry: dict[str, Any]) -> EventReadings:

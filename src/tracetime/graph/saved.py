@@ -99,11 +99,10 @@ def _parts(graph: ClockGraph) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any
         if (values != nothing).any():
             arrays[name] = values.astype(kind, copy=False)
     between = graph._between
-    pairs = between.columns().values()
-    if pairs:
-        number = np.repeat(np.arange(len(pairs)), [len(boxes.snapshots) for boxes in pairs])
-        columns = [number, *map(np.concatenate, zip(*pairs, strict=True))]
-        for (name, kind), values in zip(BETWEEN, columns, strict=True):
+    counts = between.counts()
+    if len(counts):
+        number = np.repeat(np.arange(len(counts)), counts)
+        for (name, kind), values in zip(BETWEEN, (number, *between.boxes), strict=True):
             arrays[name] = values.astype(kind)
     if len(between.worked_out):
         arrays[WORKED_OUT[0]] = between.worked_out.astype(WORKED_OUT[1])

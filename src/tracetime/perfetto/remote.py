@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -38,38 +38,45 @@ class UnusedBounds(NamedTuple):
 
 def bounds_between(syncs: RemoteSyncs, clock_of: ClockOf) -> Between:
     """The bounds, for a graph."""
-    boxes = {}
-    for clock, machine, rows in _by_clock(syncs.bounds()):
-        host, client = (clock_of((clock, 0, 0, m)) for m in (_HOST, machine))
-        boxes[host, client] = Boxes(*rows)
-    return Between(boxes, syncs.snapshots_worked_out())
+    grouped = _Grouped(syncs.bounds())
+    hosts = {clock: clock_of((clock, 0, 0, _HOST)) for clock in set(grouped.clocks)}
+    pairs = [
+        (hosts[clock], clock_of((clock, 0, 0, machine)))
+        for clock, machine in zip(grouped.clocks, grouped.machines, strict=True)
+    ]
+    return Between(pairs, Boxes(*grouped.rows), grouped.ends, syncs.snapshots_worked_out())
 
 
 def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> list[UnusedBounds]:
     """What bounds nothing, by clock of the client."""
-    unused = syncs.unused_bounds()
-    if not unused.shape[1]:
+    if not syncs.unused_bounds().size:
         return []
-    used = {(clock, machine): rows.shape[1] for clock, machine, rows in _by_clock(syncs.bounds())}
+    unused, used = _Grouped(syncs.unused_bounds()), _Grouped(syncs.bounds())
+    counts = np.diff(used.ends, prepend=0).tolist()
+    n_used = dict(zip(zip(used.clocks, used.machines, strict=True), counts, strict=True))
+    begins = [0, *unused.ends.tolist()][:-1]
+    sums, packets = np.add.reduceat(unused.rows[0], begins), unused.rows[1, begins]
+    told = zip(unused.clocks, unused.machines, sums.tolist(), packets.tolist(), strict=True)
     return sorted(
-        UnusedBounds(
-            clock_of((clock, 0, 0, machine)), int(n.sum()), used.get((clock, machine), 0),
-            int(packets[0]),
-        )
-        for clock, machine, (n, packets) in _by_clock(unused)
-    )  # fmt: skip
+        UnusedBounds(clock_of((clock, 0, 0, machine)), n, n_used.get((clock, machine), 0), packet)
+        for clock, machine, n, packet in told
+    )
 
 
-def _by_clock(table: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, npt.NDArray[np.int64]]]:
-    """Clock, machine, and the other rows of a table that begins with these, as they appear."""
-    order = np.lexsort(table[:2])
-    table = table[:, order]
-    keys, rows = table[:2], table[2:]
-    starts = np.flatnonzero(np.diff(keys, axis=1, prepend=-1).any(axis=0))
-    ends = np.append(starts[1:], keys.shape[1])
-    appeared = np.argsort(order[starts])
-    starts, ends = starts[appeared], ends[appeared]
-    clocks, machines = keys[:, starts].tolist()
-    for each in zip(clocks, machines, starts.tolist(), ends.tolist(), strict=True):
-        clock, machine, start, end = each
-        yield clock, machine, rows[:, start:end]
+class _Grouped:
+    """The rows of a table that begins with clocks and machines, by these as they first appear.
+
+    Attributes:
+        clocks, machines: of each group.
+        rows: the other ones of the table, those of one group together.
+        ends: where those of each group end.
+    """
+
+    def __init__(self, table: npt.NDArray[np.int64]) -> None:
+        keys = table[0] | table[1] << 32
+        _, firsts, group = np.unique(keys, return_index=True, return_inverse=True)
+        appear = np.argsort(firsts)
+        group = np.argsort(appear)[group]
+        self.clocks, self.machines = table[:2, firsts[appear]].tolist()
+        self.rows = table[2:, np.argsort(group, kind="stable")]
+        self.ends = np.cumsum(np.bincount(group, minlength=len(firsts)))
