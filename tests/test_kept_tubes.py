@@ -208,6 +208,49 @@ def test_steered_clocks_stay(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
+def test_small_steps_stay(seed: int) -> None:
+    """Two lines, with a step between them that the limit on drift would let pass."""
+    chance = Random(seed)
+    size = int((chance.random() - 0.5) * [600, 40_000][seed % 2])
+    bend = [0.0, 3e-6, -3e-6][seed % 3]
+    n, half = 5 + seed % 4, 1 + seed // 4 % 3 * 9
+    a = np.arange(2 * n, dtype=np.int64) * S - [0, 2**62][seed % 2]
+    since = np.arange(2 * n) * S
+    late = since >= n * S
+    r = (since * 7e-6 + np.where(late, size + (since - (n - 0.5) * S) * bend, 0)).astype(np.int64)
+    r += np.array([int((chance.random() - 0.5) * 2 * half) for _ in range(2 * n)])
+    said = np.where(late, round((7e-6 + bend) * ONE), round(7e-6 * ONE)) if seed % 5 == 0 else None
+    tube = Tube.build(Evidence.of(a, r, half, correction=said), Limits.of(100, 100, (0.005, 0.005)))
+    bar = tube.convert(a[n - 1 : n + 1] + S // 3)
+    told = {
+        "bars": [bar.earliest - a[n - 1 : n + 1], bar.latest - a[n - 1 : n + 1]],
+        "found": [
+            [d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, d.snapshots]
+            for d in tube.discontinuities
+        ],
+    }
+    check_kept("small_steps", str(seed), told)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_changes_may_hide_stays(seed: int) -> None:
+    chance = Random(seed)
+    n, half, every = 24 + seed % 9, [50, 1_000][seed % 2], [S, 10 * S][seed // 2 % 2]
+    least = 16 * half / every * [0.3, 0.9, 1.8, 4.0][seed // 4 % 4]
+    rate, r, drifted = 4e-6, [], 0.0
+    for k in range(n):
+        if k % (4 + seed % 3) == 3:
+            rate += least * (1 + chance.random()) * (1 if chance.random() < 0.5 else -1)
+        r.append(int(drifted) + int((chance.random() - 0.5) * 2 * half))
+        drifted += rate * every
+    a = np.arange(n, dtype=np.int64) * every
+    limits = Limits(5e-4, [1e-9, 1e-6, 0.0][seed % 3], wander_declared=seed % 2 == 0)
+    evidence = Evidence.of(a, np.array(r), half, assumed=seed % 13 == 12)
+    tube = Tube.build(evidence, limits)
+    check_kept("hidden", str(seed), [tube.nearly_hidden, tube.wander, len(tube.runs.first)])
+
+
+@pytest.mark.parametrize("seed", range(24))
 def test_readings_that_stand_still_stay(seed: int) -> None:
     """Snapshots of one reading of clock a, that agree or not, in any order."""
     chance = Random(seed)
