@@ -4,52 +4,42 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Final, NamedTuple
+from itertools import compress, pairwise
+from typing import Final
 
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
-from tracetime.doctor.survey import Survey, Values
+from tracetime.doctor.rating import LEAST_OFF_NS, OTHER_UNIT, Rate
+from tracetime.doctor.survey import Survey
 from tracetime.domain import ONE_RATE
 from tracetime.graph.values import difference, gains
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 _CPU_TIME: Final = (7, 8)
-_OTHER_UNIT: Final = 0.01
-"""A rate this far from nominal is no drift: the clock counts something else."""
-
 _TICKS: Final = 0.2
 """So far from nominal is the TSC's rate when that has to be seen in few snapshots."""
 
 _HEALTHY_PPM: Final = {True: 500.0, False: 100.0}
 """How far a disciplined clock may be slewed, and a crystal be off."""
 
-_LEAST_SPAN_NS: Final = 1_000_000_000
-_LEAST_OFF_NS: Final = 100_000
-
-
-class _Rate(NamedTuple):
-    """How fast a clock runs beside its partner: ns gained per ns."""
-
-    partner: ClockId
-    rate: float
-    snapshots: Values
-
 
 def rates(survey: Survey) -> Iterator[Finding]:
     """Clocks whose rate is not what they say, or that drift beyond what is healthy."""
-    beside: dict[ClockId, dict[ClockId, _Rate]] = defaultdict(dict)
+    beside: dict[ClockId, dict[ClockId, Rate]] = defaultdict(dict)
     for clock, info in survey.infos.items():
-        if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
+        # One snapshot tells no rate.
+        if info.snapshots < 2 or clock.clock in _CPU_TIME:
             continue
-        found = _rate(survey, clock)
-        if found is None and clock.clock == _TSC and clock not in survey.graph.declared:
+        if info.incremental or clock == survey.trace_clock:
+            continue
+        found = survey.rates.get(clock)
+        if found is None and clock.clock == _TSC and clock not in survey.declared:
             found = _ticks_at_all(survey, clock)
         if found is None:
             continue
-        if abs(found.rate) >= _OTHER_UNIT:
+        if abs(found.rate) >= OTHER_UNIT:
             yield _other_unit(survey, clock, found, survey.used.get(clock, 0))
         else:
             beside[found.partner][clock] = found
@@ -70,7 +60,7 @@ def rates(survey: Survey) -> Iterator[Finding]:
 
 
 def _drifts(
-    survey: Survey, clock: ClockId, others: list[ClockId], found: dict[ClockId, _Rate], ppm: float
+    survey: Survey, clock: ClockId, others: list[ClockId], found: dict[ClockId, Rate], ppm: float
 ) -> Finding:
     """found: by clock that is placed so, what says it."""
     used = sum(survey.used.get(placed, 0) for placed in found)
@@ -90,7 +80,7 @@ def _drifts(
     )  # fmt: skip
 
 
-def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Finding:
+def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Finding:
     packets = first_packets(survey.packets_of(found.snapshots[:3]))
     if clock.clock == _TSC:
         return Finding(
@@ -125,7 +115,7 @@ def _other_unit(survey: Survey, clock: ClockId, found: _Rate, used: int) -> Find
     )  # fmt: skip
 
 
-def _misplaced_ns(survey: Survey, clock: ClockId, found: _Rate) -> int:
+def _misplaced_ns(survey: Survey, clock: ClockId, found: Rate) -> int:
     """How far off a wrong unit puts what is read before the next snapshot, and beyond them."""
     _, readings, others = survey.together(clock, found.partner)
     gaps_ns = [int(np.diff(others).max())]
@@ -136,34 +126,7 @@ def _misplaced_ns(survey: Survey, clock: ClockId, found: _Rate) -> int:
     return int(max(gaps_ns) * abs(found.rate))
 
 
-def _rate(survey: Survey, clock: ClockId) -> _Rate | None:
-    """The rate that most gaps between snapshots agree on; None where they do not."""
-    partner = survey.partner(clock)
-    if partner is None or partner.clock in _CPU_TIME or clock in survey.open_wraps:
-        return None
-    snapshots, readings, others = survey.unfolded(clock, partner)
-    if len(others) < 3:
-        return None
-    gaps, gained = difference(others[1:], others[:-1]), gains(readings, others)
-    good = gaps > 0
-    if not good.any():
-        return None
-    rate = float(np.median(gained[good] / gaps[good]))
-    off = np.abs(gained - gaps * rate)
-    agree = off <= np.maximum(0.1 * abs(rate) * np.abs(gaps), 2_000)
-    # What falls in most gaps has no rate that its readings tell.
-    if rate < -1 or np.mean(agree) < 0.8:
-        return None
-    length = float(int(others[-1]) - int(others[0]))
-    # Drift shows in a second, another unit as soon as it is beyond any scatter of readings.
-    if length < _LEAST_SPAN_NS and not (
-        abs(rate) >= _OTHER_UNIT and abs(rate) * length >= _LEAST_OFF_NS
-    ):
-        return None
-    return _Rate(partner, rate, snapshots)
-
-
-def _ticks_at_all(survey: Survey, clock: ClockId) -> _Rate | None:
+def _ticks_at_all(survey: Survey, clock: ClockId) -> Rate | None:
     """The rate of the TSC from its first and last snapshot, however few and close they are.
 
     Of another clock too few snapshots say whether it jumped or counts something else; this one
@@ -176,13 +139,13 @@ def _ticks_at_all(survey: Survey, clock: ClockId) -> _Rate | None:
     if len(snapshots) < 2:
         return None
     gaps, gained = difference(others[1:], others[:-1]), gains(readings, others)
-    if gaps.min() <= 0 or abs(gained.sum()) < _LEAST_OFF_NS:
+    if gaps.min() <= 0 or abs(gained.sum()) < LEAST_OFF_NS:
         return None
     rate = float(gained.sum() / gaps.sum())
     # A clock of ns that jumps has no one rate, or one near 1.
     if abs(rate) < _TICKS or np.abs(gained / gaps - rate).max() > 0.05 * (1 + rate):
         return None
-    return _Rate(partner, rate, snapshots)
+    return Rate(partner, rate, snapshots)
 
 
 def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
@@ -190,10 +153,11 @@ def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
     together = one.machine == other.machine and {one.clock, other.clock} <= ONE_RATE
     total = -_HEALTHY_PPM[True] if together else 0.0
     for clock in (one, other):
-        domain = survey.graph.domain(clock)
-        total += _HEALTHY_PPM[bool(domain.disciplined)]
-        if clock in survey.graph.declared:
-            total = max(total, domain.drift_ppm)
+        declared = survey.declared.get(clock)
+        disciplined = clock.clock in ONE_RATE if declared is None else declared.disciplined
+        total += _HEALTHY_PPM[bool(disciplined)]
+        if declared is not None:
+            total = max(total, declared.drift_ppm)
     return total
 
 
@@ -250,10 +214,10 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
     cut = {number for numbers in broken for number in numbers}
     off = {d.snapshots[0] for d in survey.discontinuities if d.kind == "outlier"}
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
-    for clock, events in survey.used.items():
-        if not events or clock == survey.trace_clock or clock not in survey.infos:
-            continue
-        if clock.clock in (0, _TSC):
+    # What moves by less on all its hops does so on each of them.
+    moves = survey.ways.change_ns > survey.tolerance_ns
+    for clock in compress(survey.infos, moves.tolist()):
+        if clock == survey.trace_clock or clock.clock == _TSC or not survey.used.get(clock):
             continue
         for pair in pairwise(survey.path(clock) or ()):
             slow[pair].append(clock)
@@ -262,8 +226,8 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         gain, gap = np.abs(gains(theirs, ours)), difference(ours[1:], ours[:-1])
         if gain.max(initial=0) <= survey.tolerance_ns:
             continue
-        rate = _rate(survey, here)
-        if rate is not None and abs(rate.rate) >= _OTHER_UNIT:
+        rate = survey.rates.get(here)
+        if rate is not None and abs(rate.rate) >= OTHER_UNIT:
             continue
         # A gap in which a clock jumped, or beside an outlier, is told of elsewhere.
         whole = np.array(

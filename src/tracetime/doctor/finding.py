@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Final, Literal
 
 from tracetime.clocks import ClockId
@@ -94,9 +96,9 @@ def first_packets(packets: Any) -> tuple[int, ...]:
     return tuple(sorted({int(packet) for packet in packets})[:_SHOWN_PACKETS])
 
 
-def names(clocks: Any, most: int = 4) -> str:
+def names(clocks: Collection[ClockId], most: int = 4) -> str:
     """Clocks in a sentence: A, B and 3 more."""
-    told = [str(clock) for clock in clocks]
+    told = [str(clock) for clock in islice(clocks, most + 1)]
     if len(told) > most:
-        return f"{', '.join(told[:most])} and {len(told) - most} more"
+        return f"{', '.join(told[:most])} and {len(clocks) - most} more"
     return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -11,12 +12,12 @@ import numpy as np
 from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.survey import Survey
+from tracetime.domain import COARSE
 from tracetime.graph.bounds import Inconsistency
 from tracetime.perfetto.reader import SnapshotFault
 
 _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
-_COARSE: Final = tuple(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
 _STEADY: Final = tuple(BUILTIN_IDS[name] for name in ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW"))
 _NEVER_BACK: Final = (
     "The kernel never sets this clock back: look where the readings come from, write snapshots in "
@@ -133,19 +134,17 @@ def _falls_on(
 
 
 def _ad_hoc(survey: Survey) -> Iterator[Finding]:
-    clocks = sorted(
-        clock
-        for clock in {*survey.infos, *survey.used}
-        if FIRST_GLOBAL_CLOCK <= clock.clock < _NAMED
-    )
+    is_one = [FIRST_GLOBAL_CLOCK <= clock.clock < _NAMED for clock in survey.clocks]
+    clocks = sorted(compress(survey.clocks, is_one), key=ClockId.order)
     if clocks:
-        among = set(clocks)
-        packets = [g.first_packet for g in survey.groups if g.clock in among]
+        told = survey.counted
+        ours = np.array(is_one)[told.clock]
+        events = int(told.events[ours].sum())
         yield Finding(
             "ad-hoc-clock-id",
             "warning",
             f"{names(clocks)}: a global clock by a number that anyone may choose",
-            tuple(clocks), first_packets(packets), sum(survey.used.get(c, 0) for c in clocks), None,
+            tuple(clocks), first_packets(told.first_packet[ours]), events, None,
             "Clocks of 128 and above are seen by every sequence of the trace. Two producers that "
             "choose the same small number overwrite each other's clock, and nothing tells.",
             "Use the hash of a name, which has the top bit set: tracetime.clock_id(NAME).",
@@ -195,11 +194,10 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
 
 
 def _long_paths(survey: Survey) -> Iterator[Finding]:
-    for clock in sorted(survey.used):
-        if clock == survey.trace_clock or clock not in survey.infos:
-            continue
-        path = survey.path(clock)
-        if path is not None and len(path) - 1 >= _LONG_PATH:
+    far = survey.ways.hops >= _LONG_PATH
+    for clock in compress(survey.infos, far.tolist()):
+        path = survey.path(clock) if clock in survey.used else None
+        if path is not None:
             yield Finding(
                 "long-path",
                 "info",
@@ -256,7 +254,7 @@ def _unsynchronised(survey: Survey) -> Iterator[Finding]:
 
 
 def _coarse(survey: Survey) -> Iterator[Finding]:
-    clocks = sorted(c for c in survey.used if c.clock in _COARSE and survey.used[c])
+    clocks = sorted(c for c in survey.used if c.clock in COARSE and survey.used[c])
     if clocks:
         tick_ns = max(map(survey.tick_ns, clocks))
         yield Finding(
@@ -269,8 +267,8 @@ def _coarse(survey: Survey) -> Iterator[Finding]:
         )  # fmt: skip
     shown = {
         clock: shown_ns
-        for clock in sorted(survey.used)
-        if survey.used[clock] and clock.clock not in _COARSE and survey.may_show_tick(clock)
+        for clock in sorted(filter(survey.may_show_tick, survey.used), key=ClockId.order)
+        if survey.used[clock] and clock.clock not in COARSE
         if (shown_ns := survey.shown_tick_ns(clock)) is not None
     }
     if shown:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,11 @@ from tracetime._kernels.chronicle import Chronicle
 from tracetime.arrays import known_of
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.counting import Between, Counts
+from tracetime.doctor.rating import Rate, Read, rates_of
 from tracetime.doctor.rows import Counted, Group, Rows
 from tracetime.doctor.strays import Spans, Strays
 from tracetime.doctor.written import MOST_KEPT, Written
-from tracetime.domain import steadiness
+from tracetime.domain import ClockDomain, steadiness
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     AS_IS,
@@ -32,6 +33,7 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
+from tracetime.graph.asked import is_cpu_time
 from tracetime.graph.bounds import Inconsistency, PairDiscontinuity
 from tracetime.graph.facts import ClockInfo
 from tracetime.graph.facts import Strays as Ways
@@ -323,6 +325,25 @@ class Survey:
         return self.graph.inconsistencies()
 
     @cached_property
+    def declared(self) -> dict[ClockId, ClockDomain]:
+        """What is declared of clocks."""
+        return self.graph.declared
+
+    @cached_property
+    def rates(self) -> dict[ClockId, Rate]:
+        """How fast each clock runs beside its partner, where that can be told."""
+        return rates_of(
+            {
+                clock: Read(partner, *self.unfolded(clock, partner))
+                for clock, info in self.infos.items()
+                if info.snapshots > 2
+                and (partner := self.partner(clock)) is not None
+                and not is_cpu_time(partner)
+                and clock not in self.open_wraps
+            }
+        )
+
+    @cached_property
     def snapshot_packets(self) -> npt.NDArray[np.uint64]:
         return self.trace.snapshot_packets
 
@@ -421,7 +442,8 @@ class Survey:
 
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
-        return self._partners.get(clock)
+        partner = self._partners[self.spans.numbers[clock]] if clock in self.spans.numbers else -1
+        return None if partner < 0 else self.clocks[partner]
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that it shares snapshots with, in order."""
@@ -453,17 +475,27 @@ class Survey:
         return found
 
     @cached_property
-    def _partners(self) -> dict[ClockId, ClockId]:
-        def rank(other: ClockId) -> tuple[Any, ...]:
-            return (other != self.trace_clock, *steadiness(other))
-
-        best: dict[ClockId, ClockId] = {}
-        for clocks in self.series:
-            if len(clocks) < 2:
-                continue
-            first, second = sorted(clocks, key=rank)[:2]
-            for clock in clocks:
-                partner = second if clock == first else first
-                if clock not in best or rank(partner) < rank(best[clock]):
-                    best[clock] = partner
-        return best
+    def _partners(self) -> list[int]:
+        """By number of a clock, that of its partner; -1 where it has none."""
+        n = len(self.infos)
+        kind = [-1 if clock == self.trace_clock else steadiness(clock)[0] for clock in self.infos]
+        steadiest = np.argsort(np.array(kind), kind="stable")
+        place = np.empty(n, dtype=np.int64)
+        place[steadiest] = np.arange(n)
+        which, member = self.graph._listed(self.spans.numbers)
+        member = place[member]
+        order = np.lexsort((member, which))
+        which, member = which[order], member[order]
+        # A file may hold two that are one clock here.
+        once = np.append(True, (which[1:] != which[:-1]) | (member[1:] != member[:-1]))
+        which, member = which[once[: len(which)]], member[once[: len(which)]]
+        starts = np.flatnonzero(np.append(True, which[1:] != which[:-1])[: len(which)])
+        sizes = np.diff(np.append(starts, len(which)))
+        # The steadiest of a list is the partner of all others, and the next one its own.
+        first, second = member[starts], member[starts + (sizes > 1)]
+        others = np.repeat(first, sizes)
+        others[starts] = np.where(sizes > 1, second, n)
+        best = np.full(n + 1, n)
+        np.minimum.at(best, member, others)
+        found: list[int] = np.append(steadiest, -1)[best[place]].tolist()
+        return found

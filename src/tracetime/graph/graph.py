@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from threading import RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -705,6 +706,14 @@ class ClockGraph:
         which, values_ns = view.every_reading(self._engine)
         ours = np.array([numbers.get(clock, -1) for clock in self._numbered()], dtype=np.int64)
         return ours[which], values_ns
+
+    def _listed(self, numbers: Mapping[ClockId, int]) -> tuple[Values, Values]:
+        """(number of the list, number of the clock) for each clock of each of `series`."""
+        lists = [members for members, _ in view.series(self._engine)]
+        which = np.repeat(np.arange(len(lists)), [len(members) for members in lists])
+        member = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=len(which))
+        ours = np.array([numbers.get(clock, -1) for clock in self._numbered()], dtype=np.int64)
+        return which, ours[member]
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
         """(source, target, snapshots) for all that converts in one hop.
