@@ -56,7 +56,7 @@ def findings_of(survey: Survey) -> list[Finding]:
         TraceError: nothing of the trace could be read.
     """
     truncated = survey.trace.truncated
-    nothing = not survey.groups and not survey.infos
+    nothing = not len(survey.counted.key) and not survey.infos
     # What breaks off in a packet is a trace, though nothing came before.
     if truncated is not None and truncated.packet is None and nothing:
         raise truncated

@@ -7,7 +7,7 @@ where the other was read; or BOOTTIME, which also counts sleep, is below MONOTON
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ class _Turned(NamedTuple):
 def exchanged(survey: Survey) -> Iterator[Finding]:
     """Clocks exchanged in some snapshots, or in all."""
     found: dict[tuple[ClockId, ClockId], _Turned] = {}
-    for series in survey.written.series(least=2):
+    for series in survey.written.series(least=2, turning=True):
         for pair, turned in _in_some(series):
             known = found.get(pair, _Turned([], 0))
             found[pair] = _Turned(
@@ -111,9 +111,11 @@ def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Turned]
 
 def _by_events(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:
     """Pairs whose events lie each where the other clock was read, and not where their own was."""
-    clocks = [clock for clock in survey.used if clock in survey.spans and clock.clock]
-    spans = {clock: survey.spans[clock] for clock in clocks if not clock.is_sequence_scoped}
-    for one, other in combinations(sorted(spans)[:_MOST_CLOCKS], 2):
+    spans, used = survey.spans, survey.used
+    clocks = (
+        c for c in survey.infos if c.clock and c in used and c in spans and not c.is_sequence_scoped
+    )
+    for one, other in combinations(islice(clocks, _MOST_CLOCKS), 2):
         if one.machine == other.machine and (one, other) not in known:
             lies = _lies_with(survey, one, other) and _lies_with(survey, other, one)
             # That those two are exchanged is told with what else says so.
@@ -141,7 +143,11 @@ def _lies_with(survey: Survey, clock: ClockId, other: ClockId, *, partly: bool =
 
 def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:
     """BOOTTIME below MONOTONIC in most snapshots, by more than the order of reading explains."""
+    machine, b, m = survey.written.pairs(_BOOTTIME, _MONOTONIC)
+    somewhere = set(machine[m - b > _LEAST_NS].tolist())
     for boottime in [clock for clock in survey.infos if clock.clock == _BOOTTIME]:
+        if boottime.machine not in somewhere:
+            continue
         monotonic = ClockId(_MONOTONIC, machine=boottime.machine)
         if (monotonic, boottime) in known:
             continue

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from tracetime.clocks import ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.placement import beyond_doubt
-from tracetime.doctor.strays import NEAR_NS, OF_THE_FILE, Span, Stray
+from tracetime.doctor.strays import NEAR_NS, OF_THE_FILE, Span, Spans, Stray, outside
 from tracetime.doctor.survey import Survey
+from tracetime.errors import AS_IS, RESOLVED
 
 Values = npt.NDArray[np.int64]
 
@@ -212,7 +213,7 @@ def _other_clock(spans: Mapping[ClockId, Span], clock: ClockId, there: Stray) ->
 
 
 def _that_may_be_meant(spans: Mapping[ClockId, Span]) -> Iterator[tuple[ClockId, Span]]:
-    for clock, span in sorted(spans.items()):
+    for clock, span in spans.items():
         if not clock.is_sequence_scoped and clock.clock != OF_THE_FILE[1]:
             yield clock, span
 
@@ -230,11 +231,12 @@ def _beyond(strays: Iterable[Stray], reached: int) -> Stray:
     return every
 
 
-def _any_outside(survey: Survey, spans: Mapping[ClockId, Span], trace: Span) -> bool:
+def _any_outside(survey: Survey, spans: Spans, trace: Span) -> bool:
     """Whether any clock has events further than `NEAR_NS` from its snapshots."""
-    for group in survey.groups:
-        if group.reason in ("resolved", "as_is"):
-            span = spans.get(group.clock, trace)
-            if span.low - group.low_ns > NEAR_NS or group.high_ns - span.high > NEAR_NS:
-                return True
-    return False
+    told = survey.counted
+    rows = np.isin(told.status, (RESOLVED, AS_IS))
+    low, high = spans.ends_of(told.clock[rows], trace)
+    return bool(
+        (outside(told.low_ns[rows], low, high) > NEAR_NS).any()
+        or (outside(told.high_ns[rows], low, high) > NEAR_NS).any()
+    )

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
-from tracetime.doctor.rows import Group
+from tracetime.doctor.rating import AGREE
+from tracetime.doctor.rows import Group, Values
+from tracetime.doctor.strays import outside
 from tracetime.doctor.survey import Survey
 from tracetime.domain import ONE_RATE
-from tracetime.errors import RESOLVED, TracetimeError
+from tracetime.errors import RESOLVED, TraceError, TracetimeError
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000
+_MOST_BY_TUBE: Final = 200
+"""Events of so many clocks are placed by the tube to see how far floor is off; of others less is
+told."""
 
 
 def placement(survey: Survey) -> Iterator[Finding]:
@@ -23,22 +28,58 @@ def placement(survey: Survey) -> Iterator[Finding]:
     yield from _negative(survey)
     yield from _skipped(survey)
     yield from _late(survey)
-    for group in survey.of("resolved"):
-        clock = group.clock
-        if beyond_doubt(survey, clock):
-            continue
-        info = survey.infos.get(clock)
-        partner = survey.partner(clock)
-        if info is None or partner is None:
+    beyond = list(_beyond(survey))
+    by_tube = {id(one) for one in sorted(beyond, key=_Beyond.rank)[:_MOST_BY_TUBE]}
+    for one in beyond:
+        yield from _outside(survey, one, id(one) in by_tube)
+
+
+class _Beyond(NamedTuple):
+    """Events of a group beyond the first or the last snapshot of their clock, read at `end_ns`."""
+
+    group: Group
+    end_ns: int
+    before: bool
+
+    def rank(self) -> int:
+        return -self.group.events
+
+    @property
+    def at_ns(self) -> int:
+        """The farthest of them."""
+        return self.group.low_ns if self.before else self.group.high_ns
+
+
+def _beyond(survey: Survey) -> Iterator[_Beyond]:
+    for group in survey.counted.each(_may_be_beyond(survey), survey.clocks):
+        clock, partner = group.clock, survey.partner(group.clock)
+        if partner is None or beyond_doubt(survey, clock):
             continue
         _, readings, _ = survey.together(clock, partner)
         if not len(readings):
             continue
         first, last = int(readings.min()), int(readings.max())
         if first - group.low_ns > _FAR_NS:
-            yield from _outside(survey, group, first, before=True)
+            yield _Beyond(group, first, before=True)
         if group.high_ns - last > _FAR_NS:
-            yield from _outside(survey, group, last, before=False)
+            yield _Beyond(group, last, before=False)
+
+
+def _may_be_beyond(survey: Survey) -> Values:
+    """The resolved groups of clocks of snapshots, but for those that have all events within them.
+
+    That is known of a clock in one list of clocks: all its readings are beside its partner.
+    """
+    told, spans = survey.counted, survey.spans
+    rows = np.flatnonzero((told.status == RESOLVED) & (told.clock < len(survey.infos)))
+    which = told.clock[rows]
+    off = np.maximum(
+        outside(told.low_ns[rows], spans.low[which], spans.high[which]),
+        outside(told.high_ns[rows], spans.low[which], spans.high[which]),
+    )
+    is_plain = (survey.n_lists[which] == 1) & ~spans.of_file[which]
+    kept: Values = rows[~is_plain | (off > _FAR_NS)]
+    return kept
 
 
 def _late(survey: Survey) -> Iterator[Finding]:
@@ -72,10 +113,9 @@ def beyond_doubt(survey: Survey, clock: ClockId) -> bool:
     return {clock.clock, (survey.equated or target).clock} <= ONE_RATE
 
 
-def _outside(survey: Survey, group: Group, end_ns: int, *, before: bool) -> Iterator[Finding]:
-    clock = group.clock
-    at = group.low_ns if before else group.high_ns
-    off = _off(survey, clock, at)
+def _outside(survey: Survey, beyond: _Beyond, by_tube: bool) -> Iterator[Finding]:
+    (group, end_ns, before), clock, at = beyond, beyond.group.clock, beyond.at_ns
+    off = _off(survey, clock, at, abs(at - end_ns), by_tube)
     if off is None or off[1] <= survey.tolerance_ns:
         return
     least_ns, most_ns = off
@@ -99,7 +139,9 @@ def _outside(survey: Survey, group: Group, end_ns: int, *, before: bool) -> Iter
     )  # fmt: skip
 
 
-def _off(survey: Survey, clock: ClockId, reading_ns: int) -> tuple[int, int] | None:
+def _off(
+    survey: Survey, clock: ClockId, reading_ns: int, away_ns: int, by_tube: bool
+) -> tuple[int, int] | None:
     """How far at least, and at most, floor is off for a reading; None where it has no bar.
 
     At least 0: where floor's time lies within the bar.
@@ -107,9 +149,14 @@ def _off(survey: Survey, clock: ClockId, reading_ns: int) -> tuple[int, int] | N
     # The time of the file does not drift from the clock that it is by rule.
     target = survey.equated or survey.trace_clock
     given = np.array([reading_ns], dtype=np.int64)
+    if not by_tube:
+        return _off_by_rate(survey, clock, target, away_ns)
     try:
         there, _ = survey.graph._tubes().convert(given, clock, target, "estimated")
         placed = survey.graph.convert(reading_ns // survey.infos[clock].unit_ns, clock, target)
+    except TraceError:
+        # There may be no more tubes.
+        return _off_by_rate(survey, clock, target, away_ns)
     except TracetimeError:
         return None
     if there.status[0] != RESOLVED:
@@ -118,8 +165,22 @@ def _off(survey: Survey, clock: ClockId, reading_ns: int) -> tuple[int, int] | N
     return max(-early, -late, 0), max(early, late)
 
 
+def _off_by_rate(
+    survey: Survey, clock: ClockId, target: ClockId, away_ns: int
+) -> tuple[int, int] | None:
+    """The same without a tube: by the rate that the clock has had, else by the limits of clocks."""
+    rate = survey.rates.get(clock)
+    if rate is not None:
+        off_ns = abs(rate.rate) * away_ns
+        return int(off_ns * (1 - AGREE)), int(off_ns * (1 + AGREE))
+    if survey.path(clock) is None:
+        return None
+    ppm = sum(survey.graph.domain(one).drift_ppm for one in (clock, target))
+    return 0, int(ppm * 1e-6 * away_ns)
+
+
 def _negative(survey: Survey) -> Iterator[Finding]:
-    groups = [group for group in survey.groups if group.negative]
+    groups = survey.counted.each(np.flatnonzero(survey.counted.negative), survey.clocks)
     if groups:
         least = min(group.least_ns for group in groups)
         events = sum(group.negative for group in groups)

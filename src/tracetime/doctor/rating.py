@@ -17,9 +17,12 @@ OTHER_UNIT: Final = 0.01
 """A rate this far from nominal is no drift: the clock counts something else."""
 LEAST_OFF_NS: Final = 100_000
 
+AGREE: Final = 0.1
+"""A gap agrees with a rate where it differs by no more than this part of it."""
+
 _LEAST_SPAN_NS: Final = 1_000_000_000
 _LEAST: Final = 3
-_AGREE: Final = 0.8
+_MOST: Final = 0.8
 
 
 class Rate(NamedTuple):
@@ -59,14 +62,14 @@ def rates_of(read: Mapping[ClockId, Read]) -> dict[ClockId, Rate]:
     good = gaps > 0
     rates = _medians(gained[good] / gaps[good], which[good], len(known))
     off = np.abs(gained - gaps * rates[which])
-    agree = off <= np.maximum(0.1 * np.abs(rates[which]) * np.abs(gaps), 2_000)
+    agree = off <= np.maximum(AGREE * np.abs(rates[which]) * np.abs(gaps), 2_000)
     share = np.bincount(which, agree, len(known)) / (sizes - 1)
     length = difference(others[ends - 1], others[ends - sizes])
     # What falls in most gaps has no rate that its readings tell. Drift shows in a second, another
     # unit as soon as it is beyond any scatter of readings.
     size = np.abs(rates)
     shows = (length >= _LEAST_SPAN_NS) | ((size >= OTHER_UNIT) & (size * length >= LEAST_OFF_NS))
-    told = (rates >= -1) & (share >= _AGREE) & shows
+    told = (rates >= -1) & (share >= _MOST) & shows
     return {
         clock: Rate(one.partner, rate, one.snapshots[:_LEAST])
         for (clock, one), rate, is_told in zip(

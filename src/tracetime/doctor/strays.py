@@ -87,6 +87,7 @@ class Spans(Mapping[ClockId, Span]):
         numbers: of all clocks of snapshots, in order.
         low, high, step, readings: by number of a clock, int64, as `Span` has them; no readings are
             as low and high as nothing is.
+        of_file: whether it is one whose reading of 0 is none.
         marks, starts: its readings, ascending and each once: `marks[starts[k]:starts[k + 1]]`.
     """
 
@@ -102,9 +103,9 @@ class Spans(Mapping[ClockId, Span]):
         self.marks = values[kept]
         self.starts = np.searchsorted(which[kept], np.arange(n + 1))
         # That BOOTTIME is the time of the file, from 0, is a rule and no reading.
-        of_file = np.array([c.clock in OF_THE_FILE for c in self.numbers], dtype=bool)
-        if of_file.any():
-            read = ~of_file[which] | (values != 0)
+        self.of_file = np.array([c.clock in OF_THE_FILE for c in self.numbers], dtype=bool)
+        if self.of_file.any():
+            read = ~self.of_file[which] | (values != 0)
             which, values = which[read], values[read]
         self.readings = np.bincount(which, minlength=n)
         self.low, self.high = np.full(n, INT64_MAX), np.full(n, INT64_MIN)
@@ -124,6 +125,14 @@ class Spans(Mapping[ClockId, Span]):
         if not self.readings[k]:
             raise KeyError(clock)
         return Span(*(int(c[k]) for c in (self.low, self.high, self.step, self.readings)))
+
+    def ends_of(self, which: Values, unknown: Span) -> tuple[Values, Values]:
+        """The least and greatest reading of clocks by number; those of a span where it has none."""
+        known = which < len(self.readings)
+        known[known] = self.readings[which[known]] > 0
+        low, high = np.full(len(which), unknown.low), np.full(len(which), unknown.high)
+        low[known], high[known] = self.low[which[known]], self.high[which[known]]
+        return low, high
 
     def __iter__(self) -> Iterator[ClockId]:
         return compress(self.numbers, self.readings.tolist())
@@ -158,12 +167,12 @@ class Strays:
         # A descriptor of counters has 0, which means nothing.
         past = np.isin(kind, _OF_THE_PAST) | (columns["source_ns"] == 0)
         rows = np.flatnonzero(placed & ((before & ~past) | (time > self.trace.high)))
-        away = _outside(time[rows], self.trace.low, self.trace.high)
+        away = outside(time[rows], self.trace.low, self.trace.high)
         which, spans = numbers[rows], self._spans
         own = which < len(spans.readings)
         own[own] = spans.readings[which[own]] > 0
         ours, source = which[own], columns["source_ns"][rows]
-        away[own] = np.minimum(away[own], _outside(source[own], spans.low[ours], spans.high[ours]))
+        away[own] = np.minimum(away[own], outside(source[own], spans.low[ours], spans.high[ours]))
         far = away > NEAR_NS
         if far.any():
             self._add(which[far], before[rows[far]], away[far], columns, rows[far])
@@ -217,7 +226,7 @@ class Strays:
         return reached
 
 
-def _outside(values: Values, low: Values | int, high: Values | int) -> npt.NDArray[np.uint64]:
+def outside(values: Values, low: Values | int, high: Values | int) -> npt.NDArray[np.uint64]:
     """How far some values are outside of a span, ns, 0 within it."""
     # Modulo 2^64: no difference overflows that.
     unsigned = values.astype(np.uint64)

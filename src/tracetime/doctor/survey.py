@@ -181,6 +181,11 @@ class Survey:
         rows = np.flatnonzero(self.counted.status == REASONS.index(reason))
         return self.counted.each(rows, self.clocks)
 
+    def of_machines_not_in(self, machines: set[int]) -> Values:
+        """The rows of `counted` whose clock is of none of some machines."""
+        of = np.array([clock.machine not in machines for clock in self.clocks], dtype=bool)
+        return np.flatnonzero(of[self.counted.clock])
+
     def groups_of(self, clock: ClockId) -> list[Group]:
         """The groups of a clock."""
         order, numbers, known = self._groups_by_clock
@@ -442,8 +447,14 @@ class Survey:
 
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
-        partner = self._partners[self.spans.numbers[clock]] if clock in self.spans.numbers else -1
+        number = self.spans.numbers.get(clock)
+        partner = -1 if number is None else self._beside[0][number]
         return None if partner < 0 else self.clocks[partner]
+
+    @property
+    def n_lists(self) -> Values:
+        """In how many of `series` each clock stands, by number."""
+        return self._beside[1]
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that it shares snapshots with, in order."""
@@ -475,8 +486,8 @@ class Survey:
         return found
 
     @cached_property
-    def _partners(self) -> list[int]:
-        """By number of a clock, that of its partner; -1 where it has none."""
+    def _beside(self) -> tuple[list[int], Values]:
+        """By number of a clock, that of its partner, -1 where it has none; and `n_lists`."""
         n = len(self.infos)
         kind = [-1 if clock == self.trace_clock else steadiness(clock)[0] for clock in self.infos]
         steadiest = np.argsort(np.array(kind), kind="stable")
@@ -498,4 +509,4 @@ class Survey:
         best = np.full(n + 1, n)
         np.minimum.at(best, member, others)
         found: list[int] = np.append(steadiest, -1)[best[place]].tolist()
-        return found
+        return found, np.bincount(member, minlength=n)[place]

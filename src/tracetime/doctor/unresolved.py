@@ -12,7 +12,7 @@ from tracetime.doctor.moved import FIX
 from tracetime.doctor.rows import Group
 from tracetime.doctor.survey import Survey
 from tracetime.doctor.tied import tied_machines
-from tracetime.errors import REASONS, RESOLVED
+from tracetime.errors import RESOLVED
 
 _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
 
@@ -76,10 +76,10 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
         )  # fmt: skip
     # What was placed before trace time moved is another matter: see `moved.py`.
     begin = survey.moved_at
-    apart = [
-        g for g in survey.groups
-        if g.clock.machine not in tied and (g.reason != REASONS[RESOLVED] or g.last_packet >= begin)
-    ]  # fmt: skip
+    told = survey.counted
+    rows = survey.of_machines_not_in(tied)
+    rows = rows[(told.status[rows] != RESOLVED) | (told.last_packet[rows] >= begin)]
+    apart = told.each(rows, survey.clocks)
     for found in _by_machine(apart).values():
         lost = any(survey.lost.get(g.clock) for g in found)
         yield Finding(

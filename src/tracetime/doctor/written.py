@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.chronicle import Chronicle
 from tracetime.clocks import ClockId
+from tracetime.doctor.rows import distinct
 
 Values = npt.NDArray[np.int64]
 
@@ -63,12 +64,12 @@ class Written:
     def __init__(self, chronicle: Chronicle) -> None:
         packets, *key, timestamps, units, named = chronicle.readings()
         fits = np.abs(timestamps.astype(np.float64)) * np.abs(units.astype(np.float64)) < _MOST_NS
-        keys, which = np.unique(np.stack(key, axis=1)[fits], axis=0, return_inverse=True)
+        keys, which = distinct(*(column[fits] for column in key))
         self.clocks: list[ClockId] = [
-            ClockId(clock, sequence, machine) for clock, sequence, machine in keys.tolist()
+            ClockId.of_trace(clock, sequence, machine, 0) for clock, sequence, machine in keys
         ]
         self.packets: Values = packets[fits]
-        self.clock: Values = which.ravel().astype(np.int64)
+        self.clock: Values = which.astype(np.int64)
         self.values_ns: Values = timestamps[fits] * units[fits]
         self.named: npt.NDArray[np.bool_] = named[fits] != 0
         self.signs: Values = chronicle.signs_found()
@@ -112,10 +113,30 @@ class Written:
         numbers = {(c.clock, c.sequence, c.machine): k for k, c in enumerate(self.clocks)}
         return order, ends, numbers
 
-    def series(self, least: int = 1) -> list[Series]:
+    def pairs(self, one: int, other: int) -> tuple[Values, Values, Values]:
+        """(machine, one_ns, other_ns) of the snapshots that list both of two clocks by number."""
+        numbers = np.array([clock.clock for clock in self.clocks], dtype=np.int64)[self.clock]
+        machines = np.array([clock.machine for clock in self.clocks], dtype=np.int64)
+        sides = []
+        for number in (one, other):
+            rows = np.flatnonzero(numbers == number)
+            machine = machines[self.clock[rows]]
+            order = np.lexsort((self.packets[rows], machine))
+            sides.append((machine[order], self.packets[rows[order]], self.values_ns[rows[order]]))
+        (machine, packets, ours), (others, theirs, values) = sides
+        ids, which = np.unique(np.append(machine, others), return_inverse=True)
+        span = int(self.packets.max(initial=0)) + 1
+        keys = which * span + np.append(packets, theirs)
+        _, at, there = np.intersect1d(
+            keys[: len(machine)], keys[len(machine) :], return_indices=True
+        )
+        return ids[which[at]], ours[at], values[there]
+
+    def series(self, least: int = 1, *, turning: bool = False) -> list[Series]:
         """The snapshots by what they list, the most frequent first.
 
         least: lists that fewer snapshots have are left out.
+        turning: so are those whose clocks are in one order by their readings throughout.
         """
         if not len(self.packets):
             return []
@@ -129,7 +150,12 @@ class Written:
             )
             order = np.argsort(which.ravel(), kind="stable")
             ends = np.append(0, np.cumsum(counts))
-            for i in np.flatnonzero(counts >= least).tolist():
+            wanted = counts >= least
+            if turning:
+                ranks = np.argsort(self.values_ns[rows[order]], axis=1, kind="stable")
+                turned = (ranks != np.repeat(ranks[ends[:-1]], counts, axis=0)).any(axis=1)
+                wanted &= np.logical_or.reduceat(turned, ends[:-1])
+            for i in np.flatnonzero(wanted).tolist():
                 ours = rows[order[ends[i] : ends[i + 1]]]
                 found.append(
                     Series(
