@@ -599,8 +599,8 @@ def only_beside(Engine engine not None, tuple clock):
     return found
 
 
-def steady(Engine engine not None, list pairs):
-    """Of pairs of clocks' keys, whether nothing can have befallen them in the snapshots they share.
+def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
+    """Of pairs of clocks by number, whether nothing can have befallen them in the snapshots they share.
 
     There is one such snapshot, or the offset is the same in all and both clocks rise; uint8. Pairs
     that are very far apart are not steady.
@@ -608,14 +608,16 @@ def steady(Engine engine not None, list pairs):
     cdef int64_t capacity = 0
     cdef int64_t i, j, n, offset, again
     cdef Shared *found = NULL
-    made = np.zeros(len(pairs), dtype=np.uint8)
+    if ones.shape[0] != others.shape[0]:
+        raise ValueError("a pair is two clocks")
+    for i in range(ones.shape[0]):
+        if not (0 <= ones[i] < engine.n_nodes and 0 <= others[i] < engine.n_nodes):
+            raise IndexError("no such clock")
+    made = np.zeros(ones.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] out = made
     try:
-        for i in range(len(pairs)):
-            n = _shared(
-                engine, engine.find_node(key_of(pairs[i][0])),
-                engine.find_node(key_of(pairs[i][1])), &found, &capacity,
-            )
+        for i in range(ones.shape[0]):
+            n = _shared(engine, <int32_t>ones[i], <int32_t>others[i], &found, &capacity)
             if n == 0 or sub_overflows(found[0].b, found[0].a, &offset):
                 continue
             if not -FAR_APART < offset < FAR_APART:

@@ -60,6 +60,9 @@ class ReaderGone(Exception):
     """Whoever read the output has had enough of it."""
 
 
+_OBJECTS_UNTIL_LOOK: Final = 200_000
+
+
 class LazyGroup(click.Group):
     """A group whose subcommands are imported when they are asked for."""
 
@@ -111,6 +114,8 @@ def main() -> NoReturn:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _terminate)
     sys.excepthook = _tell_fault
+    # What is read of a trace stays: to look through it again and again takes up to a third longer.
+    gc.set_threshold(_OBJECTS_UNTIL_LOOK)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -23,7 +23,7 @@ from tracetime.doctor.rating import Rate, Read, rates_of
 from tracetime.doctor.rows import Counted, Group, Rows
 from tracetime.doctor.strays import Spans, Strays
 from tracetime.doctor.written import MOST_KEPT, Written
-from tracetime.domain import ClockDomain, steadiness
+from tracetime.domain import ClockDomain
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     AS_IS,
@@ -251,7 +251,7 @@ class Survey:
     @cached_property
     def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
         """The pairs of clocks to which anything may have happened: looked at, and left out."""
-        pairs = self.graph._eventful(self.graph.compared())
+        pairs = self.graph._eventful()
         most = min(_MOST_EXAMINED, self.graph._most_tubes or _MOST_EXAMINED)
         if len(pairs) <= most:
             return pairs, []
@@ -448,13 +448,18 @@ class Survey:
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
         number = self.spans.numbers.get(clock)
-        partner = -1 if number is None else self._beside[0][number]
+        partner = -1 if number is None else self._partners[number]
         return None if partner < 0 else self.clocks[partner]
 
-    @property
+    @cached_property
     def n_lists(self) -> Values:
         """In how many of `series` each clock stands, by number."""
-        return self._beside[1]
+        return self.graph._listed().n_lists()
+
+    @cached_property
+    def _partners(self) -> list[int]:
+        found: list[int] = self.graph._listed().partners().tolist()
+        return found
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that it shares snapshots with, in order."""
@@ -484,29 +489,3 @@ class Survey:
         for clock in self.infos:
             found[clock.clock, clock.machine].append(clock)
         return found
-
-    @cached_property
-    def _beside(self) -> tuple[list[int], Values]:
-        """By number of a clock, that of its partner, -1 where it has none; and `n_lists`."""
-        n = len(self.infos)
-        kind = [-1 if clock == self.trace_clock else steadiness(clock)[0] for clock in self.infos]
-        steadiest = np.argsort(np.array(kind), kind="stable")
-        place = np.empty(n, dtype=np.int64)
-        place[steadiest] = np.arange(n)
-        which, member = self.graph._listed(self.spans.numbers)
-        member = place[member]
-        order = np.lexsort((member, which))
-        which, member = which[order], member[order]
-        # A file may hold two that are one clock here.
-        once = np.append(True, (which[1:] != which[:-1]) | (member[1:] != member[:-1]))
-        which, member = which[once[: len(which)]], member[once[: len(which)]]
-        starts = np.flatnonzero(np.append(True, which[1:] != which[:-1])[: len(which)])
-        sizes = np.diff(np.append(starts, len(which)))
-        # The steadiest of a list is the partner of all others, and the next one its own.
-        first, second = member[starts], member[starts + (sizes > 1)]
-        others = np.repeat(first, sizes)
-        others[starts] = np.where(sizes > 1, second, n)
-        best = np.full(n + 1, n)
-        np.minimum.at(best, member, others)
-        found: list[int] = np.append(steadiest, -1)[best[place]].tolist()
-        return found, np.bincount(member, minlength=n)[place]

@@ -21,14 +21,13 @@ from tracetime._kernels.engine import Engine, Router, TangledError
 from tracetime._kernels.floor import scale
 from tracetime.arrays import arrow_of
 from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain, steadiness
+from tracetime.domain import ClockDomain
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
 from tracetime.graph.asked import (
     SNAPSHOT_FAULTS,
     check_policy,
     checked_domain,
     clock_of_caller,
-    is_cpu_time,
     refusal,
 )
 from tracetime.graph.between import Between
@@ -45,6 +44,7 @@ from tracetime.graph.bounds import (
 from tracetime.graph.explain import Explanation, Hop, floor_step
 from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo, Strays
 from tracetime.graph.floor import FloorHop
+from tracetime.graph.listed import Listed
 from tracetime.graph.machines import Machines
 from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.neighbours import Neighbours
@@ -133,6 +133,7 @@ class ClockGraph:
         self._clocks: list[ClockInfo] | None = None
         self._series: list[SeriesInfo] | None = None
         self._compared: list[tuple[ClockId, ClockId]] | None = None
+        self._lists: Listed | None = None
         self._routers: dict[ClockId, Router | None] = {}
         self._routes: dict[tuple[ClockId, ClockId], tuple[int, list[FloorHop]]] = {}
         self._bounds: TubePolicy | None = None
@@ -490,17 +491,20 @@ class ClockGraph:
         where a series has it, else the steadiest clock of the series. Clocks of CPU time, which
         old traces have, run as the work comes and are left out.
         """
-        return self._tubes().discontinuities(self._eventful(self.compared()))
+        return self._tubes().discontinuities(self._eventful())
 
-    def _eventful(self, pairs: list[tuple[ClockId, ClockId]]) -> list[tuple[ClockId, ClockId]]:
-        """The pairs to which anything may have happened: the others' tubes need not be made."""
-        keys = [(self._key(one), self._key(other)) for one, other in pairs]
-        steady = view.steady(self._engine, keys)
-        return [
-            pair
-            for pair, nothing in zip(pairs, steady.tolist(), strict=True)
-            if not (nothing and self._is_plain(pair[0]) and self._is_plain(pair[1]))
-        ]
+    def _eventful(self) -> list[tuple[ClockId, ClockId]]:
+        """The pairs of `compared` to which anything may have happened.
+
+        The others' tubes need not be made.
+        """
+        listed = self._listed()
+        ones, others = listed.compared()
+        steady = view.steady(self._engine, *(self._nodes()[side] for side in (ones, others)))
+        plain = np.array([self._is_plain(clock) for clock in listed.clocks], dtype=bool)
+        eventful = ~(steady.astype(bool) & plain[ones] & plain[others])
+        pairs = zip(ones[eventful].tolist(), others[eventful].tolist(), strict=True)
+        return [(listed.clocks[one], listed.clocks[other]) for one, other in pairs]
 
     def _is_plain(self, clock: ClockId) -> bool:
         """Whether a clock counts ns, and all that is known of it is what snapshots say it read."""
@@ -515,20 +519,25 @@ class ClockGraph:
         with self._lock:
             self._refresh()
             if self._compared is None:
-                pairs: set[tuple[ClockId, ClockId]] = set()
-                for clocks, _ in self.series():
-                    trace_clock = self._trace_clock
-                    hub = trace_clock if trace_clock in clocks else min(clocks, key=steadiness)
-                    pairs.update(
-                        (hub, clock) for clock in clocks if clock != hub and not is_cpu_time(clock)
-                    )
-                self._compared = sorted(pairs, key=lambda pair: (pair[0].order(), pair[1].order()))
+                listed = self._listed()
+                pairs = zip(*(side.tolist() for side in listed.compared()), strict=True)
+                self._compared = [(listed.clocks[one], listed.clocks[other]) for one, other in pairs]
             return list(self._compared)
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
-        tied = [clocks for clocks, _ in self.series()]
-        return self._tubes().inconsistencies([*tied, *self._between.pairs()])
+        messages = self._between.pairs()
+        # Over a clock that shares snapshots with one other alone no way leads round.
+        leaves = self._listed().leaves(chain.from_iterable(messages))
+        is_leaf = leaves[self._places()].tolist()
+        lists = [
+            clocks
+            for (clocks, _), (numbers, _) in zip(
+                self.series(), view.series(self._engine), strict=True
+            )
+            if not any(is_leaf[number] for number in numbers)
+        ]
+        return self._tubes().inconsistencies([*lists, *messages])
 
     def _converted(
         self, given: Given, source: ClockId, target: ClockId
@@ -701,19 +710,36 @@ class ClockGraph:
             read = self._measured.reads(clock, snapshots)
             yield Readings(clock, snapshots, values_ns, read.centre, read.half)
 
-    def _every_reading(self, numbers: Mapping[ClockId, int]) -> tuple[Values, Values]:
-        """(number of the clock, ns) of every reading of every snapshot."""
+    def _every_reading(self) -> tuple[Values, Values]:
+        """(place of the clock among `clocks`, ns) of every reading of every snapshot."""
         which, values_ns = view.every_reading(self._engine)
-        ours = np.array([numbers.get(clock, -1) for clock in self._numbered()], dtype=np.int64)
-        return ours[which], values_ns
+        return self._places()[which], values_ns
 
-    def _listed(self, numbers: Mapping[ClockId, int]) -> tuple[Values, Values]:
-        """(number of the list, number of the clock) for each clock of each of `series`."""
-        lists = [members for members, _ in view.series(self._engine)]
-        which = np.repeat(np.arange(len(lists)), [len(members) for members in lists])
-        member = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=len(which))
-        ours = np.array([numbers.get(clock, -1) for clock in self._numbered()], dtype=np.int64)
-        return which, ours[member]
+    def _listed(self) -> Listed:
+        """Which clocks stand in which of `series`."""
+        with self._lock:
+            self._refresh()
+            if self._lists is None:
+                clocks = list(dict.fromkeys(info.clock for info in self.clocks()))
+                lists = (numbers for numbers, _ in view.series(self._engine))
+                self._lists = Listed(clocks, lists, self._places(), self._trace_clock)
+            return self._lists
+
+    def _places(self) -> Values:
+        """By the engine's number of a clock, its place among `clocks`, each once; -1: not there."""
+        clocks = dict.fromkeys(info.clock for info in self.clocks())
+        place = {clock: k for k, clock in enumerate(clocks)}
+        return np.array([place.get(clock, -1) for clock in self._numbered()], dtype=np.int64)
+
+    def _nodes(self) -> Values:
+        """By place of a clock, the engine's number of what is converted from it."""
+        nodes = {}
+        for number, (key, clock) in enumerate(
+            zip(view.keys(self._engine, 0), self._numbered(), strict=True)
+        ):
+            if clock not in nodes or key == self._key(clock):
+                nodes[clock] = number
+        return np.array([nodes[clock] for clock in self._listed().clocks], dtype=np.int64)
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
         """(source, target, snapshots) for all that converts in one hop.

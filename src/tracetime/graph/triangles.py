@@ -23,8 +23,8 @@ class Triangles:
 
     def __init__(self, series: list[tuple[ClockId, ...]]) -> None:
         stands_in: dict[ClockId, set[int]] = {}
-        for number, clocks in enumerate(_in_loops(series)):
-            for clock in clocks:
+        for number, clocks in enumerate(series):
+            for clock in clocks if len(clocks) > 1 else ():
                 stands_in.setdefault(clock, set()).add(number)
         kinds: dict[frozenset[int], int] = {}
         self._kind: dict[ClockId, int] = {}
@@ -108,24 +108,3 @@ class Triangles:
             for kind in self._tied_to_both(one, other)
             if not both == self._both(kind, one) == self._both(kind, other)
         ]
-
-
-def _in_loops(series: list[tuple[ClockId, ...]]) -> list[tuple[ClockId, ...]]:
-    """Those of some lists that may be part of a loop.
-
-    Not the ones of a clock that shares snapshots with one other alone, as most do where there are
-    very many.
-    """
-    beside: dict[ClockId, ClockId | None] = {}
-    for clocks in series:
-        if len(clocks) == 2:
-            for clock, other in (clocks, clocks[::-1]):
-                if beside.setdefault(clock, other) != other:
-                    beside[clock] = None
-        else:
-            beside |= dict.fromkeys(clocks)
-    return [
-        clocks
-        for clocks in series
-        if len(clocks) > 2 or (len(clocks) == 2 and not any(map(beside.get, clocks)))
-    ]
