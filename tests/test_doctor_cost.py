@@ -123,7 +123,7 @@ def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
     monkeypatch.setattr(tt.ClockGraph, "path", way)
     monkeypatch.setattr(Written, "series", lists)
     file = tmp_path / "t.pftrace"
-    apart = [*costly.sequences_of_their_own(n), *costly.machines(n)]
+    apart = [*costly.sequences_of_their_own(n), *costly.machines(n), *costly.chain(n)]
     file.write_bytes(b"".join(apart))
     with tt.open_trace(file) as trace:
         tt.diagnose(trace)

@@ -193,6 +193,6 @@ def steadiness(clock: ClockId) -> tuple[Any, ...]:
     return kind, clock.order()
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1 << 15)
 def _of_kind(clock: ClockId) -> ClockDomain:
     return ClockDomain(clock, ns_per_tick=ClockDomain.rate_of_kind(clock))

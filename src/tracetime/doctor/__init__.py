@@ -16,6 +16,7 @@ from tracetime.doctor.far import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
 from tracetime.doctor.machines import machines
+from tracetime.doctor.merging import merged
 from tracetime.doctor.moved import moved
 from tracetime.doctor.nesting import nested
 from tracetime.doctor.placement import placement
@@ -39,7 +40,8 @@ def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
         tolerance_ns: events may be misplaced by so much without that being an error.
 
     Returns:
-        Findings, worst first, consequences nested under their cause.
+        Findings, worst first, consequences nested under their cause. More than 50 of one code and
+        severity, as of thousands of clocks, are one.
 
     Raises:
         UsageError: a negative tolerance, or no open trace.
@@ -60,7 +62,7 @@ def findings_of(survey: Survey) -> list[Finding]:
     # What breaks off in a packet is a trace, though nothing came before.
     if truncated is not None and truncated.packet is None and nothing:
         raise truncated
-    return sorted(nested(list(_every(survey)), survey), key=rank)
+    return sorted(merged(nested(list(_every(survey)), survey), survey), key=rank)
 
 
 def _every(survey: Survey) -> Iterator[Finding]:

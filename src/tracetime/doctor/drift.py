@@ -254,7 +254,7 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             "snapshots-too-sparse",
             severity,
             f"{here} drifts {duration(worst)} against {there} between two snapshots",
-            tuple(sorted({*clocks, here, there})),
+            tuple(sorted({*clocks, here, there}, key=ClockId.order)),
             first_packets(survey.packets_of(snapshots[bad + 1])), events, worst,
             "Perfetto adds the offset of the latest snapshot and ignores drift since. Here that "
             f"is {worst / gap[k] * 1e6:.0f} ppm over {duration(float(gap[k]))}.",

@@ -51,11 +51,9 @@ _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
 
-_MOST_BOUNDED: Final = 1000
-"""Of so many clocks events are placed by the tube to see whether floor puts them in order."""
-
-_MOST_EXAMINED: Final = 1000
-"""For so many pairs of clocks the doctor makes a tube, to see what happened to them."""
+MOST_EXAMINED: Final = 1000
+"""For so many pairs of clocks the doctor makes a tube, to see what happened to them; of so many
+clocks it places events by tubes, to see whether floor puts them in order."""
 
 
 class Survey:
@@ -163,9 +161,7 @@ class Survey:
         """
         if not (self.ways.change_ns > self.tolerance_ns).any():
             return False
-        self.order_unexamined = len(self.infos) > min(
-            _MOST_BOUNDED, self.graph._most_tubes or _MOST_BOUNDED
-        )
+        self.order_unexamined = len(self.infos) > self.most_examined
         return not self.order_unexamined
 
     def _bounded(self) -> Bounding:
@@ -244,6 +240,11 @@ class Survey:
         return self.graph._tubes().discontinuities(self._examined[0])
 
     @property
+    def most_examined(self) -> int:
+        """For so many pairs of clocks tubes are made to see what happened to them."""
+        return min(MOST_EXAMINED, self.graph._most_tubes or MOST_EXAMINED)
+
+    @property
     def unexamined(self) -> tuple[ClockId, ...]:
         """The clocks that may have jumped, and were too many to be looked at."""
         return tuple(sorted(clock for _, clock in self._examined[1]))
@@ -252,7 +253,7 @@ class Survey:
     def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
         """The pairs of clocks to which anything may have happened: looked at, and left out."""
         pairs = self.graph._eventful()
-        most = min(_MOST_EXAMINED, self.graph._most_tubes or _MOST_EXAMINED)
+        most = self.most_examined
         if len(pairs) <= most:
             return pairs, []
         used = [-self.used.get(clock, 0) for _, clock in pairs]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracetime.doctor.finding import Finding, count
-from tracetime.doctor.survey import Survey
+from tracetime.doctor.survey import MOST_EXAMINED, Survey
 
 
 def unexamined(survey: Survey) -> Iterator[Finding]:
     """Clocks whose jumps nobody looked for, or events whose order: there are too many clocks."""
-    left = survey.unexamined
+    left, most = survey.unexamined, survey.most_examined
     if left or survey.order_unexamined:
         yield Finding(
             "clocks-not-examined",
@@ -24,6 +24,7 @@ def unexamined(survey: Survey) -> Iterator[Finding]:
             "Looking at a pair of clocks takes about 1 ms, so only those with the most events were "
             "looked at. Of the others, nothing that happened between two snapshots is told, nor "
             "whether events stand in another order than they had.",
-            "Take a part of the trace with fewer clocks; `--max-tubes` limits how many pairs are "
-            "looked at, 1,000 at most.",
+            "Take a part of the trace with fewer clocks"
+            + (f", or raise `--max-tubes`: it allows {most:,} pairs, and {MOST_EXAMINED:,} are "
+               "looked at at most." if most < MOST_EXAMINED else "."),
         )  # fmt: skip

@@ -345,9 +345,11 @@ class Pairs:
         Args:
             rate: ns per unit of its readings; the declared one if not given.
         """
+        lattice = self._lattice(clock)
+        if lattice is None or self._counters.modulus(clock) is not None:
+            return None
         rate = self._domain(clock).ns_per_tick if rate is None else rate
-        lattice = None if self._counters.modulus(clock) is not None else self._lattice(clock)
-        if lattice is None or rate is None:
+        if rate is None:
             return None
         tick = Tick.of(lattice, rate)
         return tick if tick.width_ns > self._said_tick_ns(clock) else None
