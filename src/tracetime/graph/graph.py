@@ -529,7 +529,7 @@ class ClockGraph:
         messages = self._between.pairs()
         # Over a clock that shares snapshots with one other alone no way leads round.
         leaves = self._listed().leaves(chain.from_iterable(messages))
-        is_leaf = leaves[self._places()].tolist()
+        is_leaf = np.append(leaves, False)[self._places()].tolist()
         lists = [
             clocks
             for (clocks, _), (numbers, _) in zip(
