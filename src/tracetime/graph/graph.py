@@ -521,7 +521,9 @@ class ClockGraph:
             if self._compared is None:
                 listed = self._listed()
                 pairs = zip(*(side.tolist() for side in listed.compared()), strict=True)
-                self._compared = [(listed.clocks[one], listed.clocks[other]) for one, other in pairs]
+                self._compared = [
+                    (listed.clocks[one], listed.clocks[other]) for one, other in pairs
+                ]
             return list(self._compared)
 
     def inconsistencies(self) -> list[Inconsistency]:
