@@ -89,9 +89,9 @@ def test_without_a_number_it_is_this_process_and_this_thread(writer, path):
     writer.close()
     process, thread, another = tracks_of(path)
     assert process.process.pid == os.getpid()
-    mine = threading.current_thread()
-    assert (thread.thread.pid, thread.thread.tid) == (os.getpid(), mine.native_id)
-    assert thread.thread.thread_name == mine.name
+    mine = os.getpid(), threading.get_native_id()
+    assert (thread.thread.pid, thread.thread.tid) == mine
+    assert thread.thread.thread_name == threading.current_thread().name
     assert (another.thread.pid, another.thread.thread_name) == (os.getpid(), "another")
 
 
