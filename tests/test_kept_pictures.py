@@ -65,6 +65,48 @@ CASES: dict[str, tuple[ClockGraph, dict[str, Any]]] = {
 }
 
 
+AT_LIMITS = (15, 16, 17, 39, 40, 41, 49, 50)
+
+
+@pytest.mark.parametrize("n", AT_LIMITS)
+def test_pictures_at_limits_stay(n: int) -> None:
+    """Of so many snapshots: which are steady, how points are set and how bold whiskers are."""
+    graph = graph_of(n, S, half=600, seed=n)
+    drawn = graph.curves("BOOTTIME", GPU, most=2_000)
+    (whiskers, *_) = (
+        r.glyph
+        for r in pair_figure(drawn, "a", "b").children[0].renderers
+        if type(r.glyph).__name__ == "Segment"
+    )
+    told = [len(drawn.sampled.time), float(np.nansum(drawn.sampled.half)), whiskers.line_alpha]
+    check_kept("pictures", f"of {n}", [told, drawn.steady if n < 18 else drawn.steady is None])
+
+
+@pytest.mark.parametrize("off", [0.0, 0.099, 0.1001, 0.5])
+def test_snapshots_are_steady_within_a_tenth(off: float) -> None:
+    """The longest stretch of them, which is before the one that came late."""
+    at = np.arange(50, dtype=np.int64) * S
+    at[30:] += int(off * S)
+    graph = ClockGraph()
+    graph.add_snapshot({"BOOTTIME": at, GPU: at + at // 50_000})
+    steady = graph.curves("BOOTTIME", GPU).steady
+    assert steady is not None
+    assert steady[0] == S
+    assert len(steady[1]) == (50 if off < 0.1 else 30)
+
+
+@pytest.mark.parametrize("n", [39, 40, 41, 99, 100, 101])
+def test_so_many_breaks_are_shown(n: int) -> None:
+    at = np.arange(2 * n + 2, dtype=np.int64) * S
+    graph = ClockGraph()
+    graph.add_snapshot({"BOOTTIME": at, "REALTIME": at + (np.arange(len(at)) // 2) * 10 * S})
+    drawn = graph.curves("BOOTTIME", "REALTIME", most=500)
+    assert drawn.n_breaks == n
+    assert len(drawn.breaks) == min(n, 100)
+    zones = [r for r in pair_figure(drawn, "a", "b").children[0].renderers if r.level == "underlay"]
+    assert [len(r.data_source.data["start"]) for r in zones] == [min(n, 40)]
+
+
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_curves_stay(case: str, turned: bool) -> None:
