@@ -68,6 +68,28 @@ def test_lattices(group: int) -> None:
     check_kept("lattices", str(group), told)
 
 
+def hardly_on_a_lattice(chance: Random) -> np.ndarray:
+    """So few readings, of so short a period, or so many off, that chance is hardly excluded."""
+    n = 16 + int(chance.random() * 30)
+    period = 60 * 2 ** (chance.random() * (4 if n < 24 else 1.5)) + [0.0, 0.5][n % 2]
+    most = 2 + int(chance.random() * 9)
+    tick, read = 0, []
+    wrong = {int(chance.random() * n) for _ in range(int(chance.random() * n * 0.05) + n // 20)}
+    for k in range(n):
+        tick += 1 + int(chance.random() * most)
+        read.append(int(tick * period) + (int(chance.random() * period) if k in wrong else 0))
+    return np.unique(np.array(read, dtype=np.int64))
+
+
+@pytest.mark.parametrize("group", range(25))
+def test_what_is_hardly_a_lattice(group: int) -> None:
+    told = []
+    for seed in range(30):
+        readings = hardly_on_a_lattice(Random(2_000 * group + seed))
+        told.append(["", *map(list, find_lattices(readings, [1, 1, 2, 20][seed % 4]))])
+    check_kept("lattices", f"hardly, {group}", told)
+
+
 @pytest.mark.parametrize("group", range(6))
 def test_what_readings_show_of_a_tick(group: int) -> None:
     told = []
