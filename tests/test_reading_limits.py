@@ -337,7 +337,7 @@ def test_rows_of_compressed_packets_are_of_the_packets_place():
     data = trace(events[0], wrapper, events[0])
     with opened(data) as made:
         table = made.read_all()
-    assert table["packet"].to_pylist() == [0, *range(1, 6), 6] or len(table) == 7
+    assert len(table) == 7
     at = len(trace(events[0]))
     assert table["offset"].to_pylist() == [0, *[at] * 5, at + len(trace(wrapper))]
 

@@ -96,7 +96,6 @@ def test_a_wander_that_was_measured_calms_down_by_a_tenth_a_snapshot():
 def test_what_is_declared_holds_where_less_is_measured(wander_ppm, total):
     calm = [seen(10 * S + k * 10**10, 0, half_ns=0) for k in range(9)]
     found = intervals(schedule(10**6, 10**13, wander_ppm), *calm)
-    assert found[-1] == pytest.approx(ns(10**6, total), rel=1e-9) or found[-1] == 2 * found[-2]
     assert found[0] == ns(10**6, D)
     many = [seen(10 * S + k * 10**10, 0, half_ns=0) for k in range(9, 30)]
     assert intervals(schedule(10**6, 10**13, wander_ppm), *calm, *many)[-1] == pytest.approx(
