@@ -156,6 +156,13 @@ def test_a_trace_of_snapshots_alone_has_no_events(tmp_path):
     assert "There are none." in page
 
 
+def test_a_snapshot_may_name_clock_0(tmp_path):
+    content = trace(*(snapshot({BOOTTIME: k * S, 0: k * S + 7}) for k in (1, 2)), event(S))
+    made, page = written(content, tmp_path)
+    assert made.pairs == [("BOOTTIME", "0")]
+    assert "<title>0: 2 snapshots" in page
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text())
 def test_text_is_never_markup(text):

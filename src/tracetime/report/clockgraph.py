@@ -119,7 +119,8 @@ def _nodes(facts: Facts) -> tuple[list[_Node], list[tuple[_Node, _Node]]]:
     nodes: dict[str, _Node] = {}
     node_of: dict[ClockId, _Node] = {}
     for clock in chain([survey.trace_clock], survey.infos, survey.used):
-        if clock.clock and clock not in node_of:
+        # Events may name no clock; in a broken snapshot 0 is one.
+        if clock not in node_of and (clock.clock or clock in survey.infos):
             name = facts.names.get(clock) or survey.graph.name(clock)
             node = nodes.get(name)
             if node is None:
