@@ -90,6 +90,38 @@ def test_what_is_hardly_a_lattice(group: int) -> None:
     check_kept("lattices", f"hardly, {group}", told)
 
 
+def test_sixteen_readings_show_a_period_of_seven_times_what_they_are_multiples_of() -> None:
+    """Fifteen gaps, of which 5 % may be off: at 40 bits in all chance is excluded."""
+    ticks = np.cumsum([0, 3, 5, 2, 7, 1, 4, 9, 2, 3, 8, 1, 6, 5, 2, 3])
+    shown = [period for period in range(120, 160) if find_lattices(ticks * period, 20)]
+    assert shown == list(range(140, 160))
+    assert find_lattices(ticks[:15] * 1_000) == []
+    assert find_lattices(ticks * 63) == []
+    assert find_lattices(ticks * 64) == [Lattice(64.0, 0)]
+
+
+def test_a_reading_that_is_beyond_all_measure_shows_nothing() -> None:
+    ticks = np.cumsum([0, 3, 5, 2, 7, 1, 4, 9, 2, 3, 8, 1, 6, 5, 2, 3, 4])
+    readings = (ticks * 1_000.5).astype(np.int64)
+    (found,) = find_lattices(readings[:16])
+    assert found.period == pytest.approx(1_000.5, rel=1e-4)
+    assert find_lattices(np.append(readings[:15], 2**53)) == []
+    (found,) = find_lattices(np.append(readings[:16], 2**53))
+    assert found.period == pytest.approx(1_000.5, rel=1e-4)
+
+
+def test_a_tick_shows_where_every_other_snapshot_stands_elsewhere_in_the_file() -> None:
+    """Of two recordings by turns, neighbours are never in order; every other one is."""
+    chance, tick = Random(1), 10_000_000
+    times = np.cumsum([int(S * (0.5 + chance.random())) for _ in range(90)])
+    times[1::2] += 400 * S
+    left = Left.of(times // tick * tick, times)
+    assert len(left.median) == len(left.most) == 3
+    assert left.scatters(tick, tick)
+    assert not left.is_steady(tick)
+    assert len(Left.of((times // tick * tick)[:39], times[:39]).median) == 1
+
+
 @pytest.mark.parametrize("group", range(6))
 def test_what_readings_show_of_a_tick(group: int) -> None:
     told = []
