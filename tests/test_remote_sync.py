@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import opened, read
 from twin.between import bounds_of
+from twin.wire import Message
 
 from tracetime import ClockId, TraceError
 
@@ -58,7 +59,11 @@ ROUNDS = st.lists(st.tuples(READINGS, READINGS), max_size=6)
 @settings(max_examples=120)
 @given(st.lists(ROUNDS, min_size=1, max_size=3))
 def test_rounds_bound_what_their_twin_says(syncs):
-    data = trace(HOST) + b"".join(synced(rounds_of(rounds)) for rounds in syncs)
+    check(trace(HOST) + b"".join(synced(rounds_of(rounds)) for rounds in syncs), syncs)
+
+
+def check(data, syncs):
+    """Compare bounds, and which snapshots were worked out, with what plain code makes of rounds."""
     expected, unused = [], {}
     with opened(data) as t:
         worked_out = set(t.clocks._between.worked_out.tolist())
@@ -76,6 +81,50 @@ def test_rounds_bound_what_their_twin_says(syncs):
         first = instant + len(means)
         assert worked_out >= set(range(instant, first))
     assert bounds(data) == (sorted(expected), unused)
+
+
+def parsed(data: bytes):
+    """The rounds as protozero reads them; None where a message cannot be read to its end."""
+    sync = Message(data)
+    whole, rounds = sync.complete, []
+    for synced_clocks in sync.messages(1):
+        whole &= synced_clocks.complete
+        sides = []
+        for side in (2, 3):
+            snapshot = synced_clocks.message(side)
+            clocks = snapshot.messages(1)
+            whole &= snapshot.complete and all(clock.complete for clock in clocks)
+            sides.append([(number_of(c, 1) % (1 << 32), number_of(c, 2)) for c in clocks])
+        rounds.append(tuple(sides))
+    return rounds if whole else None
+
+
+def number_of(message: Message, field: int) -> int:
+    """The last number of a field: what is none does not count."""
+    found = [value for _, value in message.by_id.get(field, []) if isinstance(value, int)]
+    return found[-1] if found else 0
+
+
+MUTATIONS = st.lists(
+    st.tuples(st.integers(0, 200), st.sampled_from(["set", "cut", "add"]), st.binary(max_size=3)),
+    min_size=1, max_size=3,
+)  # fmt: skip
+
+
+@settings(max_examples=250)
+@given(ROUNDS, MUTATIONS)
+def test_whatever_the_bytes_they_are_read_as_protozero_reads_them(rounds, mutations):
+    message = bytearray(rounds_of(rounds))
+    for at, kind, new in mutations:
+        at = min(at, len(message))
+        message[at : at + (0 if kind == "add" else len(new))] = b"" if kind == "cut" else new
+    data = trace(HOST) + synced(bytes(message))
+    expected = parsed(bytes(message))
+    if expected is None:
+        with pytest.raises(TraceError, match="a RemoteClockSync cannot be parsed"):
+            read(data)
+    else:
+        check(data, [expected])
 
 
 def mean_clocks(rounds):

@@ -20,7 +20,7 @@ from tracetime._kernels.fields cimport (
 )
 from tracetime._kernels.memory cimport INT64_HIGH, INT64_LOW, grow, saturating_sub
 from tracetime._kernels.snapshot cimport SnapshotClock, read_clock
-from tracetime._kernels.wire cimport BYTES, Field, Span, nothing, read_field, span_of
+from tracetime._kernels.wire cimport Field, Span, message_of, nothing, read_field
 
 cdef enum:
     REALTIME = 1
@@ -78,8 +78,8 @@ cdef class RemoteSyncs:
             at = read_field(at, message.end, &f)
             if at == NULL:
                 return False
-            if f.number == REMOTE_SYNC_SYNCED_CLOCKS and f.wire == BYTES:
-                if not self.read_round(span_of(&f), most):
+            if f.number == REMOTE_SYNC_SYNCED_CLOCKS:
+                if not self.read_round(message_of(&f), most):
                     return False
                 self.n_rounds += 1
         return True
@@ -93,10 +93,10 @@ cdef class RemoteSyncs:
             at = read_field(at, synced.end, &f)
             if at == NULL:
                 return False
-            if f.number == SYNCED_CLIENT_CLOCKS and f.wire == BYTES:
-                client = span_of(&f)
-            elif f.number == SYNCED_HOST_CLOCKS and f.wire == BYTES:
-                host = span_of(&f)
+            if f.number == SYNCED_CLIENT_CLOCKS:
+                client = message_of(&f)
+            elif f.number == SYNCED_HOST_CLOCKS:
+                host = message_of(&f)
         return self.read_clocks(client, CLIENT, most) and self.read_clocks(host, HOST, most)
 
     cdef bint read_clocks(self, Span snapshot, int side, int64_t most) except -1 nogil:
@@ -108,12 +108,12 @@ cdef class RemoteSyncs:
             at = read_field(at, snapshot.end, &f)
             if at == NULL:
                 return False
-            if f.number != SNAPSHOT_CLOCKS or f.wire != BYTES:
+            if f.number != SNAPSHOT_CLOCKS:
                 continue
             if self.n_readings >= most:
                 with gil:
                     raise TooManyClocksError
-            if not read_clock(span_of(&f), &clock):
+            if not read_clock(message_of(&f), &clock):
                 return False
             grow(
                 <void **>&self.readings, &self.readings_capacity, self.n_readings + 1,

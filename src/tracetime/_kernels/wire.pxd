@@ -113,6 +113,13 @@ cdef inline Span span_of(const Field *f) noexcept nogil:
     return s
 
 
+cdef inline Span message_of(const Field *f) noexcept nogil:
+    """A field as a message: to protozero a number is an empty one."""
+    if f.wire == BYTES:
+        return span_of(f)
+    return nothing()
+
+
 cdef inline bint is_number(const Field *f) noexcept nogil:
     return f.wire != BYTES
 
