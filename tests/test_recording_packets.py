@@ -12,6 +12,7 @@ from recorded import extensions_of, packets_of
 
 from tracetime import ClockDomain, ClockId, Reading, Snapshot, UsageError, clock_id, open_trace
 from tracetime.kernel_clock import KernelClock
+from tracetime.perfetto.extension import decode_domain, encode_domain
 from tracetime.perfetto.recorded import FILLER_NAME
 from tracetime.perfetto.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
 
@@ -496,3 +497,10 @@ def test_to_ns_is_what_would_be_written(writer):
     for wrong in (256, -1, "7", 2**70):
         with pytest.raises(UsageError):
             clocks.to_ns(wrong, own)
+
+
+def test_a_name_from_a_file_has_256_characters_at_most():
+    for length, kept in ((256, "x" * 256), (257, "x" * 256 + "…")):
+        domain = ClockDomain("a.b", "x" * length, oscillator="x" * length)
+        told = decode_domain(encode_domain(domain), domain.id)
+        assert (told.name, told.oscillator) == (kept, kept)
