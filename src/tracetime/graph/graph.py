@@ -529,17 +529,11 @@ class ClockGraph:
     def inconsistencies(self) -> list[Inconsistency]:
         """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
         messages = self._between.pairs()
-        # Over a clock that shares snapshots with one other alone no way leads round.
-        leaves = self._listed().leaves(chain.from_iterable(messages))
-        is_leaf = np.append(leaves, False)[self._places()].tolist()
-        lists = [
-            clocks
-            for (clocks, _), (numbers, _) in zip(
-                self.series(), view.series(self._engine), strict=True
-            )
-            if not any(is_leaf[number] for number in numbers)
-        ]
-        return self._tubes().inconsistencies([*lists, *messages])
+        loopless = self._listed().loopless(messages)
+        tied = chain((clocks for clocks, _ in self.series()), messages)
+        return self._tubes().inconsistencies(
+            [clocks for clocks in tied if loopless.isdisjoint(clocks)]
+        )
 
     def _converted(
         self, given: Given, source: ClockId, target: ClockId

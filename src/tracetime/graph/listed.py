@@ -87,20 +87,41 @@ class Listed:
         pairs = ascending(pairs[(hub != self.member) & runs[self.member]])
         return pairs // max(n, 1), pairs % max(n, 1)
 
-    def leaves(self, linked: Iterable[ClockId]) -> npt.NDArray[np.bool_]:
-        """By number, whether a clock stands in lists with one other alone.
+    def loopless(self, messages: Iterable[tuple[ClockId, ClockId]]) -> set[ClockId]:
+        """The clocks over which no way leads round: those that stand alone, or hang on others.
 
-        linked: clocks that are tied to others otherwise, too.
+        They are in lists of two clocks only, and without them the next ones may be.
+
+        messages: clocks that are tied otherwise, too.
         """
-        n = len(self.clocks)
-        pair = np.repeat(self.sizes == 2, self.sizes)
-        rows = np.flatnonzero(pair)
-        other = self.member[rows].reshape(-1, 2)[:, ::-1].ravel()
-        low, high = np.full(n, n), np.full(n, -1)
-        np.minimum.at(low, self.member[rows], other)
-        np.maximum.at(high, self.member[rows], other)
-        are: npt.NDArray[np.bool_] = low == high
-        are[self.member[np.repeat(self.sizes > 2, self.sizes)]] = False
-        known = {clock: k for k, clock in enumerate(self.clocks)} if (at := set(linked)) else {}
-        are[[known[clock] for clock in at if clock in known]] = False
-        return are
+        number = {clock: k for k, clock in enumerate(self.clocks)}
+        tied = [[number.setdefault(c, len(number)) for c in pair] for pair in messages]
+        n = len(number)
+        rows = np.repeat(self.sizes == 2, self.sizes)
+        ends = np.concatenate(
+            [self.member[rows].reshape(-1, 2), np.array(tied, dtype=np.int64).reshape(-1, 2)]
+        )
+        ends.sort(axis=1)
+        one, other = np.divmod(ascending(ends[:, 0] * n + ends[:, 1]), max(n, 1))
+        both = np.concatenate([one, other])
+        degrees = np.bincount(both, minlength=n)
+        # Those of longer lists stay.
+        degrees[self.member[np.repeat(self.sizes > 2, self.sizes)]] += n + 2
+        # Of a clock that hangs on one alone, this is that one.
+        beside = np.zeros(n, dtype=np.int64)
+        np.bitwise_xor.at(beside, both, np.concatenate([other, one]))
+        degree, last = degrees.tolist(), beside.tolist()
+        ends_left = np.flatnonzero(degrees == 1).tolist()
+        found = np.flatnonzero(degrees == 0).tolist()
+        while ends_left:
+            k = ends_left.pop()
+            there = last[k]
+            found.append(k)
+            if degree[k]:
+                degree[there] -= 1
+                last[there] ^= k
+                if degree[there] == 1:
+                    ends_left.append(there)
+            degree[k] = 0
+        clocks = list(number)
+        return {clocks[k] for k in found}
