@@ -56,7 +56,7 @@ class Window:
                 raise TraceError(
                     f"a packet of more than {MAX_PACKET} bytes, Perfetto's own limit: the trace is "
                     "corrupt from here on",
-                    self.offset + self.start,
+                    self.offset,
                 )
             self._grow()
         elif self.start:
