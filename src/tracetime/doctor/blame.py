@@ -103,11 +103,11 @@ class _Sleeps:
         by_machine = defaultdict(list)
         for d in found:
             by_machine[d.src.machine].append(d)
-        self._zones: dict[int, tuple[Values, Values, Values]] = {}
+        self._zones: dict[int, tuple[Values, Values, Floats]] = {}
         for machine, those in by_machine.items():
             told = sleeps(those)
             places = Places(told)
-            sums = np.cumsum([0, *map(middle_ns, told)])
+            sums = np.cumsum([0.0, *map(middle_ns, told)])
             self._zones[machine] = places.lows, places.highs, sums
 
     def explain(self, those: _Jumps) -> Mask:
