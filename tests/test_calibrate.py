@@ -98,7 +98,7 @@ def test_the_clocks_of_this_machine():
     assert told.adjtimex is not None
     for clock in told.clocks:
         assert clock.tick_ns > 0
-        assert clock.read_ns > 0
+        assert 0 < clock.read_ns < 10**9
         if clock.half_width_ns is not None:
             spread = clock.half_width_ns
             assert clock.tick_ns <= spread.min <= spread.median <= spread.p99 <= spread.max

@@ -462,3 +462,8 @@ def test_ten_tries_are_made_where_nobody_says_and_up_to_a_thousand():
     assert (raw.reads, mono.reads) == (20, 10)
     Sampler(tries=1_000, sources=[source]).sample()
     assert (raw.reads, mono.reads) == (2_020, 1_010)
+
+
+def test_of_several_that_a_reference_may_mean_the_first_is_taken():
+    clocks = [FakeClock(name) for name in ("REALTIME", "MONOTONIC", "BOOTTIME")]
+    assert chosen(*clocks, asked="MONOTONIC", reference="host") == ["REALTIME", "MONOTONIC"]
