@@ -17,6 +17,7 @@ from tracetime.doctor.finding import Finding, Severity, count, duration, first_p
 from tracetime.doctor.survey import Survey
 from tracetime.doctor.written import Series, Values
 from tracetime.graph.bounds import PairDiscontinuity
+from tracetime.graph.values import difference
 
 EXCHANGED: Final = "clocks-exchanged"
 BELOW: Final = "boottime-below-monotonic"
@@ -144,7 +145,7 @@ def _lies_with(survey: Survey, clock: ClockId, other: ClockId, *, partly: bool =
 def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:
     """BOOTTIME below MONOTONIC in most snapshots, by more than the order of reading explains."""
     machine, b, m = survey.written.pairs(_BOOTTIME, _MONOTONIC)
-    somewhere = set(machine[m - b > _LEAST_NS].tolist())
+    somewhere = set(machine[difference(m, b) > _LEAST_NS].tolist())
     for boottime in [clock for clock in survey.infos if clock.clock == _BOOTTIME]:
         if boottime.machine not in somewhere:
             continue

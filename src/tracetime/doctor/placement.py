@@ -68,7 +68,8 @@ def _beyond(survey: Survey) -> Iterator[_Beyond]:
 def _may_be_beyond(survey: Survey) -> Values:
     """The resolved groups of clocks of snapshots, but for those that have all events within them.
 
-    That is known of a clock in one list of clocks: all its readings are beside its partner.
+    That is known of a clock in one list of clocks: all its readings are beside its partner. Unless
+    a snapshot was not taken whole: what is missing from it may be the partner's reading.
     """
     told, spans = survey.counted, survey.spans
     rows = np.flatnonzero((told.status == RESOLVED) & (told.clock < len(survey.infos)))
@@ -78,6 +79,8 @@ def _may_be_beyond(survey: Survey) -> Values:
         outside(told.high_ns[rows], spans.low[which], spans.high[which]),
     )
     is_plain = (survey.n_lists[which] == 1) & ~spans.of_file[which]
+    if survey.trace.faults:
+        is_plain[:] = False
     kept: Values = rows[~is_plain | (off > _FAR_NS)]
     return kept
 
