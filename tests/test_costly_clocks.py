@@ -70,3 +70,21 @@ def test_few_edges_are_listed(tracetime, written, monkeypatch):
 def test_the_help_says_from_how_many_edges_on_json_has_none(tracetime):
     text = " ".join(tracetime("clocks", "--help")[1].split())
     assert f'more than {clocks.EDGES_LISTED:,}, "edges" in --json is null' in text
+
+
+def test_of_very_many_neighbours_each_is_not_asked_for_its_own(written, monkeypatch):
+    """A way leads on where a clock has two neighbours: all of them need not be known."""
+    n, told = 500, []
+    beside = tt.ClockGraph._beside
+
+    def counted(graph, clock, *enough):
+        found = beside(graph, clock, *enough)
+        told.append(len(found))
+        return found
+
+    monkeypatch.setattr(tt.ClockGraph, "_beside", counted)
+    clocks = [(1_000 + i, 10**9 + i) for i in range(n)]
+    path = written([costly.snapshot(clocks), costly.snapshot([*clocks, (6, 2 * 10**9)])])
+    with tt.open_trace(path, max_tubes=50) as trace, pytest.raises(tt.TraceError, match="tubes"):
+        trace.clocks.convert(10**9, 1_000, "BOOTTIME", policy="tube")
+    assert sum(told) < 10 * n

@@ -154,6 +154,9 @@ ENDS = {
         trace(packet(seq=1, ftrace_events=ftrace(clock=2, last_read=5))), b"", 10,
     ),
     "two codecs": (trace(compressed([event(2300)], "zstd")), b"", 11),
+    "messages between machines that end within a round": (
+        message(1, b"\x90\x06\x07" + message(107, b"\x0a\x05\x01")), b"", 12,
+    ),
 }  # fmt: skip
 """What follows the good packets, and the error that it is."""
 

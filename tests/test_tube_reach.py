@@ -174,7 +174,8 @@ def test_what_is_known_of_ways_changes_none(edges, sources) -> None:
     """Dead ends left out and known ways taken over, the best way is the best of all."""
     widths = edges | {(b, a): width for (a, b), width in edges.items()}
     target = CLOCKS[0]
-    around = Neighbours(lambda clock: {b for a, b in widths if a == clock})
+    beside = {clock: {b for a, b in widths if a == clock} for clock in CLOCKS}
+    around = Neighbours(beside.__getitem__, lambda clock: len(beside[clock]) > 2)
     known: dict[ClockId, list[ClockId]] = {}
     for source in sources:
         found = least_error(

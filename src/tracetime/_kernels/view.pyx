@@ -2,7 +2,7 @@
 """The engine as Python sees it: keys as (clock, sequence, file, machine), columns as NumPy arrays."""
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
@@ -147,8 +147,8 @@ cdef bint is_mixed(Engine engine, const Series *s) noexcept:
     return False
 
 
-def neighbours(Engine engine not None, int32_t number):
-    """The numbers of the clocks that one shares whole snapshots with."""
+def neighbours(Engine engine not None, int32_t number, int64_t enough=INT64_MAX):
+    """The numbers of the clocks that one shares whole snapshots with; of those `enough`."""
     cdef Series *s
     cdef int64_t j
     cdef int32_t m
@@ -158,8 +158,10 @@ def neighbours(Engine engine not None, int32_t number):
     for j in range(engine.nodes[number].n_memberships):
         s = &engine.series[engine.nodes[number].memberships[j].series]
         for m in range(s.n):
-            found.add(s.nodes[m])
-    found.discard(number)
+            if s.nodes[m] != number:
+                found.add(s.nodes[m])
+                if <int64_t>len(found) >= enough:
+                    return found
     return found
 
 

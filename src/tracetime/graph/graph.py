@@ -365,7 +365,10 @@ class ClockGraph:
             for one, other in self._between.pairs():
                 messages.setdefault(one, []).append(other)
                 messages.setdefault(other, []).append(one)
-            neighbours = Neighbours(lambda c: self._beside(c).union(messages.get(c, ())))
+            neighbours = Neighbours(
+                lambda c: self._beside(c).union(messages.get(c, ())),
+                lambda c: len(self._beside(c, 2).union(messages.get(c, ()))) > 1,
+            )
             ticks = Ticks(self._readings, self._events, self._shared, neighbours, self._unit_ns)
             pairs = Pairs(
                 self._shared, self._measured, self._between, self.domain, self._unit_ns, neighbours,
@@ -387,14 +390,14 @@ class ClockGraph:
         for numbers, _ in view.series(self._engine, mixed=True):
             yield [ids[number] for number in numbers]
 
-    def _beside(self, clock: ClockId) -> set[ClockId]:
-        """The clocks that one shares snapshots with."""
+    def _beside(self, clock: ClockId, enough: int = INT64_MAX) -> set[ClockId]:
+        """The clocks that one shares snapshots with; of very many `enough`."""
         ids = self._numbered()
         # A file of a graph may hold two that are one clock here.
         return {
             ids[other]
             for number in self._numbers.get(clock, ())
-            for other in view.neighbours(self._engine, number)
+            for other in view.neighbours(self._engine, number, enough)
         } - {clock}
 
     def _readings(self, clock: ClockId) -> Values:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tracetime.clocks import ClockId
 from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.graph.values import ascending
 from tracetime.snapshot import Snapshot
 
 Values = npt.NDArray[np.int64]
@@ -77,7 +78,7 @@ class Measured:
             for clock, column in (columns or {}).items()
         }
         self._steered = steered
-        self._steers = frozenset(np.unique(steered[1]).tolist())
+        self._steers = frozenset(ascending(steered[1]).tolist())
         self._corrected = {clock: _Grown(*given) for clock, given in (corrected or {}).items()}
         self._known = frozenset(self._read if known is None else known)
 

@@ -14,10 +14,14 @@ class Neighbours:
 
     Args:
         beside: gives those of one clock.
+        several: says at once of a clock that it has more than one; not of each that does.
     """
 
-    def __init__(self, beside: Callable[[ClockId], set[ClockId]]) -> None:
+    def __init__(
+        self, beside: Callable[[ClockId], set[ClockId]], several: Callable[[ClockId], bool]
+    ) -> None:
         self._beside = beside
+        self._several = several
         self._known: dict[ClockId, list[ClockId]] = {}
         self._onward: dict[ClockId, list[ClockId]] = {}
 
@@ -30,7 +34,9 @@ class Neighbours:
     def onward(self, clock: ClockId, target: ClockId) -> list[ClockId]:
         """The neighbours of a clock that a way to another may lead over: not into a dead end."""
         if clock not in self._onward:
-            self._onward[clock] = [there for there in self[clock] if len(self[there]) > 1]
+            self._onward[clock] = [
+                there for there in self[clock] if self._several(there) or len(self[there]) > 1
+            ]
         if self[target] == [clock]:
             return sorted([target, *self._onward[clock]], key=ClockId.order)
         return self._onward[clock]
