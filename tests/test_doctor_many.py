@@ -20,16 +20,6 @@ pytest_plugins = ["cli"]
 S = costly.SECOND
 
 
-@pytest.fixture
-def written(tmp_path):
-    def write(parts):
-        path = tmp_path / "t.pftrace"
-        path.write_bytes(b"".join(parts))
-        return path
-
-    return write
-
-
 def found_in(path, **options):
     with tt.open_trace(path, **options) as trace:
         return tt.diagnose(trace)
@@ -181,3 +171,18 @@ def test_lists_as_columns_are_what_each_list_says(lists, trace, linked):
     stays = {clocks[k] for one in left for k in one}
     messages = [tuple(clocks[k] for k in linked)] * (len(linked) == 2)
     assert listed.loopless(messages) == set(clocks) - stays
+
+
+def test_events_that_only_a_broken_snapshot_reaches_are_beyond_the_last_one(written):
+    """BOOTTIME falls in the third: there it is not taken, and says nothing of the clock's events."""
+    path = written(
+        [
+            costly.snapshot([(200, 1 * S), (6, 100 * S)]),
+            costly.snapshot([(200, 11 * S + S // 10), (6, 110 * S)]),
+            costly.event(25 * S, 200),
+            costly.snapshot([(200, 30 * S), (6, 90 * S)]),
+        ]
+    )
+    with tt.open_trace(path) as trace:
+        found = {f.code: f for root in tt.diagnose(trace) for f in (root, *root.consequences)}
+    assert found["used-after-last-snapshot"].events == 1
