@@ -13,6 +13,7 @@ from fuzz import costly
 from tracetime.doctor.merging import MOST_ALIKE
 from tracetime.doctor.unexamined import MOST_EXAMINED
 from tracetime.domain import steadiness
+from tracetime.graph import bounds
 from tracetime.graph.listed import Listed
 from tracetime.sql import tables
 
@@ -186,3 +187,18 @@ def test_events_that_only_a_broken_snapshot_reaches_are_beyond_the_last_one(writ
     with tt.open_trace(path) as trace:
         found = {f.code: f for root in tt.diagnose(trace) for f in (root, *root.consequences)}
     assert found["used-after-last-snapshot"].events == 1
+
+
+def test_rings_of_clocks_that_were_not_compared_are_told(written, monkeypatch):
+    path = written(costly.loops(6))
+    monkeypatch.setattr(bounds, "_CHECKED_LOOPS", 18)
+    assert "clocks-not-examined" not in {f.code for f in found_in(path)}
+    monkeypatch.setattr(bounds, "_CHECKED_LOOPS", 17)
+    (told,) = by_code(found_in(path), "clocks-not-examined")
+    assert "not all ways from clock to clock were compared" in told.title
+
+
+@pytest.mark.parametrize("most", range(1, 12))
+def test_rings_that_no_tube_is_left_for_are_told(written, most):
+    (told,) = by_code(found_in(written(costly.loops(6)), max_tubes=most), "clocks-not-examined")
+    assert "--max-tubes" in told.fix

@@ -30,6 +30,7 @@ from tracetime.errors import (
     REASONS,
     RESOLVED,
     ConversionError,
+    TraceError,
     TracetimeError,
     UsageError,
 )
@@ -327,8 +328,21 @@ class Survey:
         return None if tick is None else tick.period_ns
 
     @cached_property
+    def _inconsistencies(self) -> tuple[list[Inconsistency], bool]:
+        try:
+            return self.graph._inconsistencies()
+        except TraceError:
+            # There may be no more tubes.
+            return [], True
+
+    @property
     def inconsistencies(self) -> list[Inconsistency]:
-        return self.graph.inconsistencies()
+        return self._inconsistencies[0]
+
+    @property
+    def loops_unexamined(self) -> bool:
+        """Whether there are so many loops of clocks that not all were compared."""
+        return self._inconsistencies[1]
 
     @cached_property
     def declared(self) -> dict[ClockId, ClockDomain]:

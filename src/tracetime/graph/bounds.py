@@ -468,21 +468,28 @@ class TubePolicy:
             found += sorted(_befell(pair), key=attrgetter("a_from", "a_to", "kind"))
         return found
 
-    def inconsistencies(self, series: list[tuple[ClockId, ...]]) -> list[Inconsistency]:
+    def inconsistencies(
+        self, series: list[tuple[ClockId, ...]]
+    ) -> tuple[list[Inconsistency], bool]:
         """Loops of clocks whose two ways do not meet, the widest gap of each.
 
         Of three clocks all loops; of more those whose ends are in none of three, by the shortest
         way round.
 
-        series: the lists of clocks that snapshots have had.
+        Args:
+            series: the lists of clocks that snapshots have had.
+
+        Returns:
+            what was found, and whether there are more than the `_CHECKED_LOOPS` that were compared.
         """
         found = []
-        for src, *via, dst in islice(self._loops(Triangles(series)), _CHECKED_LOOPS):
+        loops = self._loops(Triangles(series))
+        for src, *via, dst in islice(loops, _CHECKED_LOOPS):
             with suppress(ConversionError):
                 gap = self._gap(src, dst, tuple(via))
                 if gap is not None:
                     found.append(gap)
-        return found
+        return found, next(loops, None) is not None
 
     def _loops(self, triangles: Triangles) -> Iterator[list[ClockId]]:
         """Paths of more than one hop between clocks that share snapshots."""

@@ -530,7 +530,14 @@ class ClockGraph:
             return list(self._compared)
 
     def inconsistencies(self) -> list[Inconsistency]:
-        """Loops of clocks whose two ways do not meet: snapshots contradict each other."""
+        """Loops of clocks whose two ways do not meet: snapshots contradict each other.
+
+        Of very many loops the first 1,024 are compared.
+        """
+        return self._inconsistencies()[0]
+
+    def _inconsistencies(self) -> tuple[list[Inconsistency], bool]:
+        """These, and whether there are loops that were not compared."""
         messages = self._between.pairs()
         loopless = self._listed().loopless(messages)
         tied = chain((clocks for clocks, _ in self.series()), messages)
