@@ -202,6 +202,23 @@ def test_handlers_do_not_pile_up_while_another_thread_flushes(tmp_path, monkeypa
     assert max(depths) <= 3
 
 
+@pytest.mark.parametrize("place", range(1, 16))
+def test_what_a_handler_flushes_is_in_the_file_when_that_returns(tmp_path, place):
+    """Whatever line of a flush it interrupts, before that writes."""
+    path = tmp_path / "out.pftrace"
+
+    def handler():
+        under_way = rec._writer._at_it
+        rec.instant("signal")
+        rec.flush()
+        assert under_way or names_of(path.read_bytes())["signal"] == 1
+
+    with tt.record(path, interval=None, sampler=Live()) as rec:
+        rec.instant("usual")
+        assert lines_of(rec.flush, place, handler) > 15
+    assert names_of(path.read_bytes()) == {"usual": 1, "signal": 1}
+
+
 @pytest.mark.parametrize("place", range(1, 40))
 def test_what_is_left_to_a_snapshot_may_be_done_by_a_handlers_before_it(place):
     """A handler comes between any two lines of the first one's end."""

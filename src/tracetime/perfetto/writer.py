@@ -38,6 +38,8 @@ FLUSH_BYTES: Final = 1 << 20
 _REFUSED: Final = (TimestampError, TypeError, OverflowError, UnicodeEncodeError)
 # What the last snapshot and what is lost at the end may take beyond max_size's events.
 _KEPT_FOR_END: Final = 4096
+# Calls of one thread that wait for another's flush: one, and that of a handler which interrupts it.
+_MOST_WAITING: Final = 2
 
 
 class TraceWriter:
@@ -101,7 +103,7 @@ class TraceWriter:
         self._lock = threading.RLock()
         self._tracking = threading.RLock()
         self._flushing = threading.RLock()
-        self._waiting: set[int] = set()
+        self._waiting: dict[int, int] = {}
         self._at_it = self._again = False
         self._closed = False
         self._process = os.getpid()
@@ -113,7 +115,7 @@ class TraceWriter:
         self._lock = threading.RLock()
         self._tracking = threading.RLock()
         self._flushing = threading.RLock()
-        self._waiting = set()
+        self._waiting = {}
         self._buffer.abandon()
         # The kernel's lock is the parent's alone: it must not live on in here.
         self._output.abandon()
@@ -357,21 +359,25 @@ class TraceWriter:
                 waits, and is tried again at the next flush.
         """
         thread = threading.get_ident()
-        # A signal's handler that interrupts the wait for another thread's flush: what is here now
-        # is flushed when that wait is over.
-        if (self._at_it and not wait) or thread in self._waiting:
+        waiting = self._waiting.get(thread, 0)
+        # Handlers of signals that come while a handler waits for another thread's flush would wait
+        # within each other without end: what they recorded, those before them flush.
+        if (self._at_it and not wait) or waiting >= _MOST_WAITING:
             return
         try:
-            self._waiting.add(thread)
+            self._waiting[thread] = waiting + 1
             with self._flushing:
-                self._waiting.remove(thread)
+                self._waiting[thread] = waiting
                 if self._at_it:
                     # A signal's handler: what it interrupted goes on with what there is now.
                     self._again = True
                 elif not self._closed and not self.forked:
                     self._write()
         finally:
-            self._waiting.discard(thread)
+            if waiting:
+                self._waiting[thread] = waiting
+            else:
+                self._waiting.pop(thread, None)
 
     def _write(self) -> None:
         self._again = True
