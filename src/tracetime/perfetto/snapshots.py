@@ -37,8 +37,8 @@ class _Written(NamedTuple):
     """One clock in the packet: its reading in units of so many ns, and the ticks that it said."""
 
     read: Aligned
-    unit_ns: int = 1
-    raw: int | None = None
+    unit_ns: int
+    raw: int | None
 
 
 class SnapshotPackets:
