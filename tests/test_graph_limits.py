@@ -488,3 +488,9 @@ def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
     width = int(np.ceil(told[0]))
     assert told[tick - 1] == tick - 1 + width
     check_kept("limits", "ticks in half-widths", told)
+
+
+def test_middles_of_what_two_clocks_may_have_read_and_how_far_they_stood_off() -> None:
+    boxes = Boxes(*(np.array([n]) for n in (1, 10, 14, 3, 10)))
+    assert (boxes.one, boxes.other) == (12, 6)
+    assert (boxes.one_half, boxes.other_half) == (2, 4)
