@@ -6,6 +6,8 @@ import signal
 import pytest
 from hypothesis import settings
 
+from tracetime.graph.pairs import Pairs
+
 if os.environ.get("TRACETIME_REQUIRE_ALL") == "1":
     # A commit passes or fails, each time: new examples are drawn wherever else tests are run.
     settings.load_profile("ci")
@@ -46,3 +48,17 @@ def written(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def tubes(monkeypatch):
+    """Which tubes were made."""
+    made = []
+    make = Pairs._make
+
+    def counted(self, a, b):
+        made.append((a, b))
+        return make(self, a, b)
+
+    monkeypatch.setattr(Pairs, "_make", counted)
+    return made

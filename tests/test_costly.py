@@ -13,24 +13,9 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from fuzz import costly
-from tracetime.graph.pairs import Pairs
 
 MOST_KB = 500_000
 pytest_plugins = ["cli"]
-
-
-@pytest.fixture
-def tubes(monkeypatch):
-    """Which tubes were made."""
-    made = []
-    make = Pairs._make
-
-    def counted(self, a, b):
-        made.append((a, b))
-        return make(self, a, b)
-
-    monkeypatch.setattr(Pairs, "_make", counted)
-    return made
 
 
 def test_a_clock_that_only_stands_in_snapshots_needs_no_tube(written, tubes):

@@ -36,20 +36,6 @@ def reported(written, tmp_path):
     return report
 
 
-@pytest.fixture
-def tubes(monkeypatch):
-    """Which tubes were made."""
-    made = []
-    make = Pairs._make
-
-    def counted(self, a, b):
-        made.append((a, b))
-        return make(self, a, b)
-
-    monkeypatch.setattr(Pairs, "_make", counted)
-    return made
-
-
 # Which pairs are measured
 
 

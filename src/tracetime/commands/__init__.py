@@ -102,13 +102,8 @@ def cli() -> None:
     """
 
 
-OBJECTS_BETWEEN_COLLECTIONS: Final = 500_000
-"""By Python's 700, a third of what a trace of very many clocks takes is looking for garbage."""
-
-
 def main() -> NoReturn:
     """Run the command line and exit; the entry point of the console script."""
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     for number in (signal.SIGTERM, signal.SIGHUP):
         # nohup has hang-ups ignored, and they stay so.
         if signal.getsignal(number) != signal.SIG_IGN:

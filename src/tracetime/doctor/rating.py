@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks import ClockId
+from tracetime.graph.middle import medians
 from tracetime.graph.values import difference, gains
 
 Values = npt.NDArray[np.int64]
@@ -60,7 +61,8 @@ def rates_of(read: Mapping[ClockId, Read]) -> dict[ClockId, Rate]:
     gained = gains(readings, others)[inner]
     which = np.repeat(np.arange(len(known)), sizes - 1)
     good = gaps > 0
-    rates = _medians(gained[good] / gaps[good], which[good], len(known))
+    # 0 where no reading is after the one before: such a clock has no length to show it by, either.
+    rates = medians(gained[good] / gaps[good], which[good], len(known))
     off = np.abs(gained - gaps * rates[which])
     agree = off <= np.maximum(AGREE * np.abs(rates[which]) * np.abs(gaps), 2_000)
     share = np.bincount(which, agree, len(known)) / (sizes - 1)
@@ -77,16 +79,3 @@ def rates_of(read: Mapping[ClockId, Read]) -> dict[ClockId, Rate]:
         )
         if is_told
     }
-
-
-def _medians(values: npt.NDArray[np.float64], which: Values, n: int) -> npt.NDArray[np.float64]:
-    """The median of the values of each of n lists; NaN of one that has none."""
-    ordered = values[np.lexsort((values, which))]
-    sizes = np.bincount(which, minlength=n)
-    starts = np.cumsum(sizes) - sizes
-    found = np.full(n, np.nan)
-    some = sizes > 0
-    low = (starts + (sizes - 1) // 2)[some]
-    high = (starts + sizes // 2)[some]
-    found[some] = (ordered[low] + ordered[high]) / 2
-    return found

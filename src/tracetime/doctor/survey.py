@@ -168,11 +168,6 @@ class Survey:
     def _bounded(self) -> Bounding:
         return Bounding(self.graph, self.trace_clock, self.trace.machines, "estimated")
 
-    @cached_property
-    def groups(self) -> list[Group]:
-        """The events by clock and status."""
-        return self.counted.each(np.arange(len(self.counted.key)), self.clocks)
-
     def of(self, reason: str) -> list[Group]:
         """The groups with one status."""
         rows = np.flatnonzero(self.counted.status == REASONS.index(reason))

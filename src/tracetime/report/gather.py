@@ -69,7 +69,7 @@ class Facts:
     @property
     def events(self) -> int:
         """How many events there are."""
-        return sum(group.events for group in self.survey.groups)
+        return int(self.survey.counted.events.sum())
 
 
 def gather(trace: Trace, tolerance_ns: int) -> Facts:
