@@ -46,6 +46,11 @@ class Mutant:
         """What names it, also when the lines above it change."""
         return f"{self.path}: {self.before} -> {self.after}"
 
+    @property
+    def any_key(self) -> str:
+        """What names all mutants of its line."""
+        return f"{self.path}: {self.before} -> *"
+
 
 def files(only: str = "") -> list[Path]:
     """The files that are mutated; of those, such as have `only` in their path."""
@@ -54,7 +59,10 @@ def files(only: str = "") -> list[Path]:
 
 
 def equivalents() -> dict[str, str]:
-    """Why mutants are equivalent, by key; the lines of equivalent.txt come in such pairs."""
+    """Why mutants are equivalent, by key; the lines of equivalent.txt come in such pairs.
+
+    A key that ends in `-> *` stands for all mutants of its line.
+    """
     lines = [line for line in EQUIVALENT.read_text().splitlines() if line and line[0] != "#"]
     return dict(zip(lines[::2], lines[1::2], strict=True))
 
@@ -70,7 +78,7 @@ def sample(n: int, seed: int, only: str = "") -> list[Mutant]:
         if len(drawn) == n:
             break
         mutant = _mutant(path, chance.choice(specs))
-        if mutant is not None and mutant.key not in proved:
+        if mutant is not None and not {mutant.key, mutant.any_key} & proved.keys():
             drawn.append(mutant)
     return drawn
 
