@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -28,13 +28,28 @@ def sleeps(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
         first.setdefault((start, end), d)
     kept: list[PairDiscontinuity] = []
     for beside in _overlapping([(start, end, d) for (start, end), d in first.items()]):
-        told: list[tuple[int, int]] = []
+        told = _Told()
         for start, end, d in beside:
-            at = bisect_left(told, (start,))
-            if not any(low < end and start < high for low, high in told[max(at - 1, 0) : at + 1]):
-                insort(told, (start, end))
+            if not told.overlapping(start, end):
+                told.add(start, end)
                 kept.append(d)
     return sorted(kept, key=_by_snapshots)
+
+
+class _Told:
+    """Zones that were told of, by where they start and end."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, start: int, end: int) -> None:
+        insort(self._starts, start)
+        insort(self._ends, end)
+
+    def overlapping(self, start: int, end: int) -> int:
+        """How many begin before a zone's end, but for those that end before it."""
+        return bisect_left(self._starts, end) - bisect_right(self._ends, start)
 
 
 def settled(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
@@ -54,11 +69,8 @@ def settled(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
         elif d.snapshots not in seen:
             seen.add(d.snapshots)
             kept.append(d)
-    if len(by_witness) == 1:
-        kept += jumped
-    else:
-        for beside in _overlapping(list(_zones(jumped))):
-            kept += _once(beside, off)
+    for beside in _overlapping(list(_zones(jumped))):
+        kept += _once(beside, off)
     return sorted(kept, key=_by_snapshots)
 
 
@@ -67,22 +79,18 @@ def _once(beside: list[_Zone], off: dict[int, ClockId]) -> Iterator[PairDisconti
 
     off: the snapshots that are off, with the clock that tells it.
     """
-    told: list[tuple[int, int, ClockId]] = []
+    every, by_witness = _Told(), defaultdict[ClockId, _Told](_Told)
     for start, end, d in beside:
-        at = bisect_left(told, (start,))
-        again = any(
-            witness != d.src and low < end and start < high
-            for low, high, witness in told[max(at - 1, 0) : at + 1]
-        ) or any(off.get(number, d.src) != d.src for number in d.snapshots)
-        if not again:
-            insort(told, (start, end, d.src))
+        own = by_witness[d.src]
+        again = every.overlapping(start, end) - own.overlapping(start, end)
+        if not again and all(off.get(number, d.src) == d.src for number in d.snapshots):
+            every.add(start, end)
+            own.add(start, end)
             yield d
 
 
 def _overlapping(zones: list[_Zone]) -> Iterator[list[_Zone]]:
     """Zones in groups that touch no other; in each the narrowest first, the better evidence."""
-    if not zones:
-        return
     starts, ends = (np.array([zone[k] for zone in zones], dtype=np.int64) for k in (0, 1))
     order = np.lexsort((ends, starts))
     farthest = np.maximum.accumulate(ends[order])
@@ -90,11 +98,8 @@ def _overlapping(zones: list[_Zone]) -> Iterator[list[_Zone]]:
     bounds = [0, *apart.tolist(), len(zones)]
     rows = order.tolist()
     for i, j in pairwise(bounds):
-        if j == i + 1:
-            yield [zones[rows[i]]]
-        else:
-            beside = [zones[row] for row in rows[i:j]]
-            yield sorted(beside, key=lambda zone: (zone[1] - zone[0], zone[2].snapshots))
+        beside = [zones[row] for row in rows[i:j]]
+        yield sorted(beside, key=lambda zone: (zone[1] - zone[0], zone[2].snapshots))
 
 
 def _zones(found: list[PairDiscontinuity]) -> Iterator[_Zone]:
@@ -116,5 +121,5 @@ def _healed(told: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
 def _there_and_back(one: PairDiscontinuity, other: PairDiscontinuity) -> bool:
     if one.size_ns is None or other.size_ns is None or "outlier" in (one.kind, other.kind):
         return False
-    away, back = sum(one.size_ns) / 2, sum(other.size_ns) / 2
+    away, back = sum(one.size_ns), sum(other.size_ns)
     return one.snapshots[-1] == other.snapshots[0] and abs(away + back) <= BACK * abs(away)

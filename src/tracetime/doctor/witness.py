@@ -43,12 +43,12 @@ class Places:
     @property
     def lows(self) -> Values:
         """The first snapshot of each."""
-        return np.minimum.reduceat(self._numbers, self._starts) if len(self) else self._starts
+        return np.minimum.reduceat(self._numbers, self._starts)
 
     @property
     def highs(self) -> Values:
         """The last snapshot of each."""
-        return np.maximum.reduceat(self._numbers, self._starts) if len(self) else self._starts
+        return np.maximum.reduceat(self._numbers, self._starts)
 
     def ends_in(self, numbers: Values) -> tuple[Values, Values]:
         """Where the outer ones of each would stand among some snapshots, ascending."""
@@ -56,16 +56,13 @@ class Places:
         return at[self._starts], at[self._ends - 1]
 
     def rows_in(self, numbers: Values) -> tuple[Values, Mask]:
-        """Where each of all the snapshots stands among some, ascending, and which do."""
-        at = np.searchsorted(numbers, self._numbers)
-        there = at < len(numbers)
-        at[~there] = 0
-        there &= numbers[at] == self._numbers if len(numbers) else False
-        return at, there
+        """Where each of all the snapshots stands among one or more, ascending, and which do."""
+        at = np.minimum(np.searchsorted(numbers, self._numbers), len(numbers) - 1)
+        return at, numbers[at] == self._numbers
 
     def each(self, ufunc: np.ufunc, column: npt.NDArray[_Column]) -> npt.NDArray[Any]:
         """A column that has an element for each snapshot, reduced to one for each jump."""
-        return np.asarray(ufunc.reduceat(column, self._starts)) if len(self) else column
+        return np.asarray(ufunc.reduceat(column, self._starts))
 
     def outer(self, column: npt.NDArray[_Column]) -> tuple[npt.NDArray[_Column], ...]:
         """Of such a column the elements of the outer snapshots of each jump."""
@@ -78,7 +75,7 @@ def moved(places: Places, together: tuple[Values, Values, Values]) -> Floats:
     together: (snapshots, ours_ns, theirs_ns); see `Survey.together`.
     """
     numbers, ours, theirs = together
-    if not len(places) or not len(numbers):
+    if not len(numbers):
         return np.full(len(places), np.nan)
     at, there = places.rows_in(numbers)
     known = places.each(np.logical_and, there)
@@ -115,8 +112,8 @@ def _gained(one: Values, before: Values, other: Values, other_before: Values) ->
 def _between(left: Floats, at_left: Floats, right: Floats, at_right: Floats) -> Floats:
     """What a line through two points is at 0; outside of them what the nearer one is."""
     rise, run = at_right - at_left, right - left
-    inside = (left < 0) & (right > 0)
-    slope = np.divide(rise, run, out=np.zeros_like(rise), where=inside)
+    # Where 0 is between them, they are 2 ns apart at least.
+    slope = rise / np.maximum(run, 1)
     return np.where(right <= 0, at_right, np.where(left >= 0, at_left, at_left - slope * left))
 
 
@@ -161,8 +158,6 @@ def spans_read(survey: Survey, asked: Pair, found: Sequence[PairDiscontinuity]) 
     """
     numbers, readings, _ = survey.together(*asked)
     places = Places(found)
-    if not len(places) or not len(numbers):
-        return np.empty((0, 2), dtype=np.int64)
     at, there = places.rows_in(numbers)
     extreme = np.iinfo(np.int64)
     low = places.each(np.minimum, np.where(there, readings[at], extreme.max))
