@@ -188,7 +188,7 @@ class _Votes:
                 alike = is_open & (np.abs(rose - those.middle) <= those.slack)
                 if alike.any():
                     those_two = _Jumps((stopped, boottime), those.found)
-                    those_two.size = np.where(alike, np.trunc(rose), 0.0)
+                    those_two.size = np.where(alike, rose, 0.0)
                     found |= alike & self._suspends(those_two)[0]
         return found
 
@@ -208,9 +208,9 @@ class _Votes:
             (those.dst, those.src, rises, parties.with_dst, parties.with_src),
             (those.src, those.dst, ~rises, parties.with_src, parties.with_dst),
         ):
-            if gaining.clock in _BOOTTIME and not stopped and way.any():
+            if gaining.clock in _BOOTTIME and not stopped:
                 found |= way & (_any(stayed) | self._as_usual(those.places, gaining, losing))
-            elif losing in stopped and not boottimes and way.any():
+            elif losing in stopped and not boottimes:
                 unset = np.array([clock.clock not in WALL for clock in parties.clocks], dtype=bool)
                 found |= way & (_any(risen) if gaining.clock not in WALL else _any(risen[unset]))
         return found
@@ -227,11 +227,9 @@ class _Votes:
         most = float(np.median(steps)) if alike.any() else 0.0
         if most <= 0:
             return nowhere
-        first, last = places.ends_in(numbers)
-        there = last < len(numbers)
-        first, last = (np.minimum(at, len(numbers) - 1) for at in (first, last))
+        first, last = places.outer(places.rows_in(numbers)[0])
         rose, by = (difference(c[last], c[first]) for c in (longer, usual))
-        as_usual: Mask = there & (by > 0) & (3 * np.abs(by - most) < np.abs(rose - most))
+        as_usual: Mask = (by > 0) & (3 * np.abs(by - most) < np.abs(rose - most))
         return as_usual
 
     def _of_machine(self, numbers: tuple[int, ...], machine: int) -> list[ClockId]:
@@ -249,7 +247,7 @@ class _Votes:
         """The jump as a suspend, seen from the trace clock where that is one of the two."""
         if d.src == self._survey.trace_clock:
             return _turned(d, "suspend")
-        return d if d.kind == "suspend" else d._replace(kind="suspend")
+        return d._replace(kind="suspend")
 
     def _parties(self, those: _Jumps) -> _Parties:
         if those.parties is None:
@@ -260,12 +258,11 @@ class _Votes:
         clocks = self._others(those.src, those.dst)
         with_src = np.zeros((len(clocks), len(those.found)), dtype=bool)
         with_dst = with_src.copy()
-        near = _ALIKE * np.abs(those.size)
+        near = np.where(those.size, _ALIKE * np.abs(those.size), np.nan)
         for row, clock in enumerate(clocks):
             went = moved(those.places, self._together(those.src, clock))
-            with_src[row] = (those.size != 0) & (np.abs(went) <= near)
-            with_dst[row] = (those.size != 0) & ~with_src[row]
-            with_dst[row] &= np.abs(went - those.size) <= near
+            with_src[row] = np.abs(went) <= near
+            with_dst[row] = np.abs(went - those.size) <= near
         return _Parties(clocks, with_src, with_dst)
 
     def _together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:

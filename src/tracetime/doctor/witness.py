@@ -50,11 +50,6 @@ class Places:
         """The last snapshot of each."""
         return np.maximum.reduceat(self._numbers, self._starts)
 
-    def ends_in(self, numbers: Values) -> tuple[Values, Values]:
-        """Where the outer ones of each would stand among some snapshots, ascending."""
-        at = np.searchsorted(numbers, self._numbers)
-        return at[self._starts], at[self._ends - 1]
-
     def rows_in(self, numbers: Values) -> tuple[Values, Mask]:
         """Where each of all the snapshots stands among one or more, ascending, and which do."""
         at = np.minimum(np.searchsorted(numbers, self._numbers), len(numbers) - 1)
