@@ -501,3 +501,16 @@ def test_bounds_hold_the_ticks_and_the_drift_of_both_clocks() -> None:
     assert half(0, 1, 100, 0) == half(0, 1, 0, 100) == 56
     # Of 1,000 ppm over half a box; and over half of that on each side, as of any two readings.
     assert half(500, 1, 1_000_000, 0) - half(0, 1, 1_000_000, 0) == 500 + 251
+
+
+def test_bounds_widen_no_snapshot_that_was_read() -> None:
+    graph = ClockGraph(domains=[ClockDomain(c, max_drift_ppm=0) for c in (BOOT, FAR_BOOT)])
+    graph.add_snapshot({BOOT: 1, MONO: 1})
+    reads = {BOOT: [S, 9 * S], FAR_BOOT: [5 * S, 13 * S]}
+    graph.add_snapshot(Snapshot(reads, reference=BOOT, half_width_ns={FAR_BOOT: [0, 50]}))
+    boxes = Boxes(*(np.array([c]) for c in (3, 4 * S, 4 * S, 8 * S, 8 * S)))
+    graph._between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
+    evidence = graph._tubes().pair(BOOT, FAR_BOOT).tube.evidence
+    assert evidence.a.tolist() == [S, 4 * S, 9 * S]
+    assert evidence.half.tolist() == [0, 6, 50]
+    assert evidence.r.tolist() == [4 * S] * 3

@@ -406,12 +406,9 @@ class TubePolicy:
         counter = self.counter(source)
         if counter is None:
             return Reached(values, values, values, status)
-        if near is None:
-            lows = np.full_like(values, counter.readings.min())
-            highs = np.full_like(values, counter.readings.max())
-        else:
-            lows, highs = near(counter)
-        first, last = counter.unfold(values, lows, highs)
+        first, last = (
+            counter.wraps_of(values) if near is None else counter.unfold(values, *near(counter))
+        )
         status[first != last] = AMBIGUOUS_SOURCE
         return Reached(first, first, last, status)
 
@@ -609,7 +606,7 @@ def _hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
     earliest, latest = (
         estimate if values is here.estimate else _scaled(values, own)[0] for values in here[1:3]
     )
-    exact = earliest is latest or np.array_equal(earliest, latest)
+    exact = np.array_equal(earliest, latest)
     there = pair.tube.convert(
         estimate, bars=bars, inverse=src == pair.b, within=None if exact else (earliest, latest)
     )
