@@ -104,8 +104,6 @@ class Between:
         self.boxes = boxes
         self._ends = [0, *ends.tolist()]
         self.worked_out: Values = ascending(np.array(worked_out, dtype=np.int64))
-        # A number that no snapshot has stands behind the last.
-        self._ended = np.append(self.worked_out, -1)
 
     def pairs(self) -> list[tuple[ClockId, ClockId]]:
         """The pairs of clocks that there are bounds for, in order of appearance."""
@@ -133,6 +131,6 @@ class Between:
     def is_evidence(self, snapshots: Values) -> npt.NDArray[np.bool_]:
         """Which of some snapshots (by number) hold what was read."""
         # Not np.isin, which looks at all that were worked out for a pair that shares one snapshot.
-        at = np.searchsorted(self.worked_out, snapshots)
-        found: npt.NDArray[np.bool_] = self._ended[at] != snapshots
+        first = np.searchsorted(self.worked_out, snapshots)
+        found: npt.NDArray[np.bool_] = first == np.searchsorted(self.worked_out, snapshots, "right")
         return found
