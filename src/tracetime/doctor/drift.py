@@ -29,10 +29,7 @@ def rates(survey: Survey) -> Iterator[Finding]:
     """Clocks whose rate is not what they say, or that drift beyond what is healthy."""
     beside: dict[ClockId, dict[ClockId, Rate]] = defaultdict(dict)
     for clock, info in survey.infos.items():
-        # One snapshot tells no rate.
-        if info.snapshots < 2 or clock.clock in _CPU_TIME:
-            continue
-        if info.incremental or clock == survey.trace_clock:
+        if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
         found = survey.rates.get(clock)
         if found is None and clock.clock == _TSC and clock not in survey.declared:
@@ -64,7 +61,7 @@ def _drifts(
 ) -> Finding:
     """found: by clock that is placed so, what says it."""
     used = sum(survey.used.get(placed, 0) for placed in found)
-    snapshots = {number for rate in found.values() for number in rate.snapshots[:3].tolist()}
+    snapshots = {number for rate in found.values() for number in rate.snapshots.tolist()}
     return Finding(
         "drift-beyond-healthy",
         "warning" if used else "info",
@@ -120,7 +117,7 @@ def _misplaced_ns(survey: Survey, clock: ClockId, found: Rate) -> int:
     _, readings, others = survey.together(clock, found.partner)
     gaps_ns = [int(np.diff(others).max())]
     for group in survey.groups_of(clock):
-        beyond = max(int(readings[0]) - group.low_ns, group.high_ns - int(readings[-1]), 0)
+        beyond = max(int(readings[0]) - group.low_ns, group.high_ns - int(readings[-1]))
         # In its own units, which a clock that stands still does not count.
         gaps_ns.append(int(beyond / (1 + found.rate)) if found.rate > -1 else beyond)
     return int(max(gaps_ns) * abs(found.rate))
