@@ -34,7 +34,7 @@ _MOST_NAMED: Final = 2
 _MOST_ASKED: Final = 64
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Cause:
     """Why events are where they are: `code` groups clocks of one number that have the same."""
 

@@ -156,7 +156,7 @@ def _together(rows: Groups) -> Groups:
     if not len(rows.key):
         return rows
     # Few kinds of rows fit in 16 bits, where a stable sort is a radix sort.
-    kind = np.uint16 if int(rows.key.max()) < 1 << 16 else np.int64
+    kind = np.min_scalar_type(rows.key.max())
     order = np.argsort(rows.key.astype(kind), kind="stable")
     key = rows.key[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))

@@ -31,6 +31,8 @@ _OF_THE_PAST: Final = tuple(
 )
 """They tell of what was long before the trace began."""
 _PACKET: Final = KINDS.index("packet")
+_ABOVE: Final = 1 << 64
+"""More than any time, distance or packet is."""
 OF_THE_FILE: Final = (BUILTIN_IDS["BOOTTIME"], BUILTIN_IDS["TRACE_FILE"])
 
 
@@ -60,14 +62,14 @@ class Stray:
     """
 
     events: int = 0
-    near: int = 1 << 64
+    near: int = _ABOVE
     far: int = 0
-    low: int = 1 << 63
-    high: int = -(1 << 63)
-    raw_low: int = 1 << 63
+    low: int = _ABOVE
+    high: int = -_ABOVE
+    raw_low: int = _ABOVE
     raw_sum: int = 0
     rises: int = 0
-    packet: int = 1 << 64
+    packet: int = _ABOVE
 
     def add(self, other: Stray) -> None:
         """Count in others of that clock and side."""
@@ -126,10 +128,15 @@ class Spans(Mapping[ClockId, Span]):
             raise KeyError(clock)
         return Span(*(int(c[k]) for c in (self.low, self.high, self.step, self.readings)))
 
-    def ends_of(self, which: Values, unknown: Span) -> tuple[Values, Values]:
-        """The least and greatest reading of clocks by number; those of a span where it has none."""
+    def are_known(self, which: Values) -> npt.NDArray[np.bool_]:
+        """Whether each of some clocks, by number, has any reading."""
         known = which < len(self.readings)
         known[known] = self.readings[which[known]] > 0
+        return known
+
+    def ends_of(self, which: Values, unknown: Span) -> tuple[Values, Values]:
+        """The least and greatest reading of clocks by number; those of a span where it has none."""
+        known = self.are_known(which)
         low, high = np.full(len(which), unknown.low), np.full(len(which), unknown.high)
         low[known], high[known] = self.low[which[known]], self.high[which[known]]
         return low, high
@@ -169,8 +176,7 @@ class Strays:
         rows = np.flatnonzero(placed & ((before & ~past) | (time > self.trace.high)))
         away = outside(time[rows], self.trace.low, self.trace.high)
         which, spans = numbers[rows], self._spans
-        own = which < len(spans.readings)
-        own[own] = spans.readings[which[own]] > 0
+        own = spans.are_known(which)
         ours, source = which[own], columns["source_ns"][rows]
         away[own] = np.minimum(away[own], outside(source[own], spans.low[ours], spans.high[ours]))
         far = away > NEAR_NS
