@@ -1,14 +1,15 @@
 """Files that are several recordings, and files out of order, are one finding each."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
-from building import BOOTTIME, packet, pb, service_event, snapshot, trace
+from building import BOOTTIME, event, packet, pb, service_event, snapshot, trace
 from corpus import DATA, NO_DATA, OWN
 from faults import GPU, NIC, START, Model, S
 from reading import opened
 
-from tracetime import diagnose
+from tracetime import Finding, diagnose
 
 OWN_TRACE = (OWN / "traces" / "chromium_small.pftrace",) * 3
 TRACES = [
@@ -110,3 +111,153 @@ def test_how_often_a_file_falls_back_is_told(parts, often):
     ]
     (found,) = (one for one in findings(model.build()) if one.code == "file-out-of-order")
     assert f"clocks fall back together {often}, by " in found.title
+
+
+CODES = {"recordings-joined", "file-out-of-order", "machines-mixed"}
+
+
+def whole(data):
+    """What is said of recordings, without what follows from it."""
+    return [replace(one, consequences=()) for one in findings(data) if one.code in CODES]
+
+
+def recorded(start, apart=0, n=2):
+    """Snapshots a second apart, an event after each."""
+    return [
+        one
+        for k in range(n)
+        for one in (
+            snapshot({BOOTTIME: start + k * S, NIC: start + 77 * S + k * S + apart}),
+            event(start + k * S + 5),
+        )
+    ]
+
+
+def joined(title, packets, split, fall_ns=None):
+    return Finding(
+        "recordings-joined", "warning", title, (), packets, 0, fall_ns,
+        "Each has clocks, sequences and snapshots of its own under the same numbers. Read as one "
+        "file, clocks jump where the next one begins, and the first one's snapshots place the "
+        "events of the others.",
+        f"Split the file{split}, and convert each recording alone.",
+    )  # fmt: skip
+
+
+AT = " at byte {} of the uncompressed file"
+
+
+@pytest.mark.parametrize(
+    ("n", "title", "split"),
+    [
+        (2, "2 recordings joined at packet 4", AT.format("62")),
+        (3, "3 recordings joined at packets 4, 8", AT.format("62, 124")),
+        (5, "5 recordings joined at packets 4, 8, 12, 16", AT.format("62, 124, 186, 248")),
+        (6, "6 recordings joined at packets 4, 8, 12, 16 and 1 more",
+         AT.format("62, 124, 186, 248")),
+        (300, "300 recordings joined at packets 4, 8, 12, 16 and 295 more",
+         AT.format("62, 124, 186, 248")),
+    ],
+)  # fmt: skip
+def test_recordings_are_told_with_where_to_split_the_file(n, title, split):
+    parts = [trace(*begun(), *recorded(START + k * S, n=1)) for k in range(n)]
+    assert len(parts[0]) == 62
+    at = tuple(range(4, 4 * n, 4))[:10]
+    assert whole(b"".join(parts)) == [joined(title, at, split)]
+
+
+def test_recordings_that_only_their_clocks_tell_apart_say_by_how_much_these_fall():
+    first, second = trace(*recorded(START)), trace(*recorded(START - 9 * S, -40 * S))
+    assert whole(first + second) == [
+        joined("2 recordings joined at packet 4", (4,), AT.format(f"{len(first)}"), 50 * S)
+    ]
+    cut = packet(first_packet_on_sequence=True)
+    assert whole(trace(cut) * 3 + first + trace(cut) + second) == [
+        joined("2 recordings joined at packet 8", (8,),
+               AT.format(f"{len(first) + 4 * len(trace(cut))}"), 50 * S)
+    ]  # fmt: skip
+
+
+def test_of_recordings_ahead_of_each_other_no_clock_falls():
+    parts = []
+    for ahead in (0, 1):
+        clocks = {6: 9 * S, 1: 400 * S, 5: 50 * S, 3: 7_000 * S}
+        at = {clock: START + k * ahead * 200 * S for k, clock in enumerate(clocks)}
+        parts.append(trace(snapshot({clock: value + ahead * S for clock, value in at.items()})))
+    assert whole(b"".join(parts)) == [
+        joined("2 recordings joined at packet 1", (1,), AT.format(f"{len(parts[0])}"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("starts", "told", "packets", "fall_ns"),
+    [
+        ((0, -3), "once, by 5 s", (6,), 5 * S),
+        ((0, -3, -6), "2 times, by up to 5 s", (6, 12), 5 * S),
+        ((-3, -6, 0), "once, by 5 s", (6,), 5 * S),
+        ((3, 6, 0, -3), "2 times, by up to 8 s", (12, 18), 8 * S),
+    ],
+)
+def test_parts_in_another_order_are_told_with_what_perfetto_makes_of_them(
+    starts, told, packets, fall_ns
+):
+    data = trace(*[one for start in starts for one in recorded(START + start * S, n=3)])
+    assert whole(data) == [
+        Finding(
+            "file-out-of-order", "warning",
+            f"the file is out of order: clocks fall back together {told}", (), packets, 0, fall_ns,
+            "By time its snapshots are those of one recording; in the file some stand behind later "
+            "ones. Perfetto reads the file in order: it takes no snapshot in which trace time "
+            "falls, and converts from no clock that fell.",
+            "Write packets in the order of their snapshots: concatenate the parts of a recording "
+            "as they were written, and let no ring buffer or merge turn them.",
+        )
+    ]  # fmt: skip
+
+
+def of_two_machines(order, ahead_ns, machine=7):
+    """Snapshots of a machine that is named (n) and of one that is not (u), a second apart."""
+    told = []
+    for k, who in enumerate(order):
+        at = START + k * S + (who == "u") * ahead_ns
+        told.append(snapshot({BOOTTIME: at}, machine=machine if who == "n" else None))
+    return trace(*told, packet(machine=9, clock_snapshot=snapshot({BOOTTIME: 5}).clock_snapshot))
+
+
+FALL = S + 1_000_001
+
+
+@pytest.mark.parametrize(
+    ("order", "ahead_ns", "at", "fall_ns"),
+    [
+        ("nun", FALL, 1, 1_000_001), ("nun", FALL - 1, None, None), ("nnuunn", FALL, 2, 1_000_001),
+        ("nununu", FALL + 5, 1, 1_000_006), ("nu", FALL, None, None), ("nnuu", FALL, None, None),
+        ("nun", -2 * S - FALL, 1, FALL + S), ("unu", FALL, None, None),
+    ],
+)  # fmt: skip
+def test_machines_taken_for_one_go_to_and_fro(order, ahead_ns, at, fall_ns):
+    title = "two machines are read as one: packets that name no machine count as machine_id 7's"
+    expected = Finding(
+        "machines-mixed", "warning", title, (), (at,), 0, fall_ns,
+        "The first packet of the file names a machine. Perfetto takes that one for the host, which "
+        "packets that name none are of: their clocks count as one machine's, and go to and fro "
+        "between the readings of the two.",
+        "Begin the file with a packet of the host, which names no machine (a synchronization "
+        "marker does not count); or give every packet the machine_id of its machine.",
+    )  # fmt: skip
+    told = [one for one in whole(of_two_machines(order, ahead_ns)) if one.code == expected.code]
+    assert told == ([] if at is None else [expected])
+
+
+def test_a_machine_whose_own_clocks_fall_is_not_taken_for_two():
+    reads = [("n", 0), ("u", 9), ("n", 5), ("n", 3), ("n", 12)]
+    data = trace(
+        *(snapshot({BOOTTIME: START + at * S}, machine=7 if who == "n" else None)
+          for who, at in reads)
+    )  # fmt: skip
+    assert [one.code for one in whole(data)] == ["machines-mixed"]
+    reads = [("n", 9), ("n", 8), ("u", 10), ("n", 11)]
+    data = trace(
+        *(snapshot({BOOTTIME: START + at * S}, machine=7 if who == "n" else None)
+          for who, at in reads)
+    )  # fmt: skip
+    assert whole(data) == []

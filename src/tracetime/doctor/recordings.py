@@ -175,8 +175,7 @@ def _breaks(written: Written) -> list[_Break]:
     by_ns = (steps.to_ns - steps.from_ns)[order]
     if not len(packets):
         return []
-    starts = np.flatnonzero(np.append(True, packets[1:] != packets[:-1]))
-    clocks = np.diff(np.append(starts, len(packets)))
+    packets, starts, clocks = np.unique(packets, return_index=True, return_counts=True)
     number = np.array([clock.clock for clock in written.clocks])[steps.clock[order]]
     steady, falls = np.isin(number, _STEADY), by_ns < -_ALIKE_NS
     fell = np.add.reduceat(falls, starts, dtype=np.int64)
@@ -196,7 +195,7 @@ def _breaks(written: Written) -> list[_Break]:
         kernel = by_ns[here][np.isin(number[here], _KERNEL)]
         apart = _groups(by_ns[here]) >= _APART and _groups(kernel) >= _KERNEL_APART
         if together[i] or apart:
-            found.append(_Break(int(packets[starts[i]]), max(int(-least[i]), 0)))
+            found.append(_Break(int(packets[i]), max(int(-least[i]), 0)))
     return found
 
 
@@ -212,8 +211,9 @@ def _one_recording(every: list[Series], breaks: list[int], trace: Trace) -> bool
     They are where clocks go alike from each to the next, none stands there twice, and no pause is
     between what stands together in the file.
     """
-    series = max(every, key=lambda s: (len(s.clocks) > 1) * len(s.packets))
-    if len(series.clocks) < 2 or len(series.packets) < 2:
+    # The most frequent come first.
+    series = next((one for one in every if len(one.clocks) > 1), None)
+    if series is None or len(series.packets) < 2:
         return False
     names = [clock.clock for clock in series.clocks]
     column = names.index(trace.trace_clock.clock) if trace.trace_clock.clock in names else 0

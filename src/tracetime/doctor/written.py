@@ -138,10 +138,7 @@ class Written:
         least: lists that fewer snapshots have are left out.
         turning: so are those whose clocks are in one order by their readings throughout.
         """
-        if not len(self.packets):
-            return []
-        starts = np.flatnonzero(np.append(True, self.packets[1:] != self.packets[:-1]))
-        sizes = np.diff(np.append(starts, len(self.packets)))
+        _, starts, sizes = np.unique(self.packets, return_index=True, return_counts=True)
         found = []
         for size in np.unique(sizes).tolist():
             rows = starts[sizes == size][:, None] + np.arange(size)
