@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -50,6 +50,7 @@ Values = npt.NDArray[np.int64]
 
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_NO_ROWS: Final = np.empty(0, dtype=np.int64)
 _EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
 
 MOST_EXAMINED: Final = 1000
@@ -77,8 +78,9 @@ class Survey:
             raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
         self.trace = trace
         self.tolerance_ns = tolerance_ns
-        self._last_pair: tuple[tuple[ClockId, ClockId], tuple[Values, Values, Values]] | None = None
         self.graph: ClockGraph = trace.clocks
+        # Whoever asks goes through what befell one pair, then the next.
+        self._shared = lru_cache(1)(self.graph._shared)
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
         self.spans = Spans(self.graph)
@@ -123,7 +125,7 @@ class Survey:
         placed = resolved & ~((columns["clock"] == self.trace_clock.clock) & at_home)
         self._placed.add(columns["packet"][placed].astype(np.int64))
         known = numbers < len(self.infos)
-        known &= numbers != self.spans.numbers.get(self.trace_clock, -1)
+        known &= numbers != self.spans.numbers.get(self.trace_clock)
         source = columns["source_ns"]
         self._counts.add(numbers[known], source[known])
         if self.trace.late_snapshots is not None:
@@ -141,15 +143,14 @@ class Survey:
         better, known = known_of(there)
         off = distances(placed[known], better[known])
         beyond, worst = self._late.get(clock, (0, 0))
-        if off.max(initial=0) > self.tolerance_ns:
-            beyond += int(np.count_nonzero(off > self._healthy_ns(clock)))
+        beyond += int(np.count_nonzero(off > self._straying[clock]))
         self._late[clock] = beyond, max(worst, int(off.max(initial=0)))
 
     @cached_property
     def moved_at(self) -> int:
         """The last packet that moved trace time after conversions had begun; -1 where none did."""
-        late = [move.packet for move in self.trace.trace_clock_moves if move.is_late]
-        return late[-1] if late else -1
+        late = (move.packet for move in self.trace.trace_clock_moves if move.is_late)
+        return max(late, default=-1)
 
     @cached_property
     def _machines(self) -> dict[int, int]:
@@ -180,16 +181,17 @@ class Survey:
 
     def groups_of(self, clock: ClockId) -> list[Group]:
         """The groups of a clock."""
-        order, numbers, known = self._groups_by_clock
-        number = known.get(clock, -1)
-        start, end = np.searchsorted(numbers, [number, number + 1]).tolist()
-        return self.counted.each(order[start:end], self.clocks)
+        rows = self._groups_by_clock.get(clock, _NO_ROWS)
+        return self.counted.each(rows, self.clocks)
 
     @cached_property
-    def _groups_by_clock(self) -> tuple[Values, Values, dict[ClockId, int]]:
-        """The groups' places and clocks in order of these, and the numbers of all clocks."""
+    def _groups_by_clock(self) -> dict[ClockId, Values]:
+        """The groups' rows of `counted` by clock."""
         order = np.argsort(self.counted.clock, kind="stable")
-        return order, self.counted.clock[order], {c: k for k, c in enumerate(self.clocks)}
+        numbers, starts = np.unique(self.counted.clock[order], return_index=True)
+        # What is before the first is none.
+        rows = np.split(order, starts)[1:]
+        return dict(zip((self.clocks[k] for k in numbers.tolist()), rows, strict=True))
 
     @cached_property
     def ways(self) -> Ways:
@@ -222,14 +224,11 @@ class Survey:
 
     def _by_clock(self, rows: npt.NDArray[np.bool_]) -> dict[ClockId, int]:
         """The events of some groups by clock, in order of the groups."""
-        clocks, first, which = np.unique(
-            self.counted.clock[rows], return_index=True, return_inverse=True
-        )
-        events = np.zeros(len(clocks), dtype=np.int64)
-        np.add.at(events, which, self.counted.events[rows])
-        order = np.argsort(first)
-        numbers, counts = clocks[order].tolist(), events[order].tolist()
-        return {self.clocks[k]: n for k, n in zip(numbers, counts, strict=True)}
+        found = defaultdict[ClockId, int](int)
+        numbers, events = self.counted.clock[rows].tolist(), self.counted.events[rows].tolist()
+        for number, n in zip(numbers, events, strict=True):
+            found[self.clocks[number]] += n
+        return dict(found)
 
     @cached_property
     def discontinuities(self) -> list[PairDiscontinuity]:
@@ -249,14 +248,11 @@ class Survey:
     def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
         """The pairs of clocks to which anything may have happened: looked at, and left out."""
         pairs = self.graph._eventful()
-        most = self.most_examined
-        if len(pairs) <= most:
-            return pairs, []
-        used = [-self.used.get(clock, 0) for _, clock in pairs]
-        chosen = set(np.argsort(np.array(used), kind="stable")[:most].tolist())
+        most_used = sorted(pairs, key=lambda pair: -self.used.get(pair[1], 0))
+        chosen = set(most_used[: self.most_examined])
         return (
-            [pair for k, pair in enumerate(pairs) if k in chosen],
-            [pair for k, pair in enumerate(pairs) if k not in chosen],
+            [pair for pair in pairs if pair in chosen],
+            [pair for pair in pairs if pair not in chosen],
         )
 
     @property
@@ -270,16 +266,15 @@ class Survey:
 
         For each, how many by more than is healthy, and by how much at most, ns.
         """
-        if self.trace.late_snapshots is None:
-            return {}
         return {clock: (beyond, worst) for clock, (beyond, worst) in self._late.items() if beyond}
 
     @cached_property
-    def _straying(self) -> set[ClockId]:
-        """The clocks whose events any two snapshots place further apart than is healthy."""
-        clocks, drift_ns = self.clocks, self.ways.drift_ns
+    def _straying(self) -> dict[ClockId, int]:
+        """How far apart is healthy, ns, for clocks whose events snapshots place further apart."""
+        drift_ns = self.ways.drift_ns
         far = np.flatnonzero(drift_ns > self.tolerance_ns).tolist()
-        return {clocks[k] for k in far if drift_ns[k] > self._healthy_ns(clocks[k])}
+        healthy_ns = {k: self._healthy_ns(self.clocks[k]) for k in far}
+        return {self.clocks[k]: most for k, most in healthy_ns.items() if drift_ns[k] > most}
 
     def _healthy_ns(self, clock: ClockId) -> int:
         """The tolerance, and what the clocks on the way to trace time gain or lose by ticking."""
@@ -386,12 +381,11 @@ class Survey:
         Ends count in; they are readings of the clock's snapshots, beside one, or beyond all events
         on their side. Events of the trace clock are not counted.
         """
-        numbers, home = self.spans.numbers, self.trace_clock
+        numbers = self.spans.numbers
         return {
-            clock: self._counts.within(numbers[clock], within)
-            if clock in numbers and clock != home else 0
+            clock: self._counts.within(numbers[clock], within) if clock in numbers else 0
             for clock, within in spans.items()
-        }  # fmt: skip
+        }
 
     def nearest(self, one: ClockId, other: ClockId, reading_ns: int) -> list[int]:
         """The snapshot that two clocks share in which `one` was nearest to a reading.
@@ -406,10 +400,7 @@ class Survey:
 
     def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """(snapshots, one_ns, other_ns) of two clocks, in file order."""
-        # Whoever asks goes through what befell one pair, then the next.
-        if self._last_pair is None or self._last_pair[0] != (one, other):
-            self._last_pair = (one, other), self.graph._shared(one, other)
-        return self._last_pair[1]
+        return self._shared(one, other)
 
     def unfolded(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """As `together`; where `one` is declared to wrap, as if it never had."""
@@ -457,9 +448,7 @@ class Survey:
 
     def partner(self, clock: ClockId) -> ClockId | None:
         """The clock it is best compared with: the trace clock, else the steadiest beside it."""
-        number = self.spans.numbers.get(clock)
-        partner = -1 if number is None else self._partners[number]
-        return None if partner < 0 else self.clocks[partner]
+        return self._partners.get(clock)
 
     @cached_property
     def n_lists(self) -> Values:
@@ -467,9 +456,10 @@ class Survey:
         return self.graph._listed().n_lists()
 
     @cached_property
-    def _partners(self) -> list[int]:
-        found: list[int] = self.graph._listed().partners().tolist()
-        return found
+    def _partners(self) -> dict[ClockId, ClockId]:
+        listed = self.graph._listed()
+        found = zip(listed.clocks, listed.partners().tolist(), strict=True)
+        return {clock: listed.clocks[partner] for clock, partner in found if partner >= 0}
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that it shares snapshots with, in order."""
