@@ -223,6 +223,17 @@ def test_a_fault_of_snapshots_is_counted(kind):
 
 
 @pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME])
+@pytest.mark.parametrize("unit", [1, 2, 1000])
+def test_a_trace_clock_that_never_counted_ns(clock, unit):
+    packets = [
+        snapshot({clock: (START // unit + k, unit), NIC: 7 * S + k}, primary=clock)
+        for k in range(3)
+    ]
+    data = trace(*packets, event(7 * S, NIC), event(START // unit, clock))
+    check_kept("doctor_places", f"unit {clock} {unit}", told(data))
+
+
+@pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME])
 def test_a_trace_clock_that_falls(clock):
     """By the tolerance or less no harm is done; events count from one lost snapshot to the next."""
     found = {}

@@ -19,6 +19,7 @@ from test_recorder import Live
 import tracetime as tt
 from tracetime import UsageError, open_trace
 from tracetime.perfetto.output import TraceOutput
+from tracetime.perfetto.writer import TraceWriter
 
 pytest_plugins = ["cli"]
 
@@ -224,6 +225,7 @@ def test_two_that_begin_at_once_do_not_both_have_it(tmp_path):
 import sys, time
 from tracetime import UsageError
 from tracetime.perfetto.output import TraceOutput
+from tracetime.perfetto.writer import TraceWriter
 had = 0
 end = time.monotonic() + 1.5
 while time.monotonic() < end:
@@ -370,3 +372,77 @@ def test_killed_in_the_midst_its_lock_is_gone(path):
             break
         except UsageError:
             assert time.monotonic() < end
+
+
+# Where nobody says
+
+
+def test_nobody_waits_for_the_disk_unless_asked(path, tmp_path, monkeypatch):
+    def waits(*_):
+        raise AssertionError("it waits for the disk")
+
+    monkeypatch.setattr(os, "fdatasync", waits)
+    monkeypatch.setattr(os, "fsync", waits)
+    writer = TraceWriter(path)
+    writer.snapshot(tt.Snapshot({"BOOTTIME": 5}), main=True)
+    writer.close()
+    assert writer.size == path.stat().st_size > 0
+    output = TraceOutput(tmp_path / "other", iter([b"\n\0", b""]).__next__, lambda size: None)
+    output.write()
+    output.close()
+    assert (tmp_path / "other").read_bytes() == b"\n\0"
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0, 0o666), (0o027, 0o640), (0o022, 0o644)])
+def test_who_may_read_a_recording_is_the_umasks_to_say(path, mask, mode):
+    before = os.umask(mask)
+    try:
+        opened(path).close()
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == mode
+
+
+def test_the_sizes_of_a_write_and_of_what_is_cut_off_for_the_end(path, monkeypatch):
+    """8 MiB at once; where it ends short, 64 bytes, 4 KiB and 64 KiB in turn make room."""
+    wrote = []
+    pwrite = os.pwrite
+    monkeypatch.setattr(
+        os, "pwrite", lambda n, data, at: wrote.append(len(data)) or pwrite(n, data, at)
+    )
+    block = b"\n\x80\x80\x80\x05" + bytes(10 << 20) + b"\n\0"
+    sizes = []
+    output = TraceOutput(path, iter([block, b""]).__next__, sizes.append)
+    output.write()
+    assert wrote == [8 << 20, len(block) - (8 << 20)]
+    assert (output.size, sizes[-1], path.stat().st_size) == (len(block),) * 3
+    output.close()
+
+
+def test_once_it_is_over_nothing_more_is_taken(path):
+    writer = TraceWriter(path)
+    writer.discard()
+    for take in (
+        lambda: writer.track("t"),
+        lambda: writer.counter_track("c"),
+        lambda: writer.snapshot(tt.Snapshot({"BOOTTIME": 5}), main=True),
+    ):
+        with pytest.raises(UsageError, match="the recording is closed: nothing can be added to it"):
+            take()
+    writer.flush()
+    writer.discard()
+    writer.close()
+    assert not path.exists()
+
+
+def test_who_records_next_is_told_to_flush_what_a_track_has_filled(path):
+    writer = TraceWriter(path, flush_bytes=4_096)
+    assert writer.snapshot(tt.Snapshot({"BOOTTIME": 5}), main=True) is False
+    track = writer.track("n" * 5_000)
+    assert writer.instant("e", 5, None, track) is True
+    assert writer.instant("e", 5, None, track) is False
+    writer.flush()
+    writer.track("m" * 5_000)
+    assert writer.snapshot(tt.Snapshot({"BOOTTIME": 6}), main=True) is True
+    writer.close()
+    assert writer.waiting == 0

@@ -122,6 +122,18 @@ def test_snapshots_that_do_not_fit_are_no_events(path, monkeypatch):
         assert trace.read_all().num_rows == 1
 
 
+@pytest.mark.parametrize(("n", "said"), [(1, "1 event"), (2, "2 events"), (1_234, "1,234 events")])
+def test_events_that_are_lost_are_counted_in_what_is_said(path, monkeypatch, n, said):
+    machine = Machine(usual_clocks())
+    rec = tt.record(path, interval=None, sampler=machine)
+    rec.flush()
+    Disk(monkeypatch, path.stat().st_size)
+    for _ in range(n):
+        rec.instant("e", timestamp=machine.now_ns, clock=BOOTTIME)
+    with pytest.raises(UsageError, match=rf"are lost, {said} among them$"):
+        rec.close()
+
+
 def interrupted(call, calls, at):
     """The same call, which is interrupted if it is number `at` of the calls."""
 
