@@ -4,58 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
+from surveyed import BOOT, COARSE, MONO, RAW, REAL, S, Survey, X, Y, Z, jump
 
 from tracetime.clocks import ClockId
 from tracetime.doctor.blame import blamed
 from tracetime.graph.bounds import PairDiscontinuity
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
-
-S = 1_000_000_000
-BOOT, MONO, RAW, REAL, COARSE = (ClockId(k) for k in (6, 3, 5, 1, 2))
-X, Y, Z = (ClockId(200 + k) for k in range(3))
-
-
-class Survey:
-    """Stands for one: readings every second, and the jumps that were found.
-
-    jumps: by how much each clock went on more from a snapshot on.
-    """
-
-    def __init__(
-        self, n: int, jumps: dict[ClockId, dict[int, int]], *found: PairDiscontinuity,
-        trace_clock: ClockId = BOOT, lacking: dict[ClockId, set[int]] | None = None,
-    ) -> None:  # fmt: skip
-        self.discontinuities = list(found)
-        self.trace_clock = trace_clock
-        lacking = lacking or {}
-        self.reads: dict[ClockId, dict[int, int]] = {
-            clock: {
-                k: 50 * S + k * S + sum(by for at, by in more.items() if at <= k)
-                for k in range(n)
-                if k not in lacking.get(clock, ())
-            }
-            for clock, more in jumps.items()
-        }
-        self.by_number: dict[tuple[int, int], list[ClockId]] = {}
-        for clock in jumps:
-            self.by_number.setdefault((clock.clock, clock.machine), []).append(clock)
-        self.series = {tuple(c for c in jumps if k in self.reads[c]) for k in range(n)}
-
-    def series_of(self, clock: ClockId) -> list[tuple[ClockId, ...]]:
-        return [clocks for clocks in self.series if clock in clocks]
-
-    def together(self, one: ClockId, other: ClockId) -> Any:
-        shared = sorted(self.reads[one].keys() & self.reads[other].keys())
-        rows = (shared, *([self.reads[clock][k] for k in shared] for clock in (one, other)))
-        return tuple(np.array(row, dtype=np.int64) for row in rows)
-
-
-def jump(src, dst, size, *snapshots, kind="step") -> PairDiscontinuity:
-    sizes = (size, size) if isinstance(size, int) else size
-    return PairDiscontinuity(src, dst, kind, 0, 1, sizes, None, snapshots or (3, 4))
 
 
 def laid(survey: Survey) -> list[Any]:
@@ -259,6 +215,7 @@ def test_an_outlier_is_no_sleep():
         ({BOOT: {4: BY}, X: {}, Y: {}}, jump(BOOT, X, -BY), "suspend"),
         ({BOOT: {4: BY}, X: {}, Y: {}}, jump(X, BOOT, BY), "suspend"),
         ({BOOT: {4: BY}, X: {}, Y: {4: BY}}, jump(BOOT, X, -BY), "suspend"),
+        ({BOOT: {4: 1}, X: {}, Y: {}}, jump(X, BOOT, 1), "suspend"),
         # One that fell behind BOOTTIME is not known to have slept, if it lost of its own time.
         ({BOOT: {}, X: {4: -BY}}, jump(BOOT, X, -BY), "step"),
         # Nor is a rise of another clock a sleep of BOOTTIME.
@@ -390,3 +347,17 @@ def test_what_slept_with_its_machine(on, size, kind):
     there = d._replace(src=src, dst=dst)
     jumps = {MONO: {}, BOOT: {}, src: {}, dst: {}}
     assert laid(Survey(9, jumps, *slept, there, lacking=nowhere))[-1][2] == "step"
+
+
+def test_a_jump_of_unknown_size_is_no_sleep_where_boottime_did_not_rise():
+    d = jump(X, Y, None)
+    assert laid(Survey(8, {BOOT: {}, MONO: {}, X: {}, Y: {}}, d)) == [alone(d)]
+
+
+def test_the_machines_of_many_are_told_apart_by_their_numbers():
+    x, y, boot, mono = (ClockId(k, machine=int("1000")) for k in (200, 201, 6, 3))
+    slept = jump(mono, boot, BY, 3, 4, kind="suspend")
+    survey = Survey(9, {mono: {}, boot: {}, x: {}, y: {}}, slept, jump(x, y, BY, 3, 4))
+    assert [one[2] for one in laid(survey)] == ["suspend", "suspend"]
+    jumps = {boot: {4: BY}, mono: {}, x: {}, y: {4: BY}}
+    assert laid(Survey(9, jumps, jump(x, y, BY)))[0][2] == "suspend"

@@ -272,9 +272,7 @@ def _jumpers(survey: Survey, found: list[PairDiscontinuity]) -> list[_Jumper]:
 def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
     """Where it fell beside the clock it is best compared with, else beside any that shows it."""
     partner = survey.partner(clock)
-    others = [] if partner is None else [partner]
-    others += [other for other in survey.neighbours(clock) if other != partner]
-    for other in others:
+    for other in sorted(survey.neighbours(clock), key=lambda other: other != partner):
         snapshots, readings, theirs = shared(clock, other)
         fell = np.flatnonzero(readings[1:] < readings[:-1]).tolist()
         if fell:
@@ -516,7 +514,7 @@ def _alternates(found: list[PairDiscontinuity]) -> bool:
     sized = sorted((d for d in found if d.size_ns is not None), key=lambda d: d.a_from)
     if len(sized) < 2 or len({d.src for d in sized}) > 1:
         return False
-    middles = [(d.size_ns[0] + d.size_ns[1]) / 2 for d in sized if d.size_ns is not None]
+    middles = [sum(d.size_ns) for d in sized if d.size_ns is not None]
     if len(sized) == 2 and sized[0].snapshots[-1] == sized[1].snapshots[0]:
         # Away in one snapshot and back in the next is one reading that is off.
         return False
