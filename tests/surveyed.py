@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -90,7 +91,10 @@ class Survey:
 
     def partner(self, clock: ClockId) -> ClockId | None:
         others = self.neighbours(clock)
-        return self.trace_clock if self.trace_clock in others else next(iter(others), None)
+        if not others:
+            return None
+        # A clock is the same by what it says, whichever object says it.
+        return replace(self.trace_clock if self.trace_clock in others else others[0])
 
     def together(self, one: ClockId, other: ClockId) -> Rows:
         shared = sorted(self.reads[one].keys() & self.reads[other].keys())

@@ -117,13 +117,12 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
         for i, cause in enumerate(findings):
             if cause.code not in causes or i in parent:
                 continue
-            root = _root(parent, i)
             if cause.code in _ANYWHERE or effects in (_NOT_THERE, _UNTIL_LATER):
                 open_ones = [j for j in open_ones if j not in parent]
                 reached = open_ones
             else:
                 reached = [j for clock in cause.clocks for j in by_clock[clock]]
-            parent.update({j: i for j in reached if j not in parent and j not in (i, root)})
+            parent.update({j: i for j in reached if j not in parent and j != i})
     consequences: dict[int, list[Finding]] = defaultdict(list)
     for j in sorted(parent):
         consequences[_root(parent, j)].append(findings[j])

@@ -1,0 +1,104 @@
+"""Very many findings that are alike are one: what it says of them all."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tracetime import ClockId, Finding
+from tracetime.doctor.merging import MOST_ALIKE, merged
+
+
+def clock(k: int) -> ClockId:
+    return ClockId(200 + k)
+
+
+HOME = ClockId(6)
+
+
+def finding(k: int, code: str = "c", *below: Finding, **more) -> Finding:
+    given = {"severity": "info", "title": f"title {k}", "clocks": (HOME, clock(k)),
+             "packets": (1000 - k,), "events": 1, "worst_ns": k, "why": f"why {k}",
+             "fix": f"fix {k}", "consequences": below} | more  # fmt: skip
+    return Finding(code, **given)
+
+
+def survey(used: dict[ClockId, int] | None = None) -> SimpleNamespace:
+    return SimpleNamespace(used={clock(k): 3 for k in range(200)} if used is None else used)
+
+
+def test_up_to_fifty_are_told_one_by_one():
+    assert MOST_ALIKE == 50
+    few = [finding(k) for k in range(50)]
+    assert merged(iter(few), survey()) == few
+    assert merged([], survey()) == []
+
+
+def test_more_are_one_told_of_the_worst():
+    assert merged((finding(k) for k in range(51)), survey()) == [
+        Finding(
+            "c", "info",
+            "250, 249, 248, 247 and 47 more: 51 findings alike, the worst: title 50",
+            (HOME, *map(clock, range(51))), tuple(range(950, 960)), 51, 50,
+            "Of the worst of them: why 50", "fix 50",
+        )
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [{"code": "d"}, {"severity": "warning"}])
+def test_alike_are_those_of_one_code_and_severity(more):
+    found = [finding(k, **(more if k == 7 else {})) for k in range(51)]
+    assert merged(found, survey()) == found[:7] + found[8:] + [found[7]]
+    told = merged([*found, finding(60)], survey())
+    assert [one.title for one in told[1:]] == ["title 7"]
+    assert "51 findings alike" in told[0].title
+
+
+@pytest.mark.parametrize(("used", "events"), [(1, 51), (2, 102), (4, 153)])
+def test_events_are_counted_once_a_clock(used, events):
+    """Three each: no more than all of those clocks have."""
+    found = [finding(k, events=3) for k in range(51)]
+    (told,) = merged(found, survey({clock(k): used for k in range(51)}))
+    assert told.events == events
+
+
+def test_findings_of_no_clock_and_of_the_same():
+    (told,) = merged([finding(k, clocks=(), events=k) for k in range(51)], survey())
+    assert (told.title, told.clocks) == ("51 findings alike, the worst: title 50", ())
+    assert told.events == 50
+    (told,) = merged([finding(k, clocks=(clock(4),), worst_ns=None) for k in range(51)], survey())
+    assert told.title == "204: 51 findings alike, the worst: title 0"
+    assert (told.clocks, told.events, told.worst_ns) == ((clock(4),), 3, None)
+
+
+def test_the_worst_of_times_is_told_whoever_has_it():
+    found = [finding(k, events=100 - k, worst_ns=None if k == 9 else k) for k in range(51)]
+    (told,) = merged(found, survey({clock(k): 100 for k in range(51)}))
+    assert (told.title.rpartition(": ")[2], told.worst_ns) == ("title 0", 50)
+
+
+def test_of_very_many_each_is_counted():
+    assert (
+        "1,051 findings alike" in merged([finding(k % 60) for k in range(1051)], survey())[0].title
+    )
+
+
+@pytest.mark.parametrize("n", [50, 51])
+def test_what_follows_is_merged_where_it_is_much(n):
+    below = [finding(k, "bd"[k % 2]) for k in range(n)]
+    (told,) = merged([finding(100, "c", *below)], survey())
+    ordered = below if n == 50 else below[::2] + below[1::2]
+    assert list(told.consequences) == ordered
+    below = [finding(k) for k in range(n)]
+    (told,) = merged([finding(100, "c", *below)], survey())
+    assert len(told.consequences) == (50 if n == 50 else 1)
+
+
+def test_what_follows_from_those_that_are_one_is_of_it():
+    found = [finding(k, "c", finding(k, "b"), *[finding(k, "d")] * (k == 3)) for k in range(51)]
+    (told,) = merged(found, survey())
+    assert [(one.code, one.title.partition(":")[0]) for one in told.consequences] == [
+        ("b", "250, 249, 248, 247 and 47 more"),
+        ("d", "title 3"),
+    ]
