@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 from tracetime import ClockId, ConversionError, Finding
+from tracetime.clocks import BUILTIN_IDS
 from tracetime.doctor.moved import FIX, moved
 from tracetime.perfetto.reader import TraceClockMove
 
 HOST, SECOND, THIRD = (ClockId(6, machine=k) for k in range(3))
-FILE = ClockId(7, machine=1)
+FILE = ClockId(BUILTIN_IDS["TRACE_FILE"], machine=1)
 S = 1_000_000_000
 WHY = (
     "A machine's snapshots make its own clock the trace clock until it has had an event. What was "
