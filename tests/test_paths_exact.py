@@ -329,3 +329,46 @@ def test_two_ways_contradict_where_their_bars_do_not_meet(wrong: int, gap_ns: in
         [] if gap_ns is None else [(A, B, (C,)), (A, C, (B,)), (B, C, (A,))]
     )
     assert all(f.gap_ns == gap_ns for f in found)
+
+
+def ticking(rate: Fraction, wrong: int) -> list[Inconsistency]:
+    """As above, but the last clock counts ticks."""
+    domains = [ClockDomain(c, max_drift_ppm=0) for c in (A, B)]
+    graph = ClockGraph(domains=[*domains, ClockDomain(C, max_drift_ppm=0, ns_per_tick=rate)])
+    at = np.arange(1, 13) * S
+    for one, other, off in ((A, B, 0), (B, C, 0), (A, C, wrong)):
+        there = at + off if other == B else (at + off) // rate.numerator * rate.denominator
+        graph.add_snapshot(measured(one, at, other, there, 100))
+    return graph.inconsistencies()
+
+
+@pytest.mark.parametrize(
+    ("rate", "wrong", "gaps_ns"),
+    [
+        (Fraction(4), 1000, {(A, B): 700, (A, C): 700, (B, C): 700}),
+        (Fraction(1, 4), 1000, {(A, B): 700, (A, C): 700, (B, C): 700}),
+        (Fraction(4), 0, {}),
+        (Fraction(1, 4), 300, {}),
+    ],
+)
+def test_gaps_on_a_clock_that_counts_ticks_are_told_in_ns(
+    rate: Fraction, wrong: int, gaps_ns: dict[Any, int]
+) -> None:
+    found = {(f.src, f.dst): f.gap_ns for f in ticking(rate, wrong)}
+    assert found.keys() == gaps_ns.keys()
+    for pair, gap_ns in gaps_ns.items():
+        # Each of three hops rounds its bar outward to a tick.
+        assert gap_ns - 3 * max(4, rate) <= found[pair] <= gap_ns
+
+
+@pytest.mark.parametrize("k", [0, 5, 11])
+def test_the_widest_gap_is_told_where_it_is(k: int) -> None:
+    at = np.arange(1, 13) * S
+    wrong = np.where(np.arange(12) == k, 2_000, 1_000)
+    graph = ClockGraph()
+    graph.add_snapshot(measured(A, at, B, at + 7, 100))
+    graph.add_snapshot(measured(B, at + 7, C, at, 100))
+    graph.add_snapshot(measured(A, at, C, at + wrong, 100))
+    found = [(f.src, f.dst, f.at_ns, f.gap_ns) for f in graph.inconsistencies()]
+    # Three bars of 100 ns on a side, and what drift they are rounded by.
+    assert found == [(A, B, at[k], 1_697), (A, C, at[k], 1_699), (B, C, at[k] + 7, 1_698)]

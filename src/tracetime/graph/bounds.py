@@ -513,15 +513,15 @@ class TubePolicy:
         taken at different times. That estimated ones miss each other somewhere may be a rate that
         did not hold; that they do at all of many snapshots is not.
         """
-        direct = self._pairs.pair(src, dst)
+        direct, path = self._pairs.pair(src, dst), (src, *via, dst)
         points_ns = direct.tube.evidence.a
         points_ns = points_ns if direct.a == src else direct.tube.convert(points_ns).estimate
         few_ns = points_ns[:: max(1, len(points_ns) // _FEW)]
-        apart_ns, known = self._apart((src, dst), (src, *via, dst), points_ns, "guaranteed")
+        apart_ns, known = self._apart(path, points_ns, "guaranteed")
         if not apart_ns.any():
             # Where estimated bars meet at one of a few, the others need not be looked at.
             for at_ns in (few_ns, points_ns):
-                apart_ns, known = self._apart((src, dst), (src, *via, dst), at_ns, "estimated")
+                apart_ns, known = self._apart(path, at_ns, "estimated")
                 if not apart_ns[known].all():
                     return None
             if int(known.sum()) < _MANY:
@@ -530,18 +530,20 @@ class TubePolicy:
         return Inconsistency(src, dst, via, int(points_ns[worst]), int(apart_ns[worst]))
 
     def _apart(
-        self, one: tuple[ClockId, ...], other: tuple[ClockId, ...], at_ns: Values, bars: Bars
+        self, path: tuple[ClockId, ...], at_ns: Values, bars: Bars
     ) -> tuple[Values, npt.NDArray[np.bool_]]:
-        """How far the bars of two paths are apart, ns of their end, and where both say something.
+        """How far from the direct way the bars of a path end, ns, and where both say something.
 
         at_ns: on the first clock; 0 apart where they meet, or one says nothing.
         """
-        points, _ = _ticks(at_ns, self._pairs.pair(*one[:2]).rate_of(one[0]), 0.5)
-        here, known = self._along(one, points, bars)
-        there, also = self._along(other, points, bars)
+        ends = path[0], path[-1]
+        direct = self._pairs.pair(*ends)
+        points, _ = _ticks(at_ns, direct.rate_of(ends[0]), 0.5)
+        here, known = self._along(ends, points, bars)
+        there, also = self._along(path, points, bars)
         gaps = np.maximum(here.earliest - there.latest, there.earliest - here.latest)
         gaps = np.where(known & also, gaps, 0)
-        gaps_ns, _ = _scaled(gaps, self._pairs.pair(*one[-2:]).rate_of(one[-1]))
+        gaps_ns, _ = _scaled(gaps, direct.rate_of(ends[1]))
         return np.where(gaps > 0, np.maximum(gaps_ns, 1), 0), known & also
 
     def _along(
