@@ -18,7 +18,8 @@ from tracetime import (
     Snapshot,
     UsageError,
 )
-from tracetime.graph.bounds import Bounds
+from tracetime._kernels import view
+from tracetime.graph.bounds import Bounds, TubeExplanation
 
 S = 1_000_000_000
 A, B, C = (ClockId(200 + k) for k in range(3))
@@ -251,3 +252,34 @@ def test_explained_ticks_and_units_are_those_of_each_clock() -> None:
     assert (there.value_unit, there.unit, there.result) == ("ticks", "ns", 2 * S)
     back = graph.explain(2 * S, A, B, policy="tube")
     assert (back.value_unit, back.unit, back.result) == ("ns", "ticks", 4 * S)
+
+
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+def test_words_are_told_by_what_they_say(policy: str) -> None:
+    """Not by where they stand in memory."""
+    policy, mask, sure = ("".join(list(word)) for word in (policy, "mask", "guaranteed"))
+    graph = exact()
+    graph.add_snapshot({B: 9 * S, C: 9 * S})
+    whole = graph.convert([2 * S], A, B, policy=policy, errors=mask)
+    assert whole.to_pylist() == [2 * S]
+    assert graph.path(A, C, policy=policy) == [A, B, C]
+    told = graph.explain(2 * S, A, B, policy=policy)
+    assert isinstance(told, TubeExplanation) is (policy == "tube")
+    assert graph.convert(2 * S, A, B, policy="tube", bars=sure) == 2 * S  # type: ignore[arg-type]
+
+
+def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
+    graph, seq = ClockGraph(), ClockId(64, 1)
+    graph.add_snapshot({A: 1, seq: 1})
+    graph.add_snapshot({A: 1, ClockId(64, 2): 1})
+    graph._file = 3
+    graph.add_snapshot({A: 2, seq: 2})
+    graph.add_snapshot({A: 3, ClockId(64, 4): 3})
+    keys = view.keys(graph._engine, 0)
+    found = dict(zip(graph._listed().clocks, graph._nodes().tolist(), strict=True))
+    assert {str(clock): keys[number] for clock, number in found.items()} == {
+        "200": (200, 0, 0, 0), "64@seq1": (64, 1, 3, 0), "64@seq2": (64, 2, 0, 0),
+        "64@seq4": (64, 4, 3, 0),
+    }  # fmt: skip
+    assert graph._beside(seq) == {A}
+    assert graph._beside(A) == {seq, ClockId(64, 2), ClockId(64, 4)}

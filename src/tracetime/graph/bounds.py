@@ -437,8 +437,8 @@ class TubePolicy:
             before = reached
             steps.append(
                 TubeHop(
-                    src, dst, int(reached.estimate[0]), int(reached.earliest[0]),
-                    int(reached.latest[0]), len(pair.snapshots), pair.half_width_ns,
+                    src, dst, reached.estimate.item(), reached.earliest.item(),
+                    reached.latest.item(), len(pair.snapshots), pair.half_width_ns,
                     pair.assumed, limits.drift * 1e6, float(pair.tube.wander.max() * 1e6),
                     pair.learnt, _unit(pair, dst), side, outside_ns, *(
                         None if clock not in pair.ticks else pair.ticks[clock].period_ns
@@ -447,8 +447,8 @@ class TubePolicy:
                 )
             )  # fmt: skip
         return TubeExplanation(
-            value, source, target, bars, steps, int(final.estimate[0]), int(final.earliest[0]),
-            int(final.latest[0]), names, _unit(self._pairs.pair(*path[:2]), source),
+            value, source, target, bars, steps, final.estimate.item(), final.earliest.item(),
+            final.latest.item(), names, _unit(self._pairs.pair(*path[:2]), source),
         )  # fmt: skip
 
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> list[PairDiscontinuity]:
@@ -583,7 +583,7 @@ def _far(pair: Pair, which: tuple[int, int, int]) -> PairDiscontinuity:
     """A snapshot beyond what a tube holds, as the outlier that it is."""
     number, a, b = which
     bar = pair.tube.convert(np.array([a], dtype=np.int64))
-    size = (b - int(bar.latest[0]), b - int(bar.earliest[0]))
+    size = (b - bar.latest.item(), b - bar.earliest.item())
     return PairDiscontinuity(pair.a, pair.b, "outlier", a, a, size, None, (number,))
 
 
@@ -594,7 +594,7 @@ def _unit(pair: Pair, clock: ClockId) -> Unit:
 
 def _outside(pair: Pair, on_a: Reached) -> tuple[str, int]:
     """On which side of the pair's snapshots an estimate lies, and how far from them, ns."""
-    ns, covered = int(_scaled(on_a.estimate, pair.a_rate)[0][0]), pair.tube.evidence.a
+    ns, covered = _scaled(on_a.estimate, pair.a_rate)[0].item(), pair.tube.evidence.a
     first, last = int(covered[0]), int(covered[-1])
     if ns < first:
         return "before first", first - ns

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain
 from threading import RLock
 from types import MappingProxyType
@@ -54,9 +55,10 @@ from tracetime.graph.shown import named
 from tracetime.graph.shown_ticks import EventReadings, Ticks
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube import Bars
+from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.values import Given, take
 from tracetime.graph.wraps import Counter
-from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
+from tracetime.snapshot import INT64_MAX, Snapshot
 
 if TYPE_CHECKING:
     from tracetime.graph.curves import Curves
@@ -273,7 +275,7 @@ class ClockGraph:
 
         def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Any:
             if given.scalar:
-                return None if bad is not None and bad[0] else int(values[0])
+                return None if bad is not None and bad.item() else values.item()
             if not mask:
                 return values
             missing = np.zeros(len(values), dtype=bool) if bad is None else bad.astype(bool)
@@ -329,8 +331,6 @@ class ClockGraph:
             policy = self._tubes()
             unit_ns = self._unit_ns(source)
             span = None if near is None else self._span(near, source, len(values))
-            if unit_ns == 1:
-                return policy.convert(values, source, target, bars, span)[0]
             source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
             scale(values, unit_ns, source_ns, bad)
             reached = policy.convert(source_ns, source, target, bars, span)[0]
@@ -447,7 +447,7 @@ class ClockGraph:
             earliest, latest = self._on_the_line(mine, first, line)
             low, high = self._on_the_line(theirs, second, line)
         signs = (earliest > high).astype(np.int8) - (latest < low)
-        return int(signs[0]) if mine.scalar and theirs.scalar else signs
+        return signs.item() if mine.scalar and theirs.scalar else signs
 
     def _on_the_line(
         self, given: Given, clock: ClockId, line: ClockId
@@ -472,10 +472,7 @@ class ClockGraph:
         with self._lock:
             unit_ns = self._unit_ns(clock)
             counter = self._tubes().counter(clock)
-        there = np.empty_like(values)
-        bad = np.zeros(len(values), dtype=np.uint8)
-        scale(values, unit_ns, there, bad)
-        there = np.where(bad, np.where(values > 0, INT64_MAX, INT64_MIN), there)
+        there, _ = saturated_ns(values, Fraction(unit_ns))
         if counter is None:
             return there
         first, last = counter.wraps_of(there)
@@ -603,7 +600,7 @@ class ClockGraph:
         if not isinstance(result, int):
             raise UsageError("explain takes one timestamp, an int")
         source, target = clock_of_caller(src), clock_of_caller(dst)
-        value = int(take(ts).values[0])
+        value = take(ts).values.item()
         if policy == "tube":
             if source == target:
                 return TubeExplanation(
