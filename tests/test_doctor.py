@@ -25,6 +25,7 @@ from simulated import Clock, Machine, usual_clocks
 
 from tracetime import (
     ClockDomain,
+    ClockId,
     Finding,
     TraceError,
     UsageError,
@@ -453,11 +454,14 @@ def test_a_recording_tells_that_realtime_was_not_synchronised_where_it_has_it(
     with record(path, interval=None, sampler=Machine(clocks)) as rec:
         rec.snapshot()
     with open_trace(path) as trace:
-        codes = {finding.code for finding in diagnose(trace)}
-    assert ("realtime-unsynchronised" in codes, "no-realtime" in codes) == (
+        found = {finding.code: finding for finding in diagnose(trace)}
+    assert ("realtime-unsynchronised" in found, "no-realtime" in found) == (
         has_realtime,
         not has_realtime,
     )
+    (told,) = (one for code, one in found.items() if "realtime" in code)
+    assert (told.severity, told.events, told.packets, told.worst_ns) == ("info", 0, (), None)
+    assert told.clocks == ((ClockId(REALTIME),) if has_realtime else ())
 
 
 @pytest.mark.parametrize(("ppm", "severity"), [(-12, "error"), (0, None)])
