@@ -191,3 +191,14 @@ def test_clocks_that_step_by_ticks(clock):
             model.event_clocks = [BOOTTIME, clock] if used else [BOOTTIME]
             found[f"{tick} {used}"] = told(model.build())
     check_kept("doctor_machines", f"ticks {clock}", found)
+
+
+def test_of_very_many_machines_those_with_the_most_events_are_looked_at():
+    """64 of them; of as many events those that come first."""
+    relay = Relay(seed=5)
+    packets = [snapshot({BOOTTIME: 1000 * S, MONOTONIC: 900 * S})]
+    for k in range(66):
+        made = packet(machine=1000 + k, remote_clock_sync=_sync(relay.rounds((k + 1) * S)))
+        packets.append(made)
+        packets += [event(77 * S + k * S + i, BOOTTIME, machine=1000 + k) for i in range(k % 3)]
+    check_kept("doctor_machines", "very many", told(trace(*packets)))

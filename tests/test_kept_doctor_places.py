@@ -4,6 +4,7 @@ was: at each limit and beside it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from itertools import product
 
 import pytest
@@ -15,12 +16,15 @@ from building import (
     REALTIME,
     TRACE_FILE,
     event,
+    packet,
+    remote_sync,
     snapshot,
     trace,
 )
 from faults import GPU, NIC, SEQUENCE, START, TSC, S
 from kept import check_kept
 from reading import opened
+from test_doctor_machines import AHEAD, THERE, machines, rounds
 from test_kept_doctor import lines
 
 from tracetime import ClockDomain, diagnose
@@ -111,17 +115,45 @@ def test_the_least_that_floor_is_off_decides_how_severe_it_is(max_tubes):
     check_kept("doctor_places", f"least {max_tubes}", found)
 
 
-def test_events_of_200_clocks_are_placed_by_the_tube():
-    """Those that have the most; each of them is off by less than its rate says."""
-    clocks = [0xA000_0000 + k for k in range(202)]
+@pytest.mark.parametrize("most", [0, 1, 2, 4, 5])
+def test_events_of_so_many_clocks_are_placed_by_the_tube(most, monkeypatch):
+    """Those that have the most; of others the rate tells how far off floor is."""
+    # The package has a function of that name.
+    placement = import_module("tracetime.doctor.placement")
+    assert placement._MOST_BY_TUBE == 200
+    monkeypatch.setattr(placement, "_MOST_BY_TUBE", most)
+    clocks = [0xA000_0000 + k for k in range(5)]
     packets = []
-    for k in range(3):
-        readings = {c: 7 * S + k * 10 * S + k * 100 * (1 + i % 7) for i, c in enumerate(clocks)}
-        packets.append(snapshot({BOOTTIME: START + k * 10 * S} | readings))
-    for i, clock in enumerate(clocks):
-        packets += [event(7 * S + 1_000 * S, clock)] * (2 if i % 3 else 1)
-    found = told(trace(*packets), 1_000)
-    check_kept("doctor_places", "by tube", found)
+    for k in range(4):
+        readings = {c: 7 * S + k * S + k * 10_000 * (1 + i) for i, c in enumerate(clocks)}
+        packets.append(snapshot({BOOTTIME: START + k * S} | readings))
+    for clock, events in zip(clocks, (2, 5, 1, 5, 3), strict=True):
+        packets += [event(7 * S + 100 * S, clock)] * events
+    check_kept("doctor_places", f"by tube {most}", told(trace(*packets), 1_000))
+
+
+@pytest.mark.parametrize("away_s", [-1000, -5, 20, 5000])
+def test_events_beyond_the_snapshots_of_another_machine(away_s):
+    """The machine of the trace clock, and the one that it is compared with."""
+    found = {}
+    synced = packet(machine=THERE, remote_clock_sync=remote_sync(rounds(AHEAD)))
+    first = snapshot({BOOTTIME: START, MONOTONIC: START - 5 * S})
+    for tie, machine in product((trace(first, synced), trace(first)), (None, THERE)):
+        for clock in (BOOTTIME, MONOTONIC):
+            zero = (START + AHEAD if clock == BOOTTIME else START) if machine else START
+            far = trace(event(zero + away_s * S, clock, machine=machine))
+            found[f"{len(tie)} {machine} {clock}"] = told(tie + machines() + far, 1_000)
+    check_kept("doctor_places", f"another machine {away_s}", found)
+
+
+def test_a_clock_whose_rate_nobody_can_know_is_not_judged():
+    """One snapshot does not say what its ticks last."""
+    found = {}
+    for n, max_tubes in product((1, 2, 4), (3000, 1)):
+        data = trace(*beside(GPU, 3), *beside(NIC, n), event(500 * S, NIC), event(500 * S, GPU))
+        domains = [ClockDomain(NIC, ns_per_tick=None)]
+        found[f"{n} {max_tubes}"] = told(data, 1_000, domains=domains, max_tubes=max_tubes)
+    check_kept("doctor_places", "no rate", found)
 
 
 @pytest.mark.parametrize("clock", [MONOTONIC, NIC, REALTIME])
@@ -238,7 +270,8 @@ def test_a_trace_clock_that_falls(clock):
     """By the tolerance or less no harm is done; events count from one lost snapshot to the next."""
     found = {}
     for fall in (500_000, *around(1_000_000), 5 * S, 100 * S):
-        for lost in ([4], [4, 5], [4, 5, 6, 9], [4, 6, 8], [7, 8, 9], [9], [8, 9], [1, 9]):
+        for lost in ([4], [4, 5], [4, 5, 6, 9], [4, 6, 8], [7, 8, 9], [9], [8, 9], [1, 9],
+                     [2, 5, 6], [2, 4, 5, 6, 8, 9]):  # fmt: skip
             packets = []
             for k in range(10):
                 # Behind the reading before it by so much.
@@ -247,6 +280,16 @@ def test_a_trace_clock_that_falls(clock):
                 packets += [event(7 * S + k * S + 5, NIC), event(at + 5, clock)]
             found[f"{fall} {lost}"] = told(trace(*packets))
     check_kept("doctor_places", f"falls {clock}", found)
+
+
+@pytest.mark.parametrize("sequences", [1, 2, 3, 7])
+def test_a_fault_of_one_number_on_several_sequences(sequences):
+    packets = [snapshot({BOOTTIME: START})]
+    for unit in (1000, 7):
+        for sequence in range(1, sequences + 1):
+            packets.append(snapshot({BOOTTIME: START, 64: (5, unit)}, sequence))
+    packets += [event(6, 64, sequence) for sequence in range(1, sequences + 1)]
+    check_kept("doctor_places", f"fault on {sequences}", told(trace(*packets)))
 
 
 @pytest.mark.parametrize("clock", [127, 128, 129, 0x7FFF_FFFF, 0x8000_0000])
@@ -378,7 +421,8 @@ def test_what_cannot_be_read_on(cut):
     ):
         data = trace(*begin, event(START + 5), event(START + 6))
         found[f"{len(begin)} {more}"] = told(data[: max(len(data) - cut, 1)] + more)
-    for packet in (event(5, 64, None), snapshot({64: 5}, None), event(5, 64, 3)):
-        data = trace(*beside(NIC), packet, event(START + 6))
-        found[f"64 {packet.trusted_packet_sequence_id}"] = told(data)
+    for name, last in {
+        "event": event(5, 64, None), "snapshot": snapshot({64: 5}, None), "on 3": event(5, 64, 3)
+    }.items():  # fmt: skip
+        found[f"64 {name}"] = told(trace(*beside(NIC), last, event(START + 6)))
     check_kept("doctor_places", f"cut {cut}", found)
