@@ -1,0 +1,160 @@
+"""The columns of evidence about a pair: which snapshots are which, and those made to say nothing."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from kept import check_kept
+
+from tracetime.graph.tube import Evidence, Limits
+from tracetime.graph.tube.evidence import NOT_RECORDED, assumed_half_width
+
+S = 1_000_000_000
+FAR = 1 << 60
+
+
+def marked(n: int, *which: int) -> np.ndarray:
+    marks = np.zeros(n, dtype=np.uint8)
+    marks[list(which)] = 1
+    return marks
+
+
+@pytest.mark.parametrize(
+    ("blank", "r"),
+    [
+        ((2,), [100, 200, 230, 300, 50, 70]),
+        ((1,), [100, 220, 900, 300, 50, 70]),
+        ((4,), [100, 200, 900, 300, 185, 70]),
+        ((3, 4), [100, 200, 900, 487, 278, 70]),
+        ((0,), [200, 200, 900, 300, 50, 70]),
+        ((0, 1), [900, 900, 900, 300, 50, 70]),
+        ((5,), [100, 200, 900, 300, 50, -200]),
+        ((), [100, 200, 900, 300, 50, 70]),
+    ],
+)
+def test_snapshots_that_say_nothing_lie_on_the_line_between_their_neighbours(
+    blank: tuple[int, ...], r: list[int]
+) -> None:
+    """Before the first of the others level with it; after the last one on in the same line."""
+    a = np.array([-10, 20, 190, 587, 787, 987])
+    evidence = Evidence.of(a, np.array([100, 200, 900, 300, 50, 70]), np.array([1, 2, 3, 4, 5, 6]))
+    made = evidence.without(marked(6, *blank))
+    half = [FAR if k in blank else k + 1 for k in range(6)]
+    assert made.r.tolist() == r
+    assert made.half.tolist() == half
+    assert made.low.tolist() == [x - h for x, h in zip(r, half, strict=True)]
+    assert made.high.tolist() == [x + h for x, h in zip(r, half, strict=True)]
+    assert made.a is evidence.a
+    assert evidence.r.tolist() == [100, 200, 900, 300, 50, 70]
+
+
+def test_neighbours_may_be_further_apart_than_int64() -> None:
+    a = np.array([-(2**63), 2**61, 2**63 - 1])
+    made = Evidence.of(a, np.array([0, 5, 16_000]), 7).without(marked(3, 1))
+    assert made.r.tolist() == [0, 10_000, 16_000]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_snapshots_are_told_by_their_numbers_as_given(seed: int) -> None:
+    """Several that read the same are one, made of all of them."""
+    chance = Random(seed)
+    n = 2 + seed
+    readings = [int(chance.random() * [n, 3, 100][seed % 3]) for _ in range(n)]
+    evidence = Evidence.of(np.array(readings), np.zeros(n, dtype=np.int64), 5)
+    places = sorted(set(readings))
+    assert evidence.a.tolist() == places
+    numbers = [tuple(k for k in range(n) if readings[k] == place) for place in places]
+    assert evidence.given(np.arange(len(places))) == numbers
+    for k in range(len(places)):
+        assert evidence.given(np.array([k])) == [numbers[k]]
+        assert evidence.given(np.array([k, 0])) == [numbers[k], numbers[0]]
+
+
+@pytest.mark.parametrize(
+    ("readings", "which", "numbers"),
+    [
+        ([0, 1, 1, 2], 1, (1, 2)),
+        ([0, 1, 2, 2, 2, 3], 2, (2, 3, 4)),
+        ([0, 1, 2, 3, 3, 3, 3, 4], 3, (3, 4, 5, 6)),
+        ([0, 0, 1], 0, (0, 1)),
+        ([0, 1, 1], 1, (1, 2)),
+    ],
+)
+def test_snapshots_of_one_reading_are_told_together(
+    readings: list[int], which: int, numbers: tuple[int, ...]
+) -> None:
+    evidence = Evidence.of(np.array(readings), np.zeros(len(readings), dtype=np.int64), 5)
+    assert evidence.given(np.array([which])) == [numbers]
+
+
+@pytest.mark.parametrize(
+    ("r", "h", "groups", "sides"),
+    [
+        ([5, 15], [5, 5], [0], [(10, 10)]),
+        ([5, 16], [5, 5], [0, 1], [(0, 10), (11, 21)]),
+        ([5, 6, 7], [5, 4, 1], [0], [(6, 8)]),
+        ([5, 6, 17], [5, 2, 6], [0, 2], [(4, 8), (11, 23)]),
+        ([5, 30, 36, 45], [5, 10, 1, 2], [0, 1, 3], [(0, 10), (35, 37), (43, 47)]),
+        ([5, 8, 14], [0, 9, 6], [0, 2], [(5, 5), (8, 20)]),
+    ],
+)
+def test_snapshots_of_one_reading_are_one_where_they_agree(
+    r: list[int], h: list[int], groups: list[int], sides: list[tuple[int, int]]
+) -> None:
+    """Where each group begins, and what all of a group leave open."""
+    evidence = Evidence.of(np.zeros(len(r), dtype=np.int64), np.array(r), np.array(h))
+    assert evidence.group.tolist() == groups
+    assert list(zip(evidence.low.tolist(), evidence.high.tolist(), strict=True)) == sides
+    assert evidence.r.tolist() == [(low + high) // 2 for low, high in sides]
+    assert evidence.half.tolist() == [(high - low) / 2 for low, high in sides]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [([5, 5], 5), ([5, 6], None), ([6, 5], None), ([0, NOT_RECORDED], None)]
+)
+def test_snapshots_of_one_reading_have_the_correction_that_all_record(
+    said: list[int], kept: int | None
+) -> None:
+    evidence = Evidence.of(np.array([3, 3]), np.array([0, 1]), 5, correction=np.array(said))
+    assert evidence.correction is not None
+    assert evidence.correction.tolist() == [NOT_RECORDED if kept is None else kept]
+
+
+WINDOWS = (3, 7, 8, 9, 15, 16, 17, 18, 22, 23, 24, 25, 26, 40, 77, 78, 79, 90)
+
+
+def test_half_widths_of_windows_that_differ_stay() -> None:
+    """Lines but for their last snapshot or some noise; many are looked at in part."""
+    told = []
+    limits = Limits.of(10_000, 5_000)
+    for n in WINDOWS:
+        a = np.arange(n, dtype=np.int64) * S
+        chance = Random(n)
+        noise = np.array([int(chance.random() * 10**6) for _ in range(n)])
+        last = np.where(np.arange(n) < n - 1, 0, 900_001)
+        told.append([assumed_half_width(a, r, limits) for r in (last, last[::-1].copy(), noise)])
+    for n in (4_102, 4_103, 4_104, 4_105, 7_000):
+        a = np.arange(n, dtype=np.int64) * S
+        chance = Random(n)
+        noise = np.array([int(chance.random() * 10**6) for _ in range(n)])
+        told.append([assumed_half_width(a, noise, limits)])
+    check_kept("assumed", "windows", told)
+
+
+@pytest.mark.parametrize(
+    ("missed", "assumed"),
+    [(0, 1_000), (1_000, 1_000), (1_001, 1_001), (999_999, 999_999), (1_000_000, 1_000)],
+)
+def test_readings_pulled_apart_by_a_busy_machine(missed: int, assumed: int) -> None:
+    """Two snapshots alone: what they miss by, if below 1 ms."""
+    steady = Limits(0.0, 0.0)
+    a, r = np.array([5, 5 + S]), np.array([7, 7 + missed])
+    assert assumed_half_width(a, r, steady) == assumed
+    assert assumed_half_width(a, -r, steady, 900) == assumed
+    assert assumed_half_width(a, r, steady, 1_500_000) == 1_500_000
+    # A drift of 1/1024, which a float holds, of 2^20 ns: 1,024 ns of it are drift.
+    a = np.array([0, 1 << 20])
+    by_drift = assumed_half_width(a, np.array([0, missed + 1_024]), Limits(2.0**-10, 0.0))
+    assert by_drift == assumed
