@@ -18,6 +18,7 @@ from tracetime.graph.middle import median, medians
 from tracetime.graph.pairs import Pair
 from tracetime.graph.thin import thin
 from tracetime.graph.tube.limits import ONE
+from tracetime.graph.values import difference, if_it_fits
 from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 Values = npt.NDArray[np.int64]
@@ -130,8 +131,7 @@ def since(values: Values, origin: int) -> Floats:
     """values - origin, exact before it becomes a float, wherever int64 holds it."""
     # Subtracting in uint64 wraps, and the result is right where the true one fits.
     exact = (values.view(np.uint64) - np.uint64(origin & (1 << 64) - 1)).view(np.int64)
-    about = values.astype(np.float64) - float(origin)
-    return np.where(np.abs(about) < 9e18, exact.astype(np.float64), about)
+    return if_it_fits(exact, values.astype(np.float64) - float(origin))
 
 
 def curves(
@@ -226,10 +226,8 @@ class _Frame:
     def _longest_rate(self) -> float:
         """The rate of the run that held longest, ns per ns."""
         runs = self.pair.tube.runs
-        if not len(runs.slope):
-            return 0.0
-        readings = since(runs.evidence.a, int(self.a[0]))
-        longest = int(np.argmax(readings[runs.last] - readings[runs.first]))
+        a = runs.evidence.a
+        longest = int(np.argmax(difference(a[runs.last], a[runs.first])))
         return float(runs.slope[longest]) / ONE
 
     def height(self, at: Values, offset: Floats) -> Floats:
@@ -377,8 +375,6 @@ def _gaps(frame: _Frame, time: Floats, most: int) -> tuple[Floats, Floats, Float
     one, two = kept[:-1], kept[1:]
     same = frame.stretch[one] == frame.stretch[two]
     one, two = one[same], two[same]
-    if not len(one):
-        return np.zeros(0), np.zeros(0), np.zeros(0)
     span = (a[two].view(np.uint64) - a[one].view(np.uint64)).astype(np.float64)
     ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), frame.forward)
     middle = (time[one] + time[two]) / 2

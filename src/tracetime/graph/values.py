@@ -30,19 +30,20 @@ def difference(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.
     """one - other, exact before it becomes a float, wherever int64 holds it."""
     # Subtracting in uint64 wraps, and the result is right where the true one fits.
     wrapped = (one.view(np.uint64) - other.view(np.uint64)).view(np.int64)
-    return _if_it_fits(wrapped, one.astype(np.float64) - other.astype(np.float64))
+    return if_it_fits(wrapped, one.astype(np.float64) - other.astype(np.float64))
 
 
 def gains(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """How much more the one went on than the other, from each reading to the next; exact so."""
     steps, others = (np.diff(np.ascontiguousarray(v).view(np.uint64)) for v in (one, other))
     about = difference(one[1:], one[:-1]) - difference(other[1:], other[:-1])
-    return _if_it_fits((steps - others).view(np.int64), about)
+    return if_it_fits((steps - others).view(np.int64), about)
 
 
-def _if_it_fits(
+def if_it_fits(
     wrapped: npt.NDArray[np.int64], about: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
+    """Differences in int64 that may have wrapped; in their place what they are about, where so."""
     return np.where(np.abs(about) < 9e18, wrapped.astype(np.float64), about)
 
 

@@ -243,8 +243,8 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
     # A change of rate is in as many windows as one has snapshots, less one: in a short series that
     # would be a tenth of them.
     n = len(least_halves)
-    clear = (n - WINDOW) / (n - 1) if n > 2 * WINDOW else 1.0
-    return max(least, int(np.ceil(2 * quantile(least_halves, min(0.9, clear)))))
+    share = min(0.9, (n - WINDOW) / (n - 1)) if n > 2 * WINDOW else 0.9
+    return max(least, int(np.ceil(2 * quantile(least_halves, share))))
 
 
 def _disagreement(evidence: Evidence, limits: Limits) -> int:

@@ -87,14 +87,15 @@ def _stretches_of_b(segments: Segments, limits: Limits) -> list[tuple[float, flo
 
 def _overlaps(stretches: list[tuple[float, float]]) -> Twice:
     """Where two or more of some intervals overlap."""
-    edges = sorted([(low, -1) for low, _ in stretches] + [(high, 1) for _, high in stretches])
+    # Where one begins as another ends, they overlap.
+    edges = sorted([(low, False) for low, _ in stretches] + [(high, True) for _, high in stretches])
     lows, highs, depth = [], [], 0
-    for value, kind in edges:
-        if kind < 0 and depth == 1:
-            lows.append(value)
-        if kind > 0 and depth == 2:
+    for value, ends in edges:
+        depth += -1 if ends else 1
+        if depth == 1 and ends:
             highs.append(value)
-        depth -= kind
+        elif depth == 2 and not ends:
+            lows.append(value)
     there = [
         (max(INT64_MIN, low), min(INT64_MAX, high))
         for low, high in zip(lows, highs, strict=True)

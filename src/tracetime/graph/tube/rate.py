@@ -23,17 +23,18 @@ def learn_rate(ticks: Values, ns: Values, clock: str = "the clock") -> Fraction:
     Raises:
         ConversionError: fewer than two snapshots, or none in which both clocks have moved on.
     """
-    spans = (0, 0)
-    if len(ticks) >= 2:
+    span_ns = span = 0
+    if len(ticks):
         first, last = int(np.argmin(ticks)), int(np.argmax(ticks))
-        spans = (int(ns[last]) - int(ns[first]), int(ticks[last]) - int(ticks[first]))
-    if spans[0] <= 0 or spans[1] <= 0:
+        span_ns, span = int(ns[last]) - int(ns[first]), int(ticks[last]) - int(ticks[first])
+    # Where all ticks are the same, first and last are one snapshot.
+    if span_ns <= 0:
         raise ConversionError(
             f"the rate of {clock} is unknown, and its snapshots do not give it: take two in "
             "which both clocks have moved on, or say how many ns a tick lasts",
             REASONS[NO_PATH],
         )
-    return Fraction(*spans).limit_denominator(MOST_DENOMINATOR) or Fraction(1, MOST_DENOMINATOR)
+    return Fraction(span_ns, span).limit_denominator(MOST_DENOMINATOR) or Fraction(1, MOST_DENOMINATOR)
 
 
 def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:

@@ -127,7 +127,7 @@ def _share(
     evidence, here = segments.evidence, slice(first, last + 1)
     assert evidence.correction is not None
     recorded = evidence.correction[here]
-    if (recorded == NOT_RECORDED).any() or last - first + 1 < SHORTEST:
+    if (recorded == NOT_RECORDED).any():
         return
     # When in a gap the change came is open: half of it more or less, as if it were wander.
     half = -(-np.abs(np.diff(recorded)) // 2)
@@ -140,13 +140,12 @@ def _share(
     one = np.zeros(1, dtype=np.int64)
     shared = cores(
         evidence.a[here], evidence.low[here] - moved_ns - 1, evidence.high[here] - moved_ns + 1,
-        one, one + (last - first), one + (wander + int(half.max()) + 1), drift,
+        one, one + (last - first), one + (wander + int(half.max(initial=0)) + 1), drift,
     )  # fmt: skip
     for _, start, stop, low, high in zip(*shared, strict=True):
-        if stop - start + 1 < SHORTEST:
-            continue
+        proven = mine & (found.segment == g) & (stop - start + 1 >= SHORTEST)
         inside = (found.first >= first + start) & (found.last <= first + stop)
-        for m in np.flatnonzero(mine & inside & (found.segment == g)).tolist():
+        for m in np.flatnonzero(proven & inside).tolist():
             least, most = recorded_change(0, int(correction[m]), drift)
             told.low[m] = max(int(low) + least, int(found.low[m]))
             told.high[m] = min(int(high) + most, int(found.high[m]))
