@@ -73,7 +73,7 @@ def _exact_ns(ticks: Values, ns_per_tick: Fraction) -> Values | list[int]:
     # whole + part/denominator, each product within int64 or in Python's integers.
     whole, rest = np.divmod(ticks, denominator)
     extreme = max(abs(int(whole.min())), abs(int(whole.max()))) + 1
-    if extreme * numerator > 1 << 62 or denominator * numerator > 1 << 62:
+    if max(extreme, denominator) * numerator > 1 << 62:
         return [int(t) * numerator // denominator for t in ticks.tolist()]
     result: Values = whole * numerator + rest * numerator // denominator
     return result
