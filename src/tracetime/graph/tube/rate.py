@@ -34,7 +34,8 @@ def learn_rate(ticks: Values, ns: Values, clock: str = "the clock") -> Fraction:
             "which both clocks have moved on, or say how many ns a tick lasts",
             REASONS[NO_PATH],
         )
-    return Fraction(span_ns, span).limit_denominator(MOST_DENOMINATOR) or Fraction(1, MOST_DENOMINATOR)
+    rate = Fraction(span_ns, span).limit_denominator(MOST_DENOMINATOR)
+    return rate or Fraction(1, MOST_DENOMINATOR)
 
 
 def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:
