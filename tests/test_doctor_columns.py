@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId
-from tracetime.doctor.rows import Counted, Groups, Rows, distinct
+from tracetime.doctor.rows import Counted, Groups, Rows, distinct, places_of
 from tracetime.doctor.strays import NEAR_NS, OF_THE_FILE, Span, Spans, Stray, Strays, outside
 from tracetime.errors import AS_IS, NO_PATH, REASONS, RESOLVED
 from tracetime.perfetto.schema import KINDS
@@ -56,6 +56,15 @@ def test_clocks_of_rows_come_behind_those_of_snapshots_as_they_appear():
     assert rows.clocks == [*known, ClockId(3, machine=1), ClockId(6, machine=5), ClockId(64, 4)]
     assert rows.numbers(columns).tolist() == [0, 1, 5, 2, 3, 4]
     assert len(rows.clocks) == 6
+
+
+@given(st.lists(st.integers(-3, 3)))
+@example([])
+@example([2, -1, 2])
+def test_numbers_are_told_with_all_their_places(numbers):
+    places = {one: [k for k, n in enumerate(numbers) if n == one] for one in sorted(set(numbers))}
+    found = places_of(ints(numbers))
+    assert [(one, where.tolist()) for one, where in found.items()] == list(places.items())
 
 
 # Events by clock and status

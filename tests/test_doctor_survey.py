@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -176,6 +177,13 @@ def test_snapshots_of_two_clocks_and_the_nearest_of_them():
         ]  # fmt: skip
         assert survey.packets_of([0, 2, 4]) == [0, 9, 15]
         assert survey.packets_of([]) == []
+
+
+@pytest.mark.parametrize(("ns_per_tick", "near"), [(Fraction(1, 3), []), (2, []), (1, [2])])
+def test_a_clock_of_ticks_is_near_to_no_reading_in_ns(ns_per_tick, near):
+    declared = [ClockDomain("MONOTONIC", ns_per_tick=ns_per_tick)]
+    with surveyed(*SMALL, domains=declared) as survey:
+        assert survey.nearest(MONO, BOOT, 95 * S) == near
 
 
 def test_clocks_whose_rates_can_be_told_have_three_snapshots():

@@ -22,7 +22,7 @@ AGREE: Final = 0.1
 """A gap agrees with a rate where it differs by no more than this part of it."""
 
 _LEAST_SPAN_NS: Final = 1_000_000_000
-_LEAST: Final = 3
+LEAST_SNAPSHOTS: Final = 3
 _MOST: Final = 0.8
 
 
@@ -48,7 +48,7 @@ def rates_of(read: Mapping[ClockId, Read]) -> dict[ClockId, Rate]:
 
     Clocks with none are left out: gaps do not agree, or snapshots are few or too close.
     """
-    known = {clock: told for clock, told in read.items() if len(told.others) >= _LEAST}
+    known = {clock: told for clock, told in read.items() if len(told.others) >= LEAST_SNAPSHOTS}
     if not known:
         return {}
     sizes = np.array([len(told.others) for told in known.values()])
@@ -73,7 +73,7 @@ def rates_of(read: Mapping[ClockId, Read]) -> dict[ClockId, Rate]:
     shows = (length >= _LEAST_SPAN_NS) | ((size >= OTHER_UNIT) & (size * length >= LEAST_OFF_NS))
     told = (rates >= -1) & (share >= _MOST) & shows
     return {
-        clock: Rate(one.partner, rate, one.snapshots[:_LEAST])
+        clock: Rate(one.partner, rate, one.snapshots[:LEAST_SNAPSHOTS])
         for (clock, one), rate, is_told in zip(
             known.items(), rates.tolist(), told.tolist(), strict=True
         )

@@ -179,6 +179,14 @@ def _together(rows: Groups) -> Groups:
     )
 
 
+def places_of(numbers: Values) -> dict[int, Values]:
+    """Where each number stands, ascending; the numbers are in order."""
+    order = np.argsort(numbers, kind="stable")
+    found, starts = np.unique(numbers[order], return_index=True)
+    # Nothing stands before the first.
+    return dict(zip(found.tolist(), np.split(order, starts)[1:], strict=True))
+
+
 def distinct(
     clock: npt.NDArray[np.integer], sequence: npt.NDArray[np.integer],
     machine: npt.NDArray[np.integer],

@@ -19,8 +19,8 @@ from tracetime._kernels.chronicle import Chronicle
 from tracetime.arrays import known_of
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.counting import Between, Counts
-from tracetime.doctor.rating import Rate, Read, rates_of
-from tracetime.doctor.rows import Counted, Group, Rows
+from tracetime.doctor.rating import LEAST_SNAPSHOTS, Rate, Read, rates_of
+from tracetime.doctor.rows import Counted, Group, Rows, places_of
 from tracetime.doctor.strays import Spans, Strays
 from tracetime.doctor.written import MOST_KEPT, Written
 from tracetime.domain import ClockDomain
@@ -91,9 +91,9 @@ class Survey:
         home = self.spans.get(self.equated or self.trace_clock)
         self.strays = None if home is None else Strays(self.spans, home, self.clocks)
         self._counts = Counts(self.spans.marks, self.spans.starts)
-        lost = {fault.packet for fault in trace.faults}
-        moves = {move.packet for move in trace.trace_clock_moves}
-        self._placed = Between(np.array(sorted(lost | moves), dtype=np.int64))
+        lost = [fault.packet for fault in trace.faults]
+        moves = [move.packet for move in trace.trace_clock_moves]
+        self._placed = Between(np.array(lost + moves, dtype=np.int64))
         self._late: dict[ClockId, tuple[int, int]] = {}
         self._bounding = self._bounded() if self._may_be_sparse() else None
         self._chronicle = Chronicle(MOST_KEPT)
@@ -130,10 +130,9 @@ class Survey:
         self._counts.add(numbers[known], source[known])
         if self.trace.late_snapshots is not None:
             rows = np.flatnonzero(resolved & known)
-            rows = rows[np.argsort(numbers[rows], kind="stable")]
-            which = numbers[rows]
-            for ours in np.split(rows, np.flatnonzero(which[1:] != which[:-1]) + 1):
-                if len(ours) and (clock := self.clocks[numbers[ours[0]]]) in self._straying:
+            for number, places in places_of(numbers[rows]).items():
+                clock, ours = self.clocks[number], rows[places]
+                if clock in self._straying:
                     self._compare(clock, source[ours], columns["trace_time"][ours])
 
     def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
@@ -187,11 +186,7 @@ class Survey:
     @cached_property
     def _groups_by_clock(self) -> dict[ClockId, Values]:
         """The groups' rows of `counted` by clock."""
-        order = np.argsort(self.counted.clock, kind="stable")
-        numbers, starts = np.unique(self.counted.clock[order], return_index=True)
-        # What is before the first is none.
-        rows = np.split(order, starts)[1:]
-        return dict(zip((self.clocks[k] for k in numbers.tolist()), rows, strict=True))
+        return {self.clocks[k]: rows for k, rows in places_of(self.counted.clock).items()}
 
     @cached_property
     def ways(self) -> Ways:
@@ -346,7 +341,7 @@ class Survey:
             {
                 clock: Read(partner, *self.unfolded(clock, partner))
                 for clock, info in self.infos.items()
-                if info.snapshots > 2
+                if info.snapshots >= LEAST_SNAPSHOTS
                 and (partner := self.partner(clock)) is not None
                 and not is_cpu_time(partner)
                 and clock not in self.open_wraps
