@@ -20,6 +20,7 @@ from tracetime import (
 )
 from tracetime._kernels import view
 from tracetime.graph.bounds import Bounds, TubeExplanation
+from tracetime.graph.explain import Explanation
 
 S = 1_000_000_000
 A, B, C = (ClockId(200 + k) for k in range(3))
@@ -283,3 +284,40 @@ def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
     }  # fmt: skip
     assert graph._beside(seq) == {A}
     assert graph._beside(A) == {seq, ClockId(64, 2), ClockId(64, 4)}
+
+
+def test_of_several_snapshots_the_refused_one_is_numbered_of_one_not() -> None:
+    fault = "BOOTTIME is the trace clock, and went backwards"
+    for given, told in ((4, fault), ([4], fault), ([6, 4], f"snapshot 1 of 2: {fault}")):
+        graph = ClockGraph("BOOTTIME")
+        graph.add_snapshot({"BOOTTIME": 5})
+        assert words(graph.add_snapshot, {"BOOTTIME": given}) == told
+
+
+def test_values_that_leave_int64_at_one_hop_or_another_are_no_values() -> None:
+    graph, far = ClockGraph(), 1 << 62
+    graph.add_snapshot({A: 0, B: far})
+    graph.add_snapshot({B: 0, C: far})
+    values = [far, 0, -5, -far]
+    found = graph.convert(values, A, C, errors="mask")
+    assert found.to_pylist() == [None, None, INT64_MAX - 4, far]
+    assert "(index 0)" in words(graph.convert, values, A, C)
+    assert "(index 1)" in words(graph.convert, [-5, 0], A, C)
+    assert graph.convert([-5, -6], A, C).tolist() == [INT64_MAX - 4, INT64_MAX - 5]
+
+
+@pytest.mark.parametrize("unit_ns", [1, 2, 3])
+def test_a_unit_counts_once(unit_ns: int) -> None:
+    graph, seq = ClockGraph(), ClockId(64, 1)
+    graph.add_snapshot({A: AT, seq: Reading(AT // S, unit_ns)})
+    assert graph.convert([2, 3], seq, A).tolist() == [2 * S, 3 * S]
+    assert graph.convert([12, 15], seq, A).tolist() == [
+        5 * S + 7 * unit_ns, 5 * S + 10 * unit_ns,
+    ]  # fmt: skip
+    explained = graph.explain(12, seq, A)
+    assert isinstance(explained, Explanation)
+    assert (explained.unit_ns, explained.result) == (unit_ns, 5 * S + 7 * unit_ns)
+    assert [step.value_ns_after for step in explained.steps] == [5 * S + 7 * unit_ns]
+    two = graph.explain(7, A, seq)
+    assert isinstance(two, Explanation)
+    assert two.unit_ns == 1

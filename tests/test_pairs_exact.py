@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tracetime import ClockDomain, ClockGraph, ClockId, Reading, Snapshot
+from tracetime import ClockDomain, ClockGraph, ClockId, Reading, Snapshot, TraceError
 from tracetime.graph.between import Between, Boxes
 from tracetime.graph.measured import Read
 from tracetime.graph.pairs import (
@@ -514,3 +515,88 @@ def test_bounds_widen_no_snapshot_that_was_read() -> None:
     assert evidence.a.tolist() == [S, 4 * S, 9 * S]
     assert evidence.half.tolist() == [0, 6, 50]
     assert evidence.r.tolist() == [4 * S] * 3
+
+
+def test_bounds_count_for_clocks_that_count_ns_and_do_not_wrap() -> None:
+    """As messages do."""
+    boxes = Boxes(*(np.array([c]) for c in (1, S, S + 100, 5 * S, 5 * S + 100)))
+
+    def counts(unit_ns: int, *domains: ClockDomain) -> list[bool]:
+        here, there = ClockId(64, 1), ClockId(64, 1, machine=4)
+        graph = ClockGraph(domains=domains)
+        graph.add_snapshot({BOOT: 1, here: Reading(1, unit_ns)})
+        graph.add_snapshot({FAR_BOOT: 1, there: Reading(1, unit_ns)})
+        graph._between = Between([(BOOT, there), (here, FAR_BOOT)], boxes, np.array([1, 1]))
+        pairs = graph._tubes()._pairs
+        found = [(BOOT, there), (there, BOOT), (here, FAR_BOOT), (FAR_BOOT, here), (here, there)]
+        return [pairs._boxes(*ends) is not None for ends in found]
+
+    assert counts(1) == [True] * 4 + [False]
+    assert counts(2) == counts(1_000) == [False] * 5
+    assert counts(1, ClockDomain(BOOT, valid_bits=40)) == [False] * 2 + [True] * 2 + [False]
+    assert counts(1, ClockDomain(FAR_BOOT, valid_bits=40)) == [True] * 2 + [False] * 3
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_so_many_pairs_have_a_tube_as_may(most: int) -> None:
+    graph, at = ClockGraph(), np.arange(1, 4) * S
+    clocks = [ClockId(200 + k) for k in range(5)]
+    for one, other in pairwise(clocks):
+        graph.add_snapshot({one: at, other: at})
+    graph._most_tubes = most
+    policy = graph._tubes()
+    for k in range(most):
+        assert policy.has_room(clocks[k], clocks[k + 1])
+        made = policy.pair(clocks[k + 1], clocks[k])
+        assert policy.pair(clocks[k], clocks[k + 1]) is made
+    assert policy.has_room(clocks[0], clocks[1])
+    assert policy.has_room(clocks[1], clocks[0])
+    assert not policy.has_room(clocks[most], clocks[most + 1])
+    with pytest.raises(TraceError, match=f"asked for of more than {most} pairs"):
+        policy.pair(clocks[most], clocks[most + 1])
+    graph._most_tubes = None
+    graph.declare(ClockDomain(A))
+    assert graph._tubes().has_room(clocks[3], clocks[4])
+
+
+def test_the_steadier_clock_comes_first() -> None:
+    pairs = ClockGraph()._tubes()._pairs
+    order = [ClockId(c) for c in (5, 3, 4, 6, 9, 1, 200)]
+    for k, one in enumerate(order):
+        for other in order[k + 1 :]:
+            if one.clock != 1:
+                assert pairs.steadier_first(other, one) == [one, other]
+                assert pairs.steadier_first(one, other) == [one, other]
+
+
+# Limits
+
+
+def test_limits_are_those_of_the_two_clocks_in_that_order() -> None:
+    def of(one: str, other: str, *domains: ClockDomain) -> tuple[Any, ...]:
+        made = ClockGraph(domains=domains)._tubes().limits(ClockId.parse(one), ClockId.parse(other))
+        return (
+            round(made.drift * 1e6), round(made.wander * 1e6, 6), made.wander_declared, made.rise,
+            made.shared, made.one_rate,
+        )  # fmt: skip
+
+    posix = of("MONOTONIC", "BOOTTIME")
+    assert posix[3:5] == ("suspend", True)
+    assert of("MONOTONIC_RAW", "BOOTTIME")[3] == "suspend"
+    assert of("MONOTONIC_COARSE", "BOOTTIME")[3] == "suspend"
+    assert of("REALTIME", "BOOTTIME")[3] == of("BOOTTIME", "MONOTONIC")[3] == "step"
+    assert of("MONOTONIC", "REALTIME")[3:] == ("step", True, True)
+    assert of("REALTIME", "MONOTONIC")[3:] == ("step", True, True)
+    assert of("MONOTONIC_RAW", "REALTIME")[3:] == ("step", True, False)
+    assert of("TSC", "BOOTTIME")[3:] == ("step", False, False)
+    # The TSC's rate is to be learnt: whatever it is declared to drift by.
+    learnt = ClockDomain(ClockId(9), ns_per_tick=None, max_drift_ppm=3)
+    assert of("TSC", "MONOTONIC_RAW", learnt)[0] == of("TSC", "MONOTONIC_RAW")[0] == 1_101
+    known = ClockDomain(ClockId(9), ns_per_tick=Fraction(1, 2), max_drift_ppm=3)
+    assert of("TSC", "MONOTONIC_RAW", known)[0] == 203
+    both = [ClockDomain(c, max_drift_ppm=1, wander_ppm=w) for c, w in ((A, 0.25), (B, 0.5))]
+    assert of("200", "201", *both) == (3, 0.75, True, "step", False, False)
+    assert of("200", "201", both[0])[2] is False
+    one = [ClockDomain(c, oscillator="x") for c in (A, B)]
+    assert of("200", "201", *one)[4] is True
+    assert of("200", "201", one[0])[4] is of("200", "201")[4] is False

@@ -143,8 +143,8 @@ class Pairs:
         a, b = self.steadier_first(one, other)
         made = self._made.get((a, b))
         if made is None:
-            if self._most is not None and not self.has_room(a, b):
-                raise too_many_tubes(self._most)
+            if not self.has_room(a, b):
+                raise too_many_tubes(len(self._made))
             made = self._made[a, b] = self._make(a, b)
         return made
 
