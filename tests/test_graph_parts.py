@@ -15,7 +15,7 @@ from tracetime.graph.curves import _offsets, _points, _within, since
 from tracetime.graph.lattice import Lattice
 from tracetime.graph.listed import Listed
 from tracetime.graph.plot import _pieces, _robust
-from tracetime.graph.shown_ticks import EventReadings, Left, _some
+from tracetime.graph.shown_ticks import EventReadings, Left, _rises, _some
 from tracetime.graph.wraps import Counter, open_wraps
 
 S = 1_000_000_000
@@ -202,6 +202,12 @@ def test_units_that_are_not_the_same_say_nothing_of_ticks(more: int, told: bool,
     k = np.arange(30, dtype=np.int64)
     left = Left.of(k * S, k * (S + sign * (S // 10 + more)))
     assert bool(left.median) == told
+
+
+def test_three_readings_rise_if_the_middle_one_is_no_further_than_the_last() -> None:
+    past = np.array([0.0, 1.0, 5.0, 0.0, -1.0, 2.0, -1.0, 0.5])
+    span = np.array([1.0, 1.0, 9.0, 0.0, 1.0, 1.0, -1.0, 0.5])
+    assert _rises(past, span).tolist() == [True, True, True, False, False, False, False, True]
 
 
 @pytest.mark.parametrize(

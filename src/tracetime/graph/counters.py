@@ -27,6 +27,7 @@ Values = npt.NDArray[np.int64]
 # from resets.
 _LOOSE_NS: Final = 1_000_000
 _ANYWHERE: Final = 1 << 62
+_FARTHEST: Final = 1 << 61
 _FAR: Final = np.uint64(1 << 60)
 
 
@@ -238,7 +239,7 @@ class Counters:
             away = np.where(unknown, 0, side - ns[near])
             away += sign * (np.ceil(np.abs(away) * drift).astype(np.int64) + slack_ns)
             ticks, _ = saturated_ns(away, 1 / rate)
-            ticks = np.clip(ticks, -_ANYWHERE // 2, _ANYWHERE // 2)
+            ticks = np.clip(ticks, -_FARTHEST, _FARTHEST)
             sides.append(np.where(unknown, sign * _ANYWHERE, counts[near] + ticks))
         return sides[0], sides[1]
 

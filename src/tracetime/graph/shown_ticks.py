@@ -220,12 +220,13 @@ class Left(NamedTuple):
             )  # fmt: skip
             span, other_span = one[last] - one[first], other[last] - other[first]
             past, other_past = one[middle] - one[first], other[middle] - other[first]
-            rising = (past >= 0) & (past <= span) & (other_past >= 0) & (other_past <= other_span)
-            rising &= (span > 0) & (other_span > 0)
+            rising = _rises(past, span) & _rises(other_past, other_span)
             if np.mean(rising) < _LEAST_RISING:
                 continue
-            share = (past / np.maximum(span, 1) - other_past / np.maximum(other_span, 1))[rising]
-            size = np.abs(share * span[rising])
+            past, span, other_past, other_span = (
+                column[rising] for column in (past, span, other_past, other_span)
+            )
+            size = np.abs((past / span - other_past / other_span) * span)
             left.median.append(median(size))
             left.most.append(quantile(size, 0.9))
         return left
@@ -245,6 +246,12 @@ class Left(NamedTuple):
         return bool(self.median) and max(self.median) < _LEAST_SCATTER * period
 
 
+def _rises(past: Floats, span: Floats) -> npt.NDArray[np.bool_]:
+    """Whether a clock went on from the first to the last of three, the middle one between."""
+    rises: npt.NDArray[np.bool_] = (past >= 0) & (past <= span) & (span > 0)
+    return rises
+
+
 def _since_first(values: Values) -> Floats:
     """How far values are from the first; what is beyond int64 is wrong, and no tick's doing."""
     wrapped = values.view(np.uint64) - values.view(np.uint64)[0]
@@ -256,6 +263,6 @@ def _some(readings: Values) -> Values:
     """Blocks of neighbours all over the readings, where there are many."""
     if len(readings) <= _MOST_READINGS:
         return readings
-    blocks = _MOST_READINGS // 8
-    first = np.linspace(0, len(readings) - 8, blocks).astype(np.int64)
-    return np.concatenate([readings[k : k + 8] for k in first.tolist()])
+    blocks = _MOST_READINGS // BLOCK
+    first = np.linspace(0, len(readings) - BLOCK, blocks).astype(np.int64)
+    return np.concatenate([readings[k : k + BLOCK] for k in first.tolist()])
