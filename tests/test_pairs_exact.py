@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracetime import ClockDomain, ClockGraph, ClockId, Reading, Snapshot, TraceError
+from tracetime import (
+    ClockDomain,
+    ClockGraph,
+    ClockId,
+    ConversionError,
+    Reading,
+    Snapshot,
+    TraceError,
+)
 from tracetime.graph.between import Between, Boxes
 from tracetime.graph.measured import Read
 from tracetime.graph.pairs import (
@@ -600,3 +608,64 @@ def test_limits_are_those_of_the_two_clocks_in_that_order() -> None:
     one = [ClockDomain(c, oscillator="x") for c in (A, B)]
     assert of("200", "201", *one)[4] is True
     assert of("200", "201", one[0])[4] is of("200", "201")[4] is False
+
+
+# What is no evidence
+
+
+def test_clocks_that_are_equated_at_0_alone_are_one_clock() -> None:
+    def half(a: int, b: int, width: int | None = None) -> tuple[float, bool]:
+        snapshot = {A: a, B: b} if width is None else measured(a, b, width)
+        pair = pair_of(snapshot)
+        return pair.half_width_ns, pair.assumed
+
+    assert half(0, 0) == (0, False)
+    assert half(0, 5) == half(5, 0) == half(5, 5) == (1_000, True)
+    assert half(0, 0, 0) == (0, False)
+    assert half(0, 0, 7) == (7, False)
+    assert half(5, 5, 7) == (7, False)
+
+
+def test_readings_that_are_all_too_far_apart_are_no_tube() -> None:
+    with pytest.raises(ConversionError, match="check the snapshots' units") as error:
+        pair_of({A: 0, B: (1 << 61) + 5})
+    assert error.value.reason == "overflow"
+    # Less far, no snapshot is farther than the others.
+    pair = pair_of(measured([0, S], [FAR, FAR + S], 5))
+    assert pair.snapshots.tolist() == [0, 1]
+    assert pair.far == [(0, 0, FAR), (1, S, FAR + S)]
+
+
+def test_who_has_no_snapshot_with_whom_is_told() -> None:
+    graph = ClockGraph()
+    graph.add_snapshot({A: 5, B: 5})
+    graph.add_snapshot({C: 5, FAR_BOOT: 5})
+    pairs = graph._tubes()._pairs
+
+    def why(one: ClockId, other: ClockId) -> str:
+        with pytest.raises(ConversionError) as error:
+            pairs.pair(one, other)
+        assert error.value.reason == "no_path"
+        return error.value.message
+
+    assert why(A, C) == why(C, A) == "no snapshot has both 200 and 202"
+    assert why(A, FAR_BOOT).startswith("nothing that was read ties BOOTTIME@machine4 to 200")
+
+
+def test_rates_that_are_learnt_are_told_and_those_declared_are_not() -> None:
+    at = np.arange(1, 4) * S
+    for domains, learnt, rates in (
+        ([], False, (1, 1)),
+        ([ClockDomain(B, ns_per_tick=Fraction(1, 2))], False, (1, Fraction(1, 2))),
+        ([ClockDomain(B, ns_per_tick=None)], True, (1, Fraction(1, 2))),
+        ([ClockDomain(A, ns_per_tick=None)], True, (2, 1)),
+    ):
+        pair = (
+            pair_of({A: at, B: 2 * at}, domains=domains)
+            if rates != (1, 1)
+            else pair_of({A: at, B: at})
+        )
+        assert (pair.learnt, pair.a_rate, pair.b_rate) == (learnt, *rates)
+        assert (pair.rate_of(A), pair.rate_of(B)) == rates
+        # Of 500 ppm each, whether one is so learnt or taken of its kind.
+        assert pair.tube.limits.drift == pytest.approx(0.00150075, rel=1e-6)
