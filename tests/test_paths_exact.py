@@ -372,3 +372,37 @@ def test_the_widest_gap_is_told_where_it_is(k: int) -> None:
     found = [(f.src, f.dst, f.at_ns, f.gap_ns) for f in graph.inconsistencies()]
     # Three bars of 100 ns on a side, and what drift they are rounded by.
     assert found == [(A, B, at[k], 1_697), (A, C, at[k], 1_699), (B, C, at[k] + 7, 1_698)]
+
+
+# What hops cost
+
+
+def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
+    at = np.arange(1, 13) * 10 * S
+    back = np.where(at > 60 * S, 8 * S, 0)
+    boottime, monotonic = ClockId(6), ClockId(3)
+    graph = ClockGraph()
+    graph.add_snapshot({"MONOTONIC": at, "REALTIME": at - back, A: at - 2 * back})
+    policy, realtime = graph._tubes(), ClockId(1)
+    assert policy._pairs.was_set_back(realtime)
+    for ends in ((realtime, A), (A, realtime)):
+        # Above all that a bar can be, which is half of int64.
+        assert policy._bar_ns(*ends) == 9_223_372_036_854_775_808.0
+    pair = policy.pair(monotonic, realtime)
+    assert policy._bar_ns(monotonic, realtime) == policy._bar_ns(realtime, monotonic) == pair.bar_ns
+    slept = ClockGraph()
+    slept.add_snapshot({"BOOTTIME": at + back, "MONOTONIC": at, A: at})
+    policy = slept._tubes()
+    pair = policy.pair(boottime, A)
+    assert policy._bar_ns(boottime, A) == pair.bar_ns
+    assert policy._bar_ns(A, boottime) == pair.bar_ns + 1_125_899_906_842_624
+    assert policy._bar_ns(A, monotonic) == policy.pair(A, monotonic).bar_ns
+    assert policy.path(A, boottime) == [A, monotonic, boottime]
+    assert policy.path(boottime, A) == [boottime, A]
+    fault = policy._bar_ns(A, ClockId(777))
+    assert isinstance(fault, ConversionError)
+    assert fault.message == "no snapshot has both 200 and 777"
+    with pytest.raises(ConversionError, match="the rate of TSC is unknown"):
+        one = ClockGraph()
+        one.add_snapshot({"TSC": 5, A: 7})
+        one.path("TSC", A, policy="tube")
