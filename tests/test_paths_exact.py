@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -406,3 +406,23 @@ def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
         one = ClockGraph()
         one.add_snapshot({"TSC": 5, A: 7})
         one.path("TSC", A, policy="tube")
+
+
+@pytest.mark.parametrize(("n", "first", "second"), [(15, 64, 63), (16, 68, 67), (17, 103, 31)])
+def test_the_way_from_a_hub_of_more_than_16_is_looked_for_once(
+    n: int, first: int, second: int
+) -> None:
+    """By how many steps it takes the first and the second clock beside the hub."""
+    graph, hub = ClockGraph(), ClockId(500)
+    ring = [ClockId(200 + k) for k in range(n)]
+    ends = [(ring[0], ClockId(600)), (ring[n // 2], ClockId(601)), (ClockId(601), ClockId(602))]
+    for one, other in [*((hub, c) for c in ring), *pairwise([ring[-1], *ring]), *ends]:
+        graph.add_snapshot({one: [S, 2 * S], other: [S, 2 * S]})
+    graph._most_tubes = 10_000
+    policy = graph._tubes()
+    taken = []
+    for source in (600, 200):
+        before = policy._reach.steps.left or 0
+        assert len(policy.path(ClockId(source), ClockId(602))) == (6 if source == 600 else 5)
+        taken.append(before - (policy._reach.steps.left or 0))
+    assert taken == [first, second]
