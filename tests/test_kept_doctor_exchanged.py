@@ -223,6 +223,44 @@ def test_which_clocks_are_compared_by_events(clocks):
     check_kept("doctor_exchanged", f"which {clocks}", found)
 
 
+def test_clocks_of_two_machines_are_not_compared_and_each_pair_is_told_once():
+    found = {}
+    for numbers, machines in product(((NIC, NIC), (NIC, GPU)), ((None, None), (None, 5), (5, 5))):
+        zero = 20_000 * S, 20_300 * S
+        if numbers[0] == numbers[1] and machines[0] == machines[1]:
+            continue
+        packets = []
+        for turned_at in ((), (3,)):
+            for k in range(6):
+                for i, (number, machine) in enumerate(zip(numbers, machines, strict=True)):
+                    at = zero[i] if k not in turned_at else zero[1 - i]
+                    packets.append(
+                        snapshot(
+                            {BOOTTIME: START + k * S, number: at + k * S,
+                             0xC300_0000 + i: 7 * S + k * S},
+                            machine=machine,
+                        )
+                    )  # fmt: skip
+            for i, (number, machine) in enumerate(zip(numbers, machines, strict=True)):
+                packets += [
+                    event(zero[1 - i] + k * S, number, SEQUENCE, machine=machine) for k in range(2)
+                ]
+            found[f"{numbers} {machines} {turned_at}"] = told(trace(*packets))
+    # Both in one snapshot, turned in one of them, and events of each where the other mostly is.
+    packets = []
+    for k in range(6):
+        swap = k == 3
+        packets.append(
+            snapshot(
+                {BOOTTIME: START + k * S, NIC: 20_000 * S + swap * 300 * S + k * S,
+                 GPU: 20_300 * S - swap * 300 * S + k * S}
+            )
+        )  # fmt: skip
+    packets += [event(20_300 * S, NIC), event(20_000 * S, GPU)]
+    found["both ways"] = told(trace(*packets))
+    check_kept("doctor_exchanged", "machines", found)
+
+
 def below(by: Sequence[int], gap_ns: int, events: Sequence[tuple[int, int]] = (), **more) -> bytes:
     """BOOTTIME is below MONOTONIC by so much in each snapshot."""
     packets = [
@@ -259,6 +297,17 @@ def test_ten_times_the_scatter_is_more_than_the_order_of_reading(machine):
     check_kept("doctor_exchanged", f"scatter {machine}", found)
 
 
+@pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC])
+def test_some_events_lie_where_the_other_of_the_two_was_read(clock):
+    """8 s apart and 4 s long: within 2 s of the other, and further than that from their own."""
+    found = {}
+    for off in (*around(-2 * S), *around(6 * S), *around(14 * S), 0, 9 * S):
+        for more in ([], [0], [8 * S]):
+            events = [(clock, START + at) for at in (off, *more)]
+            found[f"{off} {more}"] = told(below([8 * S] * 5, S, events))
+    check_kept("doctor_exchanged", f"some {clock}", found)
+
+
 @pytest.mark.parametrize("tolerance_ns", [1_000_000, 20_000_000])
 def test_what_says_that_boottime_and_monotonic_are_exchanged(tolerance_ns):
     """A rise of MONOTONIC as only BOOTTIME rises in sleep; events that lie where the other is."""
@@ -267,6 +316,9 @@ def test_what_says_that_boottime_and_monotonic_are_exchanged(tolerance_ns):
         for back in (False, True):
             apart = [60 * S + (rise if 4 <= k < (5 if back else 99) else 0) for k in range(9)]
             found[f"{rise} {back}"] = told(below(apart, S), tolerance_ns)
+            found[f"{rise} {back} by MONOTONIC"] = told(
+                below(apart, S, primary=MONOTONIC), tolerance_ns
+            )
     for apart_s in (2, 8, 100):
         for clock, off_s in product((BOOTTIME, MONOTONIC), (-30, -1, 0, 3, 40, 100)):
             events = [(clock, START + off_s * S), (clock, START + off_s * S + 5)]
