@@ -297,6 +297,26 @@ def test_ten_times_the_scatter_is_more_than_the_order_of_reading(machine):
     check_kept("doctor_exchanged", f"scatter {machine}", found)
 
 
+@pytest.mark.parametrize("order", [(None, 5, 8), (8, 5, None), (5, None, 8)])
+def test_boottime_is_below_on_some_machines_alone(order):
+    """On one of them a little, on one now and then, on one by a minute; in any order."""
+    found = {}
+    for kinds in (("little", "minute", "turned"), ("turned", "little", "minute"),
+                  ("without", "minute", "minute"), ("above", "scatter", "minute")):  # fmt: skip
+        packets = []
+        for k in range(6):
+            for machine, kind in zip(order, kinds, strict=True):
+                t = START + k * S
+                apart = {
+                    "little": 900_000, "minute": 60 * S, "turned": -9 * S if k != 3 else 9 * S,
+                    "above": -S, "scatter": 2_000_000 + k % 2 * 900_000, "without": None,
+                }[kind]  # fmt: skip
+                clocks = {} if apart is None else {MONOTONIC: t + apart}
+                packets.append(snapshot({BOOTTIME: t, NIC: t} | clocks, machine=machine))
+        found[" ".join(kinds)] = told(trace(*packets))
+    check_kept("doctor_exchanged", f"machines {order}", found)
+
+
 @pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC])
 def test_some_events_lie_where_the_other_of_the_two_was_read(clock):
     """8 s apart and 4 s long: within 2 s of the other, and further than that from their own."""
