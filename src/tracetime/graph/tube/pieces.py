@@ -80,7 +80,7 @@ def find_pieces(segments: Segments) -> Pieces:
     together &= change * gap <= segments.evidence.half[k]
     first = first[np.append(True, ~together)]
     segment, last = _ends(first, segments)
-    return Pieces(segment, first, last, *_recorded(correction, known, first, last, short, together))
+    return Pieces(segment, first, last, *_recorded(correction, known, first, last, together))
 
 
 def _ends(first: Values, segments: Segments) -> tuple[Values, Values]:
@@ -93,9 +93,9 @@ def _ends(first: Values, segments: Segments) -> tuple[Values, Values]:
 
 def _recorded(
     correction: Values, known: npt.NDArray[np.bool_], first: Values, last: Values,
-    short: npt.NDArray[np.bool_], together: npt.NDArray[np.bool_],
+    together: npt.NDArray[np.bool_],
 ) -> tuple[Values, Values]:  # fmt: skip
-    """Slack and correction of each piece; short and together: of the pieces before they joined."""
+    """Slack and correction of each piece; together: which of them, before, joined the next."""
     limits = np.iinfo(np.int64)
     # One more snapshot, so that the end of the last piece is an index as well.
     lows = np.append(np.where(known, correction, limits.max), limits.max)
@@ -104,10 +104,8 @@ def _recorded(
     low, high = np.minimum.reduceat(lows, ends)[::2], np.maximum.reduceat(highs, ends)[::2]
     counts = np.append(0, np.cumsum(known))
     full = counts[last + 1] - counts[first] == last - first + 1
-    joined = np.zeros(len(short), dtype=np.int64)
-    joined[:-1][together] = 1
-    joined[1:][together] = 1
-    many = joined[np.append(True, ~together)] > 0
+    joined = np.append(False, together) | np.append(together, False)
+    many = joined[np.append(True, ~together)]
     slack = np.where(many, (high - low + 1) // 2, 0).astype(np.int64)
     return slack, np.where(full & (low == high), low, NOT_RECORDED).astype(np.int64)
 
