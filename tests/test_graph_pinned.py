@@ -21,6 +21,7 @@ from tracetime import (
 from tracetime._kernels import view
 from tracetime.graph.bounds import Bounds, TubeExplanation
 from tracetime.graph.explain import Explanation
+from tracetime.graph.values import take
 
 S = 1_000_000_000
 A, B, C = (ClockId(200 + k) for k in range(3))
@@ -321,3 +322,26 @@ def test_a_unit_counts_once(unit_ns: int) -> None:
     two = graph.explain(7, A, seq)
     assert isinstance(two, Explanation)
     assert two.unit_ns == 1
+
+
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+def test_a_clock_is_itself_by_whatever_name(policy: str) -> None:
+    graph = exact()
+    for one, other in ((200, "200"), (ClockId(200), ClockId(200)), (1, "REALTIME")):
+        assert graph.convert(7, one, other, policy=policy) == 7
+        assert graph.convert([7], one, other, policy=policy).tolist() == [7]
+        assert graph.path(one, other, policy=policy) == [ClockId.parse(one)]
+        told = graph.explain(7, one, other, policy=policy)
+        assert (told.result, list(told.steps), told.src) == (7, [], ClockId.parse(other))
+        assert graph.order((7, one), (8, other)) == -1
+        with pytest.raises(UsageError, match="beside itself"):
+            graph.curves(one, other)
+    assert graph.order((7, 200), (7, "201")) == 0
+    with pytest.raises(ConversionError):
+        graph.order((7, 1), (7, "201"))
+    assert graph._on_the_line(take(5), ClockId(200), ClockId(200))[0].tolist() == [5]
+    hub, there = 200, ClockId(201)
+    curves = graph.curves(hub, "201")
+    assert (curves.hub, curves.clock) == (ClockId(200), there)
+    back = graph.curves("201", hub)
+    assert (back.hub, back.clock) == (there, ClockId(200))
