@@ -41,7 +41,8 @@ class Survey:
         units: Mapping[ClockId, int] | None = None, tolerance_ns: int = 1_000_000,
     ) -> None:  # fmt: skip
         self.discontinuities = list(found)
-        self.trace_clock, self.tolerance_ns = trace_clock, tolerance_ns
+        # A clock is the same by what it says, whichever object says it.
+        self.trace_clock, self.tolerance_ns = replace(trace_clock), tolerance_ns
         self.events, self.lost = events or {}, lost or {}
         lacking = lacking or {}
         self.reads: dict[ClockId, dict[int, int]] = {
@@ -93,7 +94,6 @@ class Survey:
         others = self.neighbours(clock)
         if not others:
             return None
-        # A clock is the same by what it says, whichever object says it.
         return replace(self.trace_clock if self.trace_clock in others else others[0])
 
     def together(self, one: ClockId, other: ClockId) -> Rows:

@@ -273,6 +273,8 @@ def test_falls_are_told_with_what_was_read():
         ({2: -5 * S, 3: 5 * S - 150 * MS - 1}, [(2, None)]),
         ({1: 5 * S, 2: -5 * S}, [(2, 1)]),
         ({2: -5 * S, 4: -7 * S}, [(2, None), (4, None)]),
+        ({1: -5 * S}, [(1, None)]),
+        ({4: -5 * S}, [(4, None)]),
     ],
 )
 def test_a_fall_about_one_snapshot_that_is_off(x, falls):

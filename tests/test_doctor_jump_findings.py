@@ -374,7 +374,10 @@ def test_two_clocks_of_one_number_touch_all_events(used):
     by = [5 * MS, -5 * MS, 5 * MS]
     found = [jump(BOOT, X, size, 2 * k, 2 * k + 1)._replace(a_from=k) for k, size in enumerate(by)]
     survey = Survey(
-        6, {BOOT: {}, X: {1: by[0], 3: by[1], 5: by[2]}}, *found, events={X: [BASE - S] * used}
+        6,
+        {BOOT: {}, X: {1: by[0], 3: by[1], 5: by[2]}},
+        *found,
+        events={X: [BASE - S] * used} if used else {},
     )
     assert told(survey) == [
         ("clock-id-collision", "warning", "200 is written by two clocks, 5 ms apart", (X,),
@@ -404,4 +407,74 @@ def test_findings_of_several_clocks_and_machines():
             2,
             2 * S,
         ),
+    ]
+
+
+@pytest.mark.parametrize(("size", "severity"), [(None, "info"), (1, "warning")])
+def test_without_tolerance_an_outlier_of_a_nanosecond_is_a_warning(size, severity):
+    d = jump(BOOT, X, size, 2, kind="outlier")
+    (found,) = told(Survey(6, {BOOT: {}, X: {2: 1, 3: -1}}, d, tolerance_ns=0))
+    assert (found[0], found[1], found[6]) == ("snapshot-outlier", severity, size)
+
+
+def test_clocks_that_tell_of_a_jump_in_snapshots_of_their_own():
+    """X is read with BOOTTIME in every other snapshot, with Y in those between."""
+    lacking = {BOOT: {1, 3, 5, 7}, Y: {0, 2, 4, 6}}
+    found = [jump(BOOT, X, 7 * S, 2, 4), jump(Y, X, 7 * S, 1, 5)]
+    events = {X: [BASE + 2 * S, BASE + 11 * S], Y: [BASE + 3 * S]}
+    survey = Survey(8, {BOOT: {}, Y: {}, X: {3: 7 * S}}, *found, lacking=lacking, events=events)
+    assert told(survey) == [
+        ("clock-stepped", "warning", "200 was stepped once, by 7 s", (X,), (104,), 2, 7 * S)
+    ]
+
+
+@pytest.mark.parametrize("tolerance_ns", [MS - 1, MS])
+def test_how_bad_sleep_is_its_closest_evidence_says(tolerance_ns):
+    """RAW shows more of it, over a longer time."""
+    found = [
+        jump(MONO, BOOT, MS, 2, 3, kind="suspend"),
+        jump(RAW, BOOT, MS + 1, 1, 4, kind="suspend"),
+    ]
+    clocks = {BOOT: {3: MS, 4: 1}, MONO: {4: 1}, RAW: {}}
+    survey = Survey(6, clocks, *found, events={RAW: [BASE + 2 * S]}, tolerance_ns=tolerance_ns)
+    severity = "warning" if tolerance_ns < MS else "info"
+    assert told(survey) == [
+        ("suspend", severity, "the machine slept once, for 1 ms", (MONO, RAW, BOOT), (103,), 1, MS)
+    ]
+
+
+def test_events_after_a_step_are_not_placed_by_an_outlier():
+    found = [jump(BOOT, X, 5 * MS, 1, kind="outlier"), jump(BOOT, X, 7 * S, 3, 4)]
+    events = {X: [BASE + 11 * S, BASE + 11 * S + 1]}
+    survey = Survey(6, {BOOT: {}, X: {1: 5 * MS, 2: -5 * MS, 4: 7 * S}}, *found, events=events)
+    assert told(survey) == [
+        ("snapshot-outlier", "warning", "200: 1 snapshot off by 5 ms, against all about it", (X,),
+         (101,), 1, 5 * MS),
+        ("clock-stepped", "warning", "200 was stepped once, by 7 s", (X,), (104,), 1, 7 * S),
+    ]  # fmt: skip
+
+
+def test_two_clocks_of_one_number_that_are_far_apart_lose_events():
+    by = [7 * S, -7 * S, 7 * S]
+    found = [jump(BOOT, X, size, 2 * k, 2 * k + 1)._replace(a_from=k) for k, size in enumerate(by)]
+    clocks = {BOOT: {}, X: {1: by[0], 3: by[1], 5: by[2]}}
+    survey = Survey(6, clocks, *found, events={X: [BASE] * 4}, lost={X: 3})
+    assert told(survey) == [
+        ("clock-id-collision", "error", "200 is written by two clocks, 7 s apart", (X,),
+         (101, 103, 105), 4, 7 * S)
+    ]  # fmt: skip
+
+
+def test_where_a_counter_fell_is_all_that_is_told_of_it():
+    """Beside a clock of another rate it seems to jump elsewhere, too."""
+    found = [jump(BOOT, X, 9 * S, 0, 1), jump(BOOT, X, -7 * S, 2, 3, kind="reset")]
+    survey = Survey(6, {BOOT: {}, X: {3: -53 * S}}, *found)
+    assert told(survey) == [("clock-reset", "info", "200 was reset once", (X,), (103,), 0, 53 * S)]
+
+
+def test_a_clock_that_fell_where_nothing_shows_it():
+    survey = Survey(6, {BOOT: {}, X: {}})
+    survey.infos[X] = survey.infos[X]._replace(monotonic=False)
+    assert told(survey) == [
+        ("clock-ran-backwards", "info", "200 ran backwards once", (X,), (), 0, None)
     ]

@@ -200,14 +200,12 @@ def _zones(
             for clock in clocks:
                 asked[clock, d.src if clock == d.dst else d.dst].append(d)
 
-    home = {survey.trace_clock}
     for jumper in jumpers:
-        clocks = {jumper.clock, *jumper.beside} - home
         for d in jumper.once:
             if d.kind in _JUMPS:
-                ask(d, clocks)
+                ask(d, {jumper.clock, *jumper.beside})
     for d in chain.from_iterable(slept):
-        ask(d, {d.src, d.dst} - home)
+        ask(d, {d.src, d.dst})
     return _joined({pair: spans_read(survey, pair, found) for pair, found in asked.items()})
 
 
