@@ -1,6 +1,9 @@
 """Clock ids: how they are written, read, scoped and ordered."""
 
+import copy
+import dataclasses
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -76,7 +79,30 @@ def test_how_clocks_are_written(clock, text):
 def test_every_clock_reads_back_as_it_was_written(clock):
     assert ClockId.parse(str(clock)) == clock
     assert ClockId.parse(str(clock).lower()) == clock
-    assert pickle.loads(pickle.dumps(clock)) == clock
+
+
+@given(clock_ids, st.integers(0, pickle.HIGHEST_PROTOCOL))
+def test_a_clock_is_found_by_its_likes(clock, protocol):
+    numbers = clock.clock, clock.sequence, clock.machine, clock.file
+    likes = (
+        ClockId.of_trace(*numbers),
+        pickle.loads(pickle.dumps(clock, protocol)),
+        copy.deepcopy(clock),
+        dataclasses.replace(clock),
+    )
+    assert hash(clock) == hash(numbers)
+    assert [{clock: "found"}[like] for like in likes] == ["found"] * 4
+
+
+def test_looking_a_clock_up_runs_no_python():
+    clock, seen = ClockId(64, sequence=7), []
+    table = {clock: 1}
+    sys.setprofile(lambda frame, event, arg: seen.append(event))
+    try:
+        table[clock]
+    finally:
+        sys.setprofile(None)
+    assert "call" not in seen
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What the doctor costs: readings of the file, and work that grows with what there is."""
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,9 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from fuzz import costly
+from tracetime._kernels.importer import Importer
 from tracetime.doctor.counting import Between, Counts
+from tracetime.doctor.finding import Finding
 from tracetime.doctor.written import Written
 from tracetime.perfetto.wire import Pass
 from tracetime.report.gather import gather
@@ -143,3 +147,28 @@ def test_of_too_many_clocks_some_are_left_out_and_it_says_so(tmp_path):
         assert (told.severity, len(told.clocks)) == ("warning", 2)
     with tt.open_trace(file, max_tubes=12) as trace:
         assert "clocks-not-examined" not in {f.code for f in tt.diagnose(trace)}
+
+
+def importers():
+    return sum(type(one) is Importer for one in gc.get_objects())
+
+
+def test_what_the_events_were_read_with_is_not_kept_beside_what_knew_the_end(written):
+    before = importers()
+    with tt.open_trace(written(costly.steps(20))) as trace:
+        tt.diagnose(trace)
+        assert importers() == before + 1
+
+
+def test_a_finding_without_consequences_is_taken_as_it_is(written, monkeypatch):
+    led = []
+    leading_to = Finding.leading_to
+
+    def counted(self, *consequences):
+        led.append(consequences)
+        return leading_to(self, *consequences)
+
+    monkeypatch.setattr(Finding, "leading_to", counted)
+    with tt.open_trace(written(costly.chain(60))) as trace:
+        assert tt.diagnose(trace)
+    assert all(led)

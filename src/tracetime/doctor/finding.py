@@ -87,7 +87,7 @@ def rank(finding: Finding) -> tuple[Any, ...]:
         -finding.events,
         -(finding.worst_ns or 0),
         finding.code,
-        finding.clocks,
+        [clock.order() for clock in finding.clocks],
     )
 
 

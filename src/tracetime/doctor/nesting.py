@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from typing import Final
 
 from tracetime.clocks import ClockId
@@ -102,8 +103,14 @@ _ANYWHERE: Final = (
 def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
     """The findings that are no consequences, each with those that are its."""
     parent: dict[int, int] = {}
+    by_code: dict[str, list[int]] = defaultdict(list)
+    for i, finding in enumerate(findings):
+        by_code[finding.code].append(i)
     for causes, effects in _LEADS_TO:
-        open_ones = [j for j, effect in enumerate(findings) if effect.code in effects]
+        found = _of_codes(by_code, causes)
+        if not found:
+            continue
+        open_ones = _of_codes(by_code, effects)
         if JOINED in causes:
             # No order of the file brings a snapshot that was never written.
             open_ones = [
@@ -114,8 +121,9 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
         for j in open_ones:
             for clock in findings[j].clocks:
                 by_clock[clock].append(j)
-        for i, cause in enumerate(findings):
-            if cause.code not in causes or i in parent:
+        for i in found:
+            cause = findings[i]
+            if i in parent:
                 continue
             if cause.code in _ANYWHERE or effects in (_NOT_THERE, _UNTIL_LATER):
                 open_ones = [j for j in open_ones if j not in parent]
@@ -127,10 +135,15 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
     for j in sorted(parent):
         consequences[_root(parent, j)].append(findings[j])
     return [
-        finding.leading_to(*consequences[i])
+        finding.leading_to(*consequences[i]) if i in consequences else finding
         for i, finding in enumerate(findings)
         if i not in parent
     ]
+
+
+def _of_codes(by_code: dict[str, list[int]], codes: tuple[str, ...]) -> list[int]:
+    """The places of the findings of some codes, in order."""
+    return sorted(chain.from_iterable(by_code.get(code, ()) for code in codes))
 
 
 def _root(parent: dict[int, int], i: int) -> int:

@@ -23,6 +23,10 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
     yield from _unsnapshotted(survey, tied)
     yield from _without_trace_clock(survey)
     apart = [g for g in survey.of("no_path") if g.clock.machine in tied]
+    fix = (
+        f"Take a ClockSnapshot that holds both it and {survey.trace_clock}, or a clock that "
+        "each is tied to. `tracetime clocks` shows what is tied to what."
+    )
     for number, groups in _by_number(apart).items():
         clocks = _clocks(groups)
         yield Finding(
@@ -32,8 +36,7 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
             clocks, first_packets(g.first_packet for g in groups), _events(groups), None,
             "A conversion goes from snapshot to snapshot, over clocks that they share, in at most "
             f"4 hops. No such path leads from clock {number} to the trace clock.",
-            f"Take a ClockSnapshot that holds both it and {survey.trace_clock}, or a clock that "
-            "each is tied to. `tracetime clocks` shows what is tied to what.",
+            fix,
         )  # fmt: skip
     overflowed = survey.of("overflow")
     if overflowed:

@@ -306,7 +306,8 @@ class Trace:
             self.truncated = error.with_traceback(None)
             if len(importer.rows):
                 yield importer.rows.take()
-        self._read = importer.final or importer
+        if self._read is None:
+            self._read = importer.final or importer
         if names is not None and self._directory is not None:
             self.names_left_out = names.left_out + self._directory.left_out
 
