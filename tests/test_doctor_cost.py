@@ -12,6 +12,8 @@ from fuzz import costly
 from tracetime._kernels.importer import Importer
 from tracetime.doctor.counting import Between, Counts
 from tracetime.doctor.finding import Finding
+from tracetime.doctor.survey import Survey
+from tracetime.doctor.tied import tied_machines
 from tracetime.doctor.written import Written
 from tracetime.perfetto.wire import Pass
 from tracetime.report.gather import gather
@@ -172,3 +174,10 @@ def test_a_finding_without_consequences_is_taken_as_it_is(written, monkeypatch):
     with tt.open_trace(written(costly.chain(60))) as trace:
         assert tt.diagnose(trace)
     assert all(led)
+
+
+def test_machines_whose_clocks_never_read_0_are_tied_at_no_cost_of_their_own(written, monkeypatch):
+    with tt.open_trace(written(costly.machines_synced(9))) as trace:
+        survey = Survey(trace, 1000)
+        monkeypatch.setattr(type(survey.graph), "_shared", None)
+        assert tied_machines(survey) == set(range(10))

@@ -17,7 +17,7 @@ from tracetime.graph.pairs import Pairs
 from tracetime.report import gather, sections
 from tracetime.report import measure as measuring
 from tracetime.report.clockgraph import _FARTHEST
-from tracetime.report.gather import MOST_FINDINGS, MOST_PAIRS
+from tracetime.report.gather import LEAST_PAIRS, MOST_FINDINGS, MOST_PAIRS
 from tracetime.report.measure import MOST_MEASURED
 
 SECOND = costly.SECOND
@@ -52,6 +52,13 @@ def test_as_many_pairs_as_are_measured_leave_none_out(reported, tubes):
     _, page = reported(costly.sequences(MOST_MEASURED, 3))
     assert len(tubes) == MOST_MEASURED
     assert "were measured" not in page
+
+
+def test_where_pairs_are_left_out_few_have_a_picture(reported, monkeypatch):
+    parts = list(costly.clocks_beside_boottime(MOST_PAIRS + 2))
+    assert len(reported(parts)[0].pairs) == MOST_PAIRS
+    monkeypatch.setattr(measuring, "MOST_MEASURED", MOST_PAIRS + 1)
+    assert len(reported(parts)[0].pairs) == LEAST_PAIRS
 
 
 def test_a_report_makes_no_more_tubes_than_it_may(reported):

@@ -500,7 +500,8 @@ class ClockGraph:
         """
         listed = self._listed()
         ones, others = listed.compared()
-        steady = view.steady(self._engine, *(self._nodes()[side] for side in (ones, others)))
+        nodes = self._nodes()
+        steady = view.steady(self._engine, nodes[ones], nodes[others])
         plain = np.array([self._is_plain(clock) for clock in listed.clocks], dtype=bool)
         eventful = ~(steady.astype(bool) & plain[ones] & plain[others])
         pairs = zip(ones[eventful].tolist(), others[eventful].tolist(), strict=True)
@@ -537,7 +538,10 @@ class ClockGraph:
         """These, and whether there are loops that were not compared."""
         messages = self._between.pairs()
         loopless = self._listed().loopless(messages)
-        tied = chain((clocks for clocks, _ in self.series()), messages)
+        lists: Iterable[tuple[ClockId, ...]] = ()
+        if not loopless.issuperset(self._listed().clocks):
+            lists = (clocks for clocks, _ in self.series())
+        tied = chain(lists, messages)
         return self._tubes().inconsistencies(
             [clocks for clocks in tied if loopless.isdisjoint(clocks)]
         )

@@ -21,7 +21,9 @@ MOST_PAIRS: Final = 10
 """Pairs that get a picture, at most: those that have findings or events, or that broke."""
 
 LEAST_PAIRS: Final = 5
-"""Pairs about which there is nothing to tell only get one until there are so many."""
+"""Pairs about which there is nothing to tell only get one until there are so many.
+
+Nor do others where there are more pairs than are measured: the first ones stand for those alike."""
 
 MOST_ALIKE: Final = 2
 """Of one clock on many sequences."""
@@ -104,16 +106,14 @@ def _draw(facts: Facts) -> None:
     alike: dict[tuple[ClockId, str], int] = defaultdict(int)
     graph, home = facts.survey.graph, facts.survey.trace_clock
     chosen: list[PairFacts] = []
+    at_most = LEAST_PAIRS if facts.measured.beyond else MOST_PAIRS
     folded: dict[str, int] = defaultdict(int)
     for clock in facts.measured.beyond:
         folded[facts.names[clock]] += 1
     for pair in facts.measured.pairs:
         most = MOST_ALIKE if pair.name != graph.name(pair.clock) else MOST_PAIRS
         dull = not (pair.findings or pair.events or pair.breaks)
-        if (
-            len(chosen) >= (LEAST_PAIRS if dull else MOST_PAIRS)
-            or alike[pair.hub, pair.name] >= most
-        ):
+        if len(chosen) >= (LEAST_PAIRS if dull else at_most) or alike[pair.hub, pair.name] >= most:
             folded[pair.name] += 1
             continue
         alike[pair.hub, pair.name] += 1
