@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter as Counted
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tracetime.graph.curves import _offsets, _points, _within, since
 from tracetime.graph.lattice import Lattice
 from tracetime.graph.listed import Listed
 from tracetime.graph.plot import _pieces, _robust
-from tracetime.graph.shown_ticks import EventReadings, Left, _rises, _some
+from tracetime.graph.shown_ticks import EventReadings, Left, Ticks, _rises, _some
 from tracetime.graph.wraps import Counter, open_wraps
 
 S = 1_000_000_000
@@ -174,6 +175,33 @@ def test_events_are_uneven_by_six_kinds_of_neighbours(steps: list[float], uneven
     lattice = Lattice(1_000.0, 0)
     assert EventReadings(readings, 10, 9).are_uneven(lattice) == uneven
     assert EventReadings(readings, 10, 10).are_uneven(lattice)
+
+
+@pytest.mark.parametrize(
+    ("steps", "off", "known", "shown"),
+    [
+        ([2, 3, *[1] * 13], 0, 0, True),
+        ([2, 3, *[1] * 12], 0, 0, False),
+        # What is off the lattice, or was read in snapshots, too, does not count.
+        ([2, 3, *[1] * 12], 9, 0, False),
+        ([2, 3, *[1] * 13], 9, 0, True),
+        ([2, 3, *[1] * 13], 0, 1, False),
+        ([2, 3, *[1] * 14], 0, 1, True),
+        # Nor are they on it if they are on a longer one.
+        ([2] * 15, 0, 0, False),
+        ([2] * 14 + [3], 0, 0, True),
+    ],
+)
+def test_fifteen_steps_of_events_alone_show_a_tick(
+    steps: list[int], off: int, known: int, shown: bool
+) -> None:
+    all_steps = [*steps, *([0.5] * off)]
+    readings = np.cumsum(np.array([0, *all_steps]) * 1_000).astype(np.int64)
+    events = {APP: EventReadings(readings, 10, 10)}
+    unused: Any = None
+    ticks = Ticks(lambda _: readings[:known], events, unused, unused, lambda _: 1)
+    assert ticks._events_show(APP, Lattice(1_000.0, 0)) == shown
+    assert not ticks._events_show(ClockId(64), Lattice(1_000.0, 0))
 
 
 def test_of_many_readings_blocks_of_neighbours_are_looked_at() -> None:

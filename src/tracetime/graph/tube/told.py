@@ -137,10 +137,10 @@ def _share(
     if abs(moved).max() > 2.0**50:
         return
     moved_ns = np.rint(moved).astype(np.int64)
-    one = np.zeros(1, dtype=np.int64)
+    piece = (0, last - first, wander + int(half.max(initial=0)) + 1)
     shared = cores(
         evidence.a[here], evidence.low[here] - moved_ns - 1, evidence.high[here] - moved_ns + 1,
-        one, one + (last - first), one + (wander + int(half.max(initial=0)) + 1), drift,
+        *(np.array([x], dtype=np.int64) for x in piece), drift,
     )  # fmt: skip
     for _, start, stop, low, high in zip(*shared, strict=True):
         proven = mine & (found.segment == g) & (stop - start + 1 >= SHORTEST)
