@@ -137,10 +137,11 @@ def _share(
     if abs(moved).max() > 2.0**50:
         return
     moved_ns = np.rint(moved).astype(np.int64)
-    piece = (0, last - first, wander + int(half.max(initial=0)) + 1)
+    numbers = (0, last - first, wander + int(half.max(initial=0)) + 1)
+    begin, end, width = (np.array([x], dtype=np.int64) for x in numbers)
     shared = cores(
         evidence.a[here], evidence.low[here] - moved_ns - 1, evidence.high[here] - moved_ns + 1,
-        *(np.array([x], dtype=np.int64) for x in piece), drift,
+        begin, end, width, drift,
     )  # fmt: skip
     for _, start, stop, low, high in zip(*shared, strict=True):
         proven = mine & (found.segment == g) & (stop - start + 1 >= SHORTEST)
