@@ -175,7 +175,7 @@ def elsewhere(
 
 @pytest.mark.parametrize(
     ("apart", "gap_ns"),
-    [(100 * S, S), (5 * S, S), (6 * S, 2 * S), (10_000 * S, S), (30 * S, 7 * S)],
+    [(100 * S, S), (5 * S, S), (6 * S, 2 * S), (10_000 * S, S), (30 * S, 7 * S), (3 * S, S // 2)],
 )
 def test_events_that_lie_each_where_the_other_clock_was_read(apart, gap_ns):
     """Within a margin of a second, the longest gap, or a quarter of how far they are apart."""
@@ -200,6 +200,9 @@ def test_events_that_lie_beyond_their_own_readings(margin):
             for off in ((0, 0), (margin, 0), (0, -margin), (-margin, margin)):
                 data = elsewhere(apart + (n - 1) * margin, off, gap_ns=margin, n=n)
                 found[f"{apart} {n} {off}"] = told(data)
+    # Events that were lost lie nowhere.
+    lost = trace(*(event(9 * S + k, GPU, 3, needs_state=True) for k in range(2)))
+    found["lost"] = told(elsewhere(100 * S, (0, 0), both=False) + lost)
     for one_sided in (True, False):
         data = elsewhere(100 * S, (0, 0), both=not one_sided)
         found[f"one sided {one_sided}"] = told(data)
