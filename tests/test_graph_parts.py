@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tracetime import ClockId
+from tracetime.domain import steadiness
 from tracetime.graph.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
 from tracetime.graph.curves import _offsets, _points, _within, since
 from tracetime.graph.lattice import Lattice
@@ -345,3 +346,29 @@ def test_clocks_that_no_way_leads_round_over(seed: int) -> None:
     while loose := {c for c in tied if c not in found | stay and len(tied[c] - found) < 2}:
         found |= loose
     assert listed.loopless(messages) == found
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_clocks_are_compared_with_the_steadiest_of_their_lists(seed: int) -> None:
+    """The trace clock first; clocks of CPU time are compared with none."""
+    chance = Random(seed)
+    clocks = sorted((ClockId(k) for k in (1, 3, 5, 6, 7, 8, 64, 200)), key=ClockId.order)
+    chance.shuffle(clocks)
+    clocks = clocks[: 3 + seed % 6]
+    trace_clock = clocks[0] if seed % 3 == 0 else None
+    lists = [
+        chance.sample(range(len(clocks)), 1 + int(chance.random() * 3)) for _ in range(seed % 5)
+    ]
+    listed = Listed(clocks, lists, np.arange(len(clocks)), trace_clock)
+
+    def rank(k: int) -> Any:
+        return clocks[k] != trace_clock, steadiness(clocks[k])[0], k
+
+    partners = [
+        min((o for some in lists if k in some for o in some if o != k), key=rank, default=-1)
+        for k in range(len(clocks))
+    ]
+    firsts = {(min(some, key=rank), k) for some in lists for k in some}
+    assert listed.partners().tolist() == partners
+    pairs = sorted((h, k) for h, k in firsts if h != k and clocks[k].clock not in (7, 8))
+    assert list(zip(*(side.tolist() for side in listed.compared()), strict=True)) == pairs

@@ -52,7 +52,8 @@ class Counter(NamedTuple):
         first or after the last is as far from it as snapshots are from each other, at most.
         """
         after = np.searchsorted(self.snapshots, seen)
-        here = self.readings[np.maximum(after - 1, 0)]
+        # Of what is before the first or after the last, the ends are told below.
+        here = self.readings[after - 1]
         there = self.readings[np.minimum(after, len(self.snapshots) - 1)]
         usual = self._usual_gap()
         first, last = int(self.readings[0]), int(self.readings[-1])
