@@ -84,6 +84,15 @@ def test_events_by_clock_and_by_why_they_have_no_time():
         assert len(rows(set())) == 6
 
 
+def test_of_a_healthy_trace_nothing_else_is_noted():
+    with surveyed(*SMALL) as survey:
+        assert survey.reordered == 0
+        assert survey.inconsistencies == []
+        assert survey.loops_unexamined is False
+        assert survey.order_unexamined is False
+        assert (survey.late, survey.unexamined, survey.equated) == ({}, (), None)
+
+
 def test_a_trace_without_events_has_no_groups():
     with surveyed(SMALL[0]) as survey:
         assert (survey.used, survey.lost, survey.groups_of(BOOT)) == ({}, {}, [])
@@ -239,6 +248,7 @@ def test_a_tick_that_readings_show_counts():
         ([event(5)], False),
         ([snapshot({BOOTTIME: 0, TRACE_FILE: 0})], False),
         ([snapshot({BOOTTIME: 5, TRACE_FILE: 5})], True),
+        ([snapshot({BOOTTIME: at, TRACE_FILE: at}) for at in (0, 5)], True),
         ([snapshot({BOOTTIME: 0, MONOTONIC: 0})], True),
     ],
 )
@@ -248,18 +258,22 @@ def test_what_perfetto_adds_itself_is_no_snapshot(packets, has):
 
 
 @pytest.mark.parametrize(
-    ("packets", "equated"),
+    ("packets", "trace_clock", "equated"),
     [
-        ([event(5)], None),
-        ([snapshot({BOOTTIME: 0, TRACE_FILE: 0})], BOOT),
-        ([snapshot({BOOTTIME: 7, MONOTONIC: 3})], None),
+        ([], TRACE_FILE, None),
+        ([snapshot({BOOTTIME: 0, TRACE_FILE: 0})], TRACE_FILE, BOOT),
+        ([event(5, TRACE_FILE)], TRACE_FILE, BOOT),
+        ([snapshot({BOOTTIME: 7, TRACE_FILE: 7})], TRACE_FILE, None),
+        ([snapshot({BOOTTIME: at, TRACE_FILE: at}) for at in (0, 5)], TRACE_FILE, None),
+        ([snapshot({BOOTTIME: 7, MONOTONIC: 3})], BOOTTIME, None),
+        ([snapshot({200: 7, TRACE_FILE: 3}, primary=TRACE_FILE)], TRACE_FILE, None),
     ],
 )
-def test_the_time_of_the_file_is_boottime_by_rule_alone(packets, equated):
+def test_the_time_of_the_file_is_boottime_by_rule_alone(packets, trace_clock, equated):
     with surveyed(*packets, event(5)) as survey:
-        if survey.trace_clock.clock != TRACE_FILE:
-            equated = None
+        assert survey.trace_clock == ClockId(trace_clock)
         assert survey.equated == equated
+        assert (survey.strays is None) == (equated is not None or not packets)
 
 
 @pytest.mark.parametrize(

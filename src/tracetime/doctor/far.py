@@ -9,19 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
 
 from tracetime.clocks import ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.doctor.placement import beyond_doubt
-from tracetime.doctor.strays import NEAR_NS, OF_THE_FILE, Span, Spans, Stray, outside
+from tracetime.doctor.strays import NEAR_NS, OF_THE_FILE, Span, Stray
 from tracetime.doctor.survey import Survey
-from tracetime.errors import AS_IS, RESOLVED
-
-Values = npt.NDArray[np.int64]
 
 _FAR_NS: Final = 600_000_000_000
 """No recorder pauses for so long, with no snapshot and no event in between, without being asked."""
@@ -56,11 +51,11 @@ class _Found:
 def far_events(survey: Survey) -> Iterator[Finding]:
     """Events that lie where neither their clock's snapshots nor the trace are, by their cause."""
     spans, strays = survey.spans, survey.strays
-    if strays is None or not _any_outside(survey, spans, strays.trace):
+    if strays is None or not strays.found:
         return
     trace = strays.trace
     groups: dict[tuple[Any, ...], _Found] = {}
-    named = dict(list(_that_may_be_meant(spans))[:_MOST_ASKED])
+    named = dict(islice(_that_may_be_meant(spans), _MOST_ASKED))
     near_ns, far_ns = max(NEAR_NS, trace.step), max(_FAR_NS, 2 * trace.step)
     length = trace.length + strays.reach(True, near_ns) + strays.reach(False, near_ns)
     for before in (True, False):
@@ -69,15 +64,15 @@ def far_events(survey: Survey) -> Iterator[Finding]:
             if side != before:
                 continue
             own, cause = spans.get(clock), None
-            there = _beyond(by_scale.values(), 0)
+            there = _beyond(by_scale.values(), NEAR_NS)
             if own is not None:
                 cause = _absolute(survey, clock, own, there)
-            if own is not None and cause is None:
-                there = _beyond(by_scale.values(), near)
-                cause = _cause(survey, clock, own, there, length)
+                if cause is None:
+                    there = _beyond(by_scale.values(), near)
+                    cause = _cause(survey, clock, own, there, length)
             if cause is None:
                 there = _beyond(by_scale.values(), far)
-                if there.events and there.near - far > far_ns:
+                if there.events:
                     cause = _other_clock(named, clock, there) or _Cause(("none",))
             if cause is not None:
                 key = (clock.clock, clock.machine, before, *cause.code)
@@ -229,14 +224,3 @@ def _beyond(strays: Iterable[Stray], reached: int) -> Stray:
         if stray.near > reached:
             every.add(stray)
     return every
-
-
-def _any_outside(survey: Survey, spans: Spans, trace: Span) -> bool:
-    """Whether any clock has events further than `NEAR_NS` from its snapshots."""
-    told = survey.counted
-    rows = np.isin(told.status, (RESOLVED, AS_IS))
-    low, high = spans.ends_of(told.clock[rows], trace)
-    return bool(
-        (outside(told.low_ns[rows], low, high) > NEAR_NS).any()
-        or (outside(told.high_ns[rows], low, high) > NEAR_NS).any()
-    )

@@ -134,13 +134,6 @@ class Spans(Mapping[ClockId, Span]):
         known[known] = self.readings[which[known]] > 0
         return known
 
-    def ends_of(self, which: Values, unknown: Span) -> tuple[Values, Values]:
-        """The least and greatest reading of clocks by number; those of a span where it has none."""
-        known = self.are_known(which)
-        low, high = np.full(len(which), unknown.low), np.full(len(which), unknown.high)
-        low[known], high[known] = self.low[which[known]], self.high[which[known]]
-        return low, high
-
     def __iter__(self) -> Iterator[ClockId]:
         return compress(self.numbers, self.readings.tolist())
 

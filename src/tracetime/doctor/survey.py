@@ -66,6 +66,10 @@ class Survey:
         tolerance_ns: what may be misplaced by so much and no more is no error.
         watch: is shown every batch that `Trace.columns` gives, in order.
 
+    Attributes:
+        late: clocks of events that snapshots behind them in the file would place elsewhere: how
+            many by more than is healthy, and by how much at most, ns.
+
     Raises:
         UsageError: a negative tolerance.
         TraceError: the trace cannot be read.
@@ -94,7 +98,7 @@ class Survey:
         lost = [fault.packet for fault in trace.faults]
         moves = [move.packet for move in trace.trace_clock_moves]
         self._placed = Between(np.array(lost + moves, dtype=np.int64))
-        self._late: dict[ClockId, tuple[int, int]] = {}
+        self.late: dict[ClockId, tuple[int, int]] = {}
         self._bounding = self._bounded() if self._may_be_sparse() else None
         self._chronicle = Chronicle(MOST_KEPT)
         self._read(watch)
@@ -119,9 +123,10 @@ class Survey:
     def _count(self, columns: Columns, numbers: Values) -> None:
         resolved = columns["status"] == RESOLVED
         home = self.trace_clock.machine
-        named = [raw for raw, index in self._machines.items() if index == home]
-        # What names no machine is of the first.
-        at_home = np.isin(columns["machine"], [*named, 0] if home == 0 else named)
+        at_home = columns["machine"] == self.trace.machines[home]
+        if home == 0:
+            # What names no machine is of the first.
+            at_home |= columns["machine"] == 0
         placed = resolved & ~((columns["clock"] == self.trace_clock.clock) & at_home)
         self._placed.add(columns["packet"][placed].astype(np.int64))
         known = numbers < len(self.infos)
@@ -141,19 +146,16 @@ class Survey:
         there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
         better, known = known_of(there)
         off = distances(placed[known], better[known])
-        beyond, worst = self._late.get(clock, (0, 0))
-        beyond += int(np.count_nonzero(off > self._straying[clock]))
-        self._late[clock] = beyond, max(worst, int(off.max(initial=0)))
+        beyond = off[off > self._straying[clock]]
+        if len(beyond):
+            events, worst = self.late.get(clock, (0, 0))
+            self.late[clock] = events + len(beyond), max(worst, int(beyond.max()))
 
     @cached_property
     def moved_at(self) -> int:
         """The last packet that moved trace time after conversions had begun; -1 where none did."""
         late = (move.packet for move in self.trace.trace_clock_moves if move.is_late)
         return max(late, default=-1)
-
-    @cached_property
-    def _machines(self) -> dict[int, int]:
-        return {machine_id: index for index, machine_id in enumerate(self.trace.machines)}
 
     def _may_be_sparse(self) -> bool:
         """Whether any clock moves by more than the tolerance from one snapshot to the next.
@@ -254,14 +256,6 @@ class Survey:
     def reordered(self) -> int:
         """How many events floor puts in another order than they certainly had."""
         return 0 if self._bounding is None else self._bounding.cost.reordered or 0
-
-    @property
-    def late(self) -> dict[ClockId, tuple[int, int]]:
-        """Clocks of events that snapshots behind them in the file would place elsewhere.
-
-        For each, how many by more than is healthy, and by how much at most, ns.
-        """
-        return {clock: (beyond, worst) for clock, (beyond, worst) in self._late.items() if beyond}
 
     @cached_property
     def _straying(self) -> dict[ClockId, int]:
