@@ -361,3 +361,14 @@ def test_the_machines_of_many_are_told_apart_by_their_numbers():
     assert [one[2] for one in laid(survey)] == ["suspend", "suspend"]
     jumps = {boot: {4: BY}, mono: {}, x: {}, y: {4: BY}}
     assert laid(Survey(9, jumps, jump(x, y, BY)))[0][2] == "suspend"
+
+
+def test_what_is_turned_has_its_bounds_turned():
+    d = jump(REAL, X, (BY - 20, BY + 2))
+    told = laid(Survey(8, {REAL: {}, X: {4: BY}, Y: {4: BY}}, d))
+    assert told == [(X, REAL, "step", (-BY - 2, -BY + 20))]
+
+
+def test_a_jump_that_may_go_either_way_is_no_rise():
+    d = jump(X, BOOT, (-BY, BY))
+    assert laid(Survey(8, {BOOT: {4: BY}, X: {}}, d, trace_clock=Z)) == [alone(d)]
