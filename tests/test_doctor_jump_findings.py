@@ -417,12 +417,13 @@ def test_without_tolerance_an_outlier_of_a_nanosecond_is_a_warning(size, severit
     assert (found[0], found[1], found[6]) == ("snapshot-outlier", severity, size)
 
 
-def test_clocks_that_tell_of_a_jump_in_snapshots_of_their_own():
-    """X is read with BOOTTIME in every other snapshot, with Y in those between."""
-    lacking = {BOOT: {1, 3, 5, 7}, Y: {0, 2, 4, 6}}
-    found = [jump(BOOT, X, 7 * S, 2, 4), jump(Y, X, 7 * S, 1, 5)]
-    events = {X: [BASE + 2 * S, BASE + 11 * S], Y: [BASE + 3 * S]}
-    survey = Survey(8, {BOOT: {}, Y: {}, X: {3: 7 * S}}, *found, lacking=lacking, events=events)
+@pytest.mark.parametrize("other", [ClockId(150), Y])
+def test_clocks_that_tell_of_a_jump_in_snapshots_of_their_own(other):
+    """X is read with BOOTTIME in every other snapshot, with the other clock in those between."""
+    lacking = {BOOT: {1, 3, 5, 7}, other: {0, 2, 4, 6}}
+    found = [jump(BOOT, X, 7 * S, 2, 4), jump(other, X, 7 * S, 1, 5)]
+    events = {X: [BASE + 2 * S, BASE + 11 * S], other: [BASE + 3 * S]}
+    survey = Survey(8, {BOOT: {}, other: {}, X: {3: 7 * S}}, *found, lacking=lacking, events=events)
     assert told(survey) == [
         ("clock-stepped", "warning", "200 was stepped once, by 7 s", (X,), (104,), 2, 7 * S)
     ]
