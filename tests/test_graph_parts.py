@@ -355,7 +355,7 @@ def test_clocks_are_compared_with_the_steadiest_of_their_lists(seed: int) -> Non
     clocks = sorted((ClockId(k) for k in (1, 3, 5, 6, 7, 8, 64, 200)), key=ClockId.order)
     chance.shuffle(clocks)
     clocks = clocks[: 3 + seed % 6]
-    trace_clock = clocks[0] if seed % 3 == 0 else None
+    trace_clock = clocks[-1] if seed % 3 == 0 else None
     lists = [
         chance.sample(range(len(clocks)), 1 + int(chance.random() * 3)) for _ in range(seed % 5)
     ]
@@ -372,3 +372,10 @@ def test_clocks_are_compared_with_the_steadiest_of_their_lists(seed: int) -> Non
     assert listed.partners().tolist() == partners
     pairs = sorted((h, k) for h, k in firsts if h != k and clocks[k].clock not in (7, 8))
     assert list(zip(*(side.tolist() for side in listed.compared()), strict=True)) == pairs
+
+
+def test_no_clocks_are_compared_with_none() -> None:
+    none = Listed([], [], ints(), None)
+    assert none.loopless([]) == set()
+    assert [side.tolist() for side in none.compared()] == [[], []]
+    assert none.partners().tolist() == none.n_lists().tolist() == []

@@ -85,7 +85,7 @@ class Listed:
         runs = np.array([not is_cpu_time(clock) for clock in self.clocks], dtype=bool)
         pairs = hub * n + self.member
         pairs = ascending(pairs[(hub != self.member) & runs[self.member]])
-        return pairs // max(n, 1), pairs % max(n, 1)
+        return pairs // n, pairs % n
 
     def loopless(self, messages: Iterable[tuple[ClockId, ClockId]]) -> set[ClockId]:
         """The clocks over which no way leads round: those that stand alone, or hang on others.
@@ -102,7 +102,7 @@ class Listed:
             [self.member[rows].reshape(-1, 2), np.array(tied, dtype=np.int64).reshape(-1, 2)]
         )
         ends.sort(axis=1)
-        one, other = np.divmod(ascending(ends[:, 0] * n + ends[:, 1]), max(n, 1))
+        one, other = np.divmod(ascending(ends[:, 0] * n + ends[:, 1]), n)
         both = np.concatenate([one, other])
         degrees = np.bincount(both, minlength=n)
         # Those of longer lists stay.
