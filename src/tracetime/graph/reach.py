@@ -59,8 +59,9 @@ class Reach:
         known, numbers = self._known[target], self._numbers.get(source)
         if known is None:
             return int(source != target)
-        found = -1 if numbers is None else int(known[numbers[0]])
-        return None if found < 0 else found
+        if numbers is None or known[numbers[0]] < 0:
+            return None
+        return int(known[numbers[0]])
 
     def expect(self, sources: Iterable[ClockId], target: ClockId) -> None:
         """Add ways to those that are asked for.
