@@ -12,6 +12,7 @@ from fuzz import costly
 from tracetime._kernels.importer import Importer
 from tracetime.doctor.counting import Between, Counts
 from tracetime.doctor.finding import Finding
+from tracetime.doctor.placement import _beyond
 from tracetime.doctor.survey import Survey
 from tracetime.doctor.tied import tied_machines
 from tracetime.doctor.written import Written
@@ -181,3 +182,20 @@ def test_machines_whose_clocks_never_read_0_are_tied_at_no_cost_of_their_own(wri
         survey = Survey(trace, 1000)
         monkeypatch.setattr(type(survey.graph), "_shared", None)
         assert tied_machines(survey) == set(range(10))
+
+
+def test_events_near_the_snapshots_of_their_clock_cost_no_look_at_readings(written, monkeypatch):
+    with tt.open_trace(written(costly.machines_synced(9))) as trace:
+        survey = Survey(trace, 1000)
+        monkeypatch.setattr(type(survey.graph), "_shared", None)
+        assert not list(_beyond(survey)) and not survey.rates
+
+
+def test_events_that_show_no_tick_are_not_kept(written):
+    for n, kept in ((14, False), (15, True)):
+        parts = [
+            costly.snapshot([(6, 5), (200, 5)]),
+            *(costly.event(k, 200) for k in range(9, 9 + n)),
+        ]
+        with tt.open_trace(written(parts)) as trace:
+            assert bool(trace.clocks._events) == kept

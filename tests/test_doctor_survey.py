@@ -153,9 +153,12 @@ def test_ways_to_trace_time_and_the_clocks_beside():
         lists = [(BOOT, MONO, OTHER), (THERE, BOOT), (BOOT, OTHER), (BOOT, MONO, OWN)]
         assert survey.series == lists
         assert survey.series_of(MONO) == [lists[0], lists[3]]
-        assert dict(zip(survey.infos, survey.n_lists.tolist(), strict=True)) == {
-            MONO: 2, BOOT: 4, THERE: 1, OWN: 1, OTHER: 2,
-        }  # fmt: skip
+        read = zip(*(column.tolist() for column in survey.beside_partner), strict=True)
+        assert dict(zip(survey.infos, read, strict=True)) == {
+            clock: (len(shared), min(shared), max(shared))
+            for clock in survey.infos
+            for shared in [survey.together(clock, survey.partner(clock))[1].tolist()]
+        }
         assert survey.by_number == {
             (3, 0): [MONO], (6, 0): [BOOT], (6, 1): [THERE], (64, 0): [OWN], (200, 0): [OTHER],
         }  # fmt: skip

@@ -124,6 +124,7 @@ cdef class Engine:
     cdef uint64_t _list_hash(self, const int32_t *nodes, int64_t n) noexcept nogil
     cdef void _forget_conversions(self) noexcept nogil
     cdef int32_t find_node(self, Key key) noexcept nogil
+    cdef int64_t n_readings(self, int32_t node) noexcept nogil
     cdef int32_t node(self, Key key) except -1 nogil
     cdef int32_t column(self, int32_t node, uint32_t hash) except -1 nogil
     cdef int32_t whole_series(self, const int32_t *nodes, int64_t n, uint32_t hash) except -1 nogil

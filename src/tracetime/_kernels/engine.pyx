@@ -124,6 +124,16 @@ cdef class Engine:
                 return found - 1
             slot = (slot + 1) & <uint64_t>(self.node_slots_n - 1)
 
+    cdef int64_t n_readings(self, int32_t node) noexcept nogil:
+        """How many readings of a clock snapshots hold."""
+        cdef Node *it = &self.nodes[node]
+        cdef int64_t i, n = 0
+        for i in range(it.n_memberships):
+            n += self.columns[
+                self.series[it.memberships[i].series].columns[it.memberships[i].position]
+            ].n
+        return n
+
     cdef int32_t node(self, Key key) except -1 nogil:
         """The number of a clock, made where it is new."""
         cdef int32_t found = self.find_node(key)

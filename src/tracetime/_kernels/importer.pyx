@@ -691,11 +691,12 @@ cdef class Importer:
             )
         return found
 
-    def events_sampled(self):
+    def events_sampled(self, int64_t least=0):
         """What events read that had been placed where they stand: {key: (int64 ns, n, repeated)}.
 
         512 readings at most, in blocks of 8 that followed each other, but for equal ones, all over
-        the file; how many there were, and how many were as the one before.
+        the file; how many there were, and how many were as the one before. Without the clocks that
+        have fewer readings than `least`, those of snapshots included.
         """
         cdef int64_t i, j
         cdef Sampled *sample
@@ -704,7 +705,7 @@ cdef class Importer:
         found = {}
         for i in range(self.n_sampled):
             sample = self.sampled[i]
-            if sample != NULL:
+            if sample != NULL and sample.n + self.engine.n_readings(<int32_t>i) >= least:
                 values = np.empty(sample.n, dtype=np.int64)
                 out = values
                 for j in range(sample.n):

@@ -601,6 +601,41 @@ def only_beside(Engine engine not None, tuple clock):
     return found
 
 
+def beside(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
+    """Of pairs of clocks by number, what the first reads in the snapshots that they share.
+
+    Returns:
+        int64, a row for each pair: how many readings, the least and the greatest; of none
+        INT64_MAX and INT64_MIN.
+    """
+    cdef int64_t capacity = 0
+    cdef int64_t i, j, n
+    cdef Shared *found = NULL
+    _check_pairs(engine, ones, others)
+    made = np.empty((ones.shape[0], 3), dtype=np.int64)
+    cdef int64_t[:, ::1] out = made
+    try:
+        for i in range(ones.shape[0]):
+            n = _shared(engine, <int32_t>ones[i], <int32_t>others[i], &found, &capacity)
+            out[i, 0], out[i, 1], out[i, 2] = n, INT64_HIGH, INT64_LOW
+            for j in range(n):
+                out[i, 1] = min(out[i, 1], found[j].a)
+                out[i, 2] = max(out[i, 2], found[j].a)
+    finally:
+        free(found)
+    return made
+
+
+cdef int _check_pairs(Engine engine, const int64_t[::1] ones, const int64_t[::1] others) except -1:
+    cdef int64_t i
+    if ones.shape[0] != others.shape[0]:
+        raise ValueError("a pair is two clocks")
+    for i in range(ones.shape[0]):
+        if not (0 <= ones[i] < engine.n_nodes and 0 <= others[i] < engine.n_nodes):
+            raise IndexError("no such clock")
+    return 0
+
+
 def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
     """Of pairs of clocks by number, whether nothing can have befallen them in the snapshots they share.
 
@@ -610,11 +645,7 @@ def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] o
     cdef int64_t capacity = 0
     cdef int64_t i, j, n, offset, again
     cdef Shared *found = NULL
-    if ones.shape[0] != others.shape[0]:
-        raise ValueError("a pair is two clocks")
-    for i in range(ones.shape[0]):
-        if not (0 <= ones[i] < engine.n_nodes and 0 <= others[i] < engine.n_nodes):
-            raise IndexError("no such clock")
+    _check_pairs(engine, ones, others)
     made = np.zeros(ones.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] out = made
     try:

@@ -10,11 +10,12 @@ import numpy as np
 from tracetime.clocks import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.doctor.rating import AGREE
-from tracetime.doctor.rows import Group, Values
+from tracetime.doctor.rows import Group
 from tracetime.doctor.strays import outside
 from tracetime.doctor.survey import Survey
 from tracetime.domain import ONE_RATE
 from tracetime.errors import RESOLVED, TraceError, TracetimeError
+from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000
@@ -51,38 +52,22 @@ class _Beyond(NamedTuple):
 
 
 def _beyond(survey: Survey) -> Iterator[_Beyond]:
-    for group in survey.counted.each(_may_be_beyond(survey), survey.clocks):
-        clock, partner = group.clock, survey.partner(group.clock)
-        if partner is None or beyond_doubt(survey, clock):
-            continue
-        _, readings, _ = survey.together(clock, partner)
-        if not len(readings):
-            continue
-        first, last = int(readings.min()), int(readings.max())
-        if first - group.low_ns > _FAR_NS:
-            yield _Beyond(group, first, before=True)
-        if group.high_ns - last > _FAR_NS:
-            yield _Beyond(group, last, before=False)
-
-
-def _may_be_beyond(survey: Survey) -> Values:
-    """The resolved groups of clocks of snapshots, but for those that have all events within them.
-
-    That is known of a clock in one list of clocks: all its readings are beside its partner. Unless
-    a snapshot was not taken whole: what is missing from it may be the partner's reading.
-    """
-    told, spans = survey.counted, survey.spans
+    told = survey.counted
     rows = np.flatnonzero((told.status == RESOLVED) & (told.clock < len(survey.infos)))
-    which = told.clock[rows]
-    off = np.maximum(
-        outside(told.low_ns[rows], spans.low[which], spans.high[which]),
-        outside(told.high_ns[rows], spans.low[which], spans.high[which]),
-    )
-    is_plain = (survey.n_lists[which] == 1) & ~spans.of_file[which]
-    if survey.trace.faults:
-        is_plain[:] = False
-    kept: Values = rows[~is_plain | (off > _FAR_NS)]
-    return kept
+    n, first, last = (column[told.clock[rows]] for column in survey.beside_partner)
+    before = (n > 0) & (outside(told.low_ns[rows], first, INT64_MAX) > _FAR_NS)
+    after = (n > 0) & (outside(told.high_ns[rows], INT64_MIN, last) > _FAR_NS)
+    some = before | after
+    columns = (column[some].tolist() for column in (first, last, before, after))
+    for group, at, end, is_before, is_after in zip(
+        told.each(rows[some], survey.clocks), *columns, strict=True
+    ):
+        if beyond_doubt(survey, group.clock):
+            continue
+        if is_before:
+            yield _Beyond(group, at, before=True)
+        if is_after:
+            yield _Beyond(group, end, before=False)
 
 
 def _late(survey: Survey) -> Iterator[Finding]:

@@ -334,8 +334,8 @@ class Survey:
         return rates_of(
             {
                 clock: Read(partner, *self.unfolded(clock, partner))
-                for clock, info in self.infos.items()
-                if info.snapshots >= LEAST_SNAPSHOTS
+                for clock, shared in zip(self.infos, self.beside_partner[0].tolist(), strict=True)
+                if shared >= LEAST_SNAPSHOTS
                 and (partner := self.partner(clock)) is not None
                 and not is_cpu_time(partner)
                 and clock not in self.open_wraps
@@ -440,9 +440,15 @@ class Survey:
         return self._partners.get(clock)
 
     @cached_property
-    def n_lists(self) -> Values:
-        """In how many of `series` each clock stands, by number."""
-        return self.graph._listed().n_lists()
+    def beside_partner(self) -> tuple[Values, Values, Values]:
+        """By number of a clock of snapshots, what it read beside its partner.
+
+        How many readings, the least and the greatest, ns.
+        """
+        place = {clock: k for k, clock in enumerate(self.graph._listed().clocks)}
+        places = np.array([place[clock] for clock in self.infos], dtype=np.int64)
+        n, least, greatest = self.graph._beside_partners()
+        return n[places], least[places], greatest[places]
 
     @cached_property
     def _partners(self) -> dict[ClockId, ClockId]:

@@ -58,7 +58,7 @@ from tracetime.graph.tube import Bars
 from tracetime.graph.tube.rate import saturated_ns
 from tracetime.graph.values import Given, take
 from tracetime.graph.wraps import Counter
-from tracetime.snapshot import INT64_MAX, Snapshot
+from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
 
 if TYPE_CHECKING:
     from tracetime.graph.curves import Curves
@@ -506,6 +506,18 @@ class ClockGraph:
         eventful = ~(steady.astype(bool) & plain[ones] & plain[others])
         pairs = zip(ones[eventful].tolist(), others[eventful].tolist(), strict=True)
         return [(listed.clocks[one], listed.clocks[other]) for one, other in pairs]
+
+    def _beside_partners(self) -> tuple[Values, Values, Values]:
+        """By place of a clock, what it reads in the snapshots that it shares with its partner.
+
+        How many readings, the least and the greatest; of none INT64_MAX and INT64_MIN.
+        """
+        partners, nodes = self._listed().partners(), self._nodes()
+        there = partners >= 0
+        n, least, greatest = (np.full(len(nodes), v) for v in (0, INT64_MAX, INT64_MIN))
+        found = view.beside(self._engine, nodes[there], nodes[partners[there]])
+        n[there], least[there], greatest[there] = found.T
+        return n, least, greatest
 
     def _is_plain(self, clock: ClockId) -> bool:
         """Whether a clock counts ns, and all that is known of it is what snapshots say it read."""

@@ -55,10 +55,6 @@ class Listed:
         self.first = np.flatnonzero(begins)
         self.sizes = np.diff(np.append(self.first, len(self.which)))
 
-    def n_lists(self) -> Values:
-        """In how many lists each clock stands, by number."""
-        return np.bincount(self.member, minlength=len(self.clocks))
-
     def partners(self) -> Values:
         """By number, the clock that each is best compared with, of those it is in a list with.
 

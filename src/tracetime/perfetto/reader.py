@@ -28,6 +28,7 @@ from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.graph.asked import SNAPSHOT_FAULTS
 from tracetime.graph.bounds import check_bars
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.lattice import LEAST_READINGS
 from tracetime.graph.tube import Bars
 from tracetime.kernel_clock import STA_UNSYNC
 from tracetime.perfetto.bounded import Bounding, FloorCost
@@ -339,7 +340,8 @@ class Trace:
             self._graph = ClockGraph._of(
                 importer.engine, self.trace_clock, self._number,
                 with_largest_lag(importer.measured()), tuple(importer.kernel_clock()[:3]),
-                importer.events_sampled(),
+                # Fewer readings show no tick, and most clocks of very many have few.
+                importer.events_sampled(LEAST_READINGS),
             )  # fmt: skip
             self._graph._most_tubes = self._max_tubes
             self._graph._between = bounds_between(importer.remote, self._graph._clock)
