@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Fetched only where the Python headers are not installed.
 HEADERS := build/python-headers
 
-KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*.,pyx pxd pxi))
+KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*/*.,pyx pxd pxi))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -87,7 +87,7 @@ wheel: $(VENV)/.installed-lint $(VENV)/.headers ## sdist and wheel, in dist
 clean: ## remove all that was built
 	rm -rf $(VENV) build dist out
 	rm -rf src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f src/tracetime/_kernels/*.c src/tracetime/_kernels/*.so
+	rm -f src/tracetime/_kernels/*/*.c src/tracetime/_kernels/*/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A venv of ours left half-made is made anew: the stamp comes last. One that somebody else made there

@@ -18,12 +18,12 @@ flags.append("-ffp-contract=off")
 
 extensions = [
     Extension(
-        f"tracetime._kernels.{source.stem}",
+        ".".join(source.with_suffix("").parts[1:]),
         [str(source)],
         extra_compile_args=flags,
         extra_link_args=link,
     )
-    for source in sorted(Path("src/tracetime/_kernels").glob("*.pyx"))
+    for source in sorted(Path("src/tracetime/_kernels").rglob("*.pyx"))
 ]
 
 setup(

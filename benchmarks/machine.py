@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.clocks import START_NS, Floats, Values, brackets, nanoseconds, oscillator, pings
 from tracetime import ClockGraph, ClockId, Snapshot
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
 
 RAW, MONOTONIC, BOOTTIME, REALTIME = (
     ClockId.parse(name) for name in ("MONOTONIC_RAW", "MONOTONIC", "BOOTTIME", "REALTIME")

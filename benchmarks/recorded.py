@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.clocks import Values
 from benchmarks.rivals import linear, rms
 from benchmarks.table import Table
+from tracetime.graph.rate import learn_rate, nominal_ns
 from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.rate import learn_rate, nominal_ns
 
 DATA = Path(
     os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")

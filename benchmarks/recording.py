@@ -16,9 +16,9 @@ from time import clock_gettime_ns, perf_counter
 
 from benchmarks.table import Table
 from tracetime import ClockDomain, Recorder, open_trace, record
-from tracetime.perfetto.writer import TraceWriter
+from tracetime.formats.perfetto.write.writer import TraceWriter
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 
 from simulated import GPU, TSC, Clock, Machine, usual_clocks
 

@@ -23,10 +23,10 @@ import numpy.typing as npt
 import tracetime as tt
 from benchmarks.table import Table
 from tracetime import ClockId, open_trace
-from tracetime._kernels.sampling import Brackets, read_one
+from tracetime._kernels.capture.sampling import Brackets, read_one
 from tracetime.sources.posix import CODES
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 
 from recorded import extensions_of, packets_of
 

@@ -31,8 +31,8 @@ import tracetime
 from benchmarks.clocks import START_NS, brackets
 from benchmarks.large import make, parse_size
 from tracetime.convert import convert
+from tracetime.formats.perfetto.schema import payloads
 from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.perfetto.schema import payloads
 
 DATA = Path(os.environ.get("TRACETIME_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TRACE = DATA / "traces" / "chromium_medium27.pftrace"
@@ -286,7 +286,7 @@ def typed() -> list[Row]:
 
 def names() -> list[Row]:
     """What events are: ours beside the protobuf classes, with interning done in Python."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
     from twin.names import names_of
 

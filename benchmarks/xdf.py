@@ -18,7 +18,7 @@ from pyxdf.pyxdf import _detect_clock_resets
 
 from benchmarks.clocks import Values
 from tracetime import ClockGraph, ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
 
 COLLECTOR, HOST = ClockId(128), ClockId(129)
 _THRESHOLDS = (

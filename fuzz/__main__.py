@@ -79,7 +79,7 @@ def named(random: Random) -> bytes:
 
 
 def seeds(given: list[Path], random: Random) -> list[bytes]:
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
     from building import nasty_trace
     from simulated import recorded_trace
 

@@ -18,7 +18,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = "src/tracetime"
-ROOMS: Final = ("graph", "doctor", "perfetto", "capture", "analysis")
+ROOMS: Final = ("graph", "doctor", "formats", "capture", "analysis")
 EQUIVALENT: Final = Path(__file__).with_name("equivalent.txt")
 
 Spec = tuple[str, int]

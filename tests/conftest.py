@@ -2,15 +2,21 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tracetime.graph.pairs import Pairs
+from tracetime.graph.tube.pairs import Pairs
 
 if os.environ.get("TRACETIME_REQUIRE_ALL") == "1":
     # A commit passes or fails, each time: new examples are drawn wherever else tests are run.
     settings.load_profile("ci")
+
+# Programs that tests start find the helpers, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (str(Path(__file__).parent / "helpers"), os.environ.get("PYTHONPATH")))
+)
 
 # Whoever runs the tests may have had signals ignored, as nohup and shells' background jobs do: what
 # the tests start would ignore them too.

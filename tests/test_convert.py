@@ -13,14 +13,13 @@ from building import event, packet, pb, snapshot, trace, traces
 from hypothesis import given, settings
 
 import tracetime.convert
-from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace
+from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace, table_files
+from tracetime.analysis.summary import ADVICE
+from tracetime.analysis.tally import Tally
 from tracetime.convert import convert
 from tracetime.errors import REASONS
-from tracetime.formats import tables
-from tracetime.perfetto import reader
-from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
-from tracetime.summary import ADVICE
-from tracetime.tally import Tally
+from tracetime.formats.perfetto.read import reader
+from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 
 MONOTONIC, BOOTTIME, REALTIME = 3, 6, 1
 
@@ -145,7 +144,7 @@ def read_csv(path):
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_names_of_many_batches(tmp_path, ending, monkeypatch):
     monkeypatch.setattr(reader, "BATCH_ROWS", 100)
-    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 250)
+    monkeypatch.setattr(table_files, "ROW_GROUP_ROWS", 250)
     path, out = named_trace(tmp_path / "t.pftrace", 40, 25), tmp_path / f"events.{ending}"
     with open_trace(path) as opened:
         convert(opened, out, names=True)
@@ -229,7 +228,7 @@ def test_the_summary_adds_up_on_any_trace(tmp_path_factory, data):
 
 
 def test_a_tally_keeps_counts_in_little_room(path, monkeypatch):
-    monkeypatch.setattr("tracetime.tally._GROUPS_MAX", 3)
+    monkeypatch.setattr("tracetime.analysis.tally._GROUPS_MAX", 3)
     tally, whole = Tally(), Tally()
     with open_trace(path) as opened:
         table = opened.read_all()

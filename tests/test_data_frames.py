@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracetime as tt
-from tracetime.pandas_types import exact_in_pandas
+from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.sql.session import Session
 
 pytest_plugins = ["cli"]

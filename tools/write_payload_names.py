@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write src/tracetime/perfetto/payload_names.py from the schema of the `perfetto` package."""
+"""Write formats/perfetto/payload_names.py from the schema of the `perfetto` package."""
 
 from pathlib import Path
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
 
-PAGE = Path(__file__).parents[1] / "src" / "tracetime" / "perfetto" / "payload_names.py"
+PAGE = Path(__file__).parents[1] / "src" / "tracetime" / "formats" / "perfetto" / "payload_names.py"
 
 HEAD = '''"""What a TracePacket carries, by field number. Written by tools/write_payload_names.py.
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder, record
     from tracetime.capture.sample import Sample
     from tracetime.capture.sampling import Sampler
-    from tracetime.clocks import ClockId, clock_id
+    from tracetime.clocks.domain import ClockDomain
+    from tracetime.clocks.ids import ClockId, clock_id
+    from tracetime.clocks.snapshot import Reading, Snapshot
     from tracetime.doctor import Finding, diagnose
-    from tracetime.domain import ClockDomain
     from tracetime.errors import (
         ConversionError,
         SourceError,
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
         TracetimeError,
         UsageError,
     )
-    from tracetime.graph.bounds import Bounds
+    from tracetime.formats.perfetto.read.reader import Trace, open_trace
     from tracetime.graph.graph import ClockGraph
-    from tracetime.perfetto.reader import Trace, open_trace
-    from tracetime.report import report
-    from tracetime.snapshot import Reading, Snapshot
+    from tracetime.graph.tube.policy import Bounds
+    from tracetime.reporting import report
 
 __all__ = [
     "Bounds",
@@ -58,29 +58,29 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Bounds": "tracetime.graph.bounds",
+    "Bounds": "tracetime.graph.tube.policy",
     "Calibration": "tracetime.capture.calibrate",
-    "ClockDomain": "tracetime.domain",
+    "ClockDomain": "tracetime.clocks.domain",
     "ClockGraph": "tracetime.graph.graph",
-    "ClockId": "tracetime.clocks",
+    "ClockId": "tracetime.clocks.ids",
     "ConversionError": "tracetime.errors",
     "Finding": "tracetime.doctor",
-    "Reading": "tracetime.snapshot",
+    "Reading": "tracetime.clocks.snapshot",
     "Sample": "tracetime.capture.sample",
     "Sampler": "tracetime.capture.sampling",
     "Recorder": "tracetime.capture.recorder",
-    "Snapshot": "tracetime.snapshot",
+    "Snapshot": "tracetime.clocks.snapshot",
     "SourceError": "tracetime.errors",
-    "Trace": "tracetime.perfetto.reader",
+    "Trace": "tracetime.formats.perfetto.read.reader",
     "TraceError": "tracetime.errors",
     "TracetimeError": "tracetime.errors",
     "UsageError": "tracetime.errors",
     "calibrate": "tracetime.capture.calibrate",
-    "clock_id": "tracetime.clocks",
+    "clock_id": "tracetime.clocks.ids",
     "diagnose": "tracetime.doctor",
-    "open_trace": "tracetime.perfetto.reader",
+    "open_trace": "tracetime.formats.perfetto.read.reader",
     "record": "tracetime.capture.recorder",
-    "report": "tracetime.report",
+    "report": "tracetime.reporting",
 }
 
 

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tracetime._version import __version__
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
-from tracetime.formats.tables import TableWriter, table_writer
+from tracetime.analysis.summary import Summary, summarise
+from tracetime.analysis.tally import Tally
+from tracetime.atomic_file import Part, file_target, not_written
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.graph.ticks import refuse_floor_into_ticks
-from tracetime.pandas_types import exact_in_pandas
-from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
-from tracetime.summary import Summary, summarise
-from tracetime.tally import Tally
-from tracetime.whole_file import Part, file_target, not_written
+from tracetime.pandas_metadata import exact_in_pandas
+from tracetime.table_files import TableWriter, table_writer
 
 if TYPE_CHECKING:
+    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.tube import Bars
-    from tracetime.perfetto.reader import Trace
 
 METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
 """What a table file says about itself, in the metadata of its schema.

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.sampling import read_column
+from tracetime._kernels.capture.sampling import read_column
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import TRIES, Sampler
-from tracetime.clocks import ClockId
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError
-from tracetime.kernel_clock import KernelClock
 from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.source import ClockSource, Unavailable
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
 from tracetime.sources.local import Found, LocalClocks

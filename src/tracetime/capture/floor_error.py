@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import Snapshot
 from tracetime.graph.tube.limits import Limits
-from tracetime.snapshot import Snapshot
 
 
 class _Seen(NamedTuple):

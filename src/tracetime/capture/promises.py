@@ -19,8 +19,8 @@ import numpy as np
 
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import Sampler
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.limits import Limits
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.source import ClockSource

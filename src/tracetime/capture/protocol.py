@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
-from tracetime.kernel_clock import KernelClock
-from tracetime.snapshot import Snapshot
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.snapshot import Snapshot
 
 
 class Sample(Protocol):

@@ -1,7 +1,7 @@
 """`record`: a Perfetto trace of events in any clock of this machine, tied together as they happen.
 
 Here are the threads, and what happens when a clock, a device or the disk fails. When to sample is
-schedule.py's, how capture/sampling.py's, and what is written perfetto/writer.py's.
+schedule.py's, how sampling.py's, and what is written formats/perfetto/write/writer.py's.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Final, NamedTuple, overload
 
-from tracetime._kernels.writer import CLOSED, Track
+from tracetime._kernels.perfetto.writer import CLOSED, Track
 from tracetime.capture.calls import Calls, insist
-from tracetime.capture.ending import Ending
 from tracetime.capture.floor_error import FloorError
 from tracetime.capture.protocol import Sample, Sampler
 from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
 from tracetime.capture.steps import StepWatch
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.capture.stop import Ending
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX, Snapshot
 from tracetime.errors import SourceError, UsageError
-from tracetime.perfetto.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
-from tracetime.snapshot import INT64_MAX, Snapshot
+from tracetime.formats.perfetto.write.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
 from tracetime.sources.names import HOST
 
 INTERVAL_S: Final = 1.0

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import SourceError, UsageError
-from tracetime.graph.bounds import Bounds
 from tracetime.graph.tube.limits import Limits
-from tracetime.kernel_clock import KernelClock
-from tracetime.snapshot import Snapshot
+from tracetime.graph.tube.policy import Bounds
 
 
 class Finding(NamedTuple):

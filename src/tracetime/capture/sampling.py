@@ -18,18 +18,18 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.sampling import Brackets
+from tracetime._kernels.capture.sampling import Brackets
 from tracetime.capture.choice import ROUNDING_NS, Chosen, choose
 from tracetime.capture.counters import Counters
 from tracetime.capture.sample import Count, Finding, Sample
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import SourceError, UsageError
-from tracetime.graph.simultaneous import Aligned, Aligner
-from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
+from tracetime.graph.tube.simultaneity import Aligned, Aligner
 from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.local import LocalClocks
-from tracetime.sources.once import OneAtATime
+from tracetime.sources.lock import OneAtATime
 from tracetime.sources.source import ClockSource, Unavailable
 
 Values = npt.NDArray[np.int64]

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import UsageError
 from tracetime.graph.tube.limits import Limits
-from tracetime.snapshot import Snapshot
 
 SHORTEST_NS: Final = 10_000_000
 LONGEST_NS: Final = 60_000_000_000

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.wall_time import format_wall_time, looks_like_wall_time, parse_wall_time
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (
@@ -21,13 +22,12 @@ from tracetime.commands.options import (
 from tracetime.commands.show import print_json
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.wallclock import format_wall_time, looks_like_wall_time, parse_wall_time
 
 if TYPE_CHECKING:
-    from tracetime.graph.bounds import TubeExplanation
-    from tracetime.graph.explain import Explanation
+    from tracetime.formats.perfetto.read.reader import Trace
+    from tracetime.graph.explanation import Explanation
     from tracetime.graph.tube import Bars
-    from tracetime.perfetto.reader import Trace
+    from tracetime.graph.tube.policy import TubeExplanation
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 _WALL_CLOCKS: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
@@ -93,7 +93,7 @@ def command(
       tracetime at trace.pftrace 7021 --from 0x8a01b2c3 --policy tube \\
         --valid-bits 0x8a01b2c3=36 --near 868258201186
     """
-    from tracetime.perfetto.reader import open_trace
+    from tracetime.formats.perfetto.read.reader import open_trace
 
     drawn = bars_of(policy, bars)
     domains = domains_of(limits)
@@ -168,7 +168,7 @@ def _value(text: str) -> tuple[int, bool]:
 
 
 def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
-    from tracetime.graph.bounds import TubeExplanation
+    from tracetime.graph.tube.policy import TubeExplanation
 
     facts: dict[str, Any] = {
         "trace": trace,

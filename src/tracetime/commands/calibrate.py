@@ -11,7 +11,7 @@ from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, duration, print_json, print_table, print_text
 from tracetime.commands.terminal import echo
-from tracetime.telling import count
+from tracetime.text import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -91,7 +91,7 @@ def command(
 
 def _check(clocks: tuple[str, ...], as_json: bool) -> int:
     """Check promises; the exit code."""
-    from tracetime.capture.checked import check
+    from tracetime.capture.promise_checks import check
 
     checked, missing = check(clocks or None)
     code = CHECK_FAILED if any(one.fails for one in checked) else DONE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.clocks import ClockId
+from tracetime.clocks.ids import ClockId
 from tracetime.commands.limits import domains_of, name_option, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.show import (
@@ -23,13 +23,13 @@ from tracetime.commands.show import (
 )
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.graph.shown import coverage
-from tracetime.telling import printable_path
+from tracetime.graph.clock_names import coverage
+from tracetime.text import printable_path
 
 if TYPE_CHECKING:
-    from tracetime.graph.facts import ClockInfo
+    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.graph import ClockGraph
-    from tracetime.perfetto.reader import Trace
+    from tracetime.graph.info import ClockInfo
 
 
 EDGES_LISTED: Final = 1 << 16
@@ -70,7 +70,7 @@ def command(
       tracetime clocks trace.pftrace --dot | dot -Tsvg > clocks.svg
       tracetime clocks trace.pftrace --json | jq '.clocks[].clock'
     """
-    from tracetime.perfetto.reader import open_trace
+    from tracetime.formats.perfetto.read.reader import open_trace
 
     if dot and as_json:
         raise UsageError("--dot and --json are two forms of the same: ask for one")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracetime.clocks import ClockId
+from tracetime.clocks.ids import ClockId
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import (
@@ -35,12 +35,12 @@ from tracetime.commands.show import (
     size,
 )
 from tracetime.commands.terminal import echo
-from tracetime.graph.shown import coverage, named
-from tracetime.telling import count, printable_path
+from tracetime.graph.clock_names import coverage, named
+from tracetime.text import count, printable_path
 
 if TYPE_CHECKING:
-    from tracetime.perfetto.reader import Trace
-    from tracetime.summary import ClockUse, Summary, Unresolved
+    from tracetime.analysis.summary import ClockUse, Summary, Unresolved
+    from tracetime.formats.perfetto.read.reader import Trace
 
 
 @click.command("convert")
@@ -99,9 +99,9 @@ def command(
       adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow
       tracetime convert broken.pftrace -o events.csv --partial --json
     """
+    from tracetime.analysis.summary import settle_cost
     from tracetime.convert import convert
-    from tracetime.perfetto.reader import open_trace
-    from tracetime.summary import settle_cost
+    from tracetime.formats.perfetto.read.reader import open_trace
 
     started = time.perf_counter()
     drawn, domains = bars_of(policy, bars), domains_of(limits)

@@ -14,13 +14,13 @@ from tracetime.commands.options import json_option, limits_of_reading, tolerance
 from tracetime.commands.show import console, events, print_json, print_text, wrapped
 from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import TracetimeError
-from tracetime.graph.shown import named
-from tracetime.telling import count, printable_path
+from tracetime.graph.clock_names import named
+from tracetime.text import count, printable_path
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracetime.clocks import ClockId
+    from tracetime.clocks.ids import ClockId
     from tracetime.doctor import Finding
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
@@ -68,7 +68,7 @@ def command(
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
     from tracetime.doctor import SEVERITIES, diagnose
-    from tracetime.perfetto.reader import open_trace
+    from tracetime.formats.perfetto.read.reader import open_trace
 
     domains = domains_of(limits)
     told: list[dict[str, Any]] = []

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from tracetime.clocks import ClockId
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
 from tracetime.commands.terminal import echo
-from tracetime.domain import ClockDomain
 from tracetime.errors import UsageError
-from tracetime.telling import printable_path
+from tracetime.text import printable_path
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph
@@ -197,7 +197,7 @@ def warn_of_absent(
         present: the clocks of the trace, or of all traces.
         names: what these are called, where that is known.
     """
-    from tracetime.graph.shown import fold
+    from tracetime.graph.clock_names import fold
 
     every = {replace(clock, sequence=0) for clock in present if clock.is_sequence_scoped}
     absent = [d.id for d in domains if d.id not in present and d.id not in every]

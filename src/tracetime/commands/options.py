@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.commands.limits import named_clock, time_ns
 from tracetime.errors import UsageError
 

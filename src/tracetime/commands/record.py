@@ -24,8 +24,8 @@ from tracetime.commands.options import (
 from tracetime.commands.show import print_json, size
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.telling import duration as span_of_time
-from tracetime.telling import printable_path
+from tracetime.text import duration as span_of_time
+from tracetime.text import printable_path
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder

@@ -11,7 +11,7 @@ import click
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, tolerance_option, trace_options
 from tracetime.commands.show import console, print_json, print_text, size
-from tracetime.telling import printable_path
+from tracetime.text import printable_path
 
 
 @click.command("report")
@@ -44,8 +44,8 @@ def command(
       tracetime report trace.pftrace -o report.html
       tracetime report trace.pftrace --clock-name 0x8a01b2c3=com.example.gpu
     """
-    from tracetime.perfetto.reader import open_trace
-    from tracetime.report import report
+    from tracetime.formats.perfetto.read.reader import open_trace
+    from tracetime.reporting import report
 
     domains = domains_of(limits)
     path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.commands.terminal import echo
-from tracetime.telling import printable, printable_path
+from tracetime.text import printable, printable_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

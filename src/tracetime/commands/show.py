@@ -10,15 +10,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.commands.terminal import echo
-from tracetime.graph import shown
-from tracetime.telling import count, printable_lines, printable_path
+from tracetime.graph import clock_names
+from tracetime.text import count, printable_lines, printable_path
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracetime.clocks import ClockId
+    from tracetime.clocks.ids import ClockId
     from tracetime.errors import TraceError
-    from tracetime.perfetto.reader import TraceWarning
+    from tracetime.formats.perfetto.read.reader import TraceWarning
 
 WARNINGS_SHOWN: Final = 5
 LINES_SHOWN: Final = 500
@@ -157,7 +157,7 @@ def fold(
     given = labels or {}
     if every:
         return {clock: given.get(clock) or str(clock) for clock in clocks}
-    return shown.fold(clocks, lambda clock: given.get(clock) or str(clock))
+    return clock_names.fold(clocks, lambda clock: given.get(clock) or str(clock))
 
 
 def print_warnings(

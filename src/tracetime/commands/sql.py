@@ -15,10 +15,10 @@ from tracetime.commands.options import Size, bars_of, json_option, policy_option
 from tracetime.commands.results import for_terminal, print_result
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.telling import printable_path
+from tracetime.text import printable_path
 
 if TYPE_CHECKING:
-    from tracetime.perfetto.reader import Trace
+    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.sql.session import Result, Session
 
 _FORMATS: Final = ("table", "csv", "json", "parquet")
@@ -105,7 +105,7 @@ def command(
         group by trace"
       tracetime sql trace.pftrace
     """
-    from tracetime.perfetto.reader import open_trace
+    from tracetime.formats.perfetto.read.reader import open_trace
     from tracetime.sql.session import Session
     from tracetime.sql.tables import View
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from tracetime.telling import printable_lines
+from tracetime.text import printable_lines
 
 _STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 

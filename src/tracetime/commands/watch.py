@@ -16,7 +16,7 @@ from tracetime.commands.options import Seconds, clocks_option, json_option, refe
 from tracetime.commands.show import console, duration
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.telling import printable
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tracetime.capture.sample import Sample
     from tracetime.capture.sampling import Sampler
-    from tracetime.clocks import ClockId
+    from tracetime.clocks.ids import ClockId
 
 _KEPT: Final = 600
 _BARS: Final = "▁▂▃▄▅▆▇█"

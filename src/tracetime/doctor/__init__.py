@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tracetime.analysis.survey import Survey
+from tracetime.doctor.coverage import unexamined
 from tracetime.doctor.drift import floor_cost, rate_changes, rates
-from tracetime.doctor.dropped import dropped
-from tracetime.doctor.exchanged import exchanged
-from tracetime.doctor.far import far_events
+from tracetime.doctor.exchanges import exchanged
+from tracetime.doctor.far_events import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
+from tracetime.doctor.losses import dropped
+from tracetime.doctor.lost_events import lost_events
 from tracetime.doctor.machines import machines
 from tracetime.doctor.merging import merged
-from tracetime.doctor.moved import moved
 from tracetime.doctor.nesting import nested
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
-from tracetime.doctor.survey import Survey
-from tracetime.doctor.unexamined import unexamined
-from tracetime.doctor.unresolved import lost_events
-from tracetime.perfetto.reader import Trace, check_trace
+from tracetime.doctor.trace_clock import moved
+from tracetime.formats.perfetto.read.reader import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
 

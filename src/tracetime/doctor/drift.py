@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.analysis.rates import LEAST_OFF_NS, OTHER_UNIT, Rate
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.domain import ONE_RATE
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
-from tracetime.doctor.rating import LEAST_OFF_NS, OTHER_UNIT, Rate
-from tracetime.doctor.survey import Survey
-from tracetime.domain import ONE_RATE
 from tracetime.graph.values import difference, gains
 
 _TSC: Final = BUILTIN_IDS["TSC"]

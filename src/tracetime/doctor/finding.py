@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, Literal
 
-from tracetime.clocks import ClockId
-from tracetime.telling import count, duration
+from tracetime.clocks.ids import ClockId
+from tracetime.text import count, duration
 
 __all__ = [
     "SEVERITIES",

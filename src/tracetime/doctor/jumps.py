@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
-from tracetime.doctor.blame import WALL, blamed
+from tracetime.analysis.survey import Survey, Values
+from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
+from tracetime.doctor.attribution import WALL, blamed
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
-from tracetime.doctor.once import BACK, settled, sleeps
-from tracetime.doctor.survey import Survey, Values
-from tracetime.doctor.witness import Pair, Places, farthest_ns, spans_after, spans_read
-from tracetime.graph.bounds import PairDiscontinuity
+from tracetime.doctor.incidents import BACK, settled, sleeps
+from tracetime.doctor.jump_readings import Pair, Places, farthest_ns, spans_after, spans_read
+from tracetime.graph.tube.policy import PairDiscontinuity
 from tracetime.graph.values import difference, gains
 
 _KERNEL: Final = tuple(BUILTIN_IDS[name] for name in BUILTIN_IDS if name != "TSC")

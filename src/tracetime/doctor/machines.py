@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import ClockId
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.ids import ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets
-from tracetime.doctor.survey import Survey
 from tracetime.errors import ConversionError
-from tracetime.graph.pairs import Pair
+from tracetime.graph.tube.pairs import Pair
 
 _SAMPLES: Final = 512
 _MACHINES: Final = 64

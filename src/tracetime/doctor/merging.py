@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from tracetime.analysis.survey import Survey
 from tracetime.doctor.finding import Finding, first_packets, names, rank
-from tracetime.doctor.survey import Survey
 
 MOST_ALIKE: Final = 50
 """So many findings of one code and severity are told one by one."""

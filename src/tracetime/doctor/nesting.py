@@ -6,12 +6,12 @@ from collections import defaultdict
 from itertools import chain
 from typing import Final
 
-from tracetime.clocks import ClockId
-from tracetime.doctor.exchanged import BELOW, EXCHANGED
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.ids import ClockId
+from tracetime.doctor.exchanges import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
-from tracetime.doctor.moved import MOVED
 from tracetime.doctor.recordings import DISORDERED, JOINED, MIXED
-from tracetime.doctor.survey import Survey
+from tracetime.doctor.trace_clock import MOVED
 
 _WRONG_RATE: Final = (
     "tsc-without-rate",

@@ -7,15 +7,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.analysis.event_distances import outside
+from tracetime.analysis.rates import AGREE
+from tracetime.analysis.rows import Group
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.domain import ONE_RATE
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
-from tracetime.doctor.rating import AGREE
-from tracetime.doctor.rows import Group
-from tracetime.doctor.strays import outside
-from tracetime.doctor.survey import Survey
-from tracetime.domain import ONE_RATE
 from tracetime.errors import RESOLVED, TraceError, TracetimeError
-from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000

@@ -11,11 +11,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS
+from tracetime.analysis.snapshots import Series, Values, Written
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.finding import Finding, count, duration, first_packets
-from tracetime.doctor.survey import Survey
-from tracetime.doctor.written import Series, Values, Written
-from tracetime.perfetto.reader import Trace
+from tracetime.formats.perfetto.read.reader import Trace
 
 JOINED: Final = "recordings-joined"
 DISORDERED: Final = "file-out-of-order"

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.domain import COARSE
+from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
-from tracetime.doctor.survey import Survey
-from tracetime.domain import COARSE
-from tracetime.graph.bounds import Inconsistency
-from tracetime.perfetto.reader import SnapshotFault
+from tracetime.formats.perfetto.read.reader import SnapshotFault
+from tracetime.graph.tube.policy import Inconsistency
 
 _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
@@ -26,7 +26,8 @@ _NEVER_BACK: Final = (
 _LONG_PATH: Final = 3
 _CUT_OFF: Final = "is cut off"
 
-# That a RemoteClockSync ties a clock to itself follows of where trace time is: see `moved.py`.
+# That a RemoteClockSync ties a clock to itself follows of where trace time is: see
+# `trace_clock.py`.
 _FAULTS: Final = {
     1: (
         "incremental-clock-not-of-a-sequence",

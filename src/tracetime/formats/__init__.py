@@ -1,1 +1,1 @@
-"""Files other than Perfetto traces: columns to bytes, and bytes to columns."""
+"""Trace formats (floor 3), a package for each: bytes to events, clocks and snapshots, and back."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.floor import hop, make_grid
-from tracetime.clocks import ClockId
+from tracetime._kernels.graph.floor import hop, make_grid
+from tracetime.clocks.ids import ClockId
 
 Values = npt.NDArray[np.int64]
 

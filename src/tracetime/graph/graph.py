@@ -1,7 +1,7 @@
 """ClockGraph: clocks tied together by snapshots, and conversions between any two of them.
 
-The graph itself lives in a kernel (`_kernels/engine.pyx`); here are names, checks and errors. How
-a value is converted over a hop is a policy's to say (`floor.py`).
+The graph itself lives in a kernel (`_kernels/graph/engine.pyx`); here are names, checks and errors.
+How a value is converted over a hop is a policy's to say (`floor.py`).
 """
 
 from __future__ import annotations
@@ -17,22 +17,36 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels import view
-from tracetime._kernels.engine import Engine, Router, TangledError
-from tracetime._kernels.floor import scale
+from tracetime._kernels.graph import view
+from tracetime._kernels.graph.engine import Engine, Router, TangledError
+from tracetime._kernels.graph.floor import scale
 from tracetime.arrays import arrow_of
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
-from tracetime.graph.asked import (
+from tracetime.graph.arguments import (
     SNAPSHOT_FAULTS,
     check_policy,
     checked_domain,
     clock_of_caller,
     refusal,
 )
-from tracetime.graph.between import Between
-from tracetime.graph.bounds import (
+from tracetime.graph.clock_lists import Listed
+from tracetime.graph.clock_names import named
+from tracetime.graph.explanation import Explanation, Hop, floor_step
+from tracetime.graph.floor import FloorHop
+from tracetime.graph.info import ClockInfo, Readings, SeriesInfo, Strays
+from tracetime.graph.rate import saturated_ns
+from tracetime.graph.ticks import ns_per_tick, unit_of
+from tracetime.graph.tube import Bars
+from tracetime.graph.tube.distances import Reach
+from tracetime.graph.tube.machines import Machines
+from tracetime.graph.tube.measurements import NONE_STEERED, Column, Measured, Read, Values
+from tracetime.graph.tube.messages import Between
+from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.pairs import Pairs
+from tracetime.graph.tube.policy import (
     Bounds,
     Inconsistency,
     Near,
@@ -42,26 +56,12 @@ from tracetime.graph.bounds import (
     TubePolicy,
     check_bars,
 )
-from tracetime.graph.explain import Explanation, Hop, floor_step
-from tracetime.graph.facts import ClockInfo, Readings, SeriesInfo, Strays
-from tracetime.graph.floor import FloorHop
-from tracetime.graph.listed import Listed
-from tracetime.graph.machines import Machines
-from tracetime.graph.measured import NONE_STEERED, Column, Measured, Read, Values
-from tracetime.graph.neighbours import Neighbours
-from tracetime.graph.pairs import Pairs
-from tracetime.graph.reach import Reach
-from tracetime.graph.shown import named
-from tracetime.graph.shown_ticks import EventReadings, Ticks
-from tracetime.graph.ticks import ns_per_tick, unit_of
-from tracetime.graph.tube import Bars
-from tracetime.graph.tube.rate import saturated_ns
+from tracetime.graph.tube.tick_periods import EventReadings, Ticks
+from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import Given, take
-from tracetime.graph.wraps import Counter
-from tracetime.snapshot import INT64_MAX, INT64_MIN, Snapshot
 
 if TYPE_CHECKING:
-    from tracetime.graph.curves import Curves
+    from tracetime.reporting.curves import Curves
 
 _KEPT_ROUTES: Final = 64
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -651,12 +651,13 @@ class ClockGraph:
         origin_ns: int | None = None,
         most: int | None = None,
     ) -> Curves:
-        """What a picture of two clocks that share snapshots shows; see `tracetime.graph.curves`.
+        """What a picture of two clocks that share snapshots shows; see
+        `tracetime.reporting.curves`.
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; they share no snapshot.
         """
-        from tracetime.graph.curves import MOST_POINTS, curves
+        from tracetime.reporting.curves import MOST_POINTS, curves
 
         hub, clock = clock_of_caller(src), clock_of_caller(dst)
         if hub == clock:
@@ -675,7 +676,7 @@ class ClockGraph:
             UsageError: Bokeh is not installed (`pip install 'tracetime[report]'`); no such clock.
             ConversionError: the two share no snapshot.
         """
-        from tracetime.graph.plot import pair_figure
+        from tracetime.reporting.plot import pair_figure
 
         drawn = self.curves(src, dst)
         return pair_figure(drawn, self.name(drawn.hub), self.name(drawn.clock))
@@ -788,7 +789,7 @@ class ClockGraph:
         Raises:
             UsageError: it cannot be written.
         """
-        from tracetime.graph.saved import save
+        from tracetime.graph.storage.save import save
 
         save(self, path)
 
@@ -801,18 +802,18 @@ class ClockGraph:
             TraceError: it is none that `save` wrote, is cut off or damaged, or of a later version
                 of tracetime.
         """
-        from tracetime.graph.restored import load
+        from tracetime.graph.storage.load import load
 
         return load(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from tracetime.graph.restored import from_bytes
-        from tracetime.graph.saved import to_bytes
+        from tracetime.graph.storage.load import from_bytes
+        from tracetime.graph.storage.save import to_bytes
 
         return from_bytes, (to_bytes(self),)
 
     def _repr_html_(self) -> str:
-        from tracetime.graph.shown import graph_table
+        from tracetime.graph.clock_names import graph_table
 
         return graph_table(self)
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from tracetime.clocks import ClockId
-from tracetime.domain import SLEWED_DRIFT_PPM
+from tracetime.clocks.domain import SLEWED_DRIFT_PPM
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph.tube.rate import learn_rate
+from tracetime.graph.rate import learn_rate
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import UsageError
-from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 Number = TypeVar("Number", bound=np.number[Any])
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from tracetime.kernel_clock import KernelClock
+from tracetime.clocks.kernel_clock import KernelClock
 
 STA_NANO: Final = 0x2000
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracetime.clocks import ClockId
-from tracetime.domain import CRYSTAL_DRIFT_PPM, ClockDomain
+from tracetime.clocks.domain import CRYSTAL_DRIFT_PPM, ClockDomain
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.source import ClockSource, Together
 from tracetime.sources.tick import common_step

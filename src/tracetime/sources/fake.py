@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, repeat
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.names import named

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.names import HOST_OSCILLATOR, QPC, UPTIME_RAW, WALL_OSCILLATOR, named
 from tracetime.sources.source import ClockSource

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tracetime.clocks import ClockId
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.host import HostSource
 from tracetime.sources.names import HOST, SHORT_NAMES

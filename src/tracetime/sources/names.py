@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracetime.clocks import ClockId, clock_id
+from tracetime.clocks.ids import ClockId, clock_id
 
 TAI: Final = "dev.tracetime.tai"
 TSC: Final = "dev.tracetime.tsc"

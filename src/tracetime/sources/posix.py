@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.sampling import read_column, read_one
-from tracetime.clocks import BUILTIN_IDS, ClockId
-from tracetime.domain import ClockDomain
+from tracetime._kernels.capture.sampling import read_column, read_one
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.adjtimex import read_adjtimex
 from tracetime.sources.coarse import CoarseLag

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from tracetime.clocks import ClockId
-from tracetime.domain import ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 
 

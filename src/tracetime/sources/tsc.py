@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.sampling import (
+from tracetime._kernels.capture.sampling import (
     TSC_CODE,
     Brackets,
     has_tsc,
@@ -24,8 +24,8 @@ from tracetime._kernels.sampling import (
     read_one,
     tsc_is_steady,
 )
-from tracetime.clocks import ClockId
-from tracetime.domain import CRYSTAL_DRIFT_PPM, ClockDomain
+from tracetime.clocks.domain import CRYSTAL_DRIFT_PPM, ClockDomain
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.names import HOST_OSCILLATOR, TSC, named
 from tracetime.sources.posix import CODES

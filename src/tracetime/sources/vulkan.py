@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tracetime.clocks import BUILTIN_IDS, ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import SourceError
 from tracetime.sources import vulkan_api as api
 from tracetime.sources.device import CalibratedDevice
+from tracetime.sources.lock import OneAtATime
 from tracetime.sources.names import QPC, VULKAN, named
-from tracetime.sources.once import OneAtATime
 from tracetime.sources.period import exact_period
 from tracetime.sources.source import Unavailable
 from tracetime.sources.vulkan_queue import StampQueue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources import vulkan_api as api
-from tracetime.sources.once import OneAtATime
+from tracetime.sources.lock import OneAtATime
 
 if TYPE_CHECKING:
     from tracetime.sources.vulkan import VulkanDevice

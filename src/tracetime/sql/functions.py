@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.arrays import arrow_of, known_of
-from tracetime.clocks import ClockId
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.sql.streams import Faults
 
 if TYPE_CHECKING:
-    from tracetime.perfetto.reader import Trace
+    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.sql.tables import View
 
 _Column: TypeAlias = pa.Array | pa.ChunkedArray

@@ -11,9 +11,9 @@ from typing import IO, Any, Final, Protocol
 
 import pyarrow as pa
 
+from tracetime.atomic_file import file_target, whole_file
 from tracetime.errors import UsageError
 from tracetime.sql.session import Result
-from tracetime.whole_file import file_target, whole_file
 
 
 class ResultWriter(Protocol):

@@ -18,17 +18,17 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from tracetime.atomic_file import is_read
 from tracetime.errors import TracetimeError, UsageError
-from tracetime.pandas_types import exact_in_pandas
-from tracetime.perfetto.schema import NAMES_SCHEMA
+from tracetime.formats.perfetto.schema import NAMES_SCHEMA
+from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.sql.casts import cast
 from tracetime.sql.functions import FUNCTIONS, Convert
 from tracetime.sql.streams import Faults
 from tracetime.sql.tables import View, tables
-from tracetime.whole_file import is_read
 
 if TYPE_CHECKING:
-    from tracetime.perfetto.reader import Trace
+    from tracetime.formats.perfetto.read.reader import Trace
 
 T = TypeVar("T")
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from tracetime.clocks import ClockId
-from tracetime.perfetto.reader import BATCH_ROWS
-from tracetime.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
+from tracetime.clocks.ids import ClockId
+from tracetime.formats.perfetto.read.reader import BATCH_ROWS
+from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.sql.streams import Faults, Stream
 
 if TYPE_CHECKING:
     from tracetime.doctor import Finding
-    from tracetime.graph.facts import Readings
+    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.graph import ClockGraph
+    from tracetime.graph.info import Readings
     from tracetime.graph.tube import Bars
-    from tracetime.perfetto.reader import Trace
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
 _CLOCK: Final = (

@@ -3,7 +3,7 @@
 `evidence.py` (what snapshots say of the offset) and `limits.py` (what the clocks may do) go in;
 `segments.py` cuts where the offset broke, `runs.py` where its rate changed; `tube.py` converts,
 with bars, in both directions, `inverse.py` prepares the other one; `findings.py` tells what was
-found. The loops are kernels: `_kernels/sweep.pyx`, `smooth.pyx`, `bars.pyx`, `tube.pyx`,
+found. The loops are kernels: `_kernels/tube/sweep.pyx`, `smoother.pyx`, `bars.pyx`, `tube.pyx`,
 `inverse.pyx`.
 """
 

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.sweep import cut
+from tracetime._kernels.tube.sweep import cut
 from tracetime.errors import OVERFLOW, REASONS, ConversionError, UsageError
-from tracetime.graph.middle import quantile
 from tracetime.graph.tube.limits import Limits, slope_up
+from tracetime.quantiles import quantile
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

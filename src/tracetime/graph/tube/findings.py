@@ -10,13 +10,13 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.bars import steps_in
-from tracetime.graph.middle import median
+from tracetime._kernels.tube.bars import steps_in
+from tracetime.graph.tube.corrections import recorded_change
 from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
 from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Segments
-from tracetime.graph.tube.told import recorded_change
+from tracetime.quantiles import median
 
 Kind = Literal["suspend", "step", "reset", "outlier", "rate_change", "possible_step"]
 

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.floor import make_grid
-from tracetime._kernels.inverse import InverseTable
-from tracetime._kernels.tube import RowTable
+from tracetime._kernels.graph.floor import make_grid
+from tracetime._kernels.tube.inverse import InverseTable
+from tracetime._kernels.tube.tube import RowTable
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.evidence import Values
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.segments import Segments
 from tracetime.graph.values import ascending
-from tracetime.snapshot import INT64_MAX, INT64_MIN
 
 
 class Twice(NamedTuple):

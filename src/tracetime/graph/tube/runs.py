@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.smooth import smooth
-from tracetime._kernels.sweep import cones, strays
+from tracetime._kernels.tube.smoother import smooth
+from tracetime._kernels.tube.sweep import cones, strays
+from tracetime.graph.tube.corrections import Cores, Mask, told_rates
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
 from tracetime.graph.tube.limits import (
     MOST_UNDECLARED_WANDER_PPM,
@@ -18,7 +19,6 @@ from tracetime.graph.tube.limits import (
 )
 from tracetime.graph.tube.pieces import Pieces, find_pieces
 from tracetime.graph.tube.segments import Segments, segment_cones
-from tracetime.graph.tube.told import Cores, Mask, told_rates
 
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""

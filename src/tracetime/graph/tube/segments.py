@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracetime._kernels.sweep import cones, cut
+from tracetime._kernels.tube.sweep import cones, cut
 from tracetime.graph.tube.evidence import Evidence, Values
 from tracetime.graph.tube.limits import Limits, slope_up
 

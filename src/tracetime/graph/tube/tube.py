@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tracetime._kernels.bars import assemble, guaranteed
-from tracetime._kernels.floor import make_grid
-from tracetime._kernels.inverse import InverseTable
-from tracetime._kernels.tube import RowTable
+from tracetime._kernels.graph.floor import make_grid
+from tracetime._kernels.tube.bars import assemble, guaranteed
+from tracetime._kernels.tube.inverse import InverseTable
+from tracetime._kernels.tube.tube import RowTable
 from tracetime.errors import UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values

@@ -1,0 +1,1 @@
+"""Kernels of the clock graph: its engine, and Perfetto's rule for arrays."""

@@ -1,0 +1,13 @@
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.perfetto.observer import Listener
+
+class Chronicle(Listener):
+    """What every ClockSnapshot of a file says, taken or not, and where recorders begin to write."""
+
+    left_out: int
+
+    def __init__(self, limit: int) -> None: ...
+    def readings(self) -> npt.NDArray[np.int64]: ...
+    def signs_found(self) -> npt.NDArray[np.int64]: ...

@@ -1,0 +1,137 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False
+"""What every ClockSnapshot of a file says, taken or not, and where recorders begin to write.
+
+The engine keeps what Perfetto takes; here stands what was written, for those who ask what went wrong.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+
+import numpy as np
+
+from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.observer cimport Heard, Listener
+from tracetime._kernels.common.memory cimport grow
+from tracetime._kernels.perfetto.rows cimport Rows
+from tracetime._kernels.perfetto.snapshot cimport SnapshotClock, read_clock
+from tracetime._kernels.common.wire cimport (
+    BYTES, Field, Span, is_number, is_set, read_field, span_of,
+)
+
+cdef enum:
+    FIRST_SEQUENCE_CLOCK = 64
+    FIRST_GLOBAL_CLOCK = 128
+
+
+cdef class Chronicle(Listener):
+    """Hears every packet; `limit` readings and as many signs are kept, others counted."""
+
+    def __cinit__(self, int64_t limit):
+        self.limit = limit
+
+    def __dealloc__(self):
+        free(self.said)
+        free(self.signs)
+
+    cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
+        cdef const uint8_t *at = p.whole.data
+        cdef Field f
+        cdef Span snapshot
+        cdef uint32_t sequence = 0
+        cdef bint named = False
+        snapshot.data = NULL
+        snapshot.end = NULL
+        while at < p.whole.end:
+            at = read_field(at, p.whole.end, &f)
+            if at == NULL:
+                break
+            if f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID and is_number(&f):
+                sequence = <uint32_t>f.value
+            elif f.number == PACKET_MACHINE_ID and is_number(&f):
+                named = <uint32_t>f.value != 0
+            elif f.wire != BYTES:
+                continue
+            elif f.number == PACKET_CLOCK_SNAPSHOT:
+                snapshot = span_of(&f)
+            elif (
+                f.number == PACKET_TRACE_UUID or f.number == PACKET_TRACE_CONFIG
+                or f.number == PACKET_SYSTEM_INFO or f.number == PACKET_SYNCHRONIZATION_MARKER
+                or f.number == PACKET_TRACE_STATS
+            ):
+                self.note_sign(p, f.number)
+        if is_set(snapshot):
+            self.note_sign(p, PACKET_CLOCK_SNAPSHOT)
+            self.note_snapshot(p, snapshot, sequence, named)
+        return False
+
+    cdef int note_sign(self, const Heard *p, uint32_t field) except -1 nogil:
+        if self.n_signs >= self.limit:
+            self.left_out += 1
+            return 0
+        grow(<void **>&self.signs, &self.signs_capacity, self.n_signs + 1, sizeof(Sign))
+        self.signs[self.n_signs].packet = p.packet
+        self.signs[self.n_signs].offset = p.offset
+        self.signs[self.n_signs].field = field
+        self.signs[self.n_signs].machine = p.machine
+        self.n_signs += 1
+        return 0
+
+    cdef int note_snapshot(
+        self, const Heard *p, Span snapshot, uint32_t sequence, bint named
+    ) except -1 nogil:
+        cdef const uint8_t *at = snapshot.data
+        cdef Field f
+        cdef SnapshotClock clock
+        cdef Said *one
+        while at < snapshot.end:
+            at = read_field(at, snapshot.end, &f)
+            if at == NULL:
+                break
+            if f.number != SNAPSHOT_CLOCKS or f.wire != BYTES:
+                continue
+            if self.n_said >= self.limit:
+                self.left_out += 1
+                return 0
+            grow(<void **>&self.said, &self.said_capacity, self.n_said + 1, sizeof(Said))
+            one = &self.said[self.n_said]
+            read_clock(span_of(&f), &clock)
+            one.packet = p.packet
+            one.timestamp = clock.timestamp
+            one.unit_ns = clock.unit_ns
+            one.clock = clock.clock
+            one.machine = p.machine
+            one.named = named
+            one.sequence = 0
+            if FIRST_SEQUENCE_CLOCK <= one.clock < FIRST_GLOBAL_CLOCK:
+                one.sequence = sequence
+            self.n_said += 1
+        return 0
+
+    def readings(self):
+        """int64[7, n], in file order: packet, clock, sequence, machine index, timestamp, unit_ns,
+        whether the packet names its machine.
+        """
+        cdef int64_t i
+        table = np.empty((7, self.n_said), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_said):
+            out[0, i] = <int64_t>self.said[i].packet
+            out[1, i] = self.said[i].clock
+            out[2, i] = self.said[i].sequence
+            out[3, i] = self.said[i].machine
+            out[4, i] = self.said[i].timestamp
+            out[5, i] = self.said[i].unit_ns
+            out[6, i] = self.said[i].named
+        return table
+
+    def signs_found(self):
+        """int64[4, n], in file order: packet, offset, field of TracePacket, machine index."""
+        cdef int64_t i
+        table = np.empty((4, self.n_signs), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_signs):
+            out[0, i] = <int64_t>self.signs[i].packet
+            out[1, i] = <int64_t>self.signs[i].offset
+            out[2, i] = self.signs[i].field
+            out[3, i] = self.signs[i].machine
+        return table

@@ -1,0 +1,14 @@
+from collections.abc import Sequence
+
+from tracetime._kernels.perfetto.observer import Listener
+
+class Directory(Listener):
+    """Processes, threads and tracks of a whole trace, by pid, tid and uuid.
+
+    process_types: names by ChromeProcessType, "" for none. limit: bytes it may come to.
+    """
+
+    left_out: int
+
+    def __init__(self, process_types: Sequence[str], limit: int) -> None: ...
+    def settle(self) -> None: ...

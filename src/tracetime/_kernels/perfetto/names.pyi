@@ -1,0 +1,20 @@
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from tracetime._kernels.perfetto.directory import Directory
+from tracetime._kernels.perfetto.observer import Listener
+
+class Names(Listener):
+    """What each row of the events table is, beside its times.
+
+    directory: of the same trace, settled. ftrace: names of ftrace events by field number. limit:
+    bytes of interned data that are kept; sequences not used for longest lose theirs first, which
+    is counted in `left_out`.
+    """
+
+    left_out: int
+
+    def __init__(self, directory: Directory, ftrace: Mapping[int, str], limit: int) -> None: ...
+    def take(self, n: int) -> dict[str, npt.NDArray[Any]]: ...

@@ -1,0 +1,19 @@
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from tracetime._kernels.perfetto.rows cimport Rows
+from tracetime._kernels.common.wire cimport Span
+
+# A packet as the importer has understood it.
+cdef struct Heard:
+    Span whole
+    uint64_t packet             # its number
+    uint64_t offset             # of its first byte, or of the compressed packet it came in
+    uint32_t machine            # in order of appearance
+    uint32_t sequence           # in order of appearance
+    bint has_sequence_id
+    bint valid                  # incremental state of the sequence
+    bint cleared                # that state, by this packet
+
+
+cdef class Listener:
+    cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil

@@ -1,0 +1,1 @@
+"""Kernels of the tube: exact bars, their inverse, the estimate."""

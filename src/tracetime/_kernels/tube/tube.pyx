@@ -1,0 +1,315 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Conversions through a tube, from its ordering clock: estimate, earliest and latest of values.
+
+Exact but for the estimate's curve, a float that counts ns from an integer base and is clamped
+into the bar. Sorted values are taken row by row; others find their row through a grid. The other
+direction: inverse.pyx.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from tracetime._kernels.tube.bar cimport Bar, Line, ceil_at, floor_at, high_at, low_at
+from tracetime._kernels.tube.fixed cimport BITS
+from tracetime._kernels.tube.vectors cimport is_small, leading
+from tracetime._kernels.common.memory cimport add_overflows, saturating_add
+
+cdef enum:
+    LONG = 16               # values of one row that are worth preparing it for `small_run`
+
+
+cdef inline uint8_t store(
+    int64_t t, int64_t offset, int64_t low, int64_t high, int64_t *estimate, int64_t *earliest,
+    int64_t *latest
+) noexcept nogil:
+    earliest[0] = saturating_add(t, low)
+    latest[0] = saturating_add(t, high)
+    if add_overflows(t, clamped(offset, low, high), estimate):
+        estimate[0] = saturating_add(t, clamped(offset, low, high))
+        return OVERFLOW
+    return RESOLVED
+
+
+cdef int64_t plain_run(
+    const Bar *bar, const double *c, const int64_t *values, int64_t n, int64_t first,
+    int64_t last, int64_t *estimate, int64_t *earliest, int64_t *latest, uint8_t *status
+) noexcept nogil:
+    """The leading values within [first, last], for a bar of two lines a side that has no limit."""
+    cdef Line low0 = bar.low[0], low1 = bar.low[1], high0 = bar.high[0], high1 = bar.high[1]
+    cdef int64_t at = bar.at, base = bar.base, i, t, x, low, high, other, offset
+    cdef double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3], d
+    for i in range(n):
+        t = values[i]
+        if t < first or t > last:
+            return i
+        x = t - at
+        low, other = floor_at(&low0, x), floor_at(&low1, x)
+        low = other if other > low else low
+        high, other = ceil_at(&high0, x), ceil_at(&high1, x)
+        high = other if other < high else high
+        d = <double>x
+        offset = base + llrint(c0 + d * (c1 + d * (c2 + d * c3)))
+        status[i] = store(t, offset, low, high, &estimate[i], &earliest[i], &latest[i])
+    return n
+
+
+# A small row, for many values at a time.
+cdef extern from *:
+    """
+    typedef struct {
+        int64_t ns;
+        int64_t part;
+        int64_t slope;
+        double rise;        /* slope and part as floats, in ns */
+        double lead;
+    } tt_line;
+
+    typedef struct {
+        tt_line low[2];
+        tt_line high[2];
+        int64_t at;
+        int64_t base;
+        double c[4];
+    } tt_row;
+
+    /* (slope x + part) / 2^52, rounded down or up: a float's guess, less than 1 off, whose error
+       the low 64 bits of what it leaves over give the sign of. */
+    static inline int64_t tt_left(const tt_line *line, int64_t x, int64_t guess) {
+        return (int64_t)((uint64_t)line->slope * (uint64_t)x + (uint64_t)line->part
+            - ((uint64_t)guess << 52));
+    }
+
+    static inline int64_t tt_down(const tt_line *line, int64_t x) {
+        const int64_t guess = tt_rounded(tt_float(x) * line->rise + line->lead);
+        return line->ns + guess - (tt_left(line, x, guess) < 0);
+    }
+
+    static inline int64_t tt_up(const tt_line *line, int64_t x) {
+        const int64_t guess = tt_rounded(tt_float(x) * line->rise + line->lead);
+        return line->ns + guess + (tt_left(line, x, guess) > 0);
+    }
+
+    TT_CLONES
+    static void tt_convert_block(
+        const tt_row *row, const int64_t *restrict values, int64_t n,
+        int64_t *restrict estimate, int64_t *restrict earliest, int64_t *restrict latest
+    ) {
+        const tt_row p = *row;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t t = values[i], x = t - p.at;
+            const int64_t low0 = tt_down(&p.low[0], x), low1 = tt_down(&p.low[1], x);
+            const int64_t high0 = tt_up(&p.high[0], x), high1 = tt_up(&p.high[1], x);
+            const int64_t low = low1 > low0 ? low1 : low0;
+            const int64_t high = high1 < high0 ? high1 : high0;
+            estimate[i] = t + tt_into(p.base + tt_bent(p.c, x), low, high);
+            earliest[i] = t + low;
+            latest[i] = t + high;
+        }
+    }
+    """
+    ctypedef struct FloatLine "tt_line":
+        int64_t ns
+        int64_t part
+        int64_t slope
+        double rise
+        double lead
+
+    ctypedef struct SmallRow "tt_row":
+        FloatLine low[2]
+        FloatLine high[2]
+        int64_t at
+        int64_t base
+        double c[4]
+
+    void convert_block "tt_convert_block"(
+        const SmallRow *row, const int64_t *values, int64_t n, int64_t *estimate,
+        int64_t *earliest, int64_t *latest
+    ) nogil
+
+
+cdef inline FloatLine with_floats(const Line *line) noexcept nogil:
+    cdef FloatLine out
+    cdef double one = <double>(<int64_t>1 << BITS)
+    out.ns, out.part, out.slope = line.ns, line.part, line.slope
+    out.rise, out.lead = <double>line.slope / one, <double>line.part / one
+    return out
+
+
+cdef int64_t small_run(
+    const Bar *bar, const double *c, const int64_t *values, int64_t n, int64_t first,
+    int64_t last, int64_t *estimate, int64_t *earliest, int64_t *latest, uint8_t *status
+) noexcept nogil:
+    """As `plain_run`, for many values of a row that is small."""
+    cdef int64_t done = 0, many
+    cdef SmallRow row
+    row.at, row.base = bar.at, bar.base
+    row.low[0], row.low[1] = with_floats(&bar.low[0]), with_floats(&bar.low[1])
+    row.high[0], row.high[1] = with_floats(&bar.high[0]), with_floats(&bar.high[1])
+    memcpy(row.c, c, sizeof(row.c))
+    while True:
+        many = leading(values + done, n - done, first, last)
+        if many == 0:
+            return done
+        convert_block(
+            &row, values + done, many, estimate + done, earliest + done, latest + done
+        )
+        memset(status + done, RESOLVED, many)
+        done += many
+
+
+cdef void convert_array(
+    const Rows *rows, const int64_t *values, int64_t n, int64_t *estimate, int64_t *earliest,
+    int64_t *latest, uint8_t *status
+) noexcept nogil:
+    cdef int64_t i = 0, k, first, last, t, run
+    cdef const Bar *bar
+    while i < n:
+        k = piece_of(&rows.pieces, values[i])
+        bar = &rows.bars[k]
+        first, last = rows.pieces.starts[k], end_of(&rows.pieces, k)
+        if (
+            i + LONG <= n and first <= values[i + LONG - 1] <= last
+            and is_small(bar, rows.curves + 4 * k, first, last)
+        ):
+            i += small_run(
+                bar, rows.curves + 4 * k, values + i, n - i, first, last, estimate + i,
+                earliest + i, latest + i, status + i,
+            )
+            continue
+        if bar.mode == 0:
+            i += plain_run(
+                bar, rows.curves + 4 * k, values + i, n - i, first, last, estimate + i,
+                earliest + i, latest + i, status + i,
+            )
+            continue
+        while i < n and first <= values[i] <= last:
+            t = values[i]
+            status[i] = store(
+                t, bent(bar, rows.curves + 4 * k, t), low_at(bar, rows.limits, t),
+                high_at(bar, rows.limits, t), &estimate[i], &earliest[i], &latest[i],
+            )
+            i += 1
+
+
+cdef void hop_array(
+    const Rows *rows, const int64_t *fall_to, const int64_t *rise_from, const int64_t *lows,
+    const int64_t *highs, int64_t n, int64_t *earliest, int64_t *latest
+) noexcept nogil:
+    """The bars over whole intervals [low, high] of the source.
+
+    In a row, t + low(t) and t + high(t) never fall, so that only rows' borders matter: those lower than any
+    before (fall_to: the next row that starts lower) and higher than any after (rise_from: the
+    last row before that ends higher).
+    """
+    cdef int64_t i, first, last, k, best
+    for i in range(n):
+        first = piece_of(&rows.pieces, lows[i])
+        last = first
+        if highs[i] > end_of(&rows.pieces, first):
+            last = piece_of(&rows.pieces, highs[i])
+        best = low_value(rows, first, lows[i])
+        if last > first:
+            k = first + 1
+            while fall_to[k] <= last:
+                k = fall_to[k]
+            best = min(best, low_value(rows, k, rows.pieces.starts[k]))
+        earliest[i] = best
+        best = high_value(rows, last, highs[i])
+        if last > first:
+            k = last - 1
+            while rise_from[k] >= first:
+                k = rise_from[k]
+            best = max(best, high_value(rows, k, end_of(&rows.pieces, k)))
+        latest[i] = best
+
+
+cdef class RowTable:
+    """The rows of a tube, ready to convert.
+
+    starts: int64[n]; bars: int64[n, 16]; limits: int64[m, 16]; curves: float64[n, 4], as
+    `bars.assemble` gives them; near, n_near, grid: which rows the grid knows, and `make_grid` of
+    their starts.
+    """
+
+    def __init__(
+        self, const int64_t[::1] starts, const int64_t[:, ::1] bars,
+        const int64_t[:, ::1] limits, const double[:, ::1] curves, int64_t near, int64_t n_near,
+        tuple grid
+    ):
+        cdef int64_t n = starts.shape[0]
+        if not n == bars.shape[0] == curves.shape[0] or n == 0:
+            raise ValueError("one bar and one curve a row")
+        if bars.shape[1] != 16 or limits.shape[1] != 16 or curves.shape[1] != 4:
+            raise ValueError("a bar has 16 words, a curve 4")
+        kept = take_pieces(&self.rows.pieces, starts, near, n_near, grid)
+        self.rows.bars = <const Bar *>&bars[0, 0]
+        self.rows.limits = <const Bar *>&limits[0, 0] if limits.shape[0] else NULL
+        self.rows.curves = &curves[0, 0]
+        self.kept = [starts, bars, limits, curves, kept]
+
+    def borders(self):
+        """(n, 2) int64: the low side at each row's start, the high side at its end."""
+        cdef int64_t k, n = self.rows.pieces.n
+        out = np.empty((n, 2), dtype=np.int64)
+        cdef int64_t[:, ::1] view = out
+        with nogil:
+            for k in range(n):
+                view[k, 0] = low_value(&self.rows, k, self.rows.pieces.starts[k])
+                view[k, 1] = high_value(&self.rows, k, end_of(&self.rows.pieces, k))
+        return out
+
+    def _index(self):
+        """Find for each row the next that starts lower, and the last before that ends higher."""
+        cdef int64_t k, j, n = self.rows.pieces.n
+        fall_to, rise_from = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        cdef int64_t[::1] falls = fall_to, rises = rise_from
+        cdef int64_t[:, ::1] edges = self.borders()
+        with nogil:
+            for k in range(n - 1, -1, -1):
+                j = k + 1
+                while j < n and edges[j, 0] >= edges[k, 0]:
+                    j = falls[j]
+                falls[k] = j
+            for k in range(n):
+                j = k - 1
+                while j >= 0 and edges[j, 1] <= edges[k, 1]:
+                    j = rises[j]
+                rises[k] = j
+        self.fall_to, self.rise_from, self.is_indexed = fall_to, rise_from, True
+
+    def convert(
+        self, const int64_t[::1] values, int64_t[::1] estimate, int64_t[::1] earliest,
+        int64_t[::1] latest, uint8_t[::1] status
+    ):
+        """Values of the ordering clock to the other one; all arrays of one length."""
+        cdef int64_t n = values.shape[0]
+        if not n == estimate.shape[0] == earliest.shape[0] == latest.shape[0] == status.shape[0]:
+            raise ValueError("arrays of one length")
+        if n == 0:
+            return
+        with nogil:
+            convert_array(
+                &self.rows, &values[0], n, &estimate[0], &earliest[0], &latest[0], &status[0]
+            )
+
+    def hop(
+        self, const int64_t[::1] lows, const int64_t[::1] highs, int64_t[::1] earliest,
+        int64_t[::1] latest
+    ):
+        """The bars over the intervals [low, high], low <= high."""
+        cdef int64_t n = lows.shape[0]
+        if not n == highs.shape[0] == earliest.shape[0] == latest.shape[0]:
+            raise ValueError("arrays of one length")
+        if n == 0:
+            return
+        if not self.is_indexed:
+            self._index()
+        # Held here: another thread may index at the same time.
+        cdef const int64_t[::1] falls = self.fall_to, rises = self.rise_from
+        with nogil:
+            hop_array(
+                &self.rows, &falls[0], &rises[0], &lows[0], &highs[0], n, &earliest[0],
+                &latest[0],
+            )

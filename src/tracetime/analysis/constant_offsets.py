@@ -1,0 +1,108 @@
+"""Clocks whose offset stays so level that no tube need be made to know floor within its bars.
+
+Where all offsets that snapshots ever had lie within one half-width, the line of any of them is one
+that no snapshot contradicts: the bars hold it everywhere, and with it all that floor, which adds
+one of these offsets, can have made of a timestamp.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.tube.evidence import FARTHEST, NOT_RECORDED
+
+if TYPE_CHECKING:
+    from tracetime.graph.graph import ClockGraph
+
+Values = npt.NDArray[np.int64]
+
+_MOST_CLOCKS: Final = 8
+_ROUNDED_NS: Final = 4
+
+
+class Level:
+    """Which clocks of a graph are level against its hub, a clock that counts ns.
+
+    Args:
+        alone: the clocks that only snapshots of one list of clocks have, which has the hub, too.
+    """
+
+    def __init__(self, graph: ClockGraph, hub: ClockId, alone: set[ClockId]) -> None:
+        self._graph = graph
+        self._hub = hub
+        self._alone = alone
+        self._known: dict[frozenset[ClockId], bool] = {}
+
+    def limit_ns(self, clock: ClockId, span_ns: tuple[int, int] | None) -> int | None:
+        """How far floor is from the tube's estimate at most; None where that takes a tube.
+
+        span_ns: the least and the greatest reading of the hub that it is asked for.
+        """
+        if clock not in self._alone or not self._is_level(clock):
+            return None
+        _, ours, theirs = self._graph._shared(clock, self._hub)
+        offsets = theirs - ours
+        stray = int(offsets.max() - offsets.min())
+        first, last = int(theirs.min()), int(theirs.max())
+        low, high = span_ns or (first, last)
+        beyond = max(first - low, high - last, 0)
+        if not stray:
+            return 0
+        # A line of least squares leaves the range of what it is laid through by a third of it, and
+        # a cubic that of its ends by a quarter of what its slopes there would come to.
+        lengths = int(np.diff(theirs).max(initial=0)) / 4 + beyond
+        bent = math.ceil(self._fastest(clock, theirs, offsets) * lengths)
+        return stray + stray // 2 + _ROUNDED_NS + bent
+
+    def _fastest(self, clock: ClockId, at: Values, offsets: Values) -> float:
+        """How fast the estimate may run away from the offsets, at most."""
+        gaps = np.diff(at)
+        moved = gaps > 0
+        if not moved.any():
+            return 0.0
+        one_to_next = float(np.max(np.abs(np.diff(offsets)[moved]) / gaps[moved]))
+        # A line of least squares is no steeper than that, nor than twice the stray over its span.
+        limits = self._graph._tubes().limits(clock, self._hub)
+        overall = 2 * float(offsets.max() - offsets.min()) / float(at.max() - at.min())
+        return min(one_to_next, overall + 2 * limits.wander, limits.drift)
+
+    def _is_level(self, clock: ClockId) -> bool:
+        clocks = frozenset({clock, *self._graph._tubes().beside(clock)})
+        if clocks not in self._known:
+            self._known[clocks] = self._pairs_are_level(clocks)
+        return self._known[clocks]
+
+    def _pairs_are_level(self, clocks: frozenset[ClockId]) -> bool:
+        # By the tube's path, too, which may lead over any of these, and over no other.
+        if len(clocks) > _MOST_CLOCKS or not clocks - {self._hub} <= self._alone:
+            return False
+        domains = map(self._graph.domain, clocks)
+        plain = all(
+            d.ns_per_tick == 1 and d.valid_bits == 64 and d.assumed_half_width_ns is None
+            for d in domains
+        )
+        if not plain:
+            return False
+        return all(self._pair_is_level(one, other) for one, other in combinations(clocks, 2))
+
+    def _pair_is_level(self, one: ClockId, other: ClockId) -> bool:
+        snapshots, ours, theirs = self._graph._shared(one, other)
+        if not len(snapshots) or len(self._graph._tubes().shared(one, other)[0]) < len(snapshots):
+            return False
+        measured = self._graph._measured
+        for clock in (one, other):
+            read, steered = measured.reads(clock, snapshots), measured.frequency(clock, snapshots)
+            if (read.half >= 0).any() or (steered != NOT_RECORDED).any():
+                return False
+        # In floats, which no difference overflows, only to know that none does.
+        if not np.all(np.abs(theirs.astype(np.float64) - ours) < FARTHEST):
+            return False
+        offsets = theirs - ours
+        width = self._graph._tubes().least_assumed_ns(one, other)
+        return int(offsets.max()) - int(offsets.min()) <= width

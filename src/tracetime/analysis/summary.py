@@ -1,0 +1,373 @@
+"""What came of an import: events by kind and status, each clock, and why anything has no time.
+
+Counting is `tally.py`'s. How a summary looks on a terminal is not said here (`commands/`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tracetime.analysis.error_bars import (
+    CLOCKS_SAMPLED,
+    FloorCost,
+    floor_cost_at_snapshots,
+)
+from tracetime.analysis.tally import Group, Tally
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
+
+if TYPE_CHECKING:
+    from tracetime.formats.perfetto.read.reader import Trace, TraceWarning
+    from tracetime.graph.info import ClockInfo
+
+ADVICE: Final[Mapping[str, str]] = {
+    "unknown_source_clock": (
+        "No snapshot in the trace holds the clock these events were read in. Record it: emit "
+        "ClockSnapshots with this clock and the trace clock, for clocks 64 to 127 on the same "
+        "packet sequence as the events."
+    ),
+    "unknown_target_clock": (
+        "No snapshot in the trace holds the trace clock. Record ClockSnapshots that hold it "
+        "together with the clocks of the events, or set primary_trace_clock to one they hold."
+    ),
+    "no_path": (
+        "Snapshots hold this clock, but do not lead from it to the trace clock within 4 hops. "
+        "Let a ClockSnapshot hold both (trace time is its primary_trace_clock, else BOOTTIME); "
+        "`tracetime clocks` shows what is tied to what."
+    ),
+    "non_monotonic_source": (
+        "This clock ran backwards between two snapshots (it was set, its counter wrapped, or the "
+        "trace joins several recordings), so one reading can mean two instants, and Perfetto stops "
+        "converting from it. Time the events with a clock that only goes forward, and keep each "
+        "recording in a trace of its own."
+    ),
+    "ambiguous_source": (
+        "The clock was stepped back, and came by these readings more than once. Time the events "
+        "with a clock that only goes forward, such as BOOTTIME or MONOTONIC."
+    ),
+    "overflow": (
+        "The result does not fit in int64 nanoseconds. The timestamp is corrupt, or the clock's "
+        "unit_multiplier_ns or a reading in its snapshots is wrong."
+    ),
+    "skipped_incremental_state": (
+        "These packets need state that was lost (packets were dropped, or the trace begins in "
+        "mid-stream), and Perfetto skips them as well. A larger buffer, or clearing incremental "
+        "state more often, loses fewer."
+    ),
+}
+"""What to do about events that stayed unresolved, by reason."""
+
+_COUNTED_ROWS: Final = 1_000_000
+"""Up to so many events are placed once more, by the tube, to count those that floor reorders."""
+
+_COMPARED_ROWS: Final = 10_000_000
+"""Up to so many whenever it is open what floor costs and somebody reads it: `settle_cost`."""
+
+_COMPARED_CLOCKS: Final = 1000
+"""Of more clocks nobody places events once more: each takes a tube, or several."""
+
+_FEW_ROWS: Final = 200_000
+"""Up to so many are placed once more wherever floor may have used another snapshot, or way."""
+
+_FAULTS_TOLD: Final = 3
+"""Of so many clocks it is told what the tube says of them, of those with the most events."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    """Events of one kind: how many, and how many with each status."""
+
+    kind: str
+    events: int
+    statuses: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockUse:
+    """One clock of a trace: its snapshots (readings in ns), and the events read in it.
+
+    `first_ns` and `last_ns` are its first and last reading in a snapshot, None without any. Clock
+    0 stands for events that name no clock.
+    """
+
+    clock: ClockId
+    unit_ns: int
+    incremental: bool
+    monotonic: bool
+    snapshots: int
+    first_ns: int | None
+    last_ns: int | None
+    events: int
+    unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """One reason why events have no trace time: how many, in which clocks, and what to do."""
+
+    reason: str
+    events: int
+    clocks: tuple[tuple[ClockId, int], ...]
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What came of an import.
+
+    Attributes:
+        trace, out: paths of the trace and of what was written.
+        trace_clock: the clock that trace_time counts in.
+        policy: how it was converted.
+        bars: of the tube policy; None with floor, which has none.
+        floor_cost: how far floor's trace time is from the tube's; of every event with the tube
+            policy, with floor where that is at its best and worst (`floor_cost_at_snapshots`).
+        rows: of the events table.
+        kinds, clocks, reasons: see their classes; reasons in the order of `errors.REASONS`.
+        to: the clock of the column to_time, if there is one.
+        to_unresolved: rows with a trace_time, but without a to_time.
+        to_cost_ns: with floor, how far to_time is at most from where the tube puts that trace_time;
+            floor_cost is how far off that is. None where nothing was compared.
+        to_cost_is_limit: whether every to_time was.
+        warnings, n_warnings: the first warnings, and how many there are in all.
+        events_dropped: events that the recorder says it dropped: they are in no row.
+        truncated: the error after which the rest of the file was not read.
+        names_left_out: with names, how many there was no room for; else None.
+    """
+
+    trace: str
+    out: str
+    trace_clock: ClockId
+    policy: str
+    rows: int
+    kinds: tuple[KindCount, ...]
+    clocks: tuple[ClockUse, ...]
+    reasons: tuple[Unresolved, ...]
+    to: ClockId | None = None
+    to_unresolved: int = 0
+    to_cost_ns: int | None = None
+    to_cost_is_limit: bool = True
+    warnings: tuple[TraceWarning, ...] = ()
+    n_warnings: int = 0
+    events_dropped: int = 0
+    truncated: TraceError | None = None
+    bars: str | None = None
+    floor_cost: FloorCost | None = None
+    names_left_out: int | None = None
+
+    @property
+    def unresolved(self) -> int:
+        """How many events have no trace time."""
+        return sum(reason.events for reason in self.reasons)
+
+    def _to_floor_cost(self) -> dict[str, Any] | None:
+        if self.to_cost_ns is None:
+            return None
+        return {"at_most_ns": self.to_cost_ns, "is_limit": self.to_cost_is_limit}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary in the types of JSON; clocks are written as `str(ClockId)` does."""
+        return {
+            "trace": self.trace,
+            "out": self.out,
+            "trace_clock": str(self.trace_clock),
+            "policy": self.policy,
+            "bars": self.bars,
+            "floor_cost": None if self.floor_cost is None else self.floor_cost.to_dict(),
+            "rows": self.rows,
+            "unresolved": self.unresolved,
+            "kinds": [
+                {"kind": kind.kind, "events": kind.events, "statuses": kind.statuses}
+                for kind in self.kinds
+            ],
+            "clocks": [
+                {
+                    "clock": str(use.clock),
+                    "scope": use.clock.scope,
+                    "unit_ns": use.unit_ns,
+                    "incremental": use.incremental,
+                    "monotonic": use.monotonic,
+                    "snapshots": use.snapshots,
+                    "first_ns": use.first_ns,
+                    "last_ns": use.last_ns,
+                    "events": use.events,
+                    "unresolved": use.unresolved,
+                }
+                for use in self.clocks
+            ],
+            "reasons": [
+                {
+                    "reason": reason.reason,
+                    "events": reason.events,
+                    "clocks": [{"clock": str(c), "events": n} for c, n in reason.clocks],
+                    "advice": reason.advice,
+                }
+                for reason in self.reasons
+            ],
+            "to": None if self.to is None else str(self.to),
+            "to_unresolved": self.to_unresolved,
+            "to_floor_cost": self._to_floor_cost(),
+            "warnings": [warning._asdict() for warning in self.warnings],
+            "n_warnings": self.n_warnings,
+            "events_dropped": self.events_dropped,
+            "names_left_out": self.names_left_out,
+            "truncated": None if self.truncated is None else self.truncated.to_dict(),
+        }
+
+
+def summarise(
+    trace: Trace,
+    tally: Tally,
+    out: str,
+    *,
+    policy: str = "floor",
+    bars: str = "estimated",
+    to: ClockId | None = None,
+    names: bool = False,
+) -> Summary:
+    """Put together what was counted with what the trace says about its clocks.
+
+    Args:
+        trace: whose events have been read to the end.
+        tally: of those events.
+        out: the file they were written to.
+    """
+    infos = trace.clocks.clocks()
+    faults = trace.tube_faults if policy == "tube" else {}
+    groups = _named_groups(tally.groups(), infos, trace.machines)
+    clocks, reasons = _by_clock(groups, infos, faults)
+    cost = trace.floor_cost if policy == "tube" else None
+    if policy == "floor":
+        there = {use.clock for use in clocks if use.snapshots}
+        spans = {
+            clock: (group.first_ns, group.last_ns)
+            for clock, group in groups
+            if group.status == RESOLVED and clock in there
+        }
+        # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
+        most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
+        late = trace.late_snapshots is not None
+        cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, spans, most, spans, late)
+        few = cost.drifts_on or tally.rows <= _FEW_ROWS
+        matters = cost.ended_early or (cost.other_ways and few)
+        if (
+            tally.rows <= _COUNTED_ROWS
+            and len(infos) <= _COMPARED_CLOCKS
+            and (cost.leaves_bars or matters)
+        ):
+            _compare_every_event(trace, cost)
+        elif cost.settled and not cost.leaves_bars:
+            # Of what was not looked at nothing is known.
+            cost.reordered = 0
+    return Summary(
+        trace=trace.path,
+        out=out,
+        trace_clock=trace.trace_clock,
+        policy=policy,
+        rows=tally.rows,
+        kinds=_kinds(tally.kinds),
+        clocks=clocks,
+        reasons=reasons,
+        to=to,
+        to_unresolved=tally.to_unresolved,
+        to_cost_ns=tally.to_cost_ns,
+        to_cost_is_limit=not tally.to_uncompared,
+        warnings=tuple(trace.warnings),
+        n_warnings=trace.n_warnings,
+        events_dropped=trace.events_dropped,
+        truncated=trace.truncated,
+        bars=bars if policy == "tube" else None,
+        floor_cost=cost,
+        names_left_out=trace.names_left_out if names else None,
+    )
+
+
+def settle_cost(trace: Trace, summary: Summary) -> None:
+    """Where a summary leaves open what floor costs, place every event once more, by the tube.
+
+    Not of the largest traces: it takes about as long as it took to write them.
+    """
+    cost = summary.floor_cost
+    if cost is None or summary.rows > _COMPARED_ROWS or len(summary.clocks) > _COMPARED_CLOCKS:
+        return
+    if cost.reordered is None or not cost.settled:
+        _compare_every_event(trace, cost)
+
+
+def _compare_every_event(trace: Trace, cost: FloorCost) -> None:
+    for _ in trace.events("tube"):
+        pass
+    assert trace.floor_cost is not None
+    cost.join(trace.floor_cost)
+
+
+def _kinds(counted: Counter[tuple[str, str]]) -> tuple[KindCount, ...]:
+    """Counts by kind, the most frequent first."""
+    by_kind: dict[str, dict[str, int]] = defaultdict(dict)
+    for (kind, status), events in counted.most_common():
+        by_kind[kind][status] = events
+    counts = [KindCount(kind, sum(n.values()), n) for kind, n in by_kind.items()]
+    return tuple(sorted(counts, key=lambda count: -count.events))
+
+
+def _named_groups(
+    groups: list[Group], infos: list[ClockInfo], machines: list[int]
+) -> list[tuple[ClockId, Group]]:
+    """Groups with their clocks: the table says machine_id, a ClockId the machine's index."""
+    index_of = {machine_id: index for index, machine_id in enumerate(machines)}
+    # And the table knows no files.
+    named = {(info.clock.clock, info.clock.sequence, info.clock.machine): info for info in infos}
+    found = []
+    for group in groups:
+        key = (group.clock, group.sequence, index_of.get(group.machine, group.machine))
+        info = named.get(key)
+        found.append((ClockId(*key) if info is None else info.clock, group))
+    return found
+
+
+def _by_clock(
+    groups: list[tuple[ClockId, Group]],
+    infos: list[ClockInfo],
+    faults: Mapping[tuple[ClockId, int], str],
+) -> tuple[tuple[ClockUse, ...], tuple[Unresolved, ...]]:
+    events: Counter[ClockId] = Counter()
+    unresolved: Counter[ClockId] = Counter()
+    by_reason: dict[int, Counter[ClockId]] = defaultdict(Counter)
+    for clock, group in groups:
+        events[clock] += group.events
+        if group.status not in (RESOLVED, AS_IS):
+            unresolved[clock] += group.events
+            by_reason[group.status][clock] += group.events
+    uses = [ClockUse(*info, events[info.clock], unresolved[info.clock]) for info in infos]
+    in_snapshots = {info.clock for info in infos}
+    for clock in events.keys() - in_snapshots:
+        bare = ClockUse(clock, 1, False, True, 0, None, None, events[clock], unresolved[clock])
+        uses.append(bare)
+    reasons = [
+        Unresolved(
+            REASONS[status],
+            clocks.total(),
+            tuple(clocks.most_common()),
+            _advice(status, clocks, faults),
+        )
+        for status, clocks in sorted(by_reason.items())
+    ]
+    return tuple(sorted(uses, key=lambda use: use.clock)), tuple(reasons)
+
+
+def _advice(
+    status: int, clocks: Counter[ClockId], faults: Mapping[tuple[ClockId, int], str]
+) -> str:
+    """What the tube says of these clocks; of those it says nothing of, what helps in general."""
+    # The tube knows no files, as the table.
+    told = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]
+    own = list(dict.fromkeys(fault for fault in told if fault is not None))
+    advice = [f"{fault}." for fault in own[:_FAULTS_TOLD]]
+    if len(own) > _FAULTS_TOLD:
+        advice.append(f"So it is with {len(own) - _FAULTS_TOLD} more clocks.")
+    if None in told:
+        advice.append(ADVICE[REASONS[status]])
+    return " ".join(advice)

@@ -1,0 +1,486 @@
+"""What the doctor looks at: the events of a trace, counted in one reading, and its clock graph.
+
+Before it, the import has read the file for all of its snapshots: what has to be counted is known
+by then, and nothing is read a third time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.perfetto.chronicle import Chronicle
+from tracetime.analysis.error_bars import Bounding, distances
+from tracetime.analysis.event_distances import Spans, Strays
+from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, Read, rates_of
+from tracetime.analysis.rows import Counted, Group, Rows, places_of
+from tracetime.analysis.snapshots import MOST_KEPT, Written
+from tracetime.analysis.windows import Between, Counts
+from tracetime.arrays import known_of
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.errors import (
+    AMBIGUOUS_SOURCE,
+    AS_IS,
+    REASONS,
+    RESOLVED,
+    ConversionError,
+    TraceError,
+    TracetimeError,
+    UsageError,
+)
+from tracetime.formats.perfetto.read.reader import Trace
+from tracetime.formats.perfetto.read.wire import Columns
+from tracetime.graph.arguments import is_cpu_time
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.info import ClockInfo
+from tracetime.graph.info import Strays as Ways
+from tracetime.graph.tube.lattice import LEAST_READINGS
+from tracetime.graph.tube.policy import Inconsistency, PairDiscontinuity
+from tracetime.graph.tube.wraps import Counter
+
+Values = npt.NDArray[np.int64]
+
+_TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_NO_ROWS: Final = np.empty(0, dtype=np.int64)
+_EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
+
+MOST_EXAMINED: Final = 1000
+"""For so many pairs of clocks the doctor makes a tube, to see what happened to them; of so many
+clocks it places events by tubes, to see whether floor puts them in order."""
+
+
+class Survey:
+    """A trace read once, and its clock graph.
+
+    Args:
+        trace: read from its start by this.
+        tolerance_ns: what may be misplaced by so much and no more is no error.
+        watch: is shown every batch that `Trace.columns` gives, in order.
+
+    Attributes:
+        late: clocks of events that snapshots behind them in the file would place elsewhere: how
+            many by more than is healthy, and by how much at most, ns.
+
+    Raises:
+        UsageError: a negative tolerance.
+        TraceError: the trace cannot be read.
+    """
+
+    def __init__(
+        self, trace: Trace, tolerance_ns: int, watch: Callable[[Columns], None] | None = None
+    ) -> None:
+        if tolerance_ns < 0:
+            raise UsageError(f"tolerance_ns is {tolerance_ns}: use 0 or more")
+        self.trace = trace
+        self.tolerance_ns = tolerance_ns
+        self.graph: ClockGraph = trace.clocks
+        # Whoever asks goes through what befell one pair, then the next.
+        self._shared = lru_cache(1)(self.graph._shared)
+        self.trace_clock: ClockId = trace.trace_clock
+        self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
+        self.spans = Spans(self.graph)
+        self.order_unexamined = False
+        self._paths: dict[ClockId, list[ClockId] | None] = {}
+        self._rows = Rows(self.infos, trace.machines)
+        self.clocks: list[ClockId] = self._rows.clocks
+        home = self.spans.get(self.equated or self.trace_clock)
+        self.strays = None if home is None else Strays(self.spans, home, self.clocks)
+        self._counts = Counts(self.spans.marks, self.spans.starts)
+        lost = [fault.packet for fault in trace.faults]
+        moves = [move.packet for move in trace.trace_clock_moves]
+        self._placed = Between(np.array(lost + moves, dtype=np.int64))
+        self.late: dict[ClockId, tuple[int, int]] = {}
+        self._bounding = self._bounded() if self._may_be_sparse() else None
+        self._chronicle = Chronicle(MOST_KEPT)
+        self._read(watch)
+
+    def _read(self, watch: Callable[[Columns], None] | None) -> None:
+        """Read the events, and count them every way that findings ask for."""
+        counted = Counted()
+        for columns in self.trace.columns(listener=self._chronicle):
+            numbers = self._rows.numbers(columns)
+            counted.add(columns, numbers)
+            self._count(columns, numbers)
+            if self.strays is not None:
+                self.strays.add(columns, numbers)
+            if self._bounding is not None:
+                self._bounding.batch(columns)
+            if watch is not None:
+                watch(columns)
+        if self._bounding is not None:
+            self._bounding.finish()
+        self.counted = counted.take()
+
+    def _count(self, columns: Columns, numbers: Values) -> None:
+        resolved = columns["status"] == RESOLVED
+        home = self.trace_clock.machine
+        at_home = columns["machine"] == self.trace.machines[home]
+        if home == 0:
+            # What names no machine is of the first.
+            at_home |= columns["machine"] == 0
+        placed = resolved & ~((columns["clock"] == self.trace_clock.clock) & at_home)
+        self._placed.add(columns["packet"][placed].astype(np.int64))
+        known = numbers < len(self.infos)
+        known &= numbers != self.spans.numbers.get(self.trace_clock)
+        source = columns["source_ns"]
+        self._counts.add(numbers[known], source[known])
+        if self.trace.late_snapshots is not None:
+            rows = np.flatnonzero(resolved & known)
+            for number, places in places_of(numbers[rows]).items():
+                clock, ours = self.clocks[number], rows[places]
+                if clock in self._straying:
+                    self._compare(clock, source[ours], columns["trace_time"][ours])
+
+    def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
+        """Note where events would be if floor had known all snapshots."""
+        readings = source // self.infos[clock].unit_ns
+        there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
+        better, known = known_of(there)
+        off = distances(placed[known], better[known])
+        beyond = off[off > self._straying[clock]]
+        if len(beyond):
+            events, worst = self.late.get(clock, (0, 0))
+            self.late[clock] = events + len(beyond), max(worst, int(beyond.max()))
+
+    @cached_property
+    def moved_at(self) -> int:
+        """The last packet that moved trace time after conversions had begun; -1 where none did."""
+        late = (move.packet for move in self.trace.trace_clock_moves if move.is_late)
+        return max(late, default=-1)
+
+    def _may_be_sparse(self) -> bool:
+        """Whether any clock moves by more than the tolerance from one snapshot to the next.
+
+        Then events may stand in another order than they had. Of very many clocks nobody looks.
+        """
+        if not (self.ways.change_ns > self.tolerance_ns).any():
+            return False
+        self.order_unexamined = len(self.infos) > self.most_examined
+        return not self.order_unexamined
+
+    def _bounded(self) -> Bounding:
+        return Bounding(self.graph, self.trace_clock, self.trace.machines, "estimated")
+
+    def of(self, reason: str) -> list[Group]:
+        """The groups with one status."""
+        rows = np.flatnonzero(self.counted.status == REASONS.index(reason))
+        return self.counted.each(rows, self.clocks)
+
+    def of_machines_not_in(self, machines: set[int]) -> Values:
+        """The rows of `counted` whose clock is of none of some machines."""
+        of = np.array([clock.machine not in machines for clock in self.clocks], dtype=bool)
+        return np.flatnonzero(of[self.counted.clock])
+
+    def groups_of(self, clock: ClockId) -> list[Group]:
+        """The groups of a clock."""
+        rows = self._groups_by_clock.get(clock, _NO_ROWS)
+        return self.counted.each(rows, self.clocks)
+
+    @cached_property
+    def _groups_by_clock(self) -> dict[ClockId, Values]:
+        """The groups' rows of `counted` by clock."""
+        return {self.clocks[k]: rows for k, rows in places_of(self.counted.clock).items()}
+
+    @cached_property
+    def ways(self) -> Ways:
+        """How clocks of snapshots lead to trace time, by number."""
+        return self.graph._strays(list(self.infos), self.trace_clock)
+
+    @cached_property
+    def written(self) -> Written:
+        """The snapshots as they are written, those not taken whole included."""
+        return Written(self._chronicle)
+
+    def was_written(self, clocks: Iterable[ClockId]) -> bool:
+        """Whether any snapshot names one of some clocks, be it taken or not."""
+        known = self._written_clocks
+        return any((clock.clock, clock.sequence, clock.machine) in known for clock in clocks)
+
+    @cached_property
+    def _written_clocks(self) -> set[tuple[int, int, int]]:
+        return {(clock.clock, clock.sequence, clock.machine) for clock in self.written.clocks}
+
+    @cached_property
+    def used(self) -> dict[ClockId, int]:
+        """How many events each clock has, by clock."""
+        return self._by_clock(np.ones(len(self.counted.key), dtype=bool))
+
+    @cached_property
+    def lost(self) -> dict[ClockId, int]:
+        """How many events of each clock have no trace time."""
+        return self._by_clock(~np.isin(self.counted.status, (RESOLVED, AS_IS)))
+
+    def _by_clock(self, rows: npt.NDArray[np.bool_]) -> dict[ClockId, int]:
+        """The events of some groups by clock, in order of the groups."""
+        found = defaultdict[ClockId, int](int)
+        numbers, events = self.counted.clock[rows].tolist(), self.counted.events[rows].tolist()
+        for number, n in zip(numbers, events, strict=True):
+            found[self.clocks[number]] += n
+        return dict(found)
+
+    @cached_property
+    def discontinuities(self) -> list[PairDiscontinuity]:
+        return self.graph._tubes().discontinuities(self._examined[0])
+
+    @property
+    def most_examined(self) -> int:
+        """For so many pairs of clocks tubes are made to see what happened to them."""
+        return min(MOST_EXAMINED, self.graph._most_tubes or MOST_EXAMINED)
+
+    @property
+    def unexamined(self) -> tuple[ClockId, ...]:
+        """The clocks that may have jumped, and were too many to be looked at."""
+        return tuple(sorted(clock for _, clock in self._examined[1]))
+
+    @cached_property
+    def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
+        """The pairs of clocks to which anything may have happened: looked at, and left out."""
+        pairs = self.graph._eventful()
+        most_used = sorted(pairs, key=lambda pair: -self.used.get(pair[1], 0))
+        chosen = set(most_used[: self.most_examined])
+        return (
+            [pair for pair in pairs if pair in chosen],
+            [pair for pair in pairs if pair not in chosen],
+        )
+
+    @property
+    def reordered(self) -> int:
+        """How many events floor puts in another order than they certainly had."""
+        return 0 if self._bounding is None else self._bounding.cost.reordered or 0
+
+    @cached_property
+    def _straying(self) -> dict[ClockId, int]:
+        """How far apart is healthy, ns, for clocks whose events snapshots place further apart."""
+        drift_ns = self.ways.drift_ns
+        far = np.flatnonzero(drift_ns > self.tolerance_ns).tolist()
+        healthy_ns = {k: self._healthy_ns(self.clocks[k]) for k in far}
+        return {self.clocks[k]: most for k, most in healthy_ns.items() if drift_ns[k] > most}
+
+    def _healthy_ns(self, clock: ClockId) -> int:
+        """The tolerance, and what the clocks on the way to trace time gain or lose by ticking."""
+        ticks = map(self.tick_ns, self.graph.path(clock, self.trace_clock))
+        return self.tolerance_ns + sum(tick for tick in ticks if tick > 1)
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether the trace has any: that BOOTTIME is TRACE_FILE, at 0, Perfetto adds itself."""
+        return bool(self.trace.faults) or any(
+            clock.clock not in _EQUATED or info.first_ns or info.last_ns
+            for clock, info in self.infos.items()
+        )
+
+    @property
+    def equated(self) -> ClockId | None:
+        """The BOOTTIME that the trace clock is by Perfetto's rule alone; None for any other."""
+        info = self.infos.get(self.trace_clock)
+        if self.trace_clock.clock != _TRACE_FILE or info is None or info.first_ns or info.last_ns:
+            return None
+        return replace(self.trace_clock, clock=_BOOTTIME)
+
+    def tick_ns(self, clock: ClockId) -> int:
+        """What a clock steps by: its unit at least, and what its readings show."""
+        recorded = self.trace.recorded_domains.get(clock)
+        # The graph's own is 1 where half-widths were measured: they hold the tick.
+        known = [self.graph.domain(clock).tick_ns, None if recorded is None else recorded.tick_ns]
+        unit_ns = self.infos[clock].unit_ns if clock in self.infos else 1
+        known.append(self.shown_tick_ns(clock))
+        return max(unit_ns, *(int(tick) for tick in known if tick is not None))
+
+    def may_show_tick(self, clock: ClockId) -> bool:
+        """Whether snapshots and events together hold as many readings as a tick takes."""
+        info = self.infos.get(clock)
+        readings = 0 if info is None else info.snapshots + self.used.get(clock, 0)
+        return readings >= LEAST_READINGS
+
+    def shown_tick_ns(self, clock: ClockId) -> float | None:
+        """What a clock ticks by where its readings show more than it is said to; else None."""
+        tick = self.graph._tubes().shown_tick(clock) if clock in self.infos else None
+        return None if tick is None else tick.period_ns
+
+    @cached_property
+    def _inconsistencies(self) -> tuple[list[Inconsistency], bool]:
+        try:
+            return self.graph._inconsistencies()
+        except TraceError:
+            # There may be no more tubes.
+            return [], True
+
+    @property
+    def inconsistencies(self) -> list[Inconsistency]:
+        return self._inconsistencies[0]
+
+    @property
+    def loops_unexamined(self) -> bool:
+        """Whether there are so many loops of clocks that not all were compared."""
+        return self._inconsistencies[1]
+
+    @cached_property
+    def declared(self) -> dict[ClockId, ClockDomain]:
+        """What is declared of clocks."""
+        return self.graph.declared
+
+    @cached_property
+    def rates(self) -> dict[ClockId, Rate]:
+        """How fast each clock runs beside its partner, where that can be told."""
+        return rates_of(
+            {
+                clock: Read(partner, *self.unfolded(clock, partner))
+                for clock, shared in zip(self.infos, self.beside_partner[0].tolist(), strict=True)
+                if shared >= LEAST_SNAPSHOTS
+                and (partner := self.partner(clock)) is not None
+                and not is_cpu_time(partner)
+                and clock not in self.open_wraps
+            }
+        )
+
+    @cached_property
+    def snapshot_packets(self) -> npt.NDArray[np.uint64]:
+        return self.trace.snapshot_packets
+
+    def packets_of(self, snapshots: Iterable[int]) -> list[int]:
+        """The packets of some snapshots."""
+        numbers = np.fromiter(snapshots, dtype=np.int64)
+        packets: list[int] = self.snapshot_packets[numbers].tolist()
+        return packets
+
+    def count_placed(self, spans: list[tuple[int, int | None]]) -> int:
+        """How many events within some spans of packets snapshots placed; None: to the end.
+
+        Spans begin and end at packets whose snapshots were not taken whole, or moved trace time, or
+        just beside one. What was read in the trace clock is placed by itself.
+        """
+        return self._placed.within(
+            (first, INT64_MAX if last is None else last) for first, last in spans
+        )
+
+    def count_within(
+        self, spans: Mapping[ClockId, Values | list[tuple[int, int]]]
+    ) -> dict[ClockId, int]:
+        """How many events of each clock have a reading (ns) within one of some spans.
+
+        Ends count in; they are readings of the clock's snapshots, beside one, or beyond all events
+        on their side. Events of the trace clock are not counted.
+        """
+        numbers = self.spans.numbers
+        return {
+            clock: self._counts.within(numbers[clock], within) if clock in numbers else 0
+            for clock, within in spans.items()
+        }
+
+    def nearest(self, one: ClockId, other: ClockId, reading_ns: int) -> list[int]:
+        """The snapshot that two clocks share in which `one` was nearest to a reading.
+
+        None of a clock that counts ticks: its readings are no ns.
+        """
+        if self.graph.domain(one).ns_per_tick != 1:
+            return []
+        snapshots, readings, _ = self.together(one, other)
+        away = distances(readings, np.full_like(readings, reading_ns))
+        return [int(snapshots[np.argmin(away)])]
+
+    def together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """(snapshots, one_ns, other_ns) of two clocks, in file order."""
+        return self._shared(one, other)
+
+    def unfolded(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
+        """As `together`; where `one` is declared to wrap, as if it never had."""
+        snapshots, readings, others = self.together(one, other)
+        counter = self.counters.get(one)
+        if counter is None:
+            return snapshots, readings, others
+        readings, known = counter.at(snapshots)
+        return snapshots[known], readings[known], others[known]
+
+    @cached_property
+    def counters(self) -> dict[ClockId, Counter]:
+        """The clocks declared to wrap, unfolded; without those whose wraps are open."""
+        return self._counters[0]
+
+    @cached_property
+    def open_wraps(self) -> dict[ClockId, ConversionError]:
+        """The clocks declared to wrap whose snapshots do not say how often they did."""
+        return self._counters[1]
+
+    @cached_property
+    def _counters(self) -> tuple[dict[ClockId, Counter], dict[ClockId, ConversionError]]:
+        known, is_open = {}, {}
+        for clock in self.graph.declared:
+            if clock not in self.infos:
+                continue
+            try:
+                counter = self.graph._tubes().counter(clock)
+            except ConversionError as error:
+                if error.reason == REASONS[AMBIGUOUS_SOURCE]:
+                    is_open[clock] = error
+            else:
+                if counter is not None:
+                    known[clock] = counter
+        return known, is_open
+
+    def path(self, clock: ClockId) -> list[ClockId] | None:
+        """The clocks over which floor brings one to trace time; None where nothing leads there."""
+        if clock not in self._paths:
+            try:
+                self._paths[clock] = self.graph.path(clock, self.trace_clock)
+            except TracetimeError:
+                self._paths[clock] = None
+        return self._paths[clock]
+
+    def partner(self, clock: ClockId) -> ClockId | None:
+        """The clock it is best compared with: the trace clock, else the steadiest beside it."""
+        return self._partners.get(clock)
+
+    @cached_property
+    def beside_partner(self) -> tuple[Values, Values, Values]:
+        """By number of a clock of snapshots, what it read beside its partner.
+
+        How many readings, the least and the greatest, ns.
+        """
+        place = {clock: k for k, clock in enumerate(self.graph._listed().clocks)}
+        places = np.array([place[clock] for clock in self.infos], dtype=np.int64)
+        n, least, greatest = self.graph._beside_partners()
+        return n[places], least[places], greatest[places]
+
+    @cached_property
+    def _partners(self) -> dict[ClockId, ClockId]:
+        listed = self.graph._listed()
+        found = zip(listed.clocks, listed.partners().tolist(), strict=True)
+        return {clock: listed.clocks[partner] for clock, partner in found if partner >= 0}
+
+    def neighbours(self, clock: ClockId) -> list[ClockId]:
+        """The clocks that it shares snapshots with, in order."""
+        return sorted({other for clocks in self.series_of(clock) for other in clocks} - {clock})
+
+    def series_of(self, clock: ClockId) -> list[tuple[ClockId, ...]]:
+        """Those of `series` that have a clock."""
+        return self._series_of.get(clock, [])
+
+    @cached_property
+    def series(self) -> list[tuple[ClockId, ...]]:
+        """The lists of clocks that snapshots have had; see `ClockGraph.series`."""
+        return [clocks for clocks, _ in self.graph.series()]
+
+    @cached_property
+    def _series_of(self) -> dict[ClockId, list[tuple[ClockId, ...]]]:
+        found = defaultdict[ClockId, list[tuple[ClockId, ...]]](list)
+        for clocks in self.series:
+            for clock in clocks:
+                found[clock].append(clocks)
+        return found
+
+    @cached_property
+    def by_number(self) -> dict[tuple[int, int], list[ClockId]]:
+        """The clocks of snapshots by (number, machine): alike on many sequences."""
+        found = defaultdict[tuple[int, int], list[ClockId]](list)
+        for clock in self.infos:
+            found[clock.clock, clock.machine].append(clock)
+        return found

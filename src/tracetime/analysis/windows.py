@@ -1,0 +1,65 @@
+"""Events counted by where they lie between marks: that answers for every span between these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.common.counts import count_between
+
+Values = npt.NDArray[np.int64]
+
+
+class Counts:
+    """How many values were at each of some marks, and between each two; for several lists of these.
+
+    Args:
+        marks: int64, list by list, ascending and each once within a list.
+        starts: int64, where each list begins, and where the last one ends.
+    """
+
+    def __init__(self, marks: Values, starts: Values) -> None:
+        self._marks, self._starts = marks, starts
+        self._counts = np.zeros(2 * len(marks) + len(starts) - 1, dtype=np.int64)
+
+    def add(self, which: Values, values: Values) -> None:
+        """Count some values, each among the marks of one list."""
+        count_between(self._marks, self._starts, which, values, self._counts)
+
+    def within(self, which: int, spans: Values | Iterable[tuple[int, int]]) -> int:
+        """How many values of a list lie within any of some spans, their ends included.
+
+        An end is a mark, the last number before one or the first after one, or has no value
+        beyond it on its side.
+        """
+        start, end = self._starts[which : which + 2].tolist()
+        marks, counts = self._marks[start:end], self._counts[2 * start + which :]
+        if not isinstance(spans, np.ndarray):
+            spans = np.array(list(spans), dtype=np.int64).reshape(-1, 2)
+        ends = spans
+        ends = ends[ends[:, 0] <= ends[:, 1]]
+        # 0 below the first mark, 1 at it, 2 between it and the second, and so on.
+        bins = np.searchsorted(marks, ends, side="left")
+        bins += np.searchsorted(marks, ends, side="right")
+        covers = np.zeros(2 * len(marks) + 2, dtype=np.int64)
+        np.add.at(covers, bins[:, 0], 1)
+        np.add.at(covers, bins[:, 1] + 1, -1)
+        return int(counts[: len(covers) - 1][np.cumsum(covers[:-1]) > 0].sum())
+
+
+class Between:
+    """`Counts` of one list of marks, int64, in any order."""
+
+    def __init__(self, marks: Values) -> None:
+        marks = np.unique(marks)
+        self._counts = Counts(marks, np.array([0, len(marks)]))
+
+    def add(self, values: Values) -> None:
+        """Count some values."""
+        self._counts.add(np.zeros(len(values), dtype=np.int64), values)
+
+    def within(self, spans: Iterable[tuple[int, int]]) -> int:
+        """How many values lie within any of some spans; see `Counts.within`."""
+        return self._counts.within(0, spans)

@@ -1,0 +1,137 @@
+"""What `calibrate --check` does: every promise on every device, and the host's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from tracetime.capture.promises import PROMISES, ROUNDS, Promise, Wait, check_group, sleep
+from tracetime.capture.sample import Finding
+from tracetime.capture.sampling import Sampler
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import SourceError
+from tracetime.sources.device import CalibratedDevice
+from tracetime.sources.local import LocalClocks
+from tracetime.sources.names import HOST
+from tracetime.sources.source import ClockSource, Unavailable
+
+_GROUP: Final = ("group", "the deviation of the host's clocks read as a group holds their ticks")
+
+
+class Kept(NamedTuple):
+    """Whether one promise is kept.
+
+    Attributes:
+        promise, says: its name, and what it is.
+        findings: what speaks against it.
+        error: why it could not be checked; None where it was.
+    """
+
+    promise: str
+    says: str
+    findings: tuple[Finding, ...] = ()
+    error: str | None = None
+
+    @property
+    def holds(self) -> bool | None:
+        """None where that could not be checked."""
+        return None if self.error is not None else not self.findings
+
+    @property
+    def fails(self) -> bool:
+        """Whether something rests on it that cannot be relied on, or nobody knows."""
+        return self.error is not None or any(one.severity == "error" for one in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """In the types of JSON."""
+        return {
+            "promise": self.promise,
+            "says": self.says,
+            "holds": self.holds,
+            "findings": [finding._asdict() for finding in self.findings],
+            "error": self.error,
+        }
+
+
+class Checked(NamedTuple):
+    """A device, or the host, and its promises.
+
+    Attributes:
+        name, short_name: of its clock; `host` for the host.
+        label: what its maker calls it.
+    """
+
+    name: str
+    short_name: str
+    label: str
+    promises: tuple[Kept, ...]
+
+    @property
+    def fails(self) -> bool:
+        """Whether any does."""
+        return any(one.fails for one in self.promises)
+
+    def to_dict(self) -> dict[str, Any]:
+        """In the types of JSON."""
+        return {**self._asdict(), "promises": [one.to_dict() for one in self.promises]}
+
+
+def check(
+    clocks: Iterable[str | int | ClockId] | None = None,
+    *,
+    sources: Sequence[ClockSource] | None = None,
+    wait: Wait = sleep,
+    rounds: int = ROUNDS,
+) -> tuple[list[Checked], list[Unavailable]]:
+    """Check the devices among these clocks, and the host.
+
+    Args:
+        clocks, sources: as `Sampler`; all devices if None.
+        wait: lets so many ns go by.
+        rounds: calibrations to compare.
+
+    Returns:
+        what was checked, the host first; and what is not to be had.
+
+    Raises:
+        UsageError: a name that is no clock.
+        SourceError: a clock that was asked for is not to be had.
+    """
+    local = LocalClocks(sources)
+    try:
+        if clocks is None:
+            found, missing = local.everything(), [*local.unavailable]
+        else:
+            found, missing = [one for clock in clocks for one in local.find(clock)], []
+        devices = {
+            one.clock: one.source for one in found if isinstance(one.source, CalibratedDevice)
+        }
+        checked = [Checked(HOST, HOST, HOST, (_group(sources),))]
+        for device in devices.values():
+            hosts = local.find(device.host_clocks[0])[0].source if device.host_clocks else device
+            kept = tuple(_kept(promise, device, hosts, wait, rounds) for promise in PROMISES)
+            checked.append(Checked(device.name, local.short_name(device.name), device.label, kept))
+        return checked, missing
+    finally:
+        local.close()
+
+
+def _kept(
+    promise: Promise, device: CalibratedDevice, hosts: ClockSource, wait: Wait, rounds: int
+) -> Kept:
+    return _settled(promise.name, promise.says, lambda: promise.check(device, hosts, wait, rounds))
+
+
+def _group(sources: Sequence[ClockSource] | None) -> Kept:
+    def group() -> list[Finding]:
+        with Sampler([HOST] if sources is None else None, sources=sources) as sampler:
+            return check_group(sampler)
+
+    return _settled(*_GROUP, group)
+
+
+def _settled(name: str, says: str, findings: Callable[[], list[Finding]]) -> Kept:
+    try:
+        return Kept(name, says, tuple(findings()))
+    except SourceError as error:
+        return Kept(name, says, error=str(error))

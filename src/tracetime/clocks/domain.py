@@ -1,0 +1,198 @@
+"""ClockDomain: what a clock is, and how far it may stray.
+
+Limits are declarations, not measurements: error bars rest on them. Defaults are those of the kind
+of clock; a trace that says nothing, or a caller who knows better, may declare others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import Any, Final
+
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, hashed_name
+from tracetime.errors import UsageError
+
+SLEWED_DRIFT_PPM: Final = 500.0
+"""How far the kernel may slew a clock that NTP disciplines (adjtimex's limit)."""
+
+CRYSTAL_DRIFT_PPM: Final = 100.0
+"""How far a free-running crystal may be from its nominal rate."""
+
+COARSE_TICK_NS: Final = 10_000_000
+"""What a COARSE clock steps by at most: the kernel's tick, at 100 Hz."""
+
+LONGEST_NS: Final = 1 << 58
+"""The longest tick or half-width (9 years): two of them stay within what a tube can hold."""
+
+MOST_DRIFT_PPM: Final = 32_000
+MOST_WANDER_PPM: Final = 5_000
+"""Limits at most: any two clocks within them are a pair that tubes hold. Who needs more means
+another rate (ns_per_tick)."""
+
+# The fraction that any float is has less.
+_MOST_RATE_BITS: Final = 2048
+
+COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
+"""Clocks that lag behind the fine ones by no one knows how much: as far as that was seen."""
+ONE_RATE: Final = frozenset(
+    BUILTIN_IDS[name]
+    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
+)
+"""Linux keeps these by one rate: they jump against each other, but do not drift."""
+_RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
+_TSC: Final = BUILTIN_IDS["TSC"]
+_ONE: Final = Fraction(1)
+# Steadier clocks first: what snapshots are ordered along must neither step nor reset, and over a
+# suspend BOOTTIME jumps ahead of MONOTONIC.
+_STEADINESS: Final = {
+    BUILTIN_IDS[name]: rank
+    for rank, name in enumerate(
+        (
+            "MONOTONIC_RAW",
+            "MONOTONIC",
+            "MONOTONIC_COARSE",
+            "BOOTTIME",
+            "TRACE_FILE",
+            "TSC",
+            "PERF",
+        )
+    )
+}
+WALL: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME", "REALTIME_COARSE"))
+"""Clocks that are set; systems other than Linux slew them alone."""
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDomain:
+    """One clock's properties; what is left out takes the default of its kind.
+
+    Args:
+        id: the clock, anything `ClockId.parse` takes.
+        name: what to call it where the id says nothing (a hash cannot be reversed); that by which
+            the id was given, where it was given by a name that is hashed.
+        tick_ns: what the clock really steps by, ns; None for that of its kind.
+        ns_per_tick: nominal rate as an exact fraction; None where it is unknown.
+        valid_bits: how many bits count before it wraps, 1 to 64.
+        max_drift_ppm: how far its rate may be from nominal: 500 where NTP slews it, 100 for a
+            free-running crystal.
+        wander_ppm: how far its rate strays from its mean over a run; None where undeclared.
+        oscillator: what drives it: clocks with one oscillator do not wander against each other.
+            The POSIX clocks of a machine have one.
+        disciplined: whether something steers its rate.
+        assumed_half_width_ns: what to assume for readings that come without a half-width; None
+            to estimate it from the snapshots.
+
+    Raises:
+        UsageError: a value out of range.
+    """
+
+    id: ClockId
+    name: str | None = None
+    tick_ns: float | None = None
+    ns_per_tick: Fraction | None = Fraction(1)
+    valid_bits: int = 64
+    max_drift_ppm: float | None = None
+    wander_ppm: float | None = None
+    oscillator: str | None = None
+    disciplined: bool | None = None
+    assumed_half_width_ns: int | None = None
+
+    def __post_init__(self) -> None:
+        clock = ClockId.parse(self.id)
+        name = hashed_name(self.id) if self.name is None else self.name
+        disciplined = clock.clock in ONE_RATE if self.disciplined is None else self.disciplined
+        drift_ppm = self.max_drift_ppm
+        if drift_ppm is None:
+            free_running = clock.clock == _RAW or self.disciplined is False
+            drift_ppm = CRYSTAL_DRIFT_PPM if free_running else SLEWED_DRIFT_PPM
+        oscillator = self.oscillator
+        if oscillator is None and (clock.clock in ONE_RATE or clock.clock == _RAW):
+            oscillator = f"posix@machine{clock.machine}"
+        tick_ns = self.tick_ns
+        if tick_ns is None:
+            tick_ns = COARSE_TICK_NS if clock.clock in COARSE else 1
+        rate = self.ns_per_tick
+        if rate is not None:
+            try:
+                rate = Fraction(rate)
+            except (TypeError, ValueError, ArithmeticError):
+                raise UsageError(f"ns_per_tick of {clock} is no fraction: {rate!r}") from None
+            if rate <= 0:
+                raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
+            if max(rate.as_integer_ratio()).bit_length() > _MOST_RATE_BITS:
+                raise UsageError(
+                    f"ns_per_tick of {clock} has too many digits: use a fraction of smaller "
+                    "numbers (Fraction.limit_denominator)"
+                )
+        if not (isinstance(tick_ns, Real) and 0 < tick_ns <= LONGEST_NS):
+            raise UsageError(f"tick_ns of {clock} is {tick_ns!r}: it is above 0, ns")
+        if not (_is_whole(self.valid_bits) and 1 <= self.valid_bits <= 64):
+            raise UsageError(f"valid_bits of {clock} is {self.valid_bits!r}: use 1 to 64")
+        assumed = self.assumed_half_width_ns
+        if assumed is not None and not (_is_whole(assumed) and 0 <= assumed <= LONGEST_NS):
+            raise UsageError(
+                f"assumed_half_width_ns of {clock} is {assumed!r}: use 0 or more, whole ns"
+            )
+        for what, ppm, most in (
+            ("max_drift_ppm", drift_ppm, MOST_DRIFT_PPM),
+            ("wander_ppm", self.wander_ppm, MOST_WANDER_PPM),
+        ):
+            if ppm is not None and not (isinstance(ppm, Real) and 0 <= ppm <= most):
+                raise UsageError(f"{what} of {clock} is {ppm!r}: use 0 to {most}")
+        for what, text in (("name", name), ("oscillator", oscillator)):
+            if not (text is None or isinstance(text, str)):
+                raise UsageError(f"{what} of {clock} is {text!r}: it is a string")
+        if not isinstance(disciplined, bool):
+            raise UsageError(f"disciplined of {clock} is {disciplined!r}: it is True or False")
+        for field, value in (
+            ("id", clock),
+            ("name", name),
+            ("tick_ns", float(tick_ns)),
+            ("disciplined", disciplined),
+            ("valid_bits", int(self.valid_bits)),
+            ("max_drift_ppm", float(drift_ppm)),
+            ("wander_ppm", None if self.wander_ppm is None else float(self.wander_ppm)),
+            ("oscillator", oscillator),
+            ("ns_per_tick", rate),
+            ("assumed_half_width_ns", None if assumed is None else int(assumed)),
+        ):
+            object.__setattr__(self, field, value)
+
+    @staticmethod
+    def of_kind(clock: ClockId) -> ClockDomain:
+        """What is taken of a clock that nobody declared; a TSC's rate has to be learnt."""
+        return _of_kind(clock)
+
+    @staticmethod
+    def rate_of_kind(clock: ClockId) -> Fraction | None:
+        """The `ns_per_tick` that is taken of a clock that nobody declared."""
+        return None if clock.clock == _TSC else _ONE
+
+    @property
+    def drift_ppm(self) -> float:
+        """max_drift_ppm, given or by kind."""
+        assert self.max_drift_ppm is not None
+        return self.max_drift_ppm
+
+
+def steadiness(clock: ClockId) -> tuple[Any, ...]:
+    """Sorts clocks by how little they step or reset, steadiest first; ties by id."""
+    number = clock.clock
+    kind = (
+        len(_STEADINESS) + 2
+        if number in WALL
+        else _STEADINESS.get(number, len(_STEADINESS) + (0 if number < 128 else 1))
+    )
+    return kind, clock.order()
+
+
+@lru_cache(maxsize=1 << 15)
+def _of_kind(clock: ClockId) -> ClockDomain:
+    return ClockDomain(clock, ns_per_tick=ClockDomain.rate_of_kind(clock))

@@ -1,0 +1,343 @@
+"""Readings of several clocks taken together: what a ClockGraph is fed with.
+
+Only values and their checks live here. What a run of snapshots means (edges, non-monotonic clocks,
+units that change) is the graph's to say. The model is Perfetto's `clock_snapshot.proto`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import UsageError
+
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+MOST_SCALED_PPM: Final = 100_000 << 16
+"""The largest correction of a rate that a tube can hold, in 2^-16 ppm."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What one clock said: one value, or a 1-d array of them in the order they were taken.
+
+    Args:
+        value: in ticks of the clock; an int within int64, or a 1-d array or list of them (kept
+            as a read-only int64 array of its own).
+        unit_ns: nanoseconds per tick, 1 or more (`unit_multiplier_ns`).
+        incremental: whether timestamps in this clock are deltas (`is_incremental`).
+
+    Raises:
+        UsageError: a bool, a float, a value out of int64, an array of another shape.
+    """
+
+    value: int | npt.NDArray[np.int64]
+    unit_ns: int = 1
+    incremental: bool = False
+
+    def __post_init__(self) -> None:
+        # What nearly all are, as they are: SupportsIndex, a protocol, takes microseconds to ask.
+        if (
+            type(self.value) is int
+            and INT64_MIN <= self.value <= INT64_MAX
+            and type(self.unit_ns) is int
+            and 1 <= self.unit_ns <= INT64_MAX
+            and type(self.incremental) is bool
+        ):
+            return
+        if not isinstance(self.incremental, bool):
+            raise UsageError(f"incremental is True or False, not {self.incremental!r}")
+        unit_ns = _integer(self.unit_ns, "unit_ns")
+        if unit_ns < 1:
+            raise UsageError(f"unit_ns is {unit_ns}: a tick lasts 1 ns or more")
+        object.__setattr__(self, "value", _value(self.value))
+        object.__setattr__(self, "unit_ns", unit_ns)
+
+    @property
+    def length(self) -> int | None:
+        """How many values the array holds; None for a single int."""
+        return None if isinstance(self.value, int) else len(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reading):
+            return NotImplemented
+        return (
+            self.unit_ns == other.unit_ns
+            and self.incremental == other.incremental
+            and self.length == other.length
+            and np.array_equal(self.value, other.value)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Snapshot:
+    """Readings of several clocks that belong together: one snapshot, or a column of them.
+
+    Args:
+        readings: what each clock said, in the order of the ClockSnapshot (the order is part of
+            the series' identity): ``{clock: int, Reading or 1-d int64 array}``. A clock is
+            anything `ClockId.parse` takes. Either all are single values, or all are arrays of one
+            length n, which stand for n snapshots.
+        reference: the clock that the others were bracketed by, one of them; None where they were
+            only read one after the other.
+        half_width_ns: how far from its centre each clock may really have been read, ns of the
+            reference, 0 or more, the steps of both clocks included: ``{clock: int or 1-d array}``.
+            The reference's is 0 if not said.
+        centre_ns: when each clock was read, ns of the reference after its own reading (0 where not
+            said): ``{clock: int or 1-d array}``.
+        frequency_scaled_ppm: by how much each clock was being run faster than its oscillator, in
+            2^-16 ppm, as `adjtimex` gives it (`freq`; all it steers, MONOTONIC, BOOTTIME and
+            REALTIME, by the same): ``{clock: int or 1-d array}``. The tube takes a change of it
+            between two snapshots for a change of the clock's rate between them; MONOTONIC_RAW,
+            the TSC and devices need none.
+
+    Raises:
+        UsageError: no clock at all, the same clock twice, a sequence-scoped clock without its
+            sequence, arrays of different lengths, a width, centre or frequency of a clock that is
+            not read, a width or centre without a reference, a frequency of more than 10 %, or
+            what `Reading` and `ClockId.parse` refuse.
+    """
+
+    __slots__ = (
+        "_centre_ns",
+        "_frequency_scaled_ppm",
+        "_half_width_ns",
+        "_length",
+        "_readings",
+        "_reference",
+    )
+
+    def __init__(
+        self,
+        readings: Mapping[Any, Any],
+        *,
+        reference: Any = None,
+        half_width_ns: Mapping[Any, Any] | None = None,
+        centre_ns: Mapping[Any, Any] | None = None,
+        frequency_scaled_ppm: Mapping[Any, Any] | None = None,
+    ) -> None:
+        if not isinstance(readings, Mapping):
+            raise UsageError(
+                f"readings is a dict of clock to value, not a {type(readings).__name__}"
+            )
+        parsed: dict[ClockId, Reading] = {}
+        for key, value in readings.items():
+            clock = ClockId.parse(key)
+            if clock.is_sequence_scoped and not clock.sequence:
+                raise UsageError(
+                    f"clock {clock} belongs to a packet sequence: say which, as in {clock}@seq7"
+                )
+            if clock in parsed:
+                raise UsageError(f"clock {clock} stands twice in one snapshot")
+            parsed[clock] = _reading(clock, value)
+        if not parsed:
+            raise UsageError("a snapshot needs a reading of at least one clock")
+        self._length = _common_length(parsed)
+        self._readings = MappingProxyType(parsed)
+        self._reference = None if reference is None else ClockId.parse(reference)
+        if self._reference is not None and self._reference not in parsed:
+            raise UsageError(f"the reference, {self._reference}, is not read in the snapshot")
+        for what, given in (("half_width_ns", half_width_ns), ("centre_ns", centre_ns)):
+            if given is not None and self._reference is None:
+                raise UsageError(f"{what} is told against a reference: say which clock that is")
+        self._half_width_ns = self._columns(
+            "half_width_ns", half_width_ns, 0, INT64_MAX, "the half-width of {} is negative"
+        )
+        self._centre_ns = self._columns("centre_ns", centre_ns)
+        self._frequency_scaled_ppm = self._columns(
+            "frequency_scaled_ppm",
+            frequency_scaled_ppm,
+            -MOST_SCALED_PPM,
+            MOST_SCALED_PPM,
+            "the frequency of {} is off by more than 10 %: it is adjtimex's freq, in 2^-16 ppm",
+        )
+
+    def _columns(
+        self,
+        what: str,
+        given: Mapping[Any, Any] | None,
+        least: int = INT64_MIN,
+        most: int = INT64_MAX,
+        otherwise: str = "",
+    ) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Widths or the like by clock, each an array as long as there are snapshots.
+
+        All of it lies from least to most, or that is a UsageError that says `otherwise`.
+        """
+        if given is None:
+            return MappingProxyType({})
+        columns = {}
+        for key, value in given.items():
+            clock = ClockId.parse(key)
+            if clock not in self._readings:
+                raise UsageError(f"{what} names {clock}, which is not read in the snapshot")
+            taken = _value(value)
+            if isinstance(taken, int):
+                within = least <= taken <= most
+            elif len(taken) != len(self):
+                raise UsageError(f"{what} of {clock} has {len(taken)} values, not {len(self)}")
+            else:
+                within = taken.size == 0 or (least <= taken.min() and taken.max() <= most)
+            if not within:
+                raise UsageError(otherwise.format(clock))
+            if isinstance(taken, int) and len(self) == 1:
+                # Sampling makes dozens of these: broadcasting takes ten times as long.
+                column = np.array([taken], dtype=np.int64)
+                column.setflags(write=False)
+            else:
+                column = np.broadcast_to(np.asarray(taken, dtype=np.int64), (len(self),))
+            columns[clock] = column
+        return MappingProxyType(columns)
+
+    @property
+    def reference(self) -> ClockId | None:
+        """The clock that the others were bracketed by, if any."""
+        return self._reference
+
+    @property
+    def half_width_ns(self) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Half-widths by clock, int64 ns, one a snapshot; only of clocks that have one."""
+        return self._half_width_ns
+
+    @property
+    def centre_ns(self) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Centres by clock, int64 ns after the reference, one a snapshot; only where said."""
+        return self._centre_ns
+
+    @property
+    def frequency_scaled_ppm(self) -> Mapping[ClockId, npt.NDArray[np.int64]]:
+        """Corrections of their rate by clock, int64 in 2^-16 ppm; only of clocks that have one."""
+        return self._frequency_scaled_ppm
+
+    @property
+    def readings(self) -> Mapping[ClockId, Reading]:
+        """What each clock said, in the order given; read-only."""
+        return self._readings
+
+    @property
+    def clocks(self) -> tuple[ClockId, ...]:
+        """The clocks, in the order given."""
+        return tuple(self._readings)
+
+    def __len__(self) -> int:
+        """How many snapshots these are: 1, or the length of the arrays."""
+        return 1 if self._length is None else self._length
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Snapshot):
+            return NotImplemented
+        return (
+            self.clocks == other.clocks
+            and self._readings == other._readings
+            and self._reference == other._reference
+            and _same(self._half_width_ns, other._half_width_ns)
+            and _same(self._centre_ns, other._centre_ns)
+            and _same(self._frequency_scaled_ppm, other._frequency_scaled_ppm)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{str(clock)!r}: {value!r}" for clock, value in self._readings.items())
+        return f"Snapshot({{{inside}}})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (
+            dict(self._readings),
+            self._reference,
+            dict(self._half_width_ns),
+            dict(self._centre_ns),
+            dict(self._frequency_scaled_ppm),
+        )
+
+
+def _restored(
+    readings: dict[ClockId, Reading],
+    reference: ClockId | None,
+    half_width_ns: dict[ClockId, npt.NDArray[np.int64]],
+    centre_ns: dict[ClockId, npt.NDArray[np.int64]],
+    frequency_scaled_ppm: dict[ClockId, npt.NDArray[np.int64]],
+) -> Snapshot:
+    return Snapshot(
+        readings,
+        reference=reference,
+        half_width_ns=half_width_ns or None,
+        centre_ns=centre_ns or None,
+        frequency_scaled_ppm=frequency_scaled_ppm or None,
+    )
+
+
+def _same(
+    one: Mapping[ClockId, npt.NDArray[np.int64]], other: Mapping[ClockId, npt.NDArray[np.int64]]
+) -> bool:
+    return one.keys() == other.keys() and all(
+        np.array_equal(values, other[clock]) for clock, values in one.items()
+    )
+
+
+def _reading(clock: ClockId, value: Any) -> Reading:
+    if isinstance(value, Reading):
+        return value
+    try:
+        return Reading(value)
+    except UsageError as error:
+        raise UsageError(f"reading of {clock}: {error}") from None
+
+
+def _common_length(readings: Mapping[ClockId, Reading]) -> int | None:
+    lengths = {reading.length: clock for clock, reading in readings.items()}
+    if len(lengths) > 1:
+        told = ", ".join(
+            f"{clock} has {'one value' if length is None else length}"
+            for length, clock in lengths.items()
+        )
+        raise UsageError(f"the readings of a snapshot are of one length: {told}")
+    return next(iter(lengths))
+
+
+def _integer(value: Any, name: str) -> int:
+    if type(value) is int and INT64_MIN <= value <= INT64_MAX:
+        return value
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise UsageError(f"{name} is a whole number, not {value!r} ({type(value).__name__})")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"{name} is a whole number, not {value!r}") from None
+    if not INT64_MIN <= number <= INT64_MAX:
+        raise UsageError(f"{name} {number} does not fit in int64")
+    return number
+
+
+def _value(value: Any) -> int | npt.NDArray[np.int64]:
+    if type(value) is int:
+        return _integer(value, "value")
+    if isinstance(value, SupportsIndex) and not isinstance(value, np.ndarray):
+        return _integer(value, "value")
+    if isinstance(value, (str, bytes)) or not (
+        hasattr(value, "__array__") or isinstance(value, (list, tuple))
+    ):
+        raise UsageError(
+            f"value is a whole number or a 1-d array, not {value!r} ({type(value).__name__})"
+        )
+    # A list of ints may hold a bool or a number past int64: NumPy would pass both on.
+    if isinstance(value, (list, tuple)):
+        value = np.array([_integer(item, "value") for item in value], dtype=np.int64)
+    array: npt.NDArray[Any] = np.asarray(value)
+    if array.ndim != 1:
+        raise UsageError(f"an array of readings has one dimension, not {array.ndim}")
+    if array.dtype.kind not in "iu":
+        raise UsageError(f"an array of readings holds whole numbers (int64), not {array.dtype}")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > INT64_MAX:
+        raise UsageError(f"value {int(array.max())} does not fit in int64")
+    own = array.astype(np.int64)
+    own.setflags(write=False)
+    return own

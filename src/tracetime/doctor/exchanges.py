@@ -1,0 +1,217 @@
+"""Findings about clocks whose readings stand under each other's numbers, in some snapshots or all.
+
+In some: the difference of two clocks changes its sign, and not its size. In all: events of each lie
+where the other was read; or BOOTTIME, which also counts sleep, is below MONOTONIC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, islice
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tracetime.analysis.snapshots import Series, Values
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
+from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.values import difference
+
+EXCHANGED: Final = "clocks-exchanged"
+BELOW: Final = "boottime-below-monotonic"
+
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_MONOTONIC: Final = BUILTIN_IDS["MONOTONIC"]
+
+_LEAST_NS: Final = 1_000_000
+"""Clocks of a snapshot are read one after the other: healthy traces have half of it between."""
+_TIMES_SPREAD: Final = 10
+_ONE_MOMENT_NS: Final = 100_000_000
+_UNKNOWN_NS: Final = 1_000_000_000
+"""What one moment's snapshots may be apart by, where nothing shows how much they scatter."""
+_MARGIN_NS: Final = 1_000_000_000
+_MOST_MARGIN_NS: Final = 600_000_000_000
+
+_ALIKE: Final = 0.02
+_ALIKE_NS: Final = 10_000
+_DRIFT: Final = 1e-3
+_SIGNIFICANT: Final = 3
+_MOST_CLOCKS: Final = 24
+
+
+class _Turned(NamedTuple):
+    """Two clocks exchanged in some snapshots: their packets, and how far apart the clocks are."""
+
+    packets: list[int]
+    apart_ns: int
+
+
+def exchanged(survey: Survey) -> Iterator[Finding]:
+    """Clocks exchanged in some snapshots, or in all."""
+    found: dict[tuple[ClockId, ClockId], _Turned] = {}
+    for series in survey.written.series(least=2, turning=True):
+        for pair, turned in _in_some(series):
+            known = found.get(pair, _Turned([], 0))
+            found[pair] = _Turned(
+                known.packets + turned.packets, max(known.apart_ns, turned.apart_ns)
+            )
+    for (one, other), turned in found.items():
+        yield _finding(one, other, turned.apart_ns, turned.packets, 0)
+    yield from _by_events(survey, set(found))
+    yield from _below(survey, set(found))
+
+
+def _finding(
+    one: ClockId, other: ClockId, apart_ns: int, packets: list[int], events: int
+) -> Finding:
+    where = f"in {count(len(packets), 'snapshot')}" if packets else "in all snapshots"
+    return Finding(
+        EXCHANGED,
+        "error" if events else "warning",
+        f"{one} and {other} are exchanged {where}: {duration(apart_ns)} apart",
+        (one, other), first_packets(packets), events, apart_ns,
+        "Each reads what the other does: "
+        + ("before and after, their difference is the same the other way round."
+           if packets else "events of each lie where the snapshots read the other."),
+        "Write each reading under the number of its clock.",
+    )  # fmt: skip
+
+
+def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Turned]]:
+    """Pairs whose difference changes its sign alone from one snapshot to the next."""
+    values = series.values_ns
+    if len(values) < 2 or not 2 <= len(series.clocks) <= _MOST_CLOCKS:
+        return
+    steps = np.diff(values, axis=0)
+    for i, j in combinations(range(len(series.clocks)), 2):
+        apart = values[:, i] - values[:, j]
+        if not (apart > 0).any() or not (apart < 0).any():
+            continue
+        # What both together went on by does not know which is which.
+        gap = (steps[:, i] + steps[:, j]) / 2
+        off = np.abs((apart[1:] + apart[:-1]).astype(np.float64))
+        size = np.abs(apart[1:].astype(np.float64))
+        slack = _ALIKE * size + _ALIKE_NS + _DRIFT * np.abs(gap)
+        flips = (np.sign(apart[1:]) != np.sign(apart[:-1])) & (off <= slack) & (gap >= 0)
+        flips &= (size > _SIGNIFICANT * slack) & (size >= _LEAST_NS)
+        # Clocks that lag by their ticks pass each other all the time.
+        flips &= size > _TIMES_SPREAD * float(np.median(np.abs(np.diff(np.abs(apart)))))
+        others = np.delete(steps, (i, j), axis=1)
+        if others.shape[1]:
+            flips &= np.abs(np.median(others, axis=1) - gap) <= slack
+        if flips.any():
+            state = np.append(0, np.cumsum(flips)) % 2
+            # The fewer are the wrong ones.
+            wrong = state == (1 if 2 * state.sum() <= len(state) else 0)
+            packets = series.packets[wrong].tolist()
+            pair = sorted((series.clocks[i], series.clocks[j]))
+            yield (pair[0], pair[1]), _Turned(packets, int(np.abs(apart[wrong]).max()))
+
+
+def _by_events(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:
+    """Pairs whose events lie each where the other clock was read, and not where their own was."""
+    spans, used = survey.spans, survey.used
+    clocks = (
+        c for c in survey.infos if c.clock and c in used and c in spans and not c.is_sequence_scoped
+    )
+    for one, other in combinations(islice(clocks, _MOST_CLOCKS), 2):
+        if one.machine == other.machine and (one, other) not in known:
+            lies = _lies_with(survey, one, other) and _lies_with(survey, other, one)
+            # That those two are exchanged is told with what else says so.
+            if lies and {one.clock, other.clock} != {_BOOTTIME, _MONOTONIC}:
+                events = survey.used[one] + survey.used[other]
+                apart = abs(spans[one].low - spans[other].low)
+                yield _finding(one, other, apart, [], events)
+
+
+def _lies_with(survey: Survey, clock: ClockId, other: ClockId, *, partly: bool = False) -> bool:
+    """Whether events of a clock, or some, are beyond its readings, and all among another's."""
+    own, there = survey.spans[clock], survey.spans[other]
+    groups = [g for g in survey.groups_of(clock) if g.reason in ("resolved", "as_is")]
+    if not groups:
+        return False
+    low, high = min(g.low_ns for g in groups), max(g.high_ns for g in groups)
+    # Few snapshots cover little of a trace.
+    margin = max(_MARGIN_NS, own.step, min(abs(own.low - there.low) // 4, _MOST_MARGIN_NS))
+    if partly:
+        beyond = low < own.low - margin or high > own.high + margin
+    else:
+        beyond = high < own.low - margin or low > own.high + margin
+    return beyond and there.low - margin <= low and high <= there.high + margin
+
+
+def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:
+    """BOOTTIME below MONOTONIC in most snapshots, by more than the order of reading explains."""
+    machine, b, m = survey.written.pairs(_BOOTTIME, _MONOTONIC)
+    somewhere = set(machine[difference(m, b) > _LEAST_NS].tolist())
+    for boottime in [clock for clock in survey.infos if clock.clock == _BOOTTIME]:
+        if boottime.machine not in somewhere:
+            continue
+        monotonic = ClockId(_MONOTONIC, machine=boottime.machine)
+        if (monotonic, boottime) in known:
+            continue
+        packets, apart, at = _apart(survey, boottime, monotonic)
+        if not len(apart):
+            continue
+        middle = -int(np.median(apart))
+        if middle <= _LEAST_NS or middle <= _least_ns(apart, at):
+            continue
+        sign = _sleeps_backwards(survey, boottime, monotonic)
+        events = _where_the_other_is(survey, boottime, monotonic)
+        severity: Severity = "error" if sign or events else "warning"
+        title = f"{boottime} is below {monotonic} by {duration(middle)}"
+        if severity == "error":
+            title += ": they are exchanged"
+        yield Finding(
+            BELOW,
+            severity,
+            title,
+            tuple(sorted((boottime, monotonic))), first_packets(packets[:1]), events, middle,
+            "BOOTTIME is MONOTONIC and the time asleep, so it is never less. "
+            + ("The two are exchanged: "
+               + " and ".join(told for told, so in (
+                   ("events of each lie where the other was read", events),
+                   ("MONOTONIC went on where BOOTTIME stood still", sign)) if so) + "."
+               if severity == "error" else
+               "Either the two are exchanged, or this was recorded in a time namespace (a "
+               "container), which sets its clocks off by what it likes."),
+            "Write each reading under the number of its clock; from a time namespace, record "
+            "outside of it, or take its clocks for another machine's.",
+        )  # fmt: skip
+
+
+def _apart(survey: Survey, boottime: ClockId, monotonic: ClockId) -> tuple[Values, Values, Values]:
+    """(packets, BOOTTIME - MONOTONIC, MONOTONIC) of the snapshots that hold both."""
+    packets, b, m = survey.written.together(boottime, monotonic)
+    return packets, b - m, m
+
+
+def _least_ns(apart: Values, at: Values) -> float:
+    """How far below it may be by the order of reading: by how it scatters between snapshots."""
+    if int(at.max()) - int(at.min()) < _ONE_MOMENT_NS:
+        return _UNKNOWN_NS
+    return _TIMES_SPREAD * float(np.median(np.abs(np.diff(apart))))
+
+
+def _sleeps_backwards(survey: Survey, boottime: ClockId, monotonic: ClockId) -> bool:
+    """Whether MONOTONIC rose against BOOTTIME as only BOOTTIME may against it, in sleep."""
+
+    def rises(d: PairDiscontinuity) -> bool:
+        if d.size_ns is None or d.kind in ("outlier", "rate_change"):
+            return False
+        by = sum(d.size_ns) if d.dst == monotonic else -sum(d.size_ns)
+        return {d.src, d.dst} == {boottime, monotonic} and by > 2 * survey.tolerance_ns
+
+    return any(map(rises, survey.discontinuities))
+
+
+def _where_the_other_is(survey: Survey, one: ClockId, other: ClockId) -> int:
+    """How many events lie beyond their own clock's readings, among those of the other."""
+    return sum(
+        survey.used[clock]
+        for clock, there in ((one, other), (other, one))
+        if clock in survey.spans and there in survey.spans and survey.used.get(clock)
+        and _lies_with(survey, clock, there, partly=True)
+    )  # fmt: skip

@@ -1,0 +1,226 @@
+"""Findings about events far from every snapshot of their clock, and from the span of the trace.
+
+How far events lie from both is gathered in `analysis/event_distances.py`; here numbers are asked
+for the cause: a factor of 1,000, deltas taken for absolute values or the reverse, a clock that
+other values belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+
+from tracetime.analysis.event_distances import NEAR_NS, OF_THE_FILE, Span, Stray
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.ids import ClockId
+from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
+from tracetime.doctor.placement import beyond_doubt
+
+_FAR_NS: Final = 600_000_000_000
+"""No recorder pauses for so long, with no snapshot and no event in between, without being asked."""
+_MANY: Final = 3
+_SPREAD: Final = 0.3
+_RISING: Final = 0.9
+_FACTORS: Final = (1_000, 1_000_000, 1_000_000_000)
+_UNITS: Final = {1: "ns", 1_000: "us", 1_000_000: "ms", 1_000_000_000: "s"}
+_MOST_NAMED: Final = 2
+_MOST_ASKED: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """Why events are where they are: `code` groups clocks of one number that have the same."""
+
+    code: tuple[Any, ...]
+    told: str = ""
+    why: str = ""
+    fix: str = ""
+
+
+@dataclass(slots=True)
+class _Found:
+    """The clocks of one number whose events are far for one cause."""
+
+    cause: _Cause
+    clocks: list[ClockId] = field(default_factory=list)
+    stray: Stray = field(default_factory=Stray)
+
+
+def far_events(survey: Survey) -> Iterator[Finding]:
+    """Events that lie where neither their clock's snapshots nor the trace are, by their cause."""
+    spans, strays = survey.spans, survey.strays
+    if strays is None or not strays.found:
+        return
+    trace = strays.trace
+    groups: dict[tuple[Any, ...], _Found] = {}
+    named = dict(islice(_that_may_be_meant(spans), _MOST_ASKED))
+    near_ns, far_ns = max(NEAR_NS, trace.step), max(_FAR_NS, 2 * trace.step)
+    length = trace.length + strays.reach(True, near_ns) + strays.reach(False, near_ns)
+    for before in (True, False):
+        near, far = strays.reach(before, near_ns), strays.reach(before, far_ns)
+        for (clock, side), by_scale in strays.found.items():
+            if side != before:
+                continue
+            own, cause = spans.get(clock), None
+            there = _beyond(by_scale.values(), NEAR_NS)
+            if own is not None:
+                cause = _absolute(survey, clock, own, there)
+                if cause is None:
+                    there = _beyond(by_scale.values(), near)
+                    cause = _cause(survey, clock, own, there, length)
+            if cause is None:
+                there = _beyond(by_scale.values(), far)
+                if there.events:
+                    cause = _other_clock(named, clock, there) or _Cause(("none",))
+            if cause is not None:
+                key = (clock.clock, clock.machine, before, *cause.code)
+                found = groups.setdefault(key, _Found(cause))
+                found.clocks.append(clock)
+                found.stray.add(there)
+    are_tied = survey.graph._tubes().machines.are_tied
+    for (_, _, before, *_), found in groups.items():
+        if not found.cause.told and (
+            # Where a rule alone places a machine's events, that is told of as that.
+            not are_tied(found.clocks[0], survey.trace_clock)
+            # That they lie before the zero of trace time, or so far away that their clock may have
+            # drifted, is told of as that.
+            or (before and found.stray.near > trace.low)
+            or not (_ended(found.stray, trace) or beyond_doubt(survey, found.clocks[0]))
+        ):
+            continue
+        yield _finding(found, trace, "before" if before else "after")
+
+
+def _ended(stray: Stray, trace: Span) -> bool:
+    """Whether a recorder that took snapshots as it went took none for very long."""
+    return trace.readings >= _MANY and stray.near > 10 * trace.step
+
+
+def _finding(found: _Found, trace: Span, side: str) -> Finding:
+    cause, stray = found.cause, found.stray
+    clocks = tuple(sorted(found.clocks))
+    which = names(clocks) if clocks[0].clock else "in no clock"
+    severity: Severity = "error" if cause.told or _ended(stray, trace) else "warning"
+    return Finding(
+        "events-far-from-trace",
+        severity,
+        f"{which}: {count(stray.events, 'event')} {duration(stray.far)} {side} everything else"
+        + (f": {cause.told}" if cause.told else ""),
+        tuple(clock for clock in clocks if clock.clock), first_packets([stray.packet]),
+        stray.events, stray.far,
+        cause.why or "No snapshot of the clock is near them, no event is in between, and no factor "
+        "brings them there: their timestamps are wrong, or the recorder took no snapshots for so "
+        "long.",
+        cause.fix or "Look at the raw timestamps (`tracetime sql TRACE \"select * from events\"`) "
+        "and at who wrote them; where the events are that far away, take a snapshot beside them.",
+    )  # fmt: skip
+
+
+def _absolute(survey: Survey, clock: ClockId, own: Span, there: Stray) -> _Cause | None:
+    """Whether an incremental clock's timestamps are no deltas: none is less than a reading."""
+    info = survey.infos[clock]
+    if not info.incremental or there.events < _MANY or there.raw_low * info.unit_ns < own.low:
+        return None
+    return _Cause(
+        ("absolute",), "they are absolute values, taken for deltas",
+        "The clock is incremental by its snapshots (is_incremental), so each timestamp is added to "
+        "the one before; as they stand they are what the clock read.",
+        "Leave is_incremental out of the clock's snapshots, or write deltas.",
+    )  # fmt: skip
+
+
+def _cause(survey: Survey, clock: ClockId, own: Span, there: Stray, length: int) -> _Cause | None:
+    """What the numbers of some events say that they are.
+
+    length: of the trace, with the events about it, ns.
+    """
+    info = survey.infos[clock]
+    if info.incremental or not there.events:
+        return None
+    margin = max(own.length, length, min(_FAR_NS, own.low // 5))
+    low, high = own.low - margin, own.high + margin
+    for factor in _FACTORS:
+        for larger in (True, False):
+            ends = [there.low * factor, there.high * factor]
+            if not larger:
+                ends = [there.low // factor, there.high // factor]
+            if _within(ends[0], ends[1], low, high) and (
+                # Of a clock that began near 0 anything small is within.
+                low > 0 or (there.events >= _MANY and ends[1] - ends[0] > _SPREAD * own.length > 0)
+            ):
+                return _factor(survey, clock, factor, larger=larger)
+    if (
+        clock.is_sequence_scoped
+        and there.events >= _MANY
+        and there.high < own.low
+        and there.raw_low >= 0
+        and there.raw_sum * info.unit_ns <= max(own.low, 2 * margin)
+        # What was read in file order rises.
+        and there.rises <= _RISING * (there.events - 1)
+    ):
+        return _Cause(
+            ("deltas",), "they are deltas, taken for absolute values",
+            "They are small, and added up they fit into the trace. The clock's snapshots do not say"
+            " that it is incremental (is_incremental), so each is taken as it stands.",
+            "Set is_incremental in every snapshot of the clock (64 to 127 only), or write absolute "
+            "timestamps.",
+        )  # fmt: skip
+    return None
+
+
+def _factor(survey: Survey, clock: ClockId, factor: int, *, larger: bool) -> _Cause:
+    unit_ns = survey.infos[clock].unit_ns
+    size = f"{factor:,} times too {'small' if larger else 'large'}"
+    written = unit_ns * factor if larger else unit_ns // factor
+    units = written in _UNITS and unit_ns in _UNITS
+    return _Cause(
+        ("factor", factor, larger),
+        f"they count {_UNITS[written]}, its snapshots {_UNITS[unit_ns]}" if units
+        else f"they are {size}",
+        f"{'Multiplied' if larger else 'Divided'} by {factor:,} they lie where the clock's "
+        "snapshots do: they were written in another unit than these.",
+        "Write events and snapshots in one unit, "
+        + (f"{_UNITS[unit_ns]} " if units else "")
+        + "or as unit_multiplier_ns says.",
+    )  # fmt: skip
+
+
+def _other_clock(spans: Mapping[ClockId, Span], clock: ClockId, there: Stray) -> _Cause | None:
+    """Which clocks read such values in the trace."""
+    others = [
+        other
+        for other, span in spans.items()
+        if other != clock
+        and other.machine == clock.machine
+        and _within(there.low, there.high, span.low - NEAR_NS, span.high + NEAR_NS)
+    ]
+    if not 0 < len(others) <= _MOST_NAMED:
+        return None
+    told = " or ".join(map(str, others))
+    stated = f"as read in {clock}" if clock.clock else "in no clock"
+    return _Cause(
+        ("clock", *others), f"they were read in {told}",
+        f"They are written {stated}, and lie within what {told} reads in the trace.",
+        f"Set timestamp_clock_id of these packets (or the sequence's default) to {told}.",
+    )  # fmt: skip
+
+
+def _that_may_be_meant(spans: Mapping[ClockId, Span]) -> Iterator[tuple[ClockId, Span]]:
+    for clock, span in spans.items():
+        if not clock.is_sequence_scoped and clock.clock != OF_THE_FILE[1]:
+            yield clock, span
+
+
+def _within(low: int, high: int, least: int, most: int) -> bool:
+    return least <= low and high <= most
+
+
+def _beyond(strays: Iterable[Stray], reached: int) -> Stray:
+    """Those further away than what is connected to the trace, as one."""
+    every = Stray()
+    for stray in strays:
+        if stray.near > reached:
+            every.add(stray)
+    return every

@@ -1,0 +1,174 @@
+"""What the readings of two clocks say of jumps: at the snapshots about each, for many at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.analysis.survey import Survey, Values
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.values import difference
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Pair = tuple[ClockId, ClockId]
+
+_Column = TypeVar("_Column", bound=np.generic)
+
+
+class Places:
+    """The snapshots about some jumps, as columns.
+
+    Args:
+        found: jumps and outliers.
+    """
+
+    def __init__(self, found: Sequence[PairDiscontinuity]) -> None:
+        counts = np.array([len(d.snapshots) for d in found], dtype=np.int64)
+        self._ends = np.cumsum(counts)
+        self._starts = self._ends - counts
+        numbers = chain.from_iterable(d.snapshots for d in found)
+        self._numbers = np.fromiter(numbers, dtype=np.int64, count=int(counts.sum()))
+        self.outlier: Mask = np.array([d.kind == "outlier" for d in found], dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @property
+    def lows(self) -> Values:
+        """The first snapshot of each."""
+        return np.minimum.reduceat(self._numbers, self._starts)
+
+    @property
+    def highs(self) -> Values:
+        """The last snapshot of each."""
+        return np.maximum.reduceat(self._numbers, self._starts)
+
+    def rows_in(self, numbers: Values) -> tuple[Values, Mask]:
+        """Where each of all the snapshots stands among one or more, ascending, and which do."""
+        at = np.minimum(np.searchsorted(numbers, self._numbers), len(numbers) - 1)
+        return at, numbers[at] == self._numbers
+
+    def each(self, ufunc: np.ufunc, column: npt.NDArray[_Column]) -> npt.NDArray[Any]:
+        """A column that has an element for each snapshot, reduced to one for each jump."""
+        return np.asarray(ufunc.reduceat(column, self._starts))
+
+    def outer(self, column: npt.NDArray[_Column]) -> tuple[npt.NDArray[_Column], ...]:
+        """Of such a column the elements of the outer snapshots of each jump."""
+        return column[self._starts], column[self._ends - 1]
+
+
+def moved(places: Places, together: tuple[Values, Values, Values]) -> Floats:
+    """How far a clock jumped against another there, ns; NaN where the snapshots do not have both.
+
+    together: (snapshots, ours_ns, theirs_ns); see `Survey.together`.
+    """
+    numbers, ours, theirs = together
+    if not len(numbers):
+        return np.full(len(places), np.nan)
+    at, there = places.rows_in(numbers)
+    known = places.each(np.logical_and, there)
+    first, last = places.outer(at)
+
+    def since(k: Values) -> Floats:
+        """By how much more it went on than the other, from the first of the snapshots."""
+        return _gained(theirs[k], theirs[first], ours[k], ours[first])
+
+    found = since(last)
+    outlier = places.outlier
+    if outlier.any():
+        starts, ends = first == 0, last == len(numbers) - 1
+        # Beside the first and the last snapshot there is one other.
+        left = np.where(starts, np.where(ends, first, last + 1), first - 1)
+        right = np.where(ends, left, last + 1)
+        found[outlier] = -_between(
+            difference(ours[left], ours[first]), since(left),
+            difference(ours[right], ours[first]), since(right),
+        )[outlier]  # fmt: skip
+        known &= ~(outlier & starts & ends)
+    found[~known] = np.nan
+    return found
+
+
+def _gained(one: Values, before: Values, other: Values, other_before: Values) -> Floats:
+    """(one - before) - (other - other_before), exact before it becomes a float where that fits."""
+    about = difference(one, before) - difference(other, other_before)
+    a, b, c, d = (column.view(np.uint64) for column in (one, before, other, other_before))
+    exact = ((a - b) - (c - d)).view(np.int64)
+    return np.where(np.abs(about) < 9e18, exact.astype(np.float64), about)
+
+
+def _between(left: Floats, at_left: Floats, right: Floats, at_right: Floats) -> Floats:
+    """What a line through two points is at 0; outside of them what the nearer one is."""
+    rise, run = at_right - at_left, right - left
+    # Where 0 is between them, they are 2 ns apart at least.
+    slope = rise / np.maximum(run, 1)
+    return np.where(right <= 0, at_right, np.where(left >= 0, at_left, at_left - slope * left))
+
+
+def farthest_ns(survey: Survey, found: Iterable[PairDiscontinuity], default: int) -> int:
+    """How far the farthest jump went by what was read, ns, within what drift leaves open.
+
+    default: where there are none. A jump of which nothing is known counts as 0.
+    """
+    most = []
+    for pair, those in by_pair(found).items():
+        sized = [d for d in those if d.size_ns is not None]
+        low, high = (
+            np.array([d.size_ns[k] for d in sized if d.size_ns is not None], dtype=np.float64)
+            for k in (0, 1)
+        )
+        read = np.clip(moved(Places(sized), survey.together(*pair)), low, high)
+        middle = np.array([middle_ns(d) for d in sized], dtype=np.float64)
+        sizes = np.where(np.isnan(read), middle, np.abs(np.rint(read)))
+        most.append(int(sizes.max(initial=0)))
+    return max(most, default=default)
+
+
+def middle_ns(d: PairDiscontinuity) -> int:
+    """How far a jump went, either way, ns."""
+    return 0 if d.size_ns is None else abs(sum(d.size_ns)) // 2
+
+
+def by_pair(found: Iterable[PairDiscontinuity]) -> dict[Pair, list[PairDiscontinuity]]:
+    """Jumps by the two clocks that they are between."""
+    those: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    for d in found:
+        those[d.src, d.dst].append(d)
+    return those
+
+
+def spans_read(survey: Survey, asked: Pair, found: Sequence[PairDiscontinuity]) -> Values:
+    """What a clock read on both sides of some jumps, ns: int64[n, 2], the lesser first.
+
+    Without jumps of which its snapshots have not both sides.
+
+    asked: the clock, and the one that it shares those snapshots with.
+    """
+    numbers, readings, _ = survey.together(*asked)
+    places = Places(found)
+    at, there = places.rows_in(numbers)
+    extreme = np.iinfo(np.int64)
+    low = places.each(np.minimum, np.where(there, readings[at], extreme.max))
+    high = places.each(np.maximum, np.where(there, readings[at], extreme.min))
+    known = places.each(np.add, there.astype(np.int64)) >= 2
+    return np.stack([low[known], high[known]], axis=1)
+
+
+def spans_after(survey: Survey, asked: Pair, found: Sequence[PairDiscontinuity]) -> Values:
+    """What a clock read from outliers to before the next snapshot, ns: int64[n, 2], both ends in.
+
+    Without those that its snapshots do not have, and its last one.
+
+    asked: as for `spans_read`.
+    """
+    numbers, readings, _ = survey.together(*asked)
+    at, there = Places([d._replace(snapshots=d.snapshots[:1]) for d in found]).rows_in(numbers)
+    at = at[there & (at + 1 < len(numbers))]
+    return np.stack([readings[at], readings[at + 1] - 1], axis=1)

@@ -1,0 +1,93 @@
+"""Findings about trace time that became the clock of another machine than the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from tracetime.analysis.error_bars import distances
+from tracetime.analysis.survey import Survey
+from tracetime.arrays import known_of
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.machine_ties import tied_machines
+from tracetime.errors import ConversionError
+
+MOVED: Final = "trace-clock-moved"
+FIX: Final = (
+    "Of each other machine, write a RemoteClockSync and then an event ahead of its first "
+    "ClockSnapshot: a machine that has had events moves trace time no more. Or convert each "
+    "machine's trace alone."
+)
+_TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
+
+
+def moved(survey: Survey) -> Iterator[Finding]:
+    """Events placed before trace time moved, and messages that tie other clocks than they read."""
+    moves = survey.trace.trace_clock_moves
+    late = [move for move in moves if move.is_late]
+    now = survey.trace_clock
+    events = survey.count_placed([(0, late[-1].packet - 1)]) if late else 0
+    stray = survey.trace.n_stray_syncs
+    if not events and not stray:
+        return
+    tied = tied_machines(survey)
+    # Messages of the trace clock's own machine do no harm where all else is tied without them.
+    if not events and stray == survey.trace.n_own_syncs and not _any_beyond(survey, tied):
+        return
+    before = list(dict.fromkeys(move.before for move in late if move.before != now))
+    worst_ns = _apart(survey, [clock for clock in before if clock.machine in tied])
+    often = f" {len(moves):,} times," if len(moves) > 1 else ""
+    title = f"trace time moved{often} from {moves[0].before} to {now}"
+    if often:
+        title += " in the end"
+    if events:
+        title += f": {count(events, 'event')} from before " + (
+            "in another clock's time" if worst_ns is None else f"off by up to {duration(worst_ns)}"
+        )
+    why = (
+        "A machine's snapshots make its own clock the trace clock until it has had an event. What "
+        "was placed by then keeps the time of the clock from before."
+    )
+    if stray:
+        why += (
+            f" {count(stray, 'RemoteClockSync reading')} of the host taken for those of machine "
+            f"{now.machine}: one from there ties a clock to itself, one of another machine's is "
+            "off by what the two clocks differ."
+        )
+    yield Finding(
+        MOVED,
+        "error" if events and (worst_ns or 0) > survey.tolerance_ns else "warning",
+        title,
+        tuple(dict.fromkeys((*before, now))),
+        first_packets(move.packet for move in moves),
+        events,
+        worst_ns,
+        why,
+        FIX,
+    )
+
+
+def _any_beyond(survey: Survey, tied: set[int]) -> bool:
+    """Whether any machine but some has events."""
+    return len(survey.of_machines_not_in(tied)) > 0
+
+
+def _apart(survey: Survey, clocks: Iterable[ClockId]) -> int | None:
+    """How far some clocks read from the trace clock at most, ns; None where nothing says."""
+    found = []
+    for clock in clocks:
+        info = survey.infos.get(clock)
+        # That BOOTTIME is the time of the file is a rule, and tells nothing of two machines.
+        if info is None or clock.clock == _TRACE_FILE:
+            continue
+        ends = np.array([info.first_ns, info.last_ns], dtype=np.int64)
+        try:
+            there = survey.graph.convert(ends, clock, survey.trace_clock, errors="mask")
+        except ConversionError:
+            continue
+        times, known = known_of(there)
+        found += distances(ends[known], times[known]).tolist()
+    return max(found, default=None)

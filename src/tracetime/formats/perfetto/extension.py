@@ -1,0 +1,157 @@
+"""What a recorded trace says of its own clocks, beside the ClockSnapshots that any reader takes.
+
+Content and meaning: docs/tracetime_extension.proto; the bytes are packed and unpacked by
+`_kernels/perfetto/packets.pyx`, and read with their snapshots by `_kernels/perfetto/importer.pyx`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.perfetto import packets
+from tracetime.clocks.domain import COARSE, ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.kernel_clock import KernelClock
+from tracetime.errors import UsageError
+from tracetime.text import printable
+
+Values = npt.NDArray[np.int64]
+Measured = dict[tuple[int, int, int, int], tuple[Values, Values, Values]]
+
+_LONGEST_NAME: Final = 256
+# What no clock that is recorded declares, and the tube's arithmetic is not made for.
+_MOST_TICK_NS: Final = 1e12
+_MOST_DRIFT_PPM: Final = 10_000
+_MOST_WANDER_PPM: Final = 1_000
+
+
+class Extension(NamedTuple):
+    """The extension of one snapshot; the lists are in the order of the ClockSnapshot's clocks.
+
+    Attributes:
+        reference: index of the clock that the others were bracketed by, None where none was.
+        centre_ns: when each was read, after the reference's own reading.
+        half_width_ns: how far from there it may have been; -1 where that is not known.
+        raw_minus_reading: what to add to a clock's reading, modulo 2^64, for the ticks it said;
+            empty where all are 0.
+        kernel_clock: adjtimex's state.
+        domains: encoded, of the clocks that are told of in this snapshot.
+        events_dropped: since the start of the recording.
+    """
+
+    reference: int | None
+    centre_ns: list[int]
+    half_width_ns: list[int]
+    raw_minus_reading: list[int]
+    kernel_clock: KernelClock | None
+    domains: list[bytes]
+    events_dropped: int
+
+
+def encode(extension: Extension) -> bytes:
+    """The message as bytes, without its field's tag."""
+    return packets.encode_extension(*extension)
+
+
+def decode(data: bytes) -> Extension | None:
+    """A message from a file; None where it is malformed."""
+    found = packets.decode_extension(data)
+    if found is None:
+        return None
+    reference, centres, halves, raws, kernel_clock, domains, dropped = found
+    kernel = None if kernel_clock is None else KernelClock(*kernel_clock)
+    return Extension(reference, centres, halves, raws, kernel, domains, dropped)
+
+
+def encode_domain(domain: ClockDomain) -> bytes:
+    """One clock's properties as bytes: rate and bits are those of its raw ticks."""
+    rate = domain.ns_per_tick
+    return packets.encode_domain(
+        domain.id.clock,
+        domain.name,
+        None if rate is None else (rate.numerator, rate.denominator),
+        domain.valid_bits,
+        domain.oscillator,
+        domain.tick_ns or 1.0,
+        domain.max_drift_ppm,
+        domain.wander_ppm,
+        bool(domain.disciplined),
+    )
+
+
+def decode_domain(data: bytes, clock: ClockId) -> ClockDomain | None:
+    """One clock's properties from a file; None where they are malformed or make no sense."""
+    found = packets.decode_domain(data)
+    if found is None:
+        return None
+    _, name, rate, valid_bits, oscillator, tick_ns, drift, wander, disciplined = found
+    if not (
+        isinstance(name, str | None)
+        and isinstance(oscillator, str | None)
+        and isinstance(valid_bits, int | None)
+        and isinstance(tick_ns, float | None)
+        and isinstance(drift, float | None)
+        and isinstance(wander, float | None)
+    ):
+        return None
+    if (
+        (tick_ns or 0) > _MOST_TICK_NS
+        or (drift or 0) > _MOST_DRIFT_PPM
+        or (wander or 0) > _MOST_WANDER_PPM
+    ):
+        return None
+    ns_per_tick = None
+    if isinstance(rate, tuple):
+        if not all(isinstance(part, int) and 0 < part < 1 << 63 for part in rate):
+            return None
+        ns_per_tick = Fraction(*rate)
+    with contextlib.suppress(UsageError):
+        return ClockDomain(
+            clock,
+            name=_short(name),
+            tick_ns=tick_ns,
+            ns_per_tick=ns_per_tick,
+            valid_bits=64 if valid_bits is None else valid_bits,
+            max_drift_ppm=drift,
+            wander_ppm=wander,
+            oscillator=_short(oscillator),
+            disciplined=None if disciplined is None else bool(disciplined),
+        )
+    return None
+
+
+def as_written(domain: ClockDomain, *, measured: bool) -> ClockDomain:
+    """The domain of what stands in ClockSnapshots and events: ns, unwrapped, whatever a tick is.
+
+    Where half-widths are measured they hold the clock's ticks already.
+    """
+    tick_ns = 1 if measured else domain.tick_ns
+    return replace(domain, ns_per_tick=Fraction(1), valid_bits=64, tick_ns=tick_ns)
+
+
+def with_largest_lag(measured: Measured) -> Measured:
+    """How snapshots read their clocks, with the COARSE ones' lag as large as it ever was.
+
+    A snapshot's half-width holds the largest that had been seen until then, which may come again
+    before and after it.
+
+    Args:
+        measured: (snapshots, centres, half-widths) by an importer's key of the clock.
+    """
+    return {
+        key: (snapshots, centre, np.where(half >= 0, half.max(initial=-1), half))
+        if key[0] in COARSE
+        else (snapshots, centre, half)
+        for key, (snapshots, centre, half) in measured.items()
+    }
+
+
+def _short(text: str | None) -> str | None:
+    """A name from a file, in one line that acts on no terminal, as it is known from here on."""
+    return text and printable(text, _LONGEST_NAME)

@@ -1,0 +1,1 @@
+"""Reading Perfetto traces: bytes to events, snapshots and a clock graph."""

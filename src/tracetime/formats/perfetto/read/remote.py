@@ -1,0 +1,83 @@
+"""What the RemoteClockSync messages of a trace bound, by clock: see
+`_kernels/perfetto/remote.pyx`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.perfetto.remote import RemoteSyncs
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.tube.messages import Between, Boxes
+
+_HOST: Final = 0
+"""The number of the machine that the service runs on, to which the others are clients."""
+
+ClockOf = Callable[[tuple[int, int, int, int]], ClockId]
+"""What (clock, sequence, file, machine) is in a graph."""
+
+
+class UnusedBounds(NamedTuple):
+    """Readings of RemoteClockSync messages that bound nothing.
+
+    Attributes:
+        clock: on the client's machine.
+        unused: how many bounds make no sense: a clock fell from one round to the next, or stood
+            still.
+        used: how many others there are.
+        packet: of the first message with such.
+    """
+
+    clock: ClockId
+    unused: int
+    used: int
+    packet: int
+
+
+def bounds_between(syncs: RemoteSyncs, clock_of: ClockOf) -> Between:
+    """The bounds, for a graph."""
+    grouped = _Grouped(syncs.bounds())
+    hosts = {clock: clock_of((clock, 0, 0, _HOST)) for clock in set(grouped.clocks)}
+    pairs = [
+        (hosts[clock], clock_of((clock, 0, 0, machine)))
+        for clock, machine in zip(grouped.clocks, grouped.machines, strict=True)
+    ]
+    return Between(pairs, Boxes(*grouped.rows), grouped.ends, syncs.snapshots_worked_out())
+
+
+def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> list[UnusedBounds]:
+    """What bounds nothing, by clock of the client."""
+    if not syncs.unused_bounds().size:
+        return []
+    unused, used = _Grouped(syncs.unused_bounds()), _Grouped(syncs.bounds())
+    counts = np.diff(used.ends, prepend=0).tolist()
+    n_used = dict(zip(zip(used.clocks, used.machines, strict=True), counts, strict=True))
+    begins = [0, *unused.ends.tolist()][:-1]
+    sums, packets = np.add.reduceat(unused.rows[0], begins), unused.rows[1, begins]
+    told = zip(unused.clocks, unused.machines, sums.tolist(), packets.tolist(), strict=True)
+    return sorted(
+        UnusedBounds(clock_of((clock, 0, 0, machine)), n, n_used.get((clock, machine), 0), packet)
+        for clock, machine, n, packet in told
+    )
+
+
+class _Grouped:
+    """The rows of a table that begins with clocks and machines, by these as they first appear.
+
+    Attributes:
+        clocks, machines: of each group.
+        rows: the other ones of the table, those of one group together.
+        ends: where those of each group end.
+    """
+
+    def __init__(self, table: npt.NDArray[np.int64]) -> None:
+        keys = table[0] | table[1] << 32
+        _, firsts, group = np.unique(keys, return_index=True, return_inverse=True)
+        appear = np.argsort(firsts)
+        group = np.argsort(appear)[group]
+        self.clocks, self.machines = table[:2, firsts[appear]].tolist()
+        self.rows = table[2:, np.argsort(group, kind="stable")]
+        self.ends = np.cumsum(np.bincount(group, minlength=len(firsts)))

@@ -1,0 +1,1 @@
+"""Writing Perfetto traces: snapshots, tracks and events to bytes."""

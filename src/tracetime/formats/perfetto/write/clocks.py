@@ -1,0 +1,220 @@
+"""The clocks of a recording: what callers call them, what they are written as, how they tick.
+
+Which of them stand in a snapshot, and in what order, is snapshots.py's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence, TimestampError
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
+from tracetime.errors import UsageError
+
+SNAPSHOT_SEQUENCE: Final = 1
+"""The packet sequence of snapshots and tracks; clocks 64 to 127 are scoped to it."""
+
+OWN_PREFIX: Final = "dev.tracetime."
+"""Of the names of clocks that Perfetto has no number for."""
+
+TSC_NAME: Final = OWN_PREFIX + "tsc"
+"""What the time stamp counter is written as: Perfetto's TSC (9) has no rate."""
+
+_NO_POSIX_CLOCK: Final = -1
+_POSIX: Final = {
+    BUILTIN_IDS[name]: getattr(time, f"CLOCK_{name}", _NO_POSIX_CLOCK)
+    for name in ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", "BOOTTIME")
+}
+
+
+FILLER_NAME: Final = "(only orders a snapshot's clocks)"
+"""Of clocks that nobody reads; no event is in one."""
+
+
+class RecordedClock(NamedTuple):
+    """A clock of the recording: what it is, what it is written as, and its events' side."""
+
+    domain: ClockDomain
+    written: ClockId
+    events: EventClock
+
+
+class RecordedClocks:
+    """The clocks that have been declared, by the ids that callers use and by those written.
+
+    Attributes:
+        snapshot_sequence: where snapshots, tracks and sequence-scoped clocks are.
+        trace_clock: what trace time is; None until somebody says.
+        untold: clocks of which the trace does not say yet what they are.
+    """
+
+    def __init__(self, buffer: PacketBuffer) -> None:
+        self._buffer = buffer
+        self.snapshot_sequence = Sequence(buffer, SNAPSHOT_SEQUENCE, 0)
+        self._sequences = {0: self.snapshot_sequence}
+        self._sequence_ids = itertools.count(SNAPSHOT_SEQUENCE + 1)
+        self._clocks: dict[ClockId, RecordedClock] = {}
+        self._names: dict[str, ClockId] = {}
+        self.trace_clock: ClockId | None = None
+        self.untold: set[ClockId] = set()
+
+    def get(self, clock: ClockId) -> RecordedClock | None:
+        """A clock by the id it was declared with, or the one written; None if it was not."""
+        return self._clocks.get(scoped(clock))
+
+    def all(self) -> dict[ClockId, RecordedClock]:
+        """Every clock in the order of declaring, also by its second id."""
+        return self._clocks
+
+    def declare(self, domain: ClockDomain, short_name: str | None = None) -> RecordedClock:
+        """Make a clock known, before its first reading.
+
+        A clock that ticks otherwise than in ns of 64 bits is written in ns, unwrapped; its
+        readings and timestamps are given in its own ticks all the same.
+
+        Args:
+            domain: what it is.
+            short_name: what callers may name it by besides: `vulkan:0`.
+
+        Raises:
+            UsageError: no ClockDomain, clock 64 to 127 of another sequence than this writer's, a
+                clock of another machine, one with no rate, one that has been declared otherwise.
+        """
+        if not isinstance(domain, ClockDomain):
+            raise UsageError(f"a clock is declared by its ClockDomain, not {domain!r}")
+        clock = scoped(domain.id)
+        known = self._clocks.get(clock)
+        if known is not None:
+            if _nature(known.domain) != _nature(domain):
+                raise UsageError(
+                    f"{clock} is already recorded with {known.domain.ns_per_tick} ns a tick and "
+                    f"{known.domain.valid_bits} bits: declare it before the first snapshot"
+                )
+            self._clocks[clock] = known._replace(domain=_as(domain, known.written))
+            self.untold.add(clock)
+            return self._clocks[clock]
+        if domain.ns_per_tick is None:
+            raise UsageError(f"{clock} has no ns_per_tick: measure it, and declare it so")
+        if clock.machine or clock.file:
+            raise UsageError(f"{clock} is not of this machine: only its own clocks are recorded")
+        if max(domain.ns_per_tick.as_integer_ratio()) >= 1 << 63:
+            raise UsageError(
+                f"{clock} has {domain.ns_per_tick} ns a tick: use a fraction of smaller numbers "
+                "(Fraction.limit_denominator)"
+            )
+        written = clock
+        if clock.clock == BUILTIN_IDS["TSC"]:
+            written = ClockId(clock_id(TSC_NAME))
+        name = domain.name or (TSC_NAME if written != clock else None)
+        made = RecordedClock(
+            _as(domain, written),
+            written,
+            EventClock(
+                self._sequence_of(written),
+                written.clock,
+                name or str(clock),
+                written.is_sequence_scoped,
+                _POSIX.get(written.clock, _NO_POSIX_CLOCK),
+                (domain.ns_per_tick.numerator, domain.ns_per_tick.denominator),
+                domain.valid_bits,
+            ),
+        )
+        # A signal's handler may have declared it meanwhile: there is one of each.
+        made = self._clocks.setdefault(clock, made)
+        self._clocks.setdefault(written, made)
+        for alias in (name, TSC_NAME if written != clock else None, short_name):
+            if alias:
+                self._names[alias] = clock
+        self.untold.add(clock)
+        return made
+
+    def _sequence_of(self, clock: ClockId) -> Sequence:
+        """Each clock has a packet sequence with it as default, which leaves it out of packets."""
+        number = 0 if clock.is_sequence_scoped else clock.clock
+        if number not in self._sequences:
+            made = Sequence(self._buffer, next(self._sequence_ids), number)
+            self._sequences.setdefault(number, made)
+        return self._sequences[number]
+
+    def clock(self, clock: Any) -> ClockId:
+        """The clock that a caller named: a name that was declared, or all that ClockId takes.
+
+        `TSC` and `TAI` are those that tracetime has names for.
+        """
+        if isinstance(clock, str):
+            for name in (clock, OWN_PREFIX + clock.lower()):
+                if name in self._names:
+                    return self._names[name]
+        return scoped(ClockId.parse(clock))
+
+    def written(self, clock: Any) -> ClockId:
+        """The id under which a clock stands in the trace.
+
+        Raises:
+            UsageError: it is not recorded.
+        """
+        return scoped(ClockId(self.event_clock(clock).clock))
+
+    def event_clock(self, clock: Any) -> EventClock:
+        """The clock of an event as the caller named it; None is trace time's."""
+        if clock is None:
+            if self.trace_clock is None:
+                raise UsageError("no clock has been read yet: say which the event is in")
+            return self._clocks[self.trace_clock].events
+        known = self._clocks.get(self.clock(clock))
+        if known is None:
+            named = {known.events.name for known in self._clocks.values()} - {FILLER_NAME}
+            names = ", ".join(sorted(named))
+            raise UsageError(
+                f"no snapshot has {clock}: record it, or tie it in with a snapshot; there are "
+                f"{names or 'none yet'}"
+            )
+        return known.events
+
+    def to_ns(self, raw: int, clock: Any) -> int:
+        """What a reading of a clock would be written as now: its ticks unwrapped, in ns."""
+        events = self.event_clock(clock)
+        if not events.scaled:
+            return raw
+        try:
+            return events.convert(raw)
+        except (TimestampError, TypeError, OverflowError) as error:
+            raise UsageError(str(error)) from error
+
+
+def scoped(clock: ClockId) -> ClockId:
+    """A clock 64 to 127 belongs to this writer's one sequence that has such clocks."""
+    if not clock.is_sequence_scoped:
+        return clock
+    if clock.sequence not in (0, SNAPSHOT_SEQUENCE):
+        raise UsageError(
+            f"{clock} is of another packet sequence: a recording's clocks 64 to 127 are those of "
+            f"sequence {SNAPSHOT_SEQUENCE}; leave @seq{clock.sequence} out"
+        )
+    return ClockId(clock.clock, SNAPSHOT_SEQUENCE, clock.machine, clock.file)
+
+
+def _nature(domain: ClockDomain) -> tuple[Fraction | None, int]:
+    return domain.ns_per_tick, domain.valid_bits
+
+
+def _as(domain: ClockDomain, written: ClockId) -> ClockDomain:
+    """The domain under the id that is written, with a name wherever the id has none."""
+    name = domain.name
+    if name is None and written != domain.id and written.scope == "global":
+        name = TSC_NAME
+    return ClockDomain(
+        written,
+        name=name,
+        tick_ns=domain.tick_ns,
+        ns_per_tick=domain.ns_per_tick,
+        valid_bits=domain.valid_bits,
+        max_drift_ppm=domain.max_drift_ppm,
+        wander_ppm=domain.wander_ppm,
+        oscillator=domain.oscillator,
+        disciplined=domain.disciplined,
+    )

@@ -1,0 +1,257 @@
+"""A trace file that grows by whole packets: what is in it is readable whenever it is looked at.
+
+What goes wrong with the file stands here (another recording's, a full disk, a limit, a target that
+cannot be written); what is in the packets does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Final
+
+from tracetime._kernels.perfetto.packets import whole_packets
+from tracetime.atomic_file import file_target
+from tracetime.errors import UsageError
+
+_AT_ONCE: Final = 8 << 20
+"""Bytes written by one call: a file system does not answer for long."""
+
+_MODE: Final = 0o666  # less what the umask takes away
+
+_ROOMS: Final = (0, 64, 1 << 12, 1 << 16)
+"""Bytes cut off the end for a last packet: the first that makes it fit. A file system may give back
+whole blocks alone."""
+
+
+class TraceOutput:
+    """The file of a recording, and of no other: the kernel locks it, until it is closed.
+
+    The lock ends with this process, however that ends. What was at the path stays there until the
+    first block is written. What could not be written is kept, and tried again at the next `write`:
+    until then the file ends with a whole packet. An exception in the midst of a write, such as a
+    signal's handler raises, loses nothing and doubles nothing.
+
+    Attributes:
+        path: as given.
+        size: bytes of whole packets in the file.
+
+    Args:
+        path: of the file.
+        take: gives what is to be written, whole packets; nothing when there is nothing.
+        written: called with `size` whenever that has grown.
+        overwrite: whether a file that holds anything may be replaced.
+        sync: whether what is written survives a power cut: `write` waits for the disk.
+
+    Raises:
+        UsageError: the file cannot be made, is another recording's, or is to be kept.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        take: Callable[[], bytes],
+        written: Callable[[int], None],
+        *,
+        overwrite: bool = True,
+        sync: bool = False,
+    ) -> None:
+        try:
+            self.path = os.fsdecode(path)
+        except TypeError as error:
+            raise UsageError(f"a trace's path is a string or a Path, not {path!r}") from error
+        self.size = 0
+        self._take = take
+        self._written = written
+        self._sync = sync
+        self._taken: deque[bytes] = deque()
+        # The block at hand: where it begins in the file, and how much of it is there.
+        self._block: tuple[int, bytes, int] = 0, b"", 0
+        # Where the blocks begin that the file's last bytes are from.
+        self._begins: deque[int] = deque([0])
+        self._begun = False
+        self._synced = 0
+        self._target = file_target(self.path)
+        try:
+            self._file, self._made = self._locked()
+        except OSError as error:
+            raise self._refusal(error, "give another path") from error
+        if not overwrite and os.fstat(self._file.fileno()).st_size:
+            self._file.close()
+            raise UsageError(
+                f"cannot write {self.path!r}: it is there already; give another path, or replace "
+                "it with --force"
+            )
+
+    def _locked(self) -> tuple[IO[bytes], bool]:
+        """The file, with its lock, and whether it was made for this recording."""
+        while True:
+            made = True
+            try:
+                number = os.open(self._target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+            except FileExistsError:
+                made = False
+                number = os.open(self._target, os.O_WRONLY)
+            file = os.fdopen(number, "wb", buffering=0)
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno == errno.EWOULDBLOCK:
+                    file.close()
+                    raise UsageError(
+                        f"cannot write {self.path!r}: another recording writes it; end that one, "
+                        "or give another path"
+                    ) from None
+                # A file system without locks.
+            # Whoever gave up a file that it had made may have removed it meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(number), self._target.stat()):
+                    return file, made
+            file.close()
+
+    def write(self) -> None:
+        """Add what is to be written, after what has been waiting.
+
+        Raises:
+            UsageError: not all of it could be written; the rest waits.
+        """
+        # In C from end to end: no signal comes between taking a block and keeping it.
+        self._taken.extend(iter(self._take, b""))
+        try:
+            if self._taken and not self._begun:
+                os.ftruncate(self._file.fileno(), 0)
+                self._begun = True
+            while self._next_block():
+                self._write_block()
+            self._wait_for_disk()
+        except OSError as error:
+            raise self.too_large(error) from error
+
+    def _next_block(self) -> bool:
+        """Turn to the next block where the one at hand is done; whether there is any."""
+        begin, block, done = self._block
+        if done < len(block):
+            return True
+        if self._taken and self._taken[0] is block:
+            self._taken.popleft()
+        if not self._taken:
+            return False
+        self._block = begin + done, self._taken[0], 0
+        self._begins.append(begin + done)
+        while len(self._begins) > 1 and self._begins[1] <= begin + done - _ROOMS[-1]:
+            self._begins.popleft()
+        return True
+
+    def _write_block(self) -> None:
+        """Write the block at hand, each part of it at its own place."""
+        begin, block, done = self._block
+        try:
+            while done < len(block):
+                part = memoryview(block)[done : done + _AT_ONCE]
+                done += os.pwrite(self._file.fileno(), part, begin + done)
+        except OSError:
+            done = whole_packets(block, done)
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file.fileno(), begin + done)
+            raise
+        finally:
+            self._block = begin, block, done
+            self.size = begin + done
+            self._written(self.size)
+
+    def end_short(self, last: Callable[[Iterable[memoryview]], bytes]) -> None:
+        """Give up what could not be written, and end the file with a packet that says so.
+
+        Where that does not fit, whole packets at the end make way for it. An exception in the midst
+        leaves whole packets and what waits, to be written or given up.
+
+        Args:
+            last: the packet to end with, by the packets that are given up; none if empty.
+        """
+        for room in _ROOMS:
+            with contextlib.suppress(OSError):
+                if room:
+                    self._take_back(room)
+                packet = last(self._waiting())
+                if not (packet and self.size):
+                    break
+                if os.pwrite(self._file.fileno(), packet, self.size) == len(packet):
+                    self.size += len(packet)
+                    self._wait_for_disk()
+                    break
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file.fileno(), self.size)
+        self._taken.clear()
+        self._block = self.size, b"", 0
+
+    def _waiting(self) -> Iterator[memoryview]:
+        """What is taken and not in the file."""
+        _, block, done = self._block
+        for one in self._taken:
+            yield memoryview(one)[done if one is block else 0 :]
+
+    def _take_back(self, room: int) -> None:
+        """Cut off whole packets, so many bytes or more if there are: they wait again."""
+        begin = next(begin for begin in reversed(self._begins) if begin <= max(0, self.size - room))
+        with self._target.open("rb", buffering=0) as file:
+            if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self._file.fileno())):
+                return
+            tail = os.pread(file.fileno(), self.size - begin, begin)
+        if len(tail) < self.size - begin:
+            return
+        whole = whole_packets(tail, max(0, len(tail) - room))
+        waiting = deque([tail[whole:], *map(bytes, self._waiting())])
+        self._block, self._taken = (begin + whole, waiting[0], 0), waiting
+        os.ftruncate(self._file.fileno(), begin + whole)
+        self.size = begin + whole
+        self._written(self.size)
+
+    def _wait_for_disk(self) -> None:
+        if not self._sync or self._synced == self.size:
+            return
+        if sys.platform == "darwin":
+            fcntl.fcntl(self._file, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(self._file.fileno())
+        if not self._synced:
+            # The first time also that there is such a file.
+            folder = os.open(self._target.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        self._synced = self.size
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been given back."""
+        return self._file.closed
+
+    def close(self) -> None:
+        """Give the file back, with what it has; one that was made for nothing is removed."""
+        if not self.closed:
+            if self._made and not self.size:
+                with contextlib.suppress(OSError):
+                    self._target.unlink()
+            # A child that was just forked may not have closed its copy yet.
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give back this process's hold of the file, and nothing else: it may be a forked child."""
+        self._taken.clear()
+        self._file.close()
+
+    def too_large(self, error: OSError) -> UsageError:
+        """What is said where not all of it could be written."""
+        there = f"the {self.size} bytes that are there are a whole trace"
+        return self._refusal(error, f"make room; {there if self.size else 'nothing is there yet'}")
+
+    def _refusal(self, error: OSError, then: str) -> UsageError:
+        return UsageError(f"cannot write {self.path!r}: {error.strerror or error}; {then}")

@@ -1,0 +1,72 @@
+"""What callers ask a graph for, checked; and in which words it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import ConversionError, UsageError
+from tracetime.graph.info import ClockInfo
+
+MAX_HOPS: Final = 4
+
+SNAPSHOT_FAULTS: Final = (
+    "",
+    "{clock} is incremental, which only sequence-scoped clocks (64 to 127) can be",
+    "{clock} has another unit or incremental flag than in its first snapshot",
+    "{clock} is the trace clock, which must count nanoseconds (unit_ns=1)",
+    "{clock} stands twice in the snapshot",
+    "{clock} is the trace clock, and went backwards",
+    "the reading of {clock} does not fit in int64 nanoseconds",
+    "a RemoteClockSync ties {clock}, of the trace clock's machine, to itself",
+)
+"""Why a snapshot is refused, or not taken whole; the kernels' code is the index."""
+
+
+def is_cpu_time(clock: ClockId) -> bool:
+    """PROCESS_CPUTIME and THREAD_CPUTIME, which builtin_clock.proto has reserved since."""
+    return clock.clock in (7, 8)
+
+
+def check_policy(policy: str) -> None:
+    if policy not in ("floor", "tube"):
+        raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
+
+
+def checked_domain(domain: ClockDomain) -> ClockDomain:
+    if not isinstance(domain, ClockDomain):
+        raise UsageError(f"a domain is a ClockDomain, as in ClockDomain('TSC'), not {domain!r}")
+    return domain
+
+
+def clock_of_caller(clock: Any) -> ClockId:
+    parsed = ClockId.parse(clock)
+    if parsed.is_sequence_scoped and not parsed.sequence:
+        raise UsageError(
+            f"clock {parsed} belongs to a packet sequence: say which, as in {parsed}@seq7"
+        )
+    return parsed
+
+
+def refusal(
+    reason: str, source: ClockId, target: ClockId, clocks: Sequence[ClockInfo]
+) -> ConversionError:
+    """Why source does not convert to target in a graph of these clocks."""
+    there = _told(clocks) if reason.startswith("unknown") else ""
+    text = {
+        "unknown_source_clock": f"no snapshot has {source}: {there}",
+        "unknown_target_clock": f"no snapshot has {target}: {there}",
+        "non_monotonic_source": f"{source} ran backwards in the snapshots, so that one reading "
+        f"of it can mean two instants: it can be converted to, not from",
+        "no_path": f"the snapshots do not lead from {source} to {target} in {MAX_HOPS} hops: "
+        "take one that has both, or a clock that each is tied to",
+    }[reason]
+    return ConversionError(text, reason)
+
+
+def _told(clocks: Sequence[ClockInfo]) -> str:
+    named = ", ".join(str(info.clock) for info in clocks[:12]) or "no clocks"
+    more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""
+    return f"the graph has {named}{more}"

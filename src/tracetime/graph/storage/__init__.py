@@ -1,0 +1,1 @@
+"""Clock graphs as bytes and files, and back."""

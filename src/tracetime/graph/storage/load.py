@@ -1,0 +1,369 @@
+"""Clock graphs from the bytes that save.py makes.
+
+They may be anybody's: what no graph could have left is refused here or, where it concerns how
+readings hang together, in `_kernels/graph/state.pyx`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import stat
+import zipfile
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.graph.state import State, engine_of
+from tracetime._version import __version__
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import UINT32_MAX, ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, MOST_SCALED_PPM
+from tracetime.errors import TraceError, UsageError
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.storage.save import (
+    BETWEEN,
+    CLOCK,
+    CLOCK_ID,
+    FACTS,
+    FORMAT,
+    ROWS,
+    SAID,
+    WORKED_OUT,
+    clocks_of_rows,
+)
+from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.graph.tube.measurements import Column, Corrected, Measured, Read, Values
+from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
+from tracetime.graph.tube.tick_periods import EventReadings
+
+_MAGIC: Final = b"PK\x03\x04"
+_ARRAY: Final = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '(<[iu][48])', 'fortran_order': False, "
+    rb"'shape': \((\d{1,18}),\), \} *\n",
+    re.DOTALL,
+)
+"""The head of an array of one dimension in NumPy's .npy format, version 1.0."""
+
+
+def load(path: str | os.PathLike[str]) -> ClockGraph:
+    """A graph from a file; see `ClockGraph.load`."""
+    name = os.fspath(path)
+    try:
+        # Before it is opened: a pipe would be waited for.
+        if not stat.S_ISREG(Path(name).stat().st_mode):
+            raise UsageError(f"cannot read {name!r}: it is not a file")
+        file = Path(name).open("rb")  # noqa: SIM115 (errors of reading it are others)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {name!r}: {reason}") from error
+    with file:
+        try:
+            return _graph(file)
+        except _Unreadable as error:
+            raise TraceError(f"cannot load a clock graph from {name!r}: {error}") from error
+
+
+def from_bytes(data: bytes) -> ClockGraph:
+    """The graph of `to_bytes`.
+
+    Raises:
+        TraceError: they are no such bytes.
+    """
+    try:
+        return _graph(io.BytesIO(data))
+    except _Unreadable as error:
+        raise TraceError(f"cannot make a clock graph of these bytes: {error}") from error
+
+
+class _Unreadable(Exception):
+    """What is wrong with bytes that should be a graph."""
+
+
+def _graph(file: IO[bytes]) -> ClockGraph:
+    """The graph of a file; _Unreadable where there is none."""
+    members = _members_of(file)
+    facts = _facts_of(members.pop(FACTS))
+    flags = ("incremental", "seen", "measured")
+    clocks = [
+        [*(_int(c, name) for name in CLOCK[:6]), *(int(_get(c, name, bool)) for name in flags)]
+        for c in _get(facts, "clocks", list)
+    ]
+    columns = _integers(_get(facts, "columns", list), "columns", 3)
+    snapshots, clock_of_row, readings, packets, centre, half, scaled_ppm = _rows_of(members)
+    _check_rows(columns, clock_of_row, half, scaled_ppm)
+    series = [(_get(s, "clocks", list), _int(s, "snapshots")) for s in _get(facts, "series", list)]
+    state = State(
+        _integers(clocks, "clocks", len(CLOCK) + 1),
+        columns,
+        snapshots,
+        readings,
+        _integers([[len(members), n] for members, n in series], "series", 2),
+        _integers([clock for members, _ in series for clock in members], "series"),
+        _integers(_get(facts, "backwards", list), "backwards"),
+        _packets_of(facts, snapshots, packets),
+        _int(facts, "next_packet", 0),
+    )
+    number = _int(facts, "file", 0, UINT32_MAX)
+    trace_clock = None if facts.get("trace_clock", 0) is None else _id_of(facts, "trace_clock")
+    try:
+        graph = ClockGraph._of(engine_of(state), trace_clock, number)
+    except ValueError as error:
+        raise _Unreadable(str(error)) from error
+    for entry in _get(facts, "domains", list):
+        domain = _domain_of(entry)
+        if domain.id in graph.declared:
+            raise _Unreadable(f"it declares {domain.id} twice")
+        graph.declare(domain)
+    ids = [graph._clock((a, b, c, d)) for a, b, c, d, *_ in clocks]
+    known = {clock for clock, (*_, measured) in zip(ids, clocks, strict=True) if measured}
+    graph._events = {
+        clock: _events_of(entry)
+        for clock, entry in zip(ids, facts["clocks"], strict=True)
+        if "events" in entry
+    }
+    graph._measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
+    graph._between = _between_of(facts, members, len(state.packets))
+    return graph
+
+
+def _members_of(file: IO[bytes]) -> dict[str, bytes]:
+    """The facts and columns in a file, which has all of `ROWS` and some of `SAID`."""
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise _Unreadable("ClockGraph.save did not write it; open_trace opens traces")
+    size = file.seek(0, os.SEEK_END)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            names = [member.filename for member in members]
+            needed = {FACTS, *(f"{name}.npy" for name, _ in ROWS)}
+            known = needed | {f"{name}.npy" for name, *_ in (*SAID, *BETWEEN, WORKED_OUT)}
+            if len(set(names)) < len(names) or not needed <= set(names) <= known:
+                raise _Unreadable("it is a zip file, but ClockGraph.save did not write it")
+            # What is compressed could become as much as somebody likes, as could what overlaps.
+            if sum(member.file_size for member in members) > size or any(
+                member.compress_type != zipfile.ZIP_STORED for member in members
+            ):
+                raise _Unreadable("it is compressed, which save never does")
+            return {member.filename: archive.read(member) for member in members}
+    except _DAMAGED as error:
+        raise _Unreadable(f"it is cut off or damaged: {error}; get a whole copy") from error
+
+
+_DAMAGED: Final = (
+    zipfile.BadZipFile, ArithmeticError, EOFError, OSError, RuntimeError, ValueError,
+)  # fmt: skip
+"""What reading a zip file raises where that is none, or a strange one."""
+
+
+def _facts_of(text: bytes) -> dict[str, Any]:
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _Unreadable(f"{FACTS} in it is no JSON: {error}") from error
+    version = _int(facts, "format", 1)
+    if version > FORMAT:
+        raise _Unreadable(
+            f"it has format {version}, of tracetime {facts.get('tracetime')!r}, and this is "
+            f"{__version__}, which knows {FORMAT}: upgrade tracetime"
+        )
+    assert isinstance(facts, dict)
+    return facts
+
+
+def _rows_of(members: dict[str, bytes]) -> list[npt.NDArray[Any]]:
+    """The columns of `ROWS` and `SAID` as contiguous arrays; what was left out says nothing."""
+    found = {}
+    for name, kind, _ in (*((name, kind, 0) for name, kind in ROWS), *SAID):
+        if f"{name}.npy" in members:
+            found[name] = _array_of(members[f"{name}.npy"], name, kind)
+    n = len(found["snapshot"])
+    if any(len(values) != n for values in found.values()):
+        raise _Unreadable("its columns are not equally long")
+    for name, kind, nothing in SAID:
+        if name not in found:
+            found[name] = np.broadcast_to(np.array(nothing, dtype=kind), n)
+    return [found[name] for name, *_ in (*ROWS, *SAID)]
+
+
+def _array_of(data: bytes, name: str, kind: str) -> npt.NDArray[Any]:
+    head = _ARRAY.match(data)
+    if head is None or head[1].decode() != kind:
+        raise _Unreadable(f"{name} in it is no array of {np.dtype(kind).name}")
+    if len(data) - head.end() != int(head[2]) * np.dtype(kind).itemsize:
+        raise _Unreadable(f"{name} in it is no array of {head[2].decode()} values")
+    return np.frombuffer(data, kind, offset=head.end())
+
+
+def _check_rows(
+    columns: Values, clock_of_row: npt.NDArray[np.uint32], half: Values, scaled_ppm: Values
+) -> None:
+    counts = columns[:, 2]
+    n = len(clock_of_row)
+    if not ((counts >= 0) & (counts <= n)).all() or counts.sum() != n:
+        raise _Unreadable(f"its columns do not have the {n} readings that are there")
+    if not np.array_equal(clocks_of_rows(columns), clock_of_row):
+        raise _Unreadable("its rows are not of the clocks that its columns are of")
+    if (half < -1).any():
+        raise _Unreadable("a half-width is negative")
+    off = (scaled_ppm > MOST_SCALED_PPM) | (scaled_ppm < -MOST_SCALED_PPM)
+    if (off & (scaled_ppm != NOT_RECORDED)).any():
+        raise _Unreadable("the frequency of a clock is off by more than 10 %")
+
+
+def _packets_of(
+    facts: dict[str, Any], snapshots: npt.NDArray[np.uint32], packets: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """The packet of each snapshot, by its number: no number is left out."""
+    n = _int(facts, "snapshots", 0)
+    unread = _integers(_get(facts, "without_readings", list), "without_readings", 2)
+    # A file that says more than it has rows for would have memory made for them.
+    if n > len(snapshots) + len(unread):
+        raise _Unreadable(f"it has {n} snapshots, and too few readings for them")
+    if len(snapshots) and int(snapshots.max()) >= n:
+        raise _Unreadable(f"it has {n} snapshots, and readings of more")
+    found = np.zeros(n, dtype=np.uint64)
+    found[snapshots] = packets
+    if (found[snapshots] != packets).any():
+        raise _Unreadable("a snapshot has come in two packets")
+    missing = np.ones(n, dtype=bool)
+    missing[snapshots] = False
+    if not np.array_equal(np.flatnonzero(missing), unread[:, 0]) or (unread[:, 1] < 0).any():
+        raise _Unreadable("the snapshots without readings are others than it says")
+    found[unread[:, 0]] = unread[:, 1]
+    return found
+
+
+def _measured_of(
+    clocks: list[ClockId],
+    known: set[ClockId],
+    columns: Values,
+    snapshots: npt.NDArray[np.uint32],
+    read: Read,
+    scaled_ppm: Values,
+) -> Measured:
+    """What rows say of how they were read; `clocks` are those that `columns` name."""
+    parts: dict[ClockId, list[slice]] = {}
+    start = 0
+    for clock, _, n in columns.tolist():
+        parts.setdefault(clocks[clock], []).append(slice(start, start := start + n))
+    measured, corrected = {}, {}
+    for clock, rows in parts.items():
+        numbers, centre, half, scaled = (
+            np.concatenate([values[part] for part in rows]) if len(rows) > 1 else values[rows[0]]
+            for values in (snapshots, read.centre, read.half, scaled_ppm)
+        )
+        order = np.argsort(numbers, kind="stable") if len(rows) > 1 else slice(None)
+        numbers, centre, half, scaled = (v[order] for v in (numbers, centre, half, scaled))
+        said = (centre != 0) | (half != -1)
+        if said.any():
+            told = Read(centre[said], half[said])
+            measured[clock] = Column(numbers[said].astype(np.int64), told)
+        said = scaled != NOT_RECORDED
+        if said.any():
+            corrected[clock] = Corrected(numbers[said].astype(np.int64), scaled[said])
+    return Measured(measured, corrected=corrected, known=known)
+
+
+def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int) -> Between:
+    """The bounds of clocks that were not read together; files of format 1 have none."""
+    pairs: list[tuple[ClockId, ClockId]] = []
+    known: set[frozenset[ClockId]] = set()
+    for pair in _get(facts, "between", list) if _int(facts, "format") > 1 else []:
+        if not (isinstance(pair, list) and len(pair) == 2):
+            raise _Unreadable("it has bounds of what are no two clocks")
+        one, other = (_id_of({"clock of bounds": clock}, "clock of bounds") for clock in pair)
+        both = frozenset((one, other))
+        if one == other or both in known:
+            raise _Unreadable(f"it has bounds of {one} and {other}, or has them twice")
+        known.add(both)
+        pairs.append((one, other))
+    number, *columns = (
+        _array_of(members[f"{name}.npy"], name, kind) if f"{name}.npy" in members
+        else np.empty(0, dtype=kind)
+        for name, kind in (*BETWEEN, WORKED_OUT)
+    )  # fmt: skip
+    worked_out = columns.pop()
+    n = len(number)
+    if any(len(values) != n for values in columns):
+        raise _Unreadable("the columns of its bounds are not equally long")
+    told, one_low, one_high, other_low, other_high = columns
+    for which, most in ((number, len(pairs)), (told, snapshots), (worked_out, snapshots)):
+        if len(which) and int(which.max()) >= most:
+            raise _Unreadable("it has bounds of clocks or snapshots that are not there")
+    for low, high in ((one_low, one_high), (other_low, other_high)):
+        if not ((low <= high) & (high.view("<u8") - low.view("<u8") <= LONGEST_NS)).all():
+            raise _Unreadable("a bound in it is reversed, or too wide")
+    counts = np.bincount(number, minlength=len(pairs))
+    if not counts.all():
+        raise _Unreadable("it has no bounds of two clocks that it names for such")
+    order = np.argsort(number, kind="stable")
+    boxes = Boxes(*(values[order].astype(np.int64) for values in columns))
+    return Between(pairs, boxes, np.cumsum(counts), worked_out)
+
+
+def _events_of(entry: dict[str, Any]) -> EventReadings:
+    """What a clock read in events: how many differed, how many did not, and some of them."""
+    told = _integers(_get(entry, "events", list), "events")
+    if len(told) < 2 or told[:2].min() < 0:
+        raise _Unreadable("a clock has events without their numbers")
+    return EventReadings(told[2:], int(told[0]), int(told[1]))
+
+
+def _domain_of(facts: Any) -> ClockDomain:
+    given = {field.name: _get(facts, field.name, object) for field in fields(ClockDomain)}
+    rate = given["ns_per_tick"]
+    try:
+        if rate is not None:
+            numerator, denominator = _get(facts, "ns_per_tick", str).split("/")
+            given["ns_per_tick"] = Fraction(int(numerator), int(denominator))
+        return ClockDomain(**given | {"id": _id_of(facts, "id")})
+    except (UsageError, ValueError, ZeroDivisionError) as error:
+        raise _Unreadable(f"one of its domains: {error}") from error
+
+
+def _id_of(facts: dict[str, Any], name: str) -> ClockId:
+    parts = _get(facts, name, dict)
+    try:
+        return ClockId(**{part: _int(parts, part) for part in CLOCK_ID})
+    except UsageError as error:
+        raise _Unreadable(f"its {name}: {error}") from error
+
+
+def _get(facts: Any, name: str, kind: type) -> Any:
+    """What stands under a name in a JSON object."""
+    if not isinstance(facts, dict) or name not in facts:
+        raise _Unreadable(f"it lacks {name!r}")
+    value = facts[name]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _Unreadable(f"it has no {kind.__name__} as {name!r}")
+    return value
+
+
+def _int(facts: Any, name: str, least: int = INT64_MIN, most: int = INT64_MAX) -> int:
+    value: int = _get(facts, name, int)
+    if not least <= value <= most:
+        raise _Unreadable(f"it has {name!r} out of range")
+    return value
+
+
+def _integers(values: list[Any], name: str, width: int | None = None) -> Values:
+    """A list of ints, or of lists of `width` ints, as an array: int64[n] or int64[n, width]."""
+    if width is not None:
+        if not all(isinstance(row, list) and len(row) == width for row in values):
+            raise _Unreadable(f"it has no lists of {width} numbers as {name!r}")
+        values = [value for row in values for value in row]
+    # By their types: NumPy would take floats, truth values and digits, too.
+    if not set(map(type, values)) <= {int}:
+        raise _Unreadable(f"it has no list of whole numbers as {name!r}")
+    try:
+        array = np.array(values, dtype=np.int64)
+    except OverflowError as error:
+        raise _Unreadable(f"it has {name!r} out of range") from error
+    return array if width is None else array.reshape(-1, width)

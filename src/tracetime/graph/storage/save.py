@@ -1,0 +1,177 @@
+"""Clock graphs as bytes and files: NumPy's .npz, with an array for each column of the readings.
+
+What is no reading stands in it as JSON; docs/howto/clocks.md says what is in that. How the bytes
+become a graph again stands in load.py. Not Arrow's files: its reader crashes on some damaged
+ones, and of these little enough is to be read that load.py can look at every byte first.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from dataclasses import fields
+from typing import IO, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.graph.state import State, state_of
+from tracetime._version import __version__
+from tracetime.atomic_file import file_target, whole_file
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.graph.tube.measurements import Values
+
+FORMAT: Final = 2
+"""Of the files written here; a file of a later one is refused."""
+
+FACTS: Final = "graph.json"
+
+CLOCK_ID: Final = ("clock", "sequence", "file", "machine")
+CLOCK: Final = (*CLOCK_ID, "unit_ns", "last_ns", "incremental", "seen")
+ROWS: Final = (
+    ("snapshot", "<u4"),
+    ("clock", "<u4"),
+    ("reading_ns", "<i8"),
+)
+SAID: Final = (
+    ("packet", "<u8", 0),
+    ("centre_ns", "<i8", 0),
+    ("half_width_ns", "<i8", -1),
+    ("frequency_scaled_ppm", "<i8", NOT_RECORDED),
+)
+"""Columns that not all graphs need, and what stands for nothing: one of that alone is left out."""
+
+BETWEEN: Final = (
+    ("between_pair", "<u4"),
+    ("between_snapshot", "<u4"),
+    ("between_one_low_ns", "<i8"),
+    ("between_one_high_ns", "<i8"),
+    ("between_other_low_ns", "<i8"),
+    ("between_other_high_ns", "<i8"),
+)
+WORKED_OUT: Final = ("worked_out", "<u4")
+"""Bounds of clocks that no snapshot has read together, and the snapshots that were worked out of
+messages; left out where there are none."""
+
+
+def save(graph: ClockGraph, path: str | os.PathLike[str]) -> None:
+    """Write a graph to a file; see `ClockGraph.save`."""
+    target = file_target(path)
+    facts, arrays = _parts(graph)
+    with whole_file(target) as part, part.open("wb") as file:
+        _write(facts, arrays, file)
+
+
+def to_bytes(graph: ClockGraph) -> bytes:
+    """The bytes of a file with the graph."""
+    sink = io.BytesIO()
+    _write(*_parts(graph), sink)
+    return sink.getvalue()
+
+
+def _write(facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], sink: IO[bytes]) -> None:
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(FACTS), json.dumps(facts))
+        for name, values in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            with archive.open(member, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, values, version=(1, 0), allow_pickle=False)
+
+
+def _parts(graph: ClockGraph) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """All else than rows, and the columns of these."""
+    with graph._lock:
+        state = state_of(graph._engine)
+        said = _said(graph, state)
+        facts = _facts(graph, state)
+    rows: list[npt.NDArray[Any]] = [
+        state.snapshots, clocks_of_rows(state.columns), state.readings_ns,
+    ]  # fmt: skip
+    arrays = {}
+    for (name, kind), values in zip(ROWS, rows, strict=True):
+        arrays[name] = values.astype(kind, copy=False)
+    for (name, kind, nothing), values in zip(SAID, said, strict=True):
+        if (values != nothing).any():
+            arrays[name] = values.astype(kind, copy=False)
+    between = graph._between
+    counts = between.counts()
+    if len(counts):
+        number = np.repeat(np.arange(len(counts)), counts)
+        for (name, kind), values in zip(BETWEEN, (number, *between.boxes), strict=True):
+            arrays[name] = values.astype(kind)
+    if len(between.worked_out):
+        arrays[WORKED_OUT[0]] = between.worked_out.astype(WORKED_OUT[1])
+    return facts, arrays
+
+
+def clocks_of_rows(columns: Values) -> npt.NDArray[np.uint32]:
+    """The clock of each row, from (clock, hash, readings) of the columns that stand in a row."""
+    return np.repeat(columns[:, 0].astype(np.uint32), columns[:, 2])
+
+
+def _said(graph: ClockGraph, state: State) -> tuple[npt.NDArray[Any], ...]:
+    """The columns of `SAID`."""
+    clocks = [graph._clock((a, b, c, d)) for a, b, c, d in state.clocks[:, :4].tolist()]
+    numbers = state.snapshots.astype(np.int64)
+    centre, half, scaled_ppm = (np.empty_like(state.readings_ns) for _ in range(3))
+    start = 0
+    for clock, _, n in state.columns.tolist():
+        rows = slice(start, start := start + n)
+        read = graph._measured.reads(clocks[clock], numbers[rows])
+        centre[rows], half[rows] = read.centre, read.half
+        scaled_ppm[rows] = graph._measured.frequency(clocks[clock], numbers[rows])
+    return state.packets[state.snapshots], centre, half, scaled_ppm
+
+
+def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
+    """All of a graph that is no row, in the types of JSON."""
+    clocks = []
+    for row in state.clocks.tolist():
+        facts = dict(zip(CLOCK, row, strict=True))
+        clock = graph._clock((row[0], row[1], row[2], row[3]))
+        told = {"id": str(clock), "measured": graph._measured.knows(clock)}
+        flags = {name: bool(facts[name]) for name in ("incremental", "seen")}
+        events = graph._events.get(clock)
+        said = {} if events is None else {"events": [*events[1:], *events.some_ns.tolist()]}
+        clocks.append({**told, **facts, **flags, **said})
+    ends = np.cumsum(state.series[:, 0])
+    lists = np.split(state.members, ends[:-1]) if len(ends) else []
+    read = np.zeros(len(state.packets), dtype=bool)
+    read[state.snapshots] = True
+    unread = np.flatnonzero(~read)
+    return {
+        "format": FORMAT,
+        "tracetime": __version__,
+        "trace_clock": None if graph._trace_clock is None else _id_facts(graph._trace_clock),
+        "file": graph._file,
+        "snapshots": len(state.packets),
+        "without_readings": [[n, int(state.packets[n])] for n in unread.tolist()],
+        "next_packet": int(state.next_packet),
+        "clocks": clocks,
+        "columns": state.columns.tolist(),
+        "series": [
+            {"clocks": members.tolist(), "snapshots": n}
+            for members, n in zip(lists, state.series[:, 1].tolist(), strict=True)
+        ],
+        "backwards": state.backwards.tolist(),
+        "between": [[_id_facts(c) for c in pair] for pair in graph._between.pairs()],
+        "domains": [_domain_facts(domain) for domain in graph.declared.values()],
+    }
+
+
+def _id_facts(clock: ClockId) -> dict[str, int]:
+    return {name: getattr(clock, name) for name in CLOCK_ID}
+
+
+def _domain_facts(domain: ClockDomain) -> dict[str, Any]:
+    facts = {field.name: getattr(domain, field.name) for field in fields(domain)}
+    rate = domain.ns_per_tick
+    return facts | {
+        "id": _id_facts(domain.id),
+        "ns_per_tick": None if rate is None else f"{rate.numerator}/{rate.denominator}",
+    }

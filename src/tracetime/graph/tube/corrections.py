@@ -1,0 +1,153 @@
+"""Rates that recorded corrections tell of runs too short to prove one.
+
+A run between two recorded changes may be of one snapshot. Its rate is that of the runs about it
+and the recorded change; or, where changes come too fast for any run to prove its rate, the one
+that all snapshots share once what was recorded is taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.tube.sweep import cores
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
+from tracetime.graph.tube.limits import ONE
+from tracetime.graph.tube.pieces import SHORTEST, Pieces
+from tracetime.graph.tube.segments import Segments
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cores:
+    """What the two greedy partitions of each piece have in common: int64 columns, one a core.
+
+    Attributes:
+        piece, segment: where it lies; first, last: its snapshots.
+        low, high: the slopes it leaves open, in 2^-52.
+    """
+
+    piece: Values
+    segment: Values
+    first: Values
+    last: Values
+    low: Values
+    high: Values
+
+    @classmethod
+    def of(cls, evidence: Evidence, pieces: Pieces, wander: Values, drift: int) -> Cores:
+        """wander: one a piece."""
+        piece, *rest = cores(
+            evidence.a, evidence.low, evidence.high, pieces.first, pieces.last, wander, drift
+        )
+        return cls(piece, pieces.segment[piece], *rest)
+
+    def in_zones(self, n_segments: int) -> Values:
+        """Per segment, how many of its snapshots lie between two cores."""
+        zone = np.zeros(len(self.segment), dtype=np.int64)
+        zone[:-1] = np.where(
+            self.segment[1:] == self.segment[:-1], self.first[1:] - self.last[:-1] - 1, 0
+        )
+        return np.bincount(self.segment, zone, n_segments).astype(np.int64)
+
+
+class Told(NamedTuple):
+    """Of each core: whether its rate is told, and the least and greatest slope that it may be."""
+
+    known: Mask
+    low: Values
+    high: Values
+
+
+def recorded_change(before: int, after: int, drift: int) -> tuple[int, int]:
+    """Least and greatest change of a pair's rate when its recorded correction changed; 2^-52.
+
+    The rates multiply: by the limits, a change may be that much more or less in the pair's.
+    """
+    change = after - before
+    rest = abs(change) * drift // ONE + 1
+    return change - rest, change + rest
+
+
+def told_rates(
+    found: Cores, few: Mask, segments: Segments, pieces: Pieces, wander: Values, drift: int
+) -> Told:
+    """Rates of the cores marked `few`, from what was recorded.
+
+    wander: of each segment.
+    """
+    told = Told(np.zeros(len(few), dtype=bool), found.low.copy(), found.high.copy())
+    if segments.evidence.correction is None:
+        return told
+    # A rate that changed inside a piece did so unrecorded: nothing follows from its neighbours.
+    whole = np.bincount(found.piece, minlength=len(pieces.first))[found.piece] == 1
+    correction = pieces.correction[found.piece]
+    mine = few & whole & (correction != NOT_RECORDED)
+    starts = ~few & (correction != NOT_RECORDED)
+    for order in (range(len(few)), range(len(few) - 1, -1, -1)):
+        _carry(found, mine, starts, correction, order, told, drift)
+    without = np.bincount(found.segment[~few], minlength=len(segments.first)) == 0
+    for g in np.unique(found.segment[mine & without[found.segment]]).tolist():
+        _share(found, mine, segments, g, correction, int(wander[g]), told, drift)
+    told.known[told.low > told.high] = False
+    return told
+
+
+def _carry(
+    found: Cores, mine: Mask, starts: Mask, correction: Values, order: Iterable[int], told: Told,
+    drift: int,
+) -> None:  # fmt: skip
+    """Carry proven rates to the runs after them in an order, over recorded changes."""
+    before, low, high = -1, 0, 0
+    for m in order:
+        reached = before >= 0 and found.segment[before] == found.segment[m] and mine[m]
+        if reached:
+            least, most = recorded_change(int(correction[before]), int(correction[m]), drift)
+            low, high = max(low + least, int(found.low[m])), min(high + most, int(found.high[m]))
+            reached = low <= high
+        if reached:
+            told.low[m], told.high[m] = max(low, told.low[m]), min(high, told.high[m])
+            told.known[m] = True
+        elif starts[m]:
+            low, high = int(found.low[m]), int(found.high[m])
+        before = m if reached or starts[m] else -1
+
+
+def _share(
+    found: Cores, mine: Mask, segments: Segments, g: int, correction: Values, wander: int,
+    told: Told, drift: int,
+) -> None:  # fmt: skip
+    """Tell rates of a segment none of whose runs proves one, from all its snapshots together."""
+    first, last = int(segments.first[g]), int(segments.last[g])
+    evidence, here = segments.evidence, slice(first, last + 1)
+    assert evidence.correction is not None
+    recorded = evidence.correction[here]
+    if (recorded == NOT_RECORDED).any():
+        return
+    # When in a gap the change came is open: half of it more or less, as if it were wander.
+    half = -(-np.abs(np.diff(recorded)) // 2)
+    middle = (recorded[:-1] + recorded[1:]) / (2 * ONE)
+    # Unsigned differences: two readings may be more than int64 apart.
+    moved = np.append(0.0, np.cumsum(middle * np.diff(evidence.a[here].view(np.uint64))))
+    if abs(moved).max() > 2.0**50:
+        return
+    moved_ns = np.rint(moved).astype(np.int64)
+    numbers = (0, last - first, wander + int(half.max(initial=0)) + 1)
+    begin, end, width = (np.array([x], dtype=np.int64) for x in numbers)
+    shared = cores(
+        evidence.a[here], evidence.low[here] - moved_ns - 1, evidence.high[here] - moved_ns + 1,
+        begin, end, width, drift,
+    )  # fmt: skip
+    for _, start, stop, low, high in zip(*shared, strict=True):
+        proven = mine & (found.segment == g) & (stop - start + 1 >= SHORTEST)
+        inside = (found.first >= first + start) & (found.last <= first + stop)
+        for m in np.flatnonzero(proven & inside).tolist():
+            least, most = recorded_change(0, int(correction[m]), drift)
+            told.low[m] = max(int(low) + least, int(found.low[m]))
+            told.high[m] = min(int(high) + most, int(found.high[m]))
+            told.known[m] = True

@@ -1,0 +1,180 @@
+"""Lattices that readings lie on, within rounding: multiples of a period, of whole ns or not.
+
+Whose readings they are, and what a lattice says of a clock, is tick_periods.py's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.graph.values import ascending
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LEAST_READINGS: Final = 16
+"""So many distinct readings show a period; fewer may lie on a lattice by chance."""
+
+LEAST_PERIOD: Final = 64.0
+"""A shorter period, in what readings are rounded to, is not told from chance."""
+
+_LEAST_BITS: Final = 40
+_MOST_OFF: Final = 0.05
+_ROUNDED: Final = 1.001
+_TOLERANCE: Final = 1.5
+_MOST_PARTS: Final = 8
+_LEAST_ONES: Final = 4
+_LEVELS: Final = 6
+_KEPT: Final = 128
+_NOISE: Final = 16.0
+_EXACT: Final = 2.0**52
+
+
+class Lattice(NamedTuple):
+    """Where readings can be.
+
+    Attributes:
+        period: how far its lines are apart, in the unit of the readings.
+        rounding: what readings near a line are rounded to; 0 where they are on it.
+    """
+
+    period: float
+    rounding: int
+
+    def steps(self, readings: Values) -> Floats:
+        """How many periods neighbouring readings are apart, either way; 0 where no whole number."""
+        unsigned = readings.view(np.uint64)
+        apart = np.abs((unsigned[1:] - unsigned[:-1]).view(np.int64).astype(np.float64))
+        times = np.rint(apart / self.period)
+        off = np.abs(apart - times * self.period) > _TOLERANCE * max(self.rounding, 1)
+        return np.where(off | (apart >= _EXACT), 0.0, times)
+
+
+def find_lattices(readings: Values, unit: int = 1) -> list[Lattice]:
+    """The lattices whose periods neighbours are whole multiples of apart; the longest period first.
+
+    Readings that were taken about evenly lie on a longer one than their clock's, too. A twentieth
+    of them may be off: where the clock was set, or a reading is wrong. Periods follow a slow slew.
+
+    Args:
+        readings: int64, ascending, distinct.
+        unit: what they are multiples of, as the clock says itself.
+
+    Returns:
+        none where fewer than 16 readings, or too few to exclude chance, show one.
+    """
+    if len(readings) < LEAST_READINGS:
+        return []
+    # Unsigned differences: two readings may be more than int64 apart.
+    unsigned = readings.view(np.uint64)
+    every = unsigned[1:] - unsigned[:-1]
+    rounding = _common_divisor(every)
+    gaps = every[every % np.uint64(rounding) == 0]
+    steps = (gaps // np.uint64(rounding)).astype(np.float64)
+    steps = steps[steps < _EXACT]
+    period = _period(steps) if len(steps) >= LEAST_READINGS - 1 else None
+    divisors = {rounding: len(gaps), int(np.gcd.reduce(every)): len(every)}
+    found = [] if period is None else [(Lattice(period * rounding, rounding), len(gaps))]
+    found += [(Lattice(float(divisor), 0), n) for divisor, n in divisors.items()]
+    return [one for one, n in found if _is_no_chance(one, n, unit)]
+
+
+def _is_no_chance(lattice: Lattice, n_gaps: int, unit: int) -> bool:
+    """Whether so many gaps are multiples of a period by more than chance."""
+    finest = max(unit, 4 * max(lattice.rounding, 1))
+    bits = n_gaps * (1 - _MOST_OFF) * math.log2(max(lattice.period / finest, 1.0))
+    return lattice.period >= LEAST_PERIOD and bits >= _LEAST_BITS
+
+
+def _common_divisor(gaps: npt.NDArray[np.uint64]) -> int:
+    """The greatest divisor of gaps, a twentieth of them left out where that makes it greater."""
+    groups = np.gcd.reduce(gaps[: len(gaps) // 5 * 5].reshape(-1, 5), axis=1)
+    values, counts = np.unique(groups, return_counts=True)
+    usual = values[np.argmax(counts)]
+    off = np.count_nonzero(gaps % usual)
+    return int(usual) if off <= _MOST_OFF * len(gaps) else int(np.gcd.reduce(gaps))
+
+
+def _period(steps: Floats) -> float | None:
+    """The longest period above `LEAST_PERIOD` that steps are multiples of, within 1."""
+    ascending = np.sort(steps)
+    # Multiples of the period themselves, within 2, and small ones among them.
+    apart = [ascending[k:] - ascending[:-k] for k in (1, 2, 4, 8)]
+    known = np.sort(np.concatenate([ascending, *apart]))
+    known = known[known > 2 * _ROUNDED]
+    if not len(known) or np.mean(known < LEAST_PERIOD - 2) > _MOST_OFF:
+        return None
+    best: float | None = None
+    small, guesses = _small(known)
+    for guess in guesses:
+        if best is not None and guess < 0.9 * best:
+            break
+        # Where some are off, differences of differences may be no multiples any more.
+        period = _refined(known, small, guess) or _refined(known, known, guess)
+        if period is not None and period >= LEAST_PERIOD and (best is None or period > best):
+            times = np.rint(steps / period)
+            off = (np.abs(steps - times * period) > _TOLERANCE) | (times == 0)
+            if np.mean(off) <= _MOST_OFF:
+                best = period
+    return best
+
+
+def _small(known: Floats) -> tuple[Floats, list[float]]:
+    """Small multiples of the period within `_NOISE`, and what it may be: parts of the least.
+
+    Differences of differences, and so on: what Euclid does, with numbers that are rounded.
+    """
+    few, levels = known, [known[:0]]
+    guesses: set[float] = set()
+    for level in range(_LEVELS):
+        # Where a few are off, the least ones may be.
+        tried = np.append(few[:_LEAST_ONES], few[len(few) // 16 : len(few) // 16 + 1])
+        for least in tried.tolist():
+            guesses.update(least / parts for parts in range(1, _MOST_PARTS + 1))
+        few = ascending(np.concatenate([few, np.diff(few)]))
+        # Each level doubles what rounding may have added.
+        few = few[few >= max(LEAST_PERIOD - 2, float(4 << level))][:_KEPT]
+        levels.append(few)
+    small = ascending(np.concatenate(levels))
+    likely = np.array(sorted((g for g in guesses if g >= LEAST_PERIOD - 2), reverse=True))
+    plausible = _plausible(small[:_KEPT], likely) | _plausible(known[:_KEPT], likely)
+    return small, likely[plausible].tolist()
+
+
+def _plausible(small: Floats, guesses: Floats) -> npt.NDArray[np.bool_]:
+    """Which guesses most of the least differences are multiples of, as well as they are known."""
+    each = guesses[:, None]
+    times = np.rint(small / each)
+    off = np.abs(small - times * each) > _NOISE * np.maximum(times, 1)
+    told = small <= each * np.maximum(each / (4 * _NOISE), 1.5)
+    plausible: npt.NDArray[np.bool_] = (off & told).sum(axis=1) <= 4 * _MOST_OFF * told.sum(axis=1)
+    return plausible
+
+
+def _refined(known: Floats, small: Floats, guess: float) -> float | None:
+    """A period near a guess that ever longer differences are multiples of; None without any."""
+    period, unsure = guess, _NOISE
+    for values, noise in ((small, _NOISE), (known, 2 * _ROUNDED)):
+        reached = 0.0
+        while reached < values[-1]:
+            reach = period * max(period / (4 * unsure), 1.5)
+            within = values[values <= reach]
+            if reach <= reached:
+                if values is small:
+                    break
+                return None
+            times = np.rint(within / period)
+            left = np.abs(within - times * period)
+            fits = left <= np.maximum(times * unsure, noise)
+            if np.count_nonzero(~fits) > 2 * _MOST_OFF * len(fits):
+                return None
+            times, within = times[fits & (times > 0)], within[fits & (times > 0)]
+            if not len(times):
+                return None
+            period = float((times * within).sum() / (times * times).sum())
+            unsure, reached = min(unsure, 2 * noise / float(times.max())), reach
+    return period

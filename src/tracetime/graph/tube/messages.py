@@ -1,0 +1,136 @@
+"""What is known of clocks that nobody read together: bounds from messages between their machines.
+
+Or nothing: Perfetto takes clocks of two machines to be one where no message says better.
+
+A message leaves after one reading and arrives before another, so that at the instant of a reading
+of one clock the other stood between two readings of its own. What follows from it for a pair of
+clocks is pairs.py's; where a trace says so, `formats/perfetto/read/remote.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.values import ascending
+
+Values = npt.NDArray[np.int64]
+
+LONGEST_NS: Final = 1 << 55
+"""Bounds wider than that (a year) say nothing: there are none."""
+
+
+def equated(
+    one: ClockId, other: ClockId, one_ns: Values, other_ns: Values
+) -> npt.NDArray[np.bool_]:
+    """Which snapshots of two clocks only say that two machines' are one, from 0 on.
+
+    So Perfetto's rule ties machines without a RemoteClockSync; it is nobody's reading.
+    """
+    if one.machine == other.machine:
+        return np.zeros(len(one_ns), dtype=bool)
+    ruled: npt.NDArray[np.bool_] = (one_ns == 0) & (other_ns == 0)
+    return ruled
+
+
+class Boxes(NamedTuple):
+    """At one instant each, where two clocks stood: int64 arrays of one length, in file order.
+
+    Attributes:
+        snapshots: the number of the snapshot that each came with.
+        one_low, one_high: what the one clock read, both ends included, ns.
+        other_low, other_high: what the other did.
+    """
+
+    snapshots: Values
+    one_low: Values
+    one_high: Values
+    other_low: Values
+    other_high: Values
+
+    def turned(self) -> Boxes:
+        """The same with the two clocks exchanged."""
+        return Boxes(self.snapshots, *self[3:], *self[1:3])
+
+    @property
+    def one(self) -> Values:
+        """The middle of what the one clock read, rounded down."""
+        return self.one_low + (self.one_high - self.one_low) // 2
+
+    @property
+    def other(self) -> Values:
+        """The middle of what the other clock read, rounded down."""
+        return self.other_low + (self.other_high - self.other_low) // 2
+
+    @property
+    def one_half(self) -> Values:
+        """How far from its middle the one clock may have stood, rounded up."""
+        return -((self.one_low - self.one_high) // 2)
+
+    @property
+    def other_half(self) -> Values:
+        """How far from its middle the other clock may have stood, rounded up."""
+        return -((self.other_low - self.other_high) // 2)
+
+
+_NONE: Final = np.empty(0, dtype=np.int64)
+_NO_BOXES: Final = Boxes(*[_NONE] * 5)
+
+
+class Between:
+    """The bounds between clocks that no snapshot read together.
+
+    Args:
+        pairs: two clocks each, in either order, but in one only.
+        boxes: the bounds of all pairs, those of one together, in the order of the pairs.
+        ends: by pair, where its bounds end.
+        worked_out: numbers of snapshots that hold no readings taken together, but what floor makes
+            of such messages; they are no evidence.
+    """
+
+    def __init__(
+        self,
+        pairs: Iterable[tuple[ClockId, ClockId]] = (),
+        boxes: Boxes = _NO_BOXES,
+        ends: Values = _NONE,
+        worked_out: Iterable[int] | Values = (),
+    ) -> None:
+        self._pairs = list(pairs)
+        self.boxes = boxes
+        self._ends = [0, *ends.tolist()]
+        self.worked_out: Values = ascending(np.array(worked_out, dtype=np.int64))
+
+    def pairs(self) -> list[tuple[ClockId, ClockId]]:
+        """The pairs of clocks that there are bounds for, in order of appearance."""
+        return list(self._pairs)
+
+    def counts(self) -> Values:
+        """How many bounds there are of each pair."""
+        return np.diff(self._ends)
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[ClockId, ClockId], int]:
+        return {pair: number for number, pair in enumerate(self._pairs)}
+
+    def of(self, one: ClockId, other: ClockId) -> Boxes | None:
+        """The bounds of two clocks; None without any."""
+        number = self._numbers.get((one, other))
+        if number is not None:
+            rows = slice(*self._ends[number : number + 2])
+            return Boxes(*(column[rows] for column in self.boxes))
+        if (other, one) in self._numbers:
+            turned = self.of(other, one)
+            return None if turned is None else turned.turned()
+        return None
+
+    def is_evidence(self, snapshots: Values) -> npt.NDArray[np.bool_]:
+        """Which of some snapshots (by number) hold what was read."""
+        # Not np.isin, which looks at all that were worked out for a pair that shares one snapshot.
+        first = np.searchsorted(self.worked_out, snapshots)
+        found: npt.NDArray[np.bool_] = first == np.searchsorted(self.worked_out, snapshots, "right")
+        return found

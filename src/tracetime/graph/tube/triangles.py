@@ -1,0 +1,110 @@
+"""Loops of three clocks that snapshots can contradict each other in."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from tracetime.clocks.ids import ClockId
+
+_KEPT: Final = 1 << 16
+
+
+class Triangles:
+    """Three clocks that are tied to each other, but not always by the same snapshots.
+
+    Clocks that stand in the same series are alike here, and there are few kinds of them: what
+    holds for a kind is found out once. Traces with thousands of clocks have millions of triangles
+    that need no look.
+
+    Args:
+        series: the lists of clocks that snapshots have had.
+    """
+
+    def __init__(self, series: list[tuple[ClockId, ...]]) -> None:
+        stands_in: dict[ClockId, set[int]] = {}
+        for number, clocks in enumerate(series):
+            for clock in clocks if len(clocks) > 1 else ():
+                stands_in.setdefault(clock, set()).add(number)
+        kinds: dict[frozenset[int], int] = {}
+        self._kind: dict[ClockId, int] = {}
+        self._members: list[list[ClockId]] = []
+        for clock in sorted(stands_in, key=ClockId.order):
+            kind = kinds.setdefault(frozenset(stands_in[clock]), len(kinds))
+            if kind == len(self._members):
+                self._members.append([])
+            self._members[kind].append(clock)
+            self._kind[clock] = kind
+        self._series = list(kinds)
+        self._kinds_of: dict[int, list[int]] = {}
+        for kind, numbers in enumerate(self._series):
+            for number in numbers:
+                self._kinds_of.setdefault(number, []).append(kind)
+        self._thirds: dict[tuple[int, int], list[int]] = {}
+        self._closed: dict[tuple[int, int], bool] = {}
+        self._beside: dict[int, list[int]] = {}
+        # Two clocks that are read with very many others share all these lists.
+        self._both = lru_cache(_KEPT)(lambda one, other: self._series[one] & self._series[other])
+        self.clocks = sorted(stands_in, key=ClockId.order)
+
+    def ends(self, src: ClockId) -> list[ClockId]:
+        """The clocks after `src`, in order, that another way than the direct one may lead to."""
+        kind = self._kind[src]
+        if kind not in self._beside:
+            near = {k for number in self._series[kind] for k in self._kinds_of[number]}
+            self._beside[kind] = [k for k in near if self._leads_round(kind, k)]
+        found = (dst for k in self._beside[kind] for dst in self._members[k] if src < dst)
+        return sorted(found, key=ClockId.order)
+
+    def _leads_round(self, one: int, other: int) -> bool:
+        """Whether there may be a way over a third clock that can contradict, or a longer one."""
+        return bool(self._thirds_of(one, other)) or not self._is_closed(one, other)
+
+    def vias(self, src: ClockId, dst: ClockId) -> list[ClockId]:
+        """The clocks over which a way from one to the other may contradict the direct one."""
+        return sorted(
+            (
+                via
+                for kind in self._thirds_of(self._kind[src], self._kind[dst])
+                for via in self._members[kind]
+                if via not in (src, dst)
+            ),
+            key=ClockId.order,
+        )
+
+    def _thirds_of(self, one: int, other: int) -> list[int]:
+        key = one, other
+        if key not in self._thirds:
+            self._thirds[key] = self._third_kinds(*key)
+        return self._thirds[key]
+
+    def closed(self, src: ClockId, dst: ClockId) -> bool:
+        """Whether some third clock shares snapshots with both, contradicting or not."""
+        return self._is_closed(self._kind[src], self._kind[dst])
+
+    def _is_closed(self, one: int, other: int) -> bool:
+        key = one, other
+        if key not in self._closed:
+            self._closed[key] = bool(self._tied_to_both(*key))
+        return self._closed[key]
+
+    def _tied_to_both(self, one: int, other: int) -> list[int]:
+        """The kinds of clocks that share series with two others."""
+        here, there = self._series[one], self._series[other]
+        fewer = min(here, there, key=len)
+        return [
+            kind
+            for kind in sorted({kind for number in fewer for kind in self._kinds_of[number]})
+            if len(self._members[kind]) > (kind == one) + (kind == other)
+            and not self._series[kind].isdisjoint(here)
+            and not self._series[kind].isdisjoint(there)
+        ]
+
+    def _third_kinds(self, one: int, other: int) -> list[int]:
+        both = self._both(one, other)
+        # Snapshots that hold all three agree by nature: only others can contradict them.
+        return [
+            kind
+            for kind in self._tied_to_both(one, other)
+            if not both == self._both(kind, one) == self._both(kind, other)
+        ]

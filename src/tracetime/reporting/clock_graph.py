@@ -1,0 +1,196 @@
+"""The clock graph as SVG: the trace clock on the left, what is tied to it by hops to the right.
+
+SVG and not Bokeh: it takes its colours from the page, prints sharp, and its boxes are links.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from tracetime.clocks.ids import ClockId
+from tracetime.reporting.gather import Facts
+from tracetime.reporting.markup import Html, join, tag
+from tracetime.text import count
+
+_WIDE: Final = 206
+_HIGH: Final = 58
+_BETWEEN: Final = 52
+_GAP: Final = 14
+_MOST: Final = 14
+_FARTHEST: Final = 7
+_LONG: Final = 1400
+"""A graph that is wider scrolls: shrunk to the page nobody could read it."""
+
+_NAME: Final = 22
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """Clocks that share a name.
+
+    Attributes:
+        events: of all of them.
+        beside: what they are tied to.
+        column: hops from the trace clock; -1 where nothing leads there.
+    """
+
+    name: str
+    clocks: list[ClockId] = field(default_factory=list)
+    events: int = 0
+    beside: list[_Node] = field(default_factory=list)
+    column: int = -1
+    row: int = 0
+
+
+def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
+    """Draw it; links: where a clock's name leads to."""
+    nodes, tied = _nodes(facts)
+    far = sum(node.column > _FARTHEST for node in nodes)
+    last = min(max(node.column for node in nodes), _FARTHEST + 1)
+    untied = last + 1
+    columns: dict[int, list[_Node]] = defaultdict(list)
+    for node in sorted(nodes, key=lambda n: (-n.events, n.name)):
+        if node.column < 0:
+            node.column = untied
+        elif node.column > _FARTHEST:
+            continue
+        columns[node.column].append(node)
+    drawn: dict[str, _Node] = {}
+    extra: dict[int, int] = {}
+    for column, inside in sorted(columns.items()):
+        extra[column] = max(0, len(inside) - _MOST)
+        if extra[column]:
+            inside.sort(key=lambda node: node.name not in links)
+        for row, node in enumerate(inside[:_MOST]):
+            node.row = row
+            drawn[node.name] = node
+    rows = max(
+        (min(len(inside), _MOST) + (extra[c] > 0) for c, inside in columns.items()), default=1
+    )
+    height = rows * (_HIGH + _GAP) + _GAP
+    width = max(last, *columns) * (_WIDE + _BETWEEN) + _WIDE + 2 * _GAP
+
+    def corner(node: _Node) -> tuple[float, float]:
+        inside = min(len(columns[node.column]), _MOST) + (extra[node.column] > 0)
+        top = (height - inside * (_HIGH + _GAP)) / 2
+        return _GAP + node.column * (_WIDE + _BETWEEN), top + node.row * (_HIGH + _GAP) + _GAP / 2
+
+    parts = []
+    edges = sorted(
+        {(one.name, other.name) for one, other in tied if {one.name, other.name} <= drawn.keys()}
+    )
+    for one, other in edges:
+        parts.append(_edge(corner(drawn[one]), corner(drawn[other])))
+    for node in drawn.values():
+        parts.append(_box(facts, node, corner(node), links.get(node.name), untied))
+    for column, more in extra.items():
+        if more:
+            x, y = corner(_Node("", column=column, row=_MOST))
+            parts.append(tag("text", f"and {more:,} more", x=x + 10, y=y + 30, class_="more"))
+    if far:
+        x, y = _GAP + last * (_WIDE + _BETWEEN), height / 2
+        parts.append(tag("text", f"and {far:,} farther away", x=x + 10, y=y, class_="more"))
+    told = "; ".join(f"{other} tied to {one}" for one, other in edges[:30])
+    return tag(
+        "div",
+        tag(
+            "svg",
+            parts,
+            viewBox=f"0 0 {width} {height}",
+            width=width,
+            height=height,
+            class_="long" if width > _LONG else None,
+            role="group",
+            aria_label=f"Clock graph. {told or 'No clock is tied to another.'}",
+        ),
+        class_="wide graph",
+        tabindex="0",
+        role="region",
+        aria_label="Clock graph",
+    )
+
+
+def _nodes(facts: Facts) -> tuple[list[_Node], list[tuple[_Node, _Node]]]:
+    """All clocks, and which are tied to which."""
+    survey = facts.survey
+    nodes: dict[str, _Node] = {}
+    node_of: dict[ClockId, _Node] = {}
+    for clock in chain([survey.trace_clock], survey.infos, survey.used):
+        # Events may name no clock; in a broken snapshot 0 is one.
+        if clock not in node_of and (clock.clock or clock in survey.infos):
+            name = facts.names.get(clock) or survey.graph.name(clock)
+            node = nodes.get(name)
+            if node is None:
+                node = nodes[name] = _Node(name)
+            node_of[clock] = node
+            node.clocks.append(clock)
+            node.events += survey.used.get(clock, 0)
+    tied = [(node_of[hub], node_of[clock]) for hub, clock in facts.compared]
+    for one, other in tied:
+        one.beside.append(other)
+        other.beside.append(one)
+    home = node_of[survey.trace_clock]
+    home.column = 0
+    reached = [home]
+    for node in reached:
+        for other in node.beside:
+            if other.column < 0:
+                other.column = node.column + 1
+                reached.append(other)
+    return list(nodes.values()), tied
+
+
+def _edge(one: tuple[float, float], other: tuple[float, float]) -> Html:
+    (x1, y1), (x2, y2) = sorted((one, other))
+    if x1 == x2:
+        # In one column: round the outside.
+        x, top, bottom = x1 + _WIDE, y1 + _HIGH / 2, y2 + _HIGH / 2
+        d = f"M{x:g} {top:g}C{x + 50:g} {top:g} {x + 50:g} {bottom:g} {x:g} {bottom:g}"
+    else:
+        start, end, y1, y2 = x1 + _WIDE, x2, y1 + _HIGH / 2, y2 + _HIGH / 2
+        middle = (start + end) / 2
+        d = f"M{start:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {end:g} {y2:g}"
+    return tag("path", d=d, class_="edge")
+
+
+def _box(
+    facts: Facts, node: _Node, corner: tuple[float, float], link: str | None, untied: int
+) -> Html:
+    x, y = corner
+    survey = facts.survey
+    infos = [survey.infos[clock] for clock in node.clocks if clock in survey.infos]
+    lost = sum(survey.lost.get(clock, 0) for clock in node.clocks)
+    snapshots = sum(info.snapshots for info in infos)
+    notes = count(snapshots, "snapshot") if infos else "no snapshot"
+    if survey.trace_clock in node.clocks:
+        notes = f"trace time · {notes}"
+    elif any(not info.monotonic for info in infos):
+        notes += " · ran backwards"
+    second = count(node.events, "event") + (f", {lost:,} lost" if lost else "")
+    classes = ["box"]
+    if survey.trace_clock in node.clocks:
+        classes.append("home")
+    if lost:
+        classes.append("lost")
+    if node.column == untied:
+        classes.append("untied")
+    name = node.name if len(node.name) <= _NAME else node.name[: _NAME - 1] + "…"
+    inner = join(
+        tag("title", f"{node.name}: {notes}, {second}"),
+        tag("rect", x=x, y=y, width=_WIDE, height=_HIGH, rx=6, class_=" ".join(classes)),
+        # Cut where the box ends, however wide its letters are.
+        tag(
+            "svg",
+            tag("text", name, x=10, y=18, class_="name"),
+            tag("text", notes, x=10, y=35),
+            tag("text", second, x=10, y=50, class_="lost" if lost else None),
+            x=x,
+            y=y,
+            width=_WIDE - 4,
+            height=_HIGH,
+        ),
+    )
+    return tag("a", inner, href=link) if link else tag("g", inner)

@@ -1,0 +1,413 @@
+"""What a picture of two clocks shows, as columns: offsets, bars, drift, and where they broke.
+
+Times and offsets become floats here, of what is left when a whole number was taken away first; how
+they are drawn is said in `plot.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.errors import RESOLVED
+from tracetime.graph.tube.limits import ONE
+from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.values import difference, if_it_fits
+from tracetime.quantiles import median, medians
+from tracetime.reporting.decimation import thin
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MOST_POINTS: Final = 1200
+"""Of a curve, or snapshots, about; more are thinned."""
+
+MOST_BREAKS: Final = 100
+_AROUND: Final = 8
+_JUMPS: Final = ("suspend", "step", "reset")
+
+
+class Break(NamedTuple):
+    """A discontinuity in the picture: its zone in ns after the origin, and what it is.
+
+    size_ns and rate_ppm are of the clock against the hub, the lesser first.
+    """
+
+    kind: str
+    start: float
+    end: float
+    size_ns: tuple[int, int] | None
+    rate_ppm: tuple[float, float] | None
+    snapshots: tuple[int, ...]
+
+
+class Seen(NamedTuple):
+    """Snapshots: time and offset (ns, the trend and jumps taken out), half-width, number.
+
+    hub, clock: what the two read, int64 ns (by the nominal rate, where they count ticks).
+    """
+
+    time: Floats
+    offset: Floats
+    half: Floats
+    number: Values
+    hub: Values
+    clock: Values
+    odd: npt.NDArray[np.bool_]
+
+
+class Sampled(NamedTuple):
+    """The tube: time, estimate, low, high (ns, as Seen), half-width, how far floor is from it."""
+
+    time: Floats
+    estimate: Floats
+    low: Floats
+    high: Floats
+    half: Floats
+    floor: Floats
+
+
+class Rate(NamedTuple):
+    """Runs in which a rate held: their ends in ns after the origin, and ppm with its limits."""
+
+    start: Floats
+    end: Floats
+    ppm: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Curves:
+    """The offset of `clock` against `hub` over the hub's time.
+
+    Attributes:
+        origin_ns: what the hub read at time 0 of the picture.
+        offset_ns: clock - hub at the first snapshot.
+        trend_ppm: the drift that was taken out of the offsets.
+        seen, sampled, rate: see their classes; thinned, extremes and gaps kept; the longest runs.
+        gap_time, gap_ppm, gap_span: drift from each snapshot to the next, and how long that is.
+        breaks: discontinuities, by time; the first `MOST_BREAKS`.
+        n_snapshots, n_breaks: how many there are in all.
+        median_bar_ns, most_bar_ns, most_floor_ns: half-widths within the coverage, and how far
+            floor is off at most; NaN where nothing is known.
+        assumed: half-widths were assumed.
+        steady: phase for an Allan deviation: (spacing_ns, offsets in ns) of the longest stretch of
+            evenly spaced snapshots.
+    """
+
+    hub: ClockId
+    clock: ClockId
+    origin_ns: int
+    offset_ns: int
+    trend_ppm: float
+    seen: Seen
+    sampled: Sampled
+    rate: Rate
+    gap_time: Floats
+    gap_ppm: Floats
+    gap_span: Floats
+    breaks: list[Break]
+    n_snapshots: int
+    n_breaks: int
+    median_bar_ns: float
+    most_bar_ns: float
+    most_floor_ns: float
+    assumed: bool
+    steady: tuple[float, Floats] | None
+
+    @property
+    def end(self) -> float:
+        """The last moment of the picture, ns after the origin."""
+        return float(self.sampled.time[-1])
+
+
+def since(values: Values, origin: int) -> Floats:
+    """values - origin, exact before it becomes a float, wherever int64 holds it."""
+    # Subtracting in uint64 wraps, and the result is right where the true one fits.
+    exact = (values.view(np.uint64) - np.uint64(origin & (1 << 64) - 1)).view(np.int64)
+    return if_it_fits(exact, values.astype(np.float64) - float(origin))
+
+
+def curves(
+    pair: Pair,
+    hub: ClockId,
+    span: tuple[int, int] | None = None,
+    origin_ns: int | None = None,
+    most: int = MOST_POINTS,
+) -> Curves:
+    """Work out the picture of a pair.
+
+    Args:
+        pair: its tube.
+        hub: the one of its clocks that gives the time.
+        span: readings of the hub that the picture has to reach from and to.
+        origin_ns: the hub's reading at time 0; that of the first snapshot where None.
+        most: points of a curve, about.
+    """
+    frame = _Frame(pair, hub, origin_ns)
+    found = pair.tube.discontinuities
+    time = frame.time(frame.a, frame.offset)
+    sampled, most_bar, most_floor = _sampled(frame, _reach(span, pair, frame.forward), most)
+    breaks = []
+    for d in found[:MOST_BREAKS]:
+        ends = time[np.searchsorted(frame.a, [d.a_from, d.a_to]).clip(0, len(time) - 1)]
+        breaks.append(
+            Break(
+                d.kind, float(ends.min()), float(ends.max()), _turned(d.size_ns, frame.forward),
+                _turned(d.rate_ppm, frame.forward),
+                tuple(int(pair.snapshots[i]) for i in d.snapshots),
+            )
+        )  # fmt: skip
+    gap_time, gap_ppm, gap_span = _gaps(frame, time, most)
+    return Curves(
+        hub=hub,
+        clock=pair.b if frame.forward else pair.a,
+        origin_ns=frame.origin,
+        offset_ns=frame.base if frame.forward else -frame.base,
+        trend_ppm=float(_ppm(np.array([frame.trend]), frame.forward)[0]),
+        seen=_seen(frame, time, most),
+        sampled=sampled,
+        rate=_rate(frame, time, most),
+        gap_time=gap_time,
+        gap_ppm=gap_ppm,
+        gap_span=gap_span,
+        breaks=breaks,
+        n_snapshots=len(pair.snapshots),
+        n_breaks=len(found),
+        median_bar_ns=pair.bar_ns,
+        most_bar_ns=most_bar,
+        most_floor_ns=most_floor,
+        assumed=pair.assumed,
+        steady=_steady(frame),
+    )
+
+
+class _Frame:
+    """The picture's axes: how readings of clock a, and offsets b - a, become times and heights.
+
+    Attributes:
+        forward: the hub is the tube's a; else it is b, and offsets change their sign.
+        a: the snapshots' readings of a, int64 ns.
+        offset: their offsets less the first one's, `base`.
+        odd: marks outliers.
+        froms, tos: the zones of jumps, on a.
+        stretch: of each snapshot, how many jumps came before it.
+        left: offsets less the trend.
+    """
+
+    def __init__(self, pair: Pair, hub: ClockId, origin_ns: int | None) -> None:
+        evidence, found = pair.tube.evidence, pair.tube.discontinuities
+        self.pair = pair
+        self.forward = hub == pair.a
+        self.a, self.r = evidence.a, evidence.r
+        self.base = int(self.r[0])
+        first = int(self.a[0]) + (0 if self.forward else self.base)
+        self.origin = first if origin_ns is None else origin_ns
+        self.offset = since(self.r, self.base)
+        jumps = [d for d in found if d.kind in _JUMPS]
+        self.froms = np.array([d.a_from for d in jumps], dtype=np.int64)
+        self.tos = np.array([d.a_to for d in jumps], dtype=np.int64)
+        outliers = [d.a_from for d in found if d.kind == "outlier"]
+        self.odd: npt.NDArray[np.bool_] = np.isin(self.a, np.array(outliers, dtype=np.int64))
+        self.trend = self._longest_rate()
+        self.stretch = np.searchsorted(self.tos, self.a, side="right")
+        self.left = self.offset - self.trend * since(self.a, int(self.a[0]))
+        # Each stretch between two jumps is shifted so that its middle lies at 0: what a jump was
+        # is written beside its mark, and what it would do to the scale hides everything else.
+        kept = ~self.odd
+        self._shift = medians(self.left[kept], self.stretch[kept], len(jumps) + 1)
+
+    def _longest_rate(self) -> float:
+        """The rate of the run that held longest, ns per ns."""
+        runs = self.pair.tube.runs
+        a = runs.evidence.a
+        longest = int(np.argmax(difference(a[runs.last], a[runs.first])))
+        return float(runs.slope[longest]) / ONE
+
+    def height(self, at: Values, offset: Floats) -> Floats:
+        """Offsets (less base) at readings of a, as the picture has them."""
+        flat: Floats = (
+            offset
+            - self.trend * since(at, int(self.a[0]))
+            - self._shift[np.searchsorted(self.tos, at, side="right")]
+        )
+        return flat if self.forward else -flat
+
+    def time(self, at: Values, offset: Floats) -> Floats:
+        """ns after the origin, of readings of a at which the offset (less base) is known."""
+        if self.forward:
+            return since(at, self.origin)
+        return since(at, self.origin - self.base) + offset
+
+
+def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled, float, float]:
+    """The tube, and within its coverage the widest half-bar and floor's farthest."""
+    a = frame.a
+    points = _points(a, reach)
+    there = frame.pair.tube.convert(points)
+    bad = there.status != RESOLVED
+    estimate, low, high = (_offsets(b, points, frame.base) for b in there[:3])
+    inside = _within(points, frame.froms, frame.tos)
+    half = (high - low) / 2
+    before = np.maximum(np.searchsorted(a, points, side="right") - 1, 0)
+    floor = np.abs(estimate - frame.offset[before])
+    heights = [frame.height(points, offset) for offset in (estimate, low, high)]
+    if not frame.forward:
+        heights[1:] = heights[:0:-1]
+    drawn = [np.where(bad | inside, np.nan, column) for column in (*heights, half, floor)]
+    ends = np.isin(points, np.concatenate([frame.froms, frame.tos]))
+    chosen = thin(most, drawn[1:], ends)
+    time = frame.time(points, np.where(bad, 0.0, estimate))
+    covered = (points >= a[0]) & (points <= a[-1]) & ~inside & ~bad
+    return (
+        Sampled(time[chosen], *(column[chosen] for column in drawn)),
+        _most(half[covered]),
+        _most(floor[covered]),
+    )
+
+
+def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]:
+    """Which points lie between the ends of any zone."""
+    some = froms < tos
+    begun = np.searchsorted(np.sort(froms[some]), points, side="left")
+    ended = np.searchsorted(np.sort(tos[some]), points, side="right")
+    inside: npt.NDArray[np.bool_] = begun > ended
+    return inside
+
+
+def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
+    """The snapshots, thinned where they are many."""
+    evidence, a = frame.pair.tube.evidence, frame.a
+    given = frame.pair.snapshots[evidence.order[evidence.group]]
+    height = frame.height(a, frame.offset)
+    few = _some(most, height, frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos])))
+    one, other = a[few], (a + frame.r)[few]
+    hub, clock = (one, other) if frame.forward else (other, one)
+    return Seen(time[few], height[few], evidence.half[few], given[few], hub, clock, frame.odd[few])
+
+
+def _some(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
+    """Which points to show of many: extremes alone would look like two lines."""
+    regular = np.arange(len(column)) % max(1, -(-2 * len(column) // most)) == 0
+    keep = regular if keep.sum() > most // 4 else keep | regular
+    return thin(most if len(column) <= most else most // 2, [column], keep)
+
+
+def _rate(frame: _Frame, time: Floats, most: int) -> Rate:
+    """The runs, or the longest of them where they are many."""
+    runs = frame.pair.tube.runs
+    start, end = (
+        time[np.searchsorted(frame.a, runs.evidence.a[ends]).clip(0, len(time) - 1)]
+        for ends in (runs.first, runs.last)
+    )
+    slopes = [runs.slope, runs.slope_low, runs.slope_high]
+    if not frame.forward:
+        slopes[1:] = slopes[:0:-1]
+    kept = np.sort(np.argsort(start - end, kind="stable")[:most])
+    ppm = (_ppm(slope[kept] / ONE, frame.forward) for slope in slopes)
+    return Rate(start[kept], end[kept], *ppm)
+
+
+def _reach(span: tuple[int, int] | None, pair: Pair, forward: bool) -> tuple[int, int]:
+    """Where the picture begins and ends, on clock a; past the snapshots by a little at least."""
+    a, r = pair.tube.evidence.a, pair.tube.evidence.r
+    first, last = int(a[0]), int(a[-1])
+    margin = max((last - first) // 50, 1000)
+    low, high = first - margin, last + margin
+    if span is not None:
+        low = min(low, span[0] - (0 if forward else int(r[0])))
+        high = max(high, span[1] - (0 if forward else int(r[-1])))
+    return max(low, INT64_MIN), min(high, INT64_MAX)
+
+
+def _points(a: Values, reach: tuple[int, int]) -> Values:
+    """Readings to sample the tube at: snapshots, half-way between, just before; past the ends."""
+    between = (a[1:].view(np.uint64) - a[:-1].view(np.uint64)) >> np.uint64(1)
+    middle = (a[:-1].view(np.uint64) + between).view(np.int64)
+    out = [a, middle, a[1:] - 1]
+    for end, far in ((int(a[0]), reach[0]), (int(a[-1]), reach[1])):
+        step = (far - end) // _AROUND
+        out.append(np.array([end + step * k for k in range(_AROUND)] + [far], dtype=np.int64))
+    if len(a) < 50:
+        # Few snapshots: bars bulge in between, which three points do not show.
+        share = (a[1:].view(np.uint64) - a[:-1].view(np.uint64)) // np.uint64(_AROUND)
+        for k in range(1, _AROUND):
+            out.append((a[:-1].view(np.uint64) + share * np.uint64(k)).view(np.int64))
+    return np.unique(np.concatenate(out))
+
+
+def _offsets(b: Values, a: Values, base: int) -> Floats:
+    """b - a - base, in floats."""
+    wrapped = (b.view(np.uint64) - a.view(np.uint64)).view(np.int64)
+    about = b.astype(np.float64) - a.astype(np.float64)
+    exact = np.abs(about) < 4e18
+    result: Floats = np.where(exact, since(wrapped, base), about - base)
+    return result
+
+
+def _turned(limits: tuple[Any, Any] | None, forward: bool) -> tuple[Any, Any] | None:
+    if limits is None or forward:
+        return limits
+    return -limits[1], -limits[0]
+
+
+def _ppm(slope: Floats, forward: bool) -> Floats:
+    """The rate of the clock against the hub less 1, in ppm, of slopes of b - a over a."""
+    result: Floats = (slope if forward else -slope / (1 + slope)) * 1e6
+    return result
+
+
+def ppm_of(slope: int, forward: bool) -> float:
+    """The same of a slope in 2^-52, as runs have it; forward: the clock is the tube's b."""
+    return float(_ppm(np.array([slope / ONE]), forward)[0])
+
+
+def _gaps(frame: _Frame, time: Floats, most: int) -> tuple[Floats, Floats, Floats]:
+    """Drift from each snapshot to the next of its stretch: middle of the gap, ppm, its length."""
+    a, r = frame.a, frame.r
+    kept = np.flatnonzero(~frame.odd)
+    one, two = kept[:-1], kept[1:]
+    same = frame.stretch[one] == frame.stretch[two]
+    one, two = one[same], two[same]
+    span = (a[two].view(np.uint64) - a[one].view(np.uint64)).astype(np.float64)
+    ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), frame.forward)
+    middle = (time[one] + time[two]) / 2
+    few = _some(most, ppm, np.zeros(len(ppm), dtype=bool))
+    return middle[few], ppm[few], span[few]
+
+
+def _most(values: Floats) -> float:
+    return float(values.max()) if len(values) else float("nan")
+
+
+_EVEN: Final = 0.1
+_LEAST_STEADY: Final = 16
+
+
+def _steady(frame: _Frame) -> tuple[float, Floats] | None:
+    """The longest stretch of evenly spaced snapshots: spacing and offsets, in ns."""
+    a, stretch = frame.a, frame.stretch
+    kept = np.flatnonzero(~frame.odd)
+    if len(kept) < _LEAST_STEADY:
+        return None
+    span = np.diff(since(a[kept], int(a[kept[0]])))
+    spacing = median(span)
+    even = np.abs(span - spacing) <= _EVEN * spacing
+    even &= stretch[kept[1:]] == stretch[kept[:-1]]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], even.astype(np.int8), [0]])))
+    starts, ends = edges[::2], edges[1::2]
+    if not len(starts):
+        return None
+    longest = int(np.argmax(ends - starts))
+    chosen = kept[starts[longest] : ends[longest] + 1]
+    if len(chosen) < _LEAST_STEADY:
+        return None
+    time = since(a[chosen], int(a[chosen[0]]))
+    grid = np.arange(len(chosen)) * (time[-1] / (len(chosen) - 1))
+    return spacing, np.interp(grid, time, frame.left[chosen])

@@ -1,0 +1,181 @@
+"""The report's pictures of the whole trace: events over time, bars by clock, Allan deviation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.reporting.gather import Facts
+from tracetime.reporting.measure import PairFacts
+from tracetime.reporting.plot import BROKEN, FLOOR, INK, TUBE, Bokeh, time_range, time_unit, tools
+from tracetime.reporting.timeline import Row
+
+Floats = npt.NDArray[np.float64]
+
+_ROW: Final = 42
+_LONGEST_NAME: Final = 22
+# One look each: the dash and the marker tell lines apart without their colours.
+_LINES: Final = (
+    ("#0072b2", "solid", "circle"),
+    ("#c04f00", "dashed", "square"),
+    ("#00795a", "dotted", "triangle"),
+    ("#a3477f", "dotdash", "diamond"),
+    ("#5b5b5b", "solid", "inverted_triangle"),
+    ("#9a6a00", "dashed", "plus"),
+    ("#0072b2", "dotted", "x"),
+    ("#c04f00", "dotdash", "asterisk"),
+)
+MOST_LINES: Final = len(_LINES)
+
+
+def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
+    """A row of columns for each clock: events with a trace time, and, hatched, those without."""
+    bokeh = Bokeh()
+    start = int(facts.drawn.edges[0])
+    name, ns = time_unit(float(int(facts.drawn.edges[-1]) - start))
+    edges = np.array([(int(edge) - start) / ns for edge in facts.drawn.edges])
+    figure = bokeh.figure(
+        _ROW * len(shown) + 90,
+        x_range=time_range(bokeh, 0.0, float(edges[-1])),
+        y_range=bokeh.models.Range1d(-0.1, len(shown)),
+        tools=tools(bokeh),
+        toolbar_location=None,
+    )
+    kinds: dict[str, list[list[Floats]]] = {"resolved": [], "unresolved": []}
+    for level, (_, row) in enumerate(reversed(shown)):
+        most = max(1, int((row.resolved + row.unresolved).max()))
+        below: Floats = np.full(len(row.resolved), float(level))
+        for kind, counts in (("resolved", row.resolved), ("unresolved", row.unresolved)):
+            some = counts > 0
+            top: Floats = below + counts * (0.8 / most)
+            kinds[kind].append(
+                [
+                    edges[:-1][some],
+                    edges[1:][some],
+                    below[some],
+                    top[some],
+                    counts[some].astype(np.float64),
+                ]
+            )
+            below = top
+    drawn = {}
+    for kind, parts in kinds.items():
+        columns = [np.concatenate(one) for one in zip(*parts, strict=True)]
+        source = bokeh.models.ColumnDataSource(
+            dict(zip(("left", "right", "bottom", "top", "events"), columns, strict=True))
+        )
+        lost = kind == "unresolved"
+        drawn[kind] = bokeh.draw(
+            figure, "Quad", source, left="left", right="right", top="top", bottom="bottom",
+            fill_color=BROKEN if lost else TUBE, fill_alpha=0.35 if lost else 0.75,
+            line_color=BROKEN if lost else None, line_width=0.5,
+            hatch_pattern="/" if lost else None, hatch_color=BROKEN, hatch_scale=6,
+        )  # fmt: skip
+        figure.add_tools(
+            bokeh.models.HoverTool(
+                renderers=[drawn[kind]],
+                tooltips=[("from", f"@left {name}"), (f"{kind} events", "@events{0,0}")],
+            )
+        )
+    _names(bokeh, figure, [label for label, _ in shown], 0.35)
+    figure.xaxis.axis_label = bokeh.plain(f"time ({name})")
+    lost = any(row.unresolved.any() for _, row in shown)
+    bokeh.legend(
+        figure,
+        [("on trace time", [drawn["resolved"]]),
+         ("no trace time", [drawn["unresolved"]] if lost else [])],
+    )  # fmt: skip
+    return figure
+
+
+def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
+    """Median and widest bar of each pair, and how far floor is off, on one scale."""
+    bokeh = Bokeh()
+    figure = bokeh.figure(
+        30 * len(pairs) + 90,
+        x_axis_type="log",
+        y_range=bokeh.models.Range1d(-0.5, len(pairs) - 0.5),
+        toolbar_location=None,
+        tools="",
+    )
+    level = np.arange(len(pairs))[::-1].astype(float)
+    curves = [pair.curves for _, pair in pairs if pair.curves is not None]
+    source = bokeh.models.ColumnDataSource(
+        {
+            "level": level,
+            "median": _at_least_1([c.median_bar_ns for c in curves]),
+            "most": _at_least_1([max(c.most_bar_ns, c.median_bar_ns) for c in curves]),
+            "floor": _at_least_1([c.most_floor_ns for c in curves]),
+        }
+    )
+    span = bokeh.draw(
+        figure, "Segment", source, x0="median", y0="level", x1="most", y1="level",
+        line_color=TUBE, line_width=4, line_alpha=0.6,
+    )  # fmt: skip
+    median = bokeh.draw(
+        figure, "Scatter", source, x="median", y="level", marker="circle", size=9,
+        fill_color=TUBE, line_color=None,
+    )  # fmt: skip
+    floor = bokeh.draw(
+        figure, "Scatter", source, x="floor", y="level", marker="x", size=10, line_color=FLOOR,
+        line_width=2.5,
+    )  # fmt: skip
+    every = np.concatenate([source.data[name] for name in ("median", "most", "floor")])
+    bokeh.time_ticks(figure.xaxis[0], every)
+    _names(bokeh, figure, [label for label, _ in pairs])
+    bokeh.legend(
+        figure,
+        [("median bar", [median]), ("to the widest", [span]), ("floor is off by at most", [floor])],
+    )
+    return figure
+
+
+def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
+    """Allan deviations over averaging time; a line each, numbered as in the table beside it."""
+    bokeh = Bokeh()
+    figure = bokeh.figure(
+        320, x_axis_type="log", y_axis_type="log", toolbar_location=None, tools=""
+    )
+    items = []
+    for number, ((times, deviations), (colour, dash, marker)) in enumerate(
+        zip(lines, _LINES, strict=False), 1
+    ):
+        some = deviations > 0
+        source = bokeh.models.ColumnDataSource({"x": times[some] / 1e9, "y": deviations[some]})
+        items.append(
+            (
+                str(number),
+                [
+                    bokeh.draw(figure, "Line", source, x="x", y="y", line_color=colour,
+                               line_dash=dash, line_width=1.5),
+                    bokeh.draw(figure, "Scatter", source, x="x", y="y", marker=marker, size=7,
+                               line_color=colour, fill_color=colour),
+                ],
+            )
+        )  # fmt: skip
+    figure.xaxis.axis_label = bokeh.plain("averaged over (s)")
+    figure.yaxis.axis_label = bokeh.plain("Allan deviation (ns/ns)")
+    figure.yaxis.ticker.desired_num_ticks = 5
+    bokeh.legend(figure, items)
+    return figure
+
+
+def _names(bokeh: Bokeh, figure: Any, names: list[str], up: float = 0.0) -> None:
+    """Name the rows of a figure, the first at the top; up: where in a row its name stands."""
+    figure.yaxis.ticker = [level + up for level in range(len(names))]
+    figure.yaxis.major_label_overrides = {
+        level + up: bokeh.plain(_short(name)) for level, name in enumerate(reversed(names))
+    }
+    figure.yaxis.major_label_text_color = INK
+    figure.yaxis.major_tick_line_color = None
+    figure.ygrid.grid_line_color = None
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _at_least_1(values: list[float]) -> Floats:
+    return np.maximum(np.nan_to_num(np.array(values, dtype=np.float64), nan=1.0), 1.0)

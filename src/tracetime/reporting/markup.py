@@ -1,0 +1,131 @@
+"""HTML from its parts: whatever is text is escaped, only what was made here is not."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple
+
+from tracetime.text import count
+
+_VOID: Final = frozenset({"meta", "input", "br", "col"})
+
+
+class Html(str):
+    """Text that is HTML already; made by `tag`, or written in this package."""
+
+
+def join(*parts: Any) -> Html:
+    """Put parts together: Html as it is, all other text escaped, None left out."""
+    out: list[str] = []
+    for part in parts:
+        if part is None:
+            continue
+        if isinstance(part, Html):
+            out.append(part)
+        elif isinstance(part, str):
+            out.append(escape(part))
+        elif isinstance(part, Iterable):
+            out.append(join(*part))
+        else:
+            out.append(escape(str(part)))
+    return Html("".join(out))
+
+
+def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
+    """An element. `class_` is class, `data_start` data-start; None and False leave one out."""
+    given = []
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        told = key.rstrip("_").replace("_", "-")
+        given.append(f" {told}" if value is True else f' {told}="{escape(str(value))}"')
+    opened = f"<{name}{''.join(given)}>"
+    return Html(opened if name in _VOID else f"{opened}{join(*parts)}</{name}>")
+
+
+def prose(text: str) -> Html:
+    """A sentence in which `...` is code."""
+    return join(
+        tag("code", part) if number % 2 else part for number, part in enumerate(text.split("`"))
+    )
+
+
+def more_of(n: int, what: str, where: str | None = None) -> Html | None:
+    """That n more are not shown, and where they are (as `prose`); None where there are none."""
+    if n <= 0:
+        return None
+    told = f"{count(n, f'more {what}')} {'is' if n == 1 else 'are'} not shown"
+    return tag("p", prose(told + (f": {where}." if where else ".")), class_="hint")
+
+
+class Cell(NamedTuple):
+    """A cell that is sorted by a number, or another text, whatever it says."""
+
+    text: Any
+    value: float | str
+
+
+def number_cell(n: int) -> Cell:
+    """A whole number as people read it: 1,234."""
+    return Cell(f"{n:,}", float(n))
+
+
+def table(
+    caption: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, sortable: bool = True
+) -> Html:
+    """A table in a box that scrolls. A column named `>...` holds numbers; a Cell sorts by its."""
+    right = [column.startswith(">") for column in columns]
+    body = []
+    for row in rows:
+        cells = []
+        for cell, number in zip(row, right, strict=True):
+            value = cell.value if isinstance(cell, Cell) else None
+            text = cell.text if isinstance(cell, Cell) else cell
+            kind = "n" if number else None
+            cells.append(
+                tag("td", text, class_=kind, data_v=None if value is None else _sorted_by(value))
+            )
+        body.append(tag("tr", cells))
+    heads = []
+    for column in columns:
+        name = column.removeprefix(">")
+        heads.append(
+            tag(
+                "th",
+                tag("button", name, type="button") if sortable and name and len(body) > 1 else name,
+                scope="col",
+                class_="n" if column.startswith(">") else None,
+            )
+        )
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag("caption", caption),
+            tag("thead", tag("tr", heads)),
+            tag("tbody", body),
+            class_="sortable" if sortable else None,
+        ),
+        class_="wide",
+        tabindex="0",
+        role="region",
+        aria_label=caption if isinstance(caption, str) and not isinstance(caption, Html) else None,
+    )
+
+
+def _sorted_by(value: float | str) -> str:
+    """A value as page.js reads it: JavaScript spells infinity out."""
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return str(value)
+
+
+def data(value: Any, **attributes: Any) -> Html:
+    """A JSON data block; nothing in it can end the element, or begin another."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return tag("script", Html(text), type="application/json", **attributes)

@@ -1,0 +1,273 @@
+"""The report as one HTML file: what stands where. Its parts: `sections.py`, `pairs.py`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Any, Final
+
+from tracetime._version import __version__
+from tracetime.doctor import Finding
+from tracetime.reporting.clock_graph import clock_graph
+from tracetime.reporting.gather import MOST_FINDINGS, Facts
+from tracetime.reporting.markup import Html, data, join, more_of, prose, tag
+from tracetime.reporting.pairs import pair_sections, snapshots_section
+from tracetime.reporting.plot import Bokeh
+from tracetime.reporting.sections import (
+    allan_section,
+    bars_section,
+    clocks_table,
+    events_section,
+    pair_links,
+)
+from tracetime.text import count, duration, printable_path
+
+_OPEN: Final = 20
+"""The findings from here on are closed: titles alone."""
+
+_MOST_CONSEQUENCES: Final = 20
+_IN_FULL: Final = "`tracetime doctor --json` lists all"
+
+
+class Figures:
+    """Bokeh's figures on their way into the page: a place for each, and its JSON."""
+
+    def __init__(self) -> None:
+        Bokeh()
+        self._document: Any = import_module("bokeh.document").Document
+        self._version: str = import_module("bokeh").__version__
+        self._blocks: list[Html] = []
+
+    def place(
+        self, name: str, figure: Any, told: str, *, zoomable: bool = True, key: Html | None = None
+    ) -> Html:
+        """Take a figure in; returns where it will be drawn, with its buttons.
+
+        Args:
+            name: unique; the id of its place.
+            told: the picture in words.
+            zoomable: along time, by buttons and keys.
+            key: what its lines and marks are.
+        """
+        target = f"{name}-canvas"
+        self._blocks.append(data(self._item(figure, target), class_="figure", data_figure=name))
+        panels = getattr(figure, "children", None) or [figure]
+        height = sum(panel.height for panel in panels)
+        buttons = tag(
+            "div",
+            (
+                tag("button", sign, type="button", data_act=act, data_figure=name,
+                    title=says, aria_label=f"{says}: {name}")
+                for act, sign, says in (
+                    ("in", "+", "Zoom in"), ("out", "−", "Zoom out"), ("left", "◀", "Earlier"),
+                    ("right", "▶", "Later"), ("reset", "All", "Show all"),
+                )
+            ),
+            class_="tools",
+        ) if zoomable else None  # fmt: skip
+        return tag(
+            "figure",
+            tag("div", key, buttons, class_="above") if key or buttons else None,
+            tag(
+                "div",
+                tag("div", id=target, class_="canvas", role="img", aria_label=told),
+                class_="frame",
+                style=f"min-height:{height}px",
+                tabindex="0" if zoomable else None,
+                data_keys=name if zoomable else None,
+                role="group" if zoomable else None,
+                aria_label="Picture; + and − zoom, arrows move, 0 shows all" if zoomable else None,
+            ),
+            tag("figcaption", told),
+            id=name,
+        )
+
+    def _item(self, figure: Any, target: str) -> dict[str, Any]:
+        """What Bokeh.embed.embed_item takes: bokeh.embed.json_item in a third of its time."""
+        document = self._document()
+        document.add_root(figure)
+        return {
+            "target_id": target,
+            "root_id": figure.id,
+            "doc": document.to_json(deferred=False),
+            "version": self._version,
+        }
+
+    def blocks(self) -> list[Html]:
+        """The JSON of all figures."""
+        return self._blocks
+
+
+def page(facts: Facts) -> str:
+    """Write the report of a trace."""
+    figures = Figures()
+    name = printable_path(Path(facts.trace.path).name)
+    links = pair_links(facts)
+    body = join(
+        tag("a", "Skip to the findings", href="#findings", class_="skip"),
+        _header(facts, name),
+        tag(
+            "main",
+            _findings(facts, links),
+            tag(
+                "section",
+                tag("h2", "Clocks"),
+                clock_graph(facts, {facts.names[c]: link for c, link in links.items()}),
+                clocks_table(facts, links),
+                id="clocks",
+            ),
+            events_section(facts, figures),
+            pair_sections(facts, figures),
+            bars_section(facts, figures),
+            allan_section(facts, figures),
+            snapshots_section(facts),
+        ),
+        _footer(),
+    )
+    return _document(f"Clocks of {name}", body, figures.blocks())
+
+
+def _header(facts: Facts, name: str) -> Html:
+    survey, trace = facts.survey, facts.trace
+    counts = Counter(finding.severity for finding in facts.findings)
+    bad = [
+        count(n, severity) for severity in ("error", "warning") if (n := counts[severity])
+    ]  # fmt: skip
+    lost = sum(survey.lost.values())
+    told = [
+        ("trace clock", survey.graph.name(survey.trace_clock)),
+        ("length", duration(facts.end_ns - facts.start_ns) if len(facts.drawn.edges) else "-"),
+        ("events", f"{facts.events:,}" + (f", {lost:,} without trace time" if lost else "")),
+        ("clocks", f"{len(survey.infos):,}"),
+        ("snapshots", f"{len(survey.snapshot_packets):,}"),
+        ("file", f"{trace.size:,} bytes" if trace.size else "-"),
+    ]
+    sections = (
+        ("findings", "Findings"), ("clocks", "Clocks"), ("events", "Events"), ("pairs", "Pairs"),
+        ("bars", "Error bars"), ("snapshots", "Snapshots"),
+    )  # fmt: skip
+    return tag(
+        "header",
+        tag("p", "tracetime report", class_="kicker"),
+        tag("h1", name),
+        tag(
+            "p",
+            "The clocks are in order." if not bad else " and ".join(bad) + ".",
+            class_=f"verdict {'bad' if counts['error'] else 'fair' if bad else 'good'}",
+        ),
+        tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in told), class_="facts"),
+        tag("nav", (tag("a", text, href=f"#{at}") for at, text in sections), aria_label="Sections"),
+        tag("noscript", tag("p", "The pictures need JavaScript; the tables say the same.")),
+    )
+
+
+def _findings(facts: Facts, links: dict[Any, str]) -> Html:
+    if not facts.findings:
+        inner: Any = tag("p", "Nothing was found: every event has its time, and bars are narrow.")
+    else:
+        inner = [
+            _finding(facts, finding, links, number)
+            for number, finding in enumerate(facts.findings[:MOST_FINDINGS], 1)
+        ]
+        more = len(facts.findings) - MOST_FINDINGS
+        inner.append(more_of(more, "finding", _IN_FULL))
+    return tag("section", tag("h2", "Findings"), inner, id="findings")
+
+
+def _finding(
+    facts: Facts,
+    finding: Finding,
+    links: dict[Any, str],
+    number: int | None = None,
+    most: int = _MOST_CONSEQUENCES,
+) -> Html:
+    name = facts.survey.graph.name
+    told = [("what to do", prose(finding.fix)), ("why", prose(finding.why))]
+    where = []
+    if finding.events:
+        where.append(f"{count(finding.events, 'event')} touched")
+    if finding.worst_ns is not None:
+        where.append(f"by up to {duration(finding.worst_ns)}")
+    if finding.packets:
+        more = ", …" if len(finding.packets) > 9 else ""
+        numbers = ", ".join(f"{packet:,}" for packet in finding.packets)
+        where.append(f"packet{'' if len(finding.packets) == 1 else 's'} {numbers}{more}")
+    clocks = [
+        tag("a", name(clock), href=links[clock]) if clock in links else tag("span", name(clock))
+        for clock in finding.clocks[:12]
+    ]
+    return tag(
+        "details",
+        tag(
+            "summary",
+            tag("span", finding.severity, class_="badge"),
+            f" {number}. " if number is not None else " ",
+            tag("strong", finding.title),
+            " ",
+            tag("code", finding.code),
+        ),
+        tag("p", "; ".join(where), class_="where") if where else None,
+        tag("p", "Clocks: ", [join(c, " ") for c in clocks],
+            f"and {len(finding.clocks) - 12:,} more" if len(finding.clocks) > 12 else None,
+            class_="where") if clocks else None,
+        tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in told)),
+        [tag("p", "which leads to"),
+         [_finding(facts, c, links, most=most // 4) for c in finding.consequences[:most]],
+         more_of(len(finding.consequences) - most, "consequence", _IN_FULL)]
+        if finding.consequences else None,
+        class_=f"finding {finding.severity}",
+        id=None if number is None else f"finding-{number}",
+        open=finding.severity != "info" and (number or 0) <= _OPEN,
+    )  # fmt: skip
+
+
+def _footer() -> Html:
+    return tag(
+        "footer",
+        tag("p", f"Made by tracetime {__version__}. Everything is in this file; it loads nothing."),
+    )
+
+
+def _document(title: str, body: Html, blocks: list[Html]) -> str:
+    """Put the file together. Scripts run by their hashes alone, and nothing may be fetched."""
+    here = resources.files("tracetime.reporting")
+    style = here.joinpath("page.css").read_text(encoding="utf-8")
+    scripts = [_bokeh_script(), here.joinpath("page.js").read_text(encoding="utf-8")]
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
+    )
+    head = join(
+        tag("meta", charset="utf-8"),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content=f"tracetime {__version__}"),
+        tag("title", title),
+        tag("style", Html(style)),
+    )
+    return join(
+        Html('<!DOCTYPE html>\n<html lang="en">\n'),
+        tag("head", head),
+        Html("\n<body>\n"),
+        body,
+        blocks,
+        (tag("script", Html(script)) for script in scripts),
+        Html("\n</body>\n</html>\n"),
+    )
+
+
+def _bokeh_script() -> str:
+    """BokehJS' core, minified: neither its widgets nor TeX are in use."""
+    made = import_module("bokeh.resources").Resources(mode="inline", components=["bokeh"])
+    text = next(part for part in made.js_raw if len(part) > 100_000)
+    # A parser of HTML knows no JavaScript: this would end the element in the middle of a string.
+    return str(text).replace("</script", "<\\/script")
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

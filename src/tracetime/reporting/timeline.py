@@ -1,0 +1,195 @@
+"""Events over time, counted as they are read: one histogram a clock, of a width that fits.
+
+What is kept does not grow with the number of events, whatever their times are.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import AS_IS, RESOLVED
+from tracetime.formats.perfetto.read.wire import Columns
+
+Values = npt.NDArray[np.int64]
+
+_FIRST_SHIFT: Final = 20  # 1 ms
+_KEPT: Final = 1 << 15
+_KEPT_A_CLOCK: Final = 4
+_TAIL: Final = 0.002
+_LONE: Final = 2
+
+
+class Row(NamedTuple):
+    """Events of one clock over the bins: with a trace time, and without.
+
+    outside: how many lie before the first bin or after the last.
+    """
+
+    clock: ClockId
+    resolved: Values
+    unresolved: Values
+    outside: int
+
+
+class Drawn(NamedTuple):
+    """Events over time.
+
+    Attributes:
+        edges: of the bins, int64 ns of trace time.
+        rows: of some clocks: those that have events without a trace time, then those with the most.
+        clocks: how many have events.
+        outside: how many events of all clocks lie outside the bins.
+    """
+
+    edges: Values
+    rows: list[Row]
+    clocks: int
+    outside: int
+
+
+class Timeline:
+    """Counts the batches of `Trace.columns`, by clock, and by time in bins of 2^n ns.
+
+    An event without a trace time counts where the last one that has one stands before it in the
+    file. Sequences are not told apart.
+    """
+
+    def __init__(self) -> None:
+        self._shift = _FIRST_SHIFT
+        self._keys: dict[tuple[int, int], int] = {}
+        self._parts: list[tuple[Values, Values, Values]] = []
+        self._stored = 0
+        self._last: int | None = None
+        self._early: dict[int, int] = {}
+
+    def add(self, columns: Columns) -> None:
+        """Count a batch."""
+        time, status = columns["trace_time"], columns["status"]
+        n = len(time)
+        if not n:
+            return
+        known = (status == RESOLVED) | (status == AS_IS)
+        keys = self._key(columns) * 2 + ~known
+        if not known.all():
+            before = np.maximum.accumulate(np.where(known, np.arange(n), -1))
+            time = np.where(before >= 0, time[np.maximum(before, 0)], self._last or 0)
+            if self._last is None and before[0] < 0:
+                early = before < 0
+                for key, events in zip(*np.unique(keys[early], return_counts=True), strict=True):
+                    self._early[int(key)] = self._early.get(int(key), 0) + int(events)
+                keys, time = keys[~early], time[~early]
+        if not len(keys):
+            return
+        self._last = int(time[-1])
+        self._store(keys, time >> self._shift, np.ones(len(keys), dtype=np.int64))
+
+    def _key(self, columns: Columns) -> Values:
+        scoped = columns["clock"].astype(np.uint64) << np.uint64(32)
+        found, which = np.unique(scoped | columns["machine"], return_inverse=True)
+        numbers = [
+            self._keys.setdefault(divmod(int(key), 1 << 32), len(self._keys)) for key in found
+        ]
+        return np.array(numbers, dtype=np.int64)[which]
+
+    def _store(self, keys: Values, bins: Values, events: Values) -> None:
+        merged = _merged(keys, bins, events)
+        self._parts.append(merged)
+        self._stored += len(merged[0])
+        kept = max(_KEPT, _KEPT_A_CLOCK * len(self._keys))
+        while self._stored > kept:
+            every = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
+            if len(every[0]) > kept // 2 and self._shift < 63:
+                self._shift += 1
+                every = _merged(every[0], every[1] >> 1, every[2])
+                self._parts, self._stored = [every], len(every[0])
+                if len(every[0]) > kept // 2:
+                    continue
+            self._parts, self._stored = [every], len(every[0])
+            break
+
+    def drawn(
+        self,
+        machines: list[int],
+        most_bins: int,
+        least: tuple[int, int] | None = None,
+        most_rows: int | None = None,
+    ) -> Drawn:
+        """Return what was counted.
+
+        The bins hold nearly all events; a few that are far from all others lie outside.
+
+        Args:
+            machines: as `Trace.machines`.
+            most_bins: no more than so many.
+            least: (first, last) instants that the bins reach, unless that is far longer.
+            most_rows: no more clocks than so many; all where None.
+        """
+        if not self._parts:
+            return Drawn(np.zeros(0, dtype=np.int64), [], 0, 0)
+        keys, bins, events = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
+        early = np.array(list(self._early.items()), dtype=np.int64).reshape(-1, 2)
+        keys = np.concatenate([keys, early[:, 0]])
+        events = np.concatenate([events, early[:, 1]])
+        bins = np.concatenate([bins, np.full(len(early), bins.min())])
+        first, last = _central(bins, events)
+        if least is not None:
+            low, high = least[0] >> self._shift, least[1] >> self._shift
+            if max(high, last) - min(low, first) <= 10 * (last - first + 1) or low == high:
+                first, last = min(first, low), max(last, high)
+        merge = 0
+        while (last >> merge) - (first >> merge) + 1 > most_bins:
+            merge += 1
+        start, n = first >> merge, (last >> merge) - (first >> merge) + 1
+        inside = (bins >= first) & (bins <= last)
+        at = np.where(inside, (bins >> merge) - start, 0)
+        names = {index: key for key, index in self._keys.items()}
+        index = {machine_id: i for i, machine_id in enumerate(machines)}
+        outside = np.bincount(keys[~inside] >> 1, events[~inside], len(names)).astype(np.int64)
+        ranked = _ranked(keys[inside], events[inside], len(names))
+        found = []
+        for key in ranked[:most_rows].tolist():
+            number, machine = names[key]
+            counts = [
+                np.bincount(at[rows], events[rows], n).astype(np.int64)
+                for rows in (inside & (keys == 2 * key + lost) for lost in (0, 1))
+            ]
+            clock = ClockId(number, machine=index.get(machine, machine))
+            found.append(Row(clock, counts[0], counts[1], int(outside[key])))
+        # Edges beyond int64 belong to no instant.
+        edges = [(start + k) << (self._shift + merge) for k in range(n + 1)]
+        low, high = -(1 << 63), (1 << 63) - 1
+        limited = np.array([min(max(edge, low), high) for edge in edges], dtype=np.int64)
+        return Drawn(limited, found, len(names), int(outside.sum()))
+
+
+def _ranked(keys: Values, events: Values, n: int) -> Values:
+    """The n clocks: those with events without a trace time first, then those with the most."""
+    resolved, unresolved = (
+        np.bincount(keys[keys & 1 == lost] >> 1, events[keys & 1 == lost], n) for lost in (0, 1)
+    )
+    return np.lexsort((-resolved, unresolved == 0))
+
+
+def _merged(keys: Values, bins: Values, events: Values) -> tuple[Values, Values, Values]:
+    """One row for each (key, bin)."""
+    places, at = np.unique(bins, return_inverse=True)
+    kinds, of = np.unique(keys, return_inverse=True)
+    both, which = np.unique(of * len(places) + at, return_inverse=True)
+    kind, place = np.divmod(both, len(places))
+    return kinds[kind], places[place], np.bincount(which, events).astype(np.int64)
+
+
+def _central(bins: Values, events: Values) -> tuple[int, int]:
+    """The first and last bin that nearly all events and those near them are in."""
+    order = np.argsort(bins, kind="stable")
+    sorted_bins, share = bins[order], np.cumsum(events[order]) / events.sum()
+    first = int(sorted_bins[np.searchsorted(share, _TAIL)])
+    last = int(sorted_bins[min(int(np.searchsorted(share, 1 - _TAIL)), len(bins) - 1)])
+    around = _LONE * (last - first + 1)
+    # In whole numbers of Python, which do not overflow.
+    near = [bin_ for bin_ in sorted_bins.tolist() if first - around <= bin_ <= last + around]
+    return near[0], near[-1]

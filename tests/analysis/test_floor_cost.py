@@ -1,0 +1,196 @@
+"""How far floor is off is kept, added up and told to the number; rows are grouped by their clocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from building import BOOTTIME, MONOTONIC, REALTIME, event, snapshot, trace
+from reading import opened
+
+from tracetime import ClockId
+from tracetime.analysis import error_bars
+from tracetime.analysis.error_bars import FloorCost, by_clock, distances
+
+A, B = ClockId(MONOTONIC), ClockId(REALTIME)
+S = 10**9
+
+
+def test_nothing_was_looked_at_yet():
+    cost = FloorCost()
+    assert cost.to_dict() == {
+        "clock": None, "at_most_ns": 0, "events_reordered": None, "clocks_left_out": 0,
+        "clocks_untied": 0, "is_limit": True,
+    }  # fmt: skip
+    flags = cost.drift_ns, cost.ended_early, cost.other_ways, cost.leaves_bars, cost.drifts_on
+    assert flags == (0, False, False, False, False)
+
+
+def test_the_first_of_the_clocks_that_are_farthest_off_is_named():
+    cost = FloorCost()
+    cost.note(A, 0)
+    assert (cost.clock, cost.largest_ns) == (A, 0)
+    cost.note(B, 0)
+    assert cost.clock == A
+    cost.note(B, 5)
+    cost.note(A, 5)
+    assert (cost.clock, cost.largest_ns) == (B, 5)
+    cost.note(A, 6)
+    cost.note(B, 1)
+    assert (cost.clock, cost.largest_ns) == (A, 6)
+
+
+@pytest.mark.parametrize(
+    ("settled", "untied", "is_limit"),
+    [(True, set(), True), (False, set(), False), (True, {A}, False), (False, {A}, False)],
+)
+def test_it_is_a_limit_where_all_is_settled_and_tied(settled, untied, is_limit):
+    cost = FloorCost(reordered=7)
+    cost.settled, cost.untied, cost.clocks_left_out = settled, untied, 3
+    assert cost.is_limit == is_limit
+    assert cost.to_dict() == {
+        "clock": None, "at_most_ns": 0, "events_reordered": 7, "clocks_left_out": 3,
+        "clocks_untied": len(untied), "is_limit": is_limit,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("drift_ns", "largest_ns", "drifts_on"),
+    [(10_000, 0, False), (10_001, 0, True), (50_000, 50_000, False), (50_001, 50_000, True),
+     (20_000, 9_999, True), (10_001, 10_001, False)],
+)  # fmt: skip
+def test_an_old_offset_matters_beyond_ten_microseconds_and_what_was_seen(
+    drift_ns, largest_ns, drifts_on
+):
+    cost = FloorCost()
+    cost.drift_ns, cost.largest_ns = drift_ns, largest_ns
+    assert cost.drifts_on == drifts_on
+
+
+def test_what_was_seen_of_every_event_counts_in_place_of_what_was_sampled():
+    for seen in (None, A):
+        sampled, events = FloorCost(), FloorCost(reordered=4)
+        sampled.note(B, 9)
+        sampled.settled, sampled.clocks_left_out, sampled.untied = False, 5, {B}
+        if seen is not None:
+            events.note(seen, 3)
+        events.untied = {A}
+        sampled.join(events)
+        expected = (B, 9) if seen is None else (A, 3)
+        assert (sampled.clock, sampled.largest_ns) == expected
+        rest = sampled.reordered, sampled.clocks_left_out, sampled.untied, sampled.settled
+        assert rest == (4, 0, {A}, True)
+
+
+@pytest.mark.parametrize(
+    ("floor", "earliest", "latest", "reordered"),
+    [
+        # One is later than two behind it, or earlier than two before it.
+        ([0, 1, 2], [10, 1, 2], [10, 1, 2], 1),
+        ([0, 1, 2], [0, 1, -5], [0, 1, -5], 1),
+        # Two turned round; and out of order in the file.
+        ([0, 1], [2, 1], [2, 1], 1),
+        ([1, 0], [1, 2], [1, 2], 1),
+        # At one instant nothing is certain.
+        ([0, 1], [1, 1], [1, 1], 0),
+        ([0, 1], [2, -1], [3, 2], 0),
+        ([0, 1], [3, -1], [4, 2], 1),
+        ([5, 5], [9, 1], [9, 1], 1),
+        # All of three, the other way round: each stands behind a later one but the first.
+        ([0, 1, 2], [9, 5, 1], [9, 5, 1], 2),
+        # Within their bars.
+        ([0, 1], [0, 0], [0, 1], 0),
+        ([7], [9], [9], 0),
+        ([], [], [], 0),
+    ],
+)
+def test_events_on_the_wrong_side_of_another(floor, earliest, latest, reordered):
+    cost = FloorCost()
+    columns = [np.array(column, dtype=np.int64) for column in (floor, earliest, latest)]
+    cost.count_order(*columns)
+    assert cost.reordered == reordered
+    cost.count_order(*columns)
+    assert cost.reordered == 2 * reordered
+
+
+def test_distances_fit_in_uint64():
+    one = np.array([-(2**63), 2**63 - 1, 5, -3, 7], dtype=np.int64)
+    other = np.array([2**63 - 1, -(2**63), -4, -9, 7], dtype=np.int64)
+    assert distances(one, other).tolist() == [2**64 - 1, 2**64 - 1, 9, 6, 0]
+    assert distances(one, other).dtype == np.uint64
+
+
+def columns(clocks, sequences, machines):
+    return {
+        "clock": np.array(clocks, dtype=np.uint32),
+        "sequence": np.array(sequences, dtype=np.uint32),
+        "machine": np.array(machines, dtype=np.uint32),
+    }
+
+
+def test_rows_by_clock_sequence_and_machine_in_file_order():
+    made = columns([6, 64, 6, 64, 2**32 - 1, 64, 6, 3], [0, 1, 0, 2, 0, 2**32 - 1, 0, 0], [0] * 8)
+    rows = np.array([0, 1, 2, 3, 4, 5, 6])
+    found = {clock: group.tolist() for clock, group in by_clock(made, rows, {0: 0})}
+    assert found == {
+        ClockId(6): [0, 2, 6],
+        ClockId(64, 1): [1],
+        ClockId(64, 2): [3],
+        ClockId(64, 2**32 - 1): [5],
+        ClockId(2**32 - 1): [4],
+    }
+    assert list(by_clock(made, rows[:0], {0: 0})) == []
+    on = columns([6, 6, 3, 6, 3, 6], [0, 0, 0, 0, 0, 0], [77, 5, 77, 77, 5, 9])
+    found = {
+        c: group.tolist() for c, group in by_clock(on, np.array([5, 4, 3, 1, 0]), {5: 1, 77: 2})
+    }
+    # Those of a machine that nobody names are the host's.
+    assert found == {
+        ClockId(6): [5],
+        ClockId(3, machine=1): [4],
+        ClockId(6, machine=1): [1],
+        ClockId(6, machine=2): [3, 0],
+    }
+
+
+def test_more_clocks_than_16_bits_can_number():
+    n = (1 << 16) + 1
+    made = columns(np.arange(n) + 128, [0] * n, [0] * n)
+    found = list(by_clock(made, np.arange(n)[::-1], {0: 0}))
+    assert len(found) == n
+    assert all(group.tolist() == [clock.clock - 128] for clock, group in found)
+
+
+def points(monkeypatch, readings, unit=1, most=2048, others=None):
+    monkeypatch.setattr(error_bars, "_GAPS_SAMPLED", most)
+    others = readings if others is None else others
+    packets = [
+        snapshot({BOOTTIME: S + other * unit, 64: (reading, unit)}, 7)
+        for reading, other in zip(readings, others, strict=True)
+    ]
+    with opened(trace(*packets, event(S))) as read:
+        return error_bars._points(read.clocks, ClockId(64, 7), ClockId(BOOTTIME)).tolist()
+
+
+def test_floor_is_looked_at_at_snapshots_half_way_and_just_before_the_next(monkeypatch):
+    assert points(monkeypatch, [10, 20, 31]) == [10, 15, 19, 20, 25, 30, 31]
+    assert points(monkeypatch, [11, 21], unit=1000) == [11, 16, 20, 21]
+    assert points(monkeypatch, [7, 8, 11]) == [7, 8, 9, 10, 11]
+    assert points(monkeypatch, [5]) == [5]
+    # Of very many gaps, in those in which the offset changes most; and at the last reading.
+    times = [10, 20, 30, 40, 50]
+    assert points(monkeypatch, times, most=4) == [
+        10, 15, 19, 20, 25, 29, 30, 35, 39, 40, 45, 49, 50,
+    ]  # fmt: skip
+    others = [10, 20, 37, 47, 60]
+    assert points(monkeypatch, times, most=2, others=others) == [20, 25, 29, 40, 45, 49, 50]
+    assert points(monkeypatch, times, most=1, others=others) == [20, 25, 29, 50]
+
+
+def test_how_much_is_looked_at_at_once_and_at_most():
+    """As the documentation of `FloorCost.reordered` has it: a million of events together."""
+    assert error_bars._ORDERED_TOGETHER == 1_048_576
+    assert (error_bars._GAPS_SAMPLED, error_bars.CLOCKS_SAMPLED, error_bars._LEVEL_AT_MOST) == (
+        2048,
+        200,
+        1000,
+    )

@@ -1,0 +1,297 @@
+"""Nothing that a file, a name or an argument says acts on a terminal, or passes for a line of ours.
+
+On a pseudo-terminal, for every command, stdout and stderr.
+"""
+
+from __future__ import annotations
+
+import ast
+import errno
+import io
+import os
+import pty
+import re
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from building import event, packet, pb, snapshot, trace, varint
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded import EXTENSION, EXTENSION_FIELD
+
+from tracetime import commands
+from tracetime.commands import SUBCOMMANDS, run
+from tracetime.commands.terminal import echo
+from tracetime.text import printable, printable_lines
+
+pytest_plugins = ["cli"]
+
+MONOTONIC, BOOTTIME = 3, 6
+GLOBAL = 0x8A01B2C3
+HOSTILE = 'x"\x1b]0;title\x07\x1b[2J\x1b[8m\u202e\x9b31m\x85\u2028\nINJECTED\rINJECTED'
+"""A title, a bell, a cleared screen, hidden and turned text, a C1 control, lines of its own."""
+
+NAME = HOSTILE.replace("/", "")
+ACTS = re.compile("[\x07\x08\x85\x9b\u202e\u2028]|\x1b\\]|\x1b\\[2J|\x1b\\[8m|(?m:^INJECTED)|\rINJ")
+
+
+def acts(text):
+    """What acts on a terminal, of a text as it came from one: line ends are CR LF there."""
+    return ACTS.findall(text.replace("\r\n", "\n"))
+
+
+def named_clock_trace():
+    """A recording whose extension gives a clock, and whose packets give an event, that name."""
+    domain = EXTENSION["Domain"](clock_id=GLOBAL, name=HOSTILE, max_drift_ppm=10.0)
+    extension = EXTENSION["TracetimeSnapshot"](domains=[domain]).SerializeToString()
+    readings = snapshot({BOOTTIME: 1000, MONOTONIC: 1000, GLOBAL: 5}).SerializeToString()
+    tag = varint(EXTENSION_FIELD << 3 | 2) + varint(len(extension))
+    back = snapshot({BOOTTIME: 3000, MONOTONIC: 3000, GLOBAL: 2})
+    track = pb.TrackDescriptor(uuid=1, name=HOSTILE)
+    body = pb.TrackEvent(type=3, name=HOSTILE, track_uuid=1)
+    return trace(
+        readings + tag + extension,
+        back,
+        packet(seq=1, track_descriptor=track),
+        packet(1001, MONOTONIC, 1, track_event=body),
+        event(6, GLOBAL),
+        event(7, 777),
+    )
+
+
+CUT_OFF = named_clock_trace()[:-3]
+
+
+@pytest.fixture
+def path(write):
+    return write(named_clock_trace(), f"{NAME}.pftrace")
+
+
+@pytest.fixture
+def terminal(spawn, tmp_path):
+    """Run the command line with a terminal for stdout and stderr; returns what the terminal got."""
+
+    def run(*args, typed=b"", code=None):
+        ours, theirs = pty.openpty()
+        stdin = theirs if typed else subprocess.DEVNULL
+        with spawn(
+            *args, stdin=stdin, stdout=theirs, stderr=theirs, cwd=tmp_path, env=ENVIRONMENT
+        ) as child:
+            os.close(theirs)
+            if typed:
+                os.write(ours, typed)
+            text = read_all(ours).decode()
+            os.close(ours)
+        assert code is None or child.returncode == code, text
+        assert "Traceback" not in text
+        return text
+
+    return run
+
+
+ENVIRONMENT = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "XDG_STATE_HOME": "/none"}
+
+
+def read_all(ours):
+    data = bytearray()
+    while True:
+        try:
+            piece = os.read(ours, 1 << 16)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return bytes(data)
+        if not piece:
+            return bytes(data)
+        data += piece
+
+
+READING = [
+    (("convert", "{}", "-o", f"{NAME}.csv", "--with-names"), 0),
+    (("convert", "{}", "-o", "o.csv", "--json"), 0),
+    (("convert", "{}", "-o", f"{NAME}/o.csv"), 2),
+    (("clocks", "{}"), 0),
+    (("clocks", "{}", "--dot"), 0),
+    (("clocks", "{}", "--json"), 0),
+    (("at", "{}", "5", "--from", hex(GLOBAL)), 1),
+    (("at", "{}", "5", "--to", hex(GLOBAL)), 0),
+    (("at", "{}", "1001", "--from", "MONOTONIC", "--to", hex(GLOBAL), "--policy", "tube"), 0),
+    (("doctor", "{}", "-v"), 0),
+    (("doctor", "{}", "--json"), 0),
+    (("doctor", "{}", "missing-" + NAME), None),
+    (("report", "{}"), 0),
+    (("sql", "{}", "select *, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names"), 0),
+    (("sql", "{}", "select name, args, [name] l from events", "--with-names", "--format", "csv"), 0),
+    (("sql", "{}", "select name, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names",
+      "--format", "csv"), 0),
+    (("sql", "{}", "from clocks", "--json"), 0),
+    (("sql", "{}", "select error(name) from events where name <> ''", "--with-names"), 2),
+    (("sql", "{}", "select name::int from events where name <> ''", "--with-names"), 2),
+    (("sql", "{}", "from clocks where name = '" + HOSTILE), 2),
+    (("open", "{}", "--no-browser", "--timeout", "0.1"), None),
+    (("record", "-o", f"{NAME}.rec", "--duration", "50ms", "--clock", "MONOTONIC"), 0),
+    (("record", "-o", "r", "--clock", "MONOTONIC", "--", NAME), 127),
+    (("record", "-o", "r", "--clock", "MONOTONIC", "--", "{}"), 126),
+    (("calibrate", "--clock", HOSTILE), None),
+    (("watch", "-n", "1", "--clock", HOSTILE), None),
+    (("watch", "-n", "1", "--clock", "MONOTONIC", "--clock", "REALTIME"), 0),
+    (("completion", HOSTILE), 2),
+    ((HOSTILE,), 2),
+    (("--" + HOSTILE,), 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", READING, ids=lambda c: " ".join(c[0])[:40].encode("unicode_escape").decode()
+)
+def test_no_name_acts_on_a_terminal(terminal, path, command):
+    words, code = command
+    text = terminal(*(word.format(path) if word == "{}" else word for word in words), code=code)
+    assert text
+    assert acts(text) == []
+
+
+def test_every_command_is_run_on_a_terminal():
+    assert {words[0] for words, _ in READING} >= set(SUBCOMMANDS)
+
+
+def test_nor_at_the_prompt(terminal, path):
+    typed = (
+        b"select name from events;\nselect error(name) from events where name <> '';\n"
+        b".format csv\nselect name from events;\n.no\n.schema no\n.quit\n"
+    )
+    text = terminal("sql", path, "--with-names", typed=typed, code=0)
+    assert acts(text.replace("\x1b[?2004h", "").replace("\x1b[?2004l\r", "")) == []
+    assert r"INJECTED\rINJECTED" in text
+
+
+@pytest.mark.parametrize("name", ["convert", "clocks", "at", "doctor", "report", "sql", "open"])
+@pytest.mark.parametrize(
+    "data", [None, b"no trace", b"", CUT_OFF], ids=["no", "other", "empty", "cut"]
+)
+def test_no_error_about_a_file_acts_either(terminal, capsys, monkeypatch, tmp_path, name, data):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tracetime.serve.PORT", 0)
+    file = tmp_path / f"{NAME}.pftrace"
+    if data is not None:
+        file.write_bytes(data)
+    more = {"convert": ["-o", "o.csv"], "at": ["1", "--to", "MONOTONIC"], "sql": ["from events"]}
+    more["open"] = ["--no-browser", "--timeout", "0.05"]
+    words = [name, str(file), *more.get(name, [])]
+    run(words)
+    assert acts("".join(capsys.readouterr())) == []
+    if data is None:
+        assert acts(terminal(*words)) == []
+
+
+def arguments():
+    for name in SUBCOMMANDS:
+        for param in import_module(f"tracetime.commands.{name}").command.params:
+            if isinstance(param, click.Argument) or not (param.is_flag or param.count):
+                yield name, param
+
+
+@pytest.mark.parametrize(
+    ("name", "param"), list(arguments()), ids=lambda value: getattr(value, "name", value)
+)
+def test_no_argument_acts(capsys, monkeypatch, write, tmp_path, name, param):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    monkeypatch.setattr("tracetime.serve.PORT", 0)
+    words = {
+        "convert": ["t.pftrace", "-o", "o.csv"], "at": ["t.pftrace", "1000", "--from", "MONOTONIC"],
+        "record": ["-o", "r", "--duration", "1ms", "--clock", "MONOTONIC"],
+        "calibrate": ["-n", "2", "--seconds", "0", "--clock", "MONOTONIC"],
+        "watch": ["-n", "1", "--clock", "MONOTONIC", "--clock", "REALTIME"],
+        "sql": ["t.pftrace", "select 1"], "completion": [],
+        "open": ["t.pftrace", "--no-browser", "--timeout", "0.01"],
+    }.get(name, ["t.pftrace"])  # fmt: skip
+    write(named_clock_trace())
+    given = [HOSTILE] if isinstance(param, click.Argument) else [param.opts[-1], HOSTILE]
+    for value in (given, [given[-2], f"MONOTONIC={HOSTILE}"] if len(given) > 1 else given):
+        run([name, *words, *value])
+        out, err = capsys.readouterr()
+        assert acts(out + err) == []
+
+
+# The one function
+
+
+def test_everything_printed_passes_one_function():
+    allowed = {"terminal.py"}
+    for file in Path(commands.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if called in ("print", "click.echo", "click.secho", "sys.stdout.write"):
+                assert file.name in allowed, f"{file.name}:{node.lineno} {called}"
+
+
+@given(st.text())
+def test_what_is_printed_has_no_character_that_acts(text):
+    lines = printable_lines(text)
+    assert all(c.isprintable() or c in "\n\t" for c in lines)
+    assert printable_lines(lines) == lines
+    assert printable(text).isprintable()
+    assert lines == text or not all(c.isprintable() or c in "\n\t" for c in text)
+
+
+def test_styles_that_are_ours_stay_and_others_do_not(capsys):
+    echo("\x1b[1m\x1b[31merror\x1b[0m: \x1b[2J\x07", styled=True)
+    # click takes styles away where no terminal is.
+    assert capsys.readouterr().out == "error: \\x1b[2J\\x07\n"
+    echo("\x1b[31mred")
+    assert capsys.readouterr().out == "\\x1b[31mred\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_that_lacks_a_character_gets_its_escape(spawn, write, encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    data = trace(snapshot({BOOTTIME: 1, MONOTONIC: 2}))
+    words = (
+        "clocks",
+        write(data),
+        "--clock-name",
+        "MONOTONIC=gr\u00fc\u00df \u2028\u65e5".replace("\u2028", ""),
+    )
+    with spawn(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        out, err = child.communicate()
+    assert (child.returncode, err) == (0, b"")
+    wanted = "gr\u00fc\u00df \u65e5".encode(encoding, "backslashreplace")
+    assert wanted in out
+
+
+def test_a_fault_of_ours_acts_as_little(capsys):
+    try:
+        raise RuntimeError(HOSTILE)
+    except RuntimeError as error:
+        commands._tell_fault(type(error), error, error.__traceback__)
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback")
+    assert ACTS.findall(err.replace("\nINJECTED", "")) == []
+
+
+def test_dot_takes_every_name(tracetime, write):
+    out = tracetime("clocks", write(named_clock_trace()), "--dot")[1]
+    strings = re.findall(r'"((?:[^"\\]|\\.)*)"', out)
+    assert any(text.startswith(r"x\"\\x1b]0;title") for text in strings)
+    # Without its strings nothing is left but the language.
+    assert re.fullmatch(r"[\s\w{}\[\]=;,>-]*", re.sub(r'"(?:[^"\\]|\\.)*"', "", out))
+
+
+def test_what_graphviz_reads_is_the_name(tracetime, write):
+    name = r'a"b\n\\" -> c; evil'
+    path = write(trace(snapshot({BOOTTIME: 1, MONOTONIC: 2})))
+    out = tracetime("clocks", path, "--dot", "--clock-name", f"MONOTONIC={name}")[1]
+    labels = [
+        re.sub(r"\\(.)", r"\1", text) for text in re.findall(r'label="((?:[^"\\]|\\.)*)"', out)
+    ]
+    assert name in labels
+
+
+def test_a_clock_is_not_named_so_on_the_command_line(tracetime, write):
+    code, _, err = tracetime("clocks", write(named_clock_trace()), "--clock-name", f"6={HOSTILE}")
+    assert code == 2
+    assert "com.example.gpu" in err

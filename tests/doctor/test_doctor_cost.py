@@ -1,0 +1,201 @@
+"""What the doctor costs: readings of the file, and work that grows with what there is."""
+
+import gc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tracetime as tt
+from fuzz import costly
+from tracetime._kernels.perfetto.importer import Importer
+from tracetime.analysis.snapshots import Written
+from tracetime.analysis.survey import Survey
+from tracetime.analysis.windows import Between, Counts
+from tracetime.doctor.finding import Finding
+from tracetime.doctor.machine_ties import tied_machines
+from tracetime.doctor.placement import _beyond
+from tracetime.formats.perfetto.read.wire import Pass
+from tracetime.reporting.gather import gather
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """How often a file was read from its start."""
+    begun = []
+    run = Pass.run
+
+    def counted(self):
+        begun.append(self)
+        return run(self)
+
+    monkeypatch.setattr(Pass, "run", counted)
+    return begun
+
+
+SMALL = {
+    name: b"".join(parts)
+    for name, parts in {
+        "clocks that drift between snapshots": costly.sequences(32, 4, 5_000_000),
+        "global clocks that drift": costly.clocks_beside_boottime(32, 4),
+        "100 clocks that drift": costly.sequences(100, 4, 5_000_000),
+        "100 global clocks that drift": costly.clocks_beside_boottime(100, 4),
+        "a wall clock that is stepped": costly.steps(20),
+        "a wall clock that is set back": costly.set_back(20),
+        "a wall clock that jumps to and fro": costly.jumps(20),
+        "suspends": costly.suspends(20),
+        "clocks of a hub that are stepped": costly.hub(32),
+        "loops": costly.loops(8),
+        "a chain": costly.chain(8),
+        "events long before the snapshots": [
+            costly.event(5, costly.MONOTONIC),
+            *costly.steps(20),
+            costly.event(10**16, costly.REALTIME),
+        ],
+        "events put aside until the end": [*[costly.event(1, 200)] * 3, *costly.resets(9)],
+    }.items()
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("ask", [tt.diagnose, lambda trace: gather(trace, 1000)])
+def test_the_file_is_read_twice_at_most(tmp_path, readings, name, ask):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(SMALL[name])
+    with tt.open_trace(path) as trace:
+        ask(trace)
+    assert len(readings) <= 2
+
+
+@given(
+    marks=st.lists(st.integers(-20, 20), max_size=8),
+    values=st.lists(st.integers(-25, 25), max_size=40),
+    ends=st.lists(st.tuples(st.integers(-1, 8), st.integers(-1, 8), st.booleans()), max_size=5),
+)
+def test_spans_between_marks_are_counted(marks, values, ends):
+    """Spans from mark to mark, or to the last number before one."""
+    known = sorted(set(marks))
+    spans = []
+    for first, last, before in ends:
+        low = known[first] if 0 <= first < len(known) else -99
+        high = known[last] - before if 0 <= last < len(known) else 99
+        spans.append((low, high))
+    counted = Between(np.array(marks, dtype=np.int64))
+    for part in (values[:5], values[5:]):
+        counted.add(np.array(part, dtype=np.int64))
+    within = [v for v in values if any(low <= v <= high for low, high in spans)]
+    assert counted.within(spans) == len(within)
+
+
+@given(
+    marks=st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4),
+    values=st.lists(st.tuples(st.integers(0, 3), st.integers(-10, 10)), max_size=30),
+)
+def test_each_list_of_marks_has_its_own_values(marks, values):
+    """What is counted of several lists at once is what each alone has."""
+    lists = [sorted(set(some)) for some in marks]
+    counted = Counts(
+        np.array([mark for some in lists for mark in some], dtype=np.int64),
+        np.cumsum([0, *map(len, lists)]),
+    )
+    values = [(which, value) for which, value in values if which < len(lists)]
+    counted.add(*np.array(values, dtype=np.int64).reshape(-1, 2).T.copy())
+    for k, some in enumerate(lists):
+        alone = Between(np.array(some, dtype=np.int64))
+        alone.add(np.array([value for which, value in values if which == k], dtype=np.int64))
+        for low in (-99, *some):
+            for high in (*some, 99):
+                assert (
+                    counted.within(k, [(low, high)])
+                    == alone.within([(low, high)])
+                    == sum(low <= value <= high for which, value in values if which == k)
+                )
+
+
+@pytest.mark.parametrize("n", [50, 100])
+def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
+    """So is one that is not there; and what snapshots list is put together twice in all."""
+    asked, listed = [], []
+    path, series = tt.ClockGraph.path, Written.series
+
+    def way(self, *args):
+        asked.append(args[0])
+        return path(self, *args)
+
+    def lists(self, *args, **options):
+        listed.append(args)
+        return series(self, *args, **options)
+
+    monkeypatch.setattr(tt.ClockGraph, "path", way)
+    monkeypatch.setattr(Written, "series", lists)
+    file = tmp_path / "t.pftrace"
+    apart = [*costly.sequences_of_their_own(n), *costly.machines(n)]
+    for parts, are_ways in ((apart, False), (costly.chain(n), True)):
+        file.write_bytes(b"".join(parts))
+        asked.clear()
+        listed.clear()
+        with tt.open_trace(file) as trace:
+            tt.diagnose(trace)
+        assert len(asked) == len(set(asked))
+        assert bool(asked) == are_ways
+        assert len(listed) <= 2
+
+
+def test_of_too_many_clocks_some_are_left_out_and_it_says_so(tmp_path):
+    file = tmp_path / "t.pftrace"
+    file.write_bytes(b"".join([*costly.clocks_beside_boottime(9), *costly.steps(3)]))
+    with tt.open_trace(file, max_tubes=8) as trace:
+        (told,) = (f for f in tt.diagnose(trace) if f.code == "clocks-not-examined")
+        assert (told.severity, len(told.clocks)) == ("warning", 2)
+    with tt.open_trace(file, max_tubes=12) as trace:
+        assert "clocks-not-examined" not in {f.code for f in tt.diagnose(trace)}
+
+
+def importers():
+    return sum(type(one) is Importer for one in gc.get_objects())
+
+
+def test_what_the_events_were_read_with_is_not_kept_beside_what_knew_the_end(written):
+    before = importers()
+    with tt.open_trace(written(costly.steps(20))) as trace:
+        tt.diagnose(trace)
+        assert importers() == before + 1
+
+
+def test_a_finding_without_consequences_is_taken_as_it_is(written, monkeypatch):
+    led = []
+    leading_to = Finding.leading_to
+
+    def counted(self, *consequences):
+        led.append(consequences)
+        return leading_to(self, *consequences)
+
+    monkeypatch.setattr(Finding, "leading_to", counted)
+    with tt.open_trace(written(costly.chain(60))) as trace:
+        assert tt.diagnose(trace)
+    assert all(led)
+
+
+def test_machines_whose_clocks_never_read_0_are_tied_at_no_cost_of_their_own(written, monkeypatch):
+    with tt.open_trace(written(costly.machines_synced(9))) as trace:
+        survey = Survey(trace, 1000)
+        monkeypatch.setattr(type(survey.graph), "_shared", None)
+        assert tied_machines(survey) == set(range(10))
+
+
+def test_events_near_the_snapshots_of_their_clock_cost_no_look_at_readings(written, monkeypatch):
+    with tt.open_trace(written(costly.machines_synced(9))) as trace:
+        survey = Survey(trace, 1000)
+        monkeypatch.setattr(type(survey.graph), "_shared", None)
+        assert not list(_beyond(survey)) and not survey.rates
+
+
+def test_events_that_show_no_tick_are_not_kept(written):
+    for n, kept in ((14, False), (15, True)):
+        parts = [
+            costly.snapshot([(6, 5), (200, 5)]),
+            *(costly.event(k, 200) for k in range(9, 9 + n)),
+        ]
+        with tt.open_trace(written(parts)) as trace:
+            assert bool(trace.clocks._events) == kept

@@ -1,0 +1,170 @@
+"""Many jumps of a clock: what the doctor does with them all at once, held against one by one."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tracetime as tt
+from fuzz import costly
+from tracetime.clocks.ids import ClockId
+from tracetime.doctor.incidents import settled, sleeps
+from tracetime.doctor.jump_readings import Places, moved
+from tracetime.graph.tube.policy import PairDiscontinuity
+
+MANY = {
+    "jumps": costly.jumps,
+    "steps": costly.steps,
+    "set back": costly.set_back,
+    "resets": costly.resets,
+    "suspends": costly.suspends,
+    "suspends of 10 clocks": lambda n: costly.suspends(n, 10),
+}
+
+
+def calls_of(work):
+    """How many calls it takes, of Python's functions and of others, generators' steps included."""
+    calls = 0
+
+    def count(frame, event, arg):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_work_is_linear_in_jumps(tmp_path, name):
+    calls = []
+    # What is loaded and kept at first use is counted with the first.
+    for n in (100, 200, 400, 800):
+        path = tmp_path / f"{n}.pftrace"
+        path.write_bytes(b"".join(MANY[name](n)))
+        with tt.open_trace(path) as trace:
+            assert trace.clocks.clocks()
+            calls.append(calls_of(lambda trace=trace: tt.diagnose(trace)))
+    _, few, more, most = calls
+    assert most - more < 2.2 * (more - few)
+    # The work is done on columns; a few calls make the objects that are told of.
+    jumps = 600 * (10 if "10" in name else 1)
+    assert (most - few) / jumps < 120
+
+
+A, B, C = ClockId(6), ClockId(3), ClockId(128)
+
+
+def jump(src, start, end, size=10**9, kind="step"):
+    on = (start,) if kind == "outlier" else (start, end)
+    return PairDiscontinuity(src, C, kind, start, end, (size, size), None, on)
+
+
+found_jumps = st.lists(
+    st.builds(
+        lambda src, start, length, size, kind: jump(src, start, start + length, size, kind),
+        st.sampled_from([A, B]),
+        st.integers(0, 12),
+        st.integers(1, 4),
+        st.sampled_from([10**9, -(10**9), 5 * 10**8]),
+        st.sampled_from(["step", "reset", "outlier"]),
+    ),
+    max_size=12,
+)
+
+
+def overlap(one, other):
+    return one.snapshots[0] < other.snapshots[1] and other.snapshots[0] < one.snapshots[1]
+
+
+@given(found_jumps)
+def test_a_machine_sleeps_once_at_a_time(found):
+    """The closest pair of snapshots tells; whatever overlaps what is told, tells it again."""
+    found = [d._replace(kind="suspend") for d in found if d.kind != "outlier"]
+    kept = []
+    for d in sorted(found, key=lambda d: (d.snapshots[1] - d.snapshots[0], d.snapshots)):
+        if not any(overlap(d, other) for other in kept):
+            kept.append(d)
+    assert sleeps(found) == sorted(kept, key=lambda d: d.snapshots)
+
+
+@given(found_jumps)
+def test_what_one_clock_tells_is_told(found):
+    """Each thing that one witness tells of is another, but for the same snapshot that is off."""
+    once = settled([d for d in found if d.src == A])
+    assert once == sorted(once, key=lambda d: d.snapshots)
+    off = [d.snapshots for d in once if d.kind == "outlier"]
+    assert len(off) == len(set(off))
+    assert settled(once) == once
+
+
+# One witness tells of one thing at a time.
+ends = st.lists(st.integers(0, 20), unique=True, max_size=8).map(sorted)
+
+
+@given(ends, ends)
+def test_what_several_tell_is_told_once(of_a, of_b):
+    """The closest pair of snapshots tells; another clock's that overlaps tells the same again."""
+    found = [
+        jump(src, start, end)
+        for src, told in ((A, of_a), (B, of_b))
+        for start, end in zip(told[::2], told[1::2], strict=False)
+    ]
+    kept = []
+    for d in sorted(found, key=lambda d: (d.snapshots[1] - d.snapshots[0], d.snapshots)):
+        if not any(overlap(d, other) and d.src != other.src for other in kept):
+            kept.append(d)
+    # Of two that are as close, either may tell.
+    assert [d.snapshots for d in settled(found)] == sorted(d.snapshots for d in kept)
+
+
+@given(st.integers(0, 9), ends)
+def test_what_is_off_to_one_clock_is_no_jump_to_another(off, of_b):
+    found = [jump(A, off, off, kind="outlier"), jump(A, 30, 31)]
+    told = [jump(B, start, end) for start, end in zip(of_b[::2], of_b[1::2], strict=False)]
+    once = settled(found + told)
+    assert once == sorted(
+        found + [d for d in told if off not in d.snapshots], key=lambda d: d.snapshots
+    )
+
+
+readings = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 10**12)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), readings, readings), max_size=9),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6),
+)
+def test_how_far_clocks_jumped(rows, asked):
+    """At many places at once what the readings say of each."""
+    have = [(k, ours, theirs) for k, (taken, ours, theirs) in enumerate(rows) if taken]
+    found = [jump(A, *on, kind="outlier" if on[0] >= on[1] else "step") for on in asked]
+    columns = [np.array([row[c] for row in have], dtype=np.int64) for c in range(3)]
+    got = moved(Places(found), tuple(columns))
+    place = {row[0]: i for i, row in enumerate(have)}
+
+    def gained(i, j):
+        (_, ours, theirs), (_, ours_j, theirs_j) = have[i], have[j]
+        return float((theirs_j - theirs) - (ours_j - ours))
+
+    for d, told in zip(found, got.tolist(), strict=True):
+        if any(number not in place for number in d.snapshots):
+            assert np.isnan(told)
+            continue
+        first, last = place[d.snapshots[0]], place[d.snapshots[-1]]
+        if d.kind != "outlier":
+            assert told == pytest.approx(gained(first, last), rel=1e-12)
+            continue
+        about = [k for k in (first - 1, first + 1) if 0 <= k < len(have)]
+        if not about:
+            assert np.isnan(told)
+            continue
+        at = [float(have[k][1] - have[first][1]) for k in about]
+        line = np.interp(0.0, at, [gained(first, k) for k in about])
+        assert told == pytest.approx(-line, rel=1e-9, abs=1e-9 * np.abs(at).max())

@@ -1,0 +1,216 @@
+"""README.md and docs/ are true: their code runs, and shows what they say that it shows."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from documents import ROOT, blocks, claimed, commands, differs, pages, run_page
+
+import tracetime
+from tools.draw_pictures import PICTURES
+from tracetime.commands import SUBCOMMANDS, cli
+
+PAGES = {page: (ROOT / page).read_text() for page in pages()}
+
+
+def has_runnable(page):
+    return any(block.runs for block in blocks(page, PAGES[page]))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if has_runnable(page)], ids=str)
+def test_blocks_run_and_show_what_the_page_says(page, tmp_path):
+    run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_blocks_are_of_kinds_that_are_run_or_need_not_be(page):
+    for block in blocks(page, PAGES[page]):
+        assert block.language in ("python", "console", "json", "text", ""), block.place
+        if block.language == "console":
+            assert commands(block), block.place
+        # What looks like a command or a program is to be run, so it says what it is.
+        assert block.runs or block.language == "console" or "$ tracetime" not in block.text
+        assert block.language or "import tracetime" not in block.text, block.place
+
+
+# What is named
+
+
+def subcommand(name):
+    return cli.get_command(click.Context(cli), name)
+
+
+def options(name):
+    found = {"--help", "-h"}
+    for parameter in subcommand(name).params:
+        found |= {*parameter.opts, *parameter.secondary_opts}
+    return found
+
+
+def inline_code(text):
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    return [re.sub(r"\s+", " ", code) for code in re.findall(r"`([^`]+)`", prose)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_commands_named_in_prose_exist_with_their_options(page):
+    for code in inline_code(PAGES[page]):
+        words = code.split()
+        if words[0] != "tracetime" or len(words) == 1 or not words[1].isalpha():
+            continue
+        if words[1].isupper():  # COMMAND
+            continue
+        assert words[1] in SUBCOMMANDS, f"{page}: `{code}`"
+        given = words[: words.index("--")] if "--" in words else words
+        unknown = {word for word in given if re.match("--?[a-z]", word)} - options(words[1])
+        assert not unknown, f"{page}: `{code}` has {unknown}"
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in PAGES if p.parent.name == "howto"))
+def test_options_on_the_page_of_a_command_are_its_own(name):
+    if name not in SUBCOMMANDS:
+        return
+    named = {
+        code.split()[0].split("=")[0]
+        for code in inline_code(PAGES[Path("docs/howto") / f"{name}.md"])
+        if re.match("--?[a-z]", code)
+    }
+    assert named <= options(name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_within_the_repository_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", PAGES[page]):
+        if not re.match("[a-z]+:", target):
+            assert (ROOT / page.parent / target).exists(), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_are_what_their_program_draws(name):
+    drawn = (ROOT / "docs" / "pictures" / f"{name}.svg").read_text()
+    assert drawn == str(PICTURES[name]()), "draw them again: python tools/draw_pictures.py"
+
+
+def test_every_picture_is_shown():
+    shown = set(re.findall(r"\(pictures/(\w+)\.svg\)", PAGES[Path("docs/ideas.md")]))
+    assert shown == set(PICTURES) == {p.stem for p in (ROOT / "docs/pictures").iterdir()}
+
+
+def test_every_page_is_in_the_site():
+    listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    assert {Path("docs", page) for page in listed} == {p for p in PAGES if p.parts[0] == "docs"}
+    assert len(listed) == len(set(listed))
+
+
+def test_every_command_has_a_page():
+    pages = {p.stem for p in PAGES if p.parent.name == "howto"}
+    assert pages == set(SUBCOMMANDS) - {"completion"}
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = re.findall(r"^::: tracetime\.(\w+)$", PAGES[Path("docs/reference/python.md")], re.M)
+    assert sorted(listed) == sorted(set(tracetime.__all__) - {"__version__"})
+
+
+# The tests of the pages test what they should
+
+
+def page_of(text):
+    return text.replace("~~~", "```")
+
+
+def run(tmp_path, text):
+    run_page(Path("page.md"), tmp_path, page_of(text))
+
+
+def test_a_value_that_is_not_so_fails(tmp_path):
+    with pytest.raises(AssertionError, match="says 3, and it is 2"):
+        run(tmp_path, "~~~python\n1 + 1  # 3\n~~~\n")
+
+
+def test_what_is_printed_is_compared_wherever_it_stands(tmp_path):
+    run(tmp_path, '~~~python\nwith open("demo/demo.pftrace"):\n    print("a", 1)  # a 1\n~~~\n')
+
+
+def test_a_page_is_one_namespace_and_one_directory(tmp_path):
+    text = (
+        "~~~python\nx = 2\nopen('x', 'w').write('two')  # 3: characters\n~~~\n"
+        "~~~console\n$ cat x; echo\ntwo\n~~~\n"
+        "~~~python\nx * 2  # 4\n~~~\n"
+    )
+    run(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("comment", "value"),
+    [
+        ("2104", "2104"),
+        ("-1: certainly before", "-1"),
+        ("99_978: what it is off by, in ns", "99_978"),
+        ("array([2104, 3550])", "array([2104, 3550])"),
+        ("'resolved'", "'resolved'"),
+        ("(1, None)", "(1, None)"),
+        ("suspends, steps, resets, outliers", None),
+        ("in file order", None),
+        ("BOOTTIME", None),
+    ],
+)
+def test_which_comments_claim_a_value(comment, value):
+    assert claimed(comment) == value
+
+
+def test_output_that_is_not_so_fails(tmp_path):
+    with pytest.raises(AssertionError, match="-three"):
+        run(tmp_path, "~~~console\n$ echo two\nthree\n~~~\n")
+
+
+def test_a_command_that_fails_is_found_unless_the_page_says_so(tmp_path):
+    text = "~~~console\n$ false\n~~~\n"
+    with pytest.raises(AssertionError, match="ended with 1"):
+        run(tmp_path / "1", text)
+    run(tmp_path / "2", f"<!-- exit code: 1 -->\n{text}")
+
+
+def test_a_block_marked_not_run_is_not(tmp_path):
+    run(tmp_path, "<!-- not run: it takes a browser -->\n~~~console\n$ false\n~~~\n")
+
+
+def test_targets_of_make_must_exist(tmp_path):
+    run(tmp_path / "1", "~~~console\n$ make demo    # shows it\n~~~\n")
+    with pytest.raises(AssertionError, match="no such target"):
+        run(tmp_path / "2", "~~~console\n$ make nothing\n~~~\n")
+
+
+def test_a_command_goes_on_while_a_quote_is_open():
+    (block,) = blocks(Path("p.md"), page_of('~~~console\n$ echo "a\n  b"\na\n  b\n$ true\n~~~\n'))
+    assert commands(block) == [('echo "a\n  b"', ["a", "  b"]), ("true", [])]
+
+
+def test_marks_and_fences_that_lead_nowhere_are_errors():
+    with pytest.raises(AssertionError, match="before no block"):
+        blocks(Path("p.md"), "<!-- varies: s -->\nprose\n")
+    with pytest.raises(AssertionError, match="does not start its line"):
+        blocks(Path("p.md"), page_of("- item\n  ~~~python\n  1\n  ~~~\n"))
+    with pytest.raises(AssertionError, match="does not end"):
+        blocks(Path("p.md"), page_of("~~~python\n1\n"))
+
+
+@pytest.mark.parametrize(
+    ("shown", "real", "varies", "same"),
+    [
+        ("a\n...\nd", "a\nb\nc\nd", None, True),
+        ("a\n...\nd", "a\nd", None, True),
+        ("a\n...\nd", "a\nb\nc\nd\ne", None, False),
+        ("17.0 kB, 0.1 s", "17.1 kB, 12 s", None, False),
+        ("17.0 kB, 0.1 s", "17.1 kB, 12 s", "kB, s", True),
+        ("5 events in 17.0 kB", "6 events in 17.0 kB", "kB, s", False),
+        ("REALTIME  43 ns  +0.1", "REALTIME     1.2 us  -3", "numbers", True),
+        ("REALTIME  43 ns", "BOOTTIME  43 ns", "numbers", False),
+        ("20778 d 3 h", "12 s", "numbers", True),
+        ("code    n\n------  --", "code       n\n---------  ---", "numbers", True),
+        ("0x93259a8e", "0x83259a8e", "numbers", False),
+    ],
+)
+def test_output_is_compared_as_marked(shown, real, varies, same):
+    assert (differs(shown.splitlines(), real.splitlines(), varies) is None) == same

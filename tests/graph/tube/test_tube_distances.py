@@ -1,0 +1,238 @@
+"""What error bars of very many clocks take: known before any tube is made, and bounded by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import combinations, pairwise, permutations
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tracetime as tt
+from fuzz.costly import (
+    BOOTTIME,
+    MONOTONIC,
+    SECOND,
+    START,
+    chain,
+    event,
+    hub,
+    machines_synced,
+    sequences_of_their_own,
+    snapshot,
+)
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import REASONS
+from tracetime.graph.routes import Steps, least_error
+from tracetime.graph.tube import Tube
+from tracetime.graph.tube.messages import Between
+from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.pairs import Pairs
+
+BOOT = ClockId(BOOTTIME)
+
+
+@pytest.fixture
+def tubes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that grows by an entry for each tube that is made."""
+    made: list[int] = []
+    build = Tube.build
+
+    def counted(evidence, limits):
+        made.append(len(evidence.a))
+        return build(evidence, limits)
+
+    monkeypatch.setattr(Tube, "build", counted)
+    return made
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[..., tt.Trace]:
+    """Opens a trace made of packets."""
+
+    def of(parts: Iterable[bytes], **limits: int) -> tt.Trace:
+        path = tmp_path / "t.pftrace"
+        path.write_bytes(b"".join(parts))
+        return tt.open_trace(path, **limits)
+
+    return of
+
+
+def test_a_long_chain_is_refused_before_any_tube_is_made(opened, tubes) -> None:
+    with (
+        opened(chain(200), max_tubes=100) as trace,
+        pytest.raises(tt.TraceError, match=r"more than 100 pairs.*--max-tubes"),
+    ):
+        trace.read_all("tube")
+    assert not tubes
+
+
+def test_the_hops_of_all_ways_are_bounded_before_they_are_gone(opened, tubes) -> None:
+    # From each of 60 clocks there are from 1 to 60 hops, 1,830 in all.
+    with (
+        opened(chain(60), max_tubes=91) as trace,
+        pytest.raises(tt.TraceError, match=r"more than 1,820 hops.*--max-tubes"),
+    ):
+        trace.read_all("tube")
+    assert not tubes
+    with opened(chain(60), max_tubes=92) as trace:
+        table = trace.read_all("tube")
+    assert table["status"].to_pylist() == [REASONS[0]] * 60
+    # Beside these there is the one tube to the clock without events.
+    assert len(tubes) <= 61
+
+
+def test_hops_are_counted_once_however_many_batches_there_are(opened, tubes) -> None:
+    events = (event(START + k, 204) for k in range(200_000))
+    with opened([*chain(5, events=False), *events], max_tubes=6) as trace:
+        assert trace.read_all("tube")["earliest"].null_count == 0
+
+
+def test_a_way_longer_than_tubes_may_be_made_is_refused_at_once(opened, tubes) -> None:
+    with opened(chain(200), max_tubes=100) as trace:
+        with pytest.raises(tt.TraceError, match="--max-tubes"):
+            trace.clocks.path(350, "BOOTTIME", "tube")
+        assert not tubes
+        assert len(trace.clocks.path(245, "BOOTTIME", "tube")) == 47
+
+
+def test_a_graph_without_limits_follows_any_chain() -> None:
+    graph = tt.ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": 5, 200: 5})
+    for i in range(200, 260):
+        graph.add_snapshot({i: 5, i + 1: 5})
+    assert len(graph.path(260, "BOOTTIME", "tube")) == 62
+
+
+def test_clocks_that_nothing_leads_to_take_no_tube(opened, tubes) -> None:
+    with opened(sequences_of_their_own(50), max_tubes=2) as trace:
+        table = trace.read_all("tube")
+        assert table["status"].to_pylist() == ["no_path"] * 50
+        with pytest.raises(tt.ConversionError, match="do not lead from 64@seq7 to BOOTTIME"):
+            trace.clocks.path("64@seq7", "BOOTTIME", "tube")
+    assert not tubes
+
+
+def test_a_dead_end_takes_no_tube(opened, tubes) -> None:
+    with opened(hub(50, 1)) as trace:
+        trace.clocks.path(220, "BOOTTIME", "tube")
+    assert len(tubes) == 2
+
+
+def weighed(opened: Callable[..., tt.Trace], parts: Iterable[bytes]) -> int:
+    """How many ways are weighed to place the events of a trace."""
+    with opened(parts, max_tubes=10**6) as trace:
+        trace.read_all("tube")
+        steps = trace.clocks._tubes()._reach.steps
+        assert steps.left is not None
+        return 200 * 10**6 - steps.left
+
+
+def triangles(n: int) -> Iterable[bytes]:
+    """A clock on each of n sequences that is closer tied to MONOTONIC than to BOOTTIME."""
+    for k in range(3):
+        at = START + k * SECOND
+        for i in range(n):
+            yield snapshot([(64, at + i), (MONOTONIC, at + i)], i + 1)
+            yield snapshot([(64, at + i), (BOOTTIME, at + i + 900 * k * (k - 1))], i + 1)
+            yield event(at + i + SECOND // 2, 64, i + 1)
+
+
+@pytest.mark.parametrize("parts", [triangles, lambda n: hub(n, 1)])
+def test_the_search_for_ways_is_linear_in_the_clocks_of_a_hub(opened, parts) -> None:
+    assert weighed(opened, parts(120)) <= 4 * weighed(opened, parts(40))
+
+
+def test_a_search_that_takes_too_long_names_its_limit(opened) -> None:
+    with opened(triangles(40), max_tubes=90) as trace:
+        trace.clocks._tubes()._reach.steps.left = 50
+        with pytest.raises(tt.TraceError, match=r"search for the ways.*--max-tubes"):
+            trace.read_all("tube")
+
+
+CLOCKS = [ClockId(number) for number in range(1, 7)]
+EDGES = st.dictionaries(
+    st.sampled_from(list(combinations(CLOCKS, 2))), st.integers(0, 3).map(float), max_size=15
+)
+
+
+def best(widths: dict[tuple[ClockId, ClockId], float], one: ClockId, other: ClockId):
+    """The best of all ways, by trying each."""
+    between = [clock for clock in CLOCKS if clock not in (one, other)]
+    ways = [[one, *via, other] for n in range(len(between) + 1) for via in permutations(between, n)]
+    told = [(sum(widths.get(hop, inf) for hop in pairwise(way)), len(way), way) for way in ways]
+    least = min(told)
+    return least[2] if least[0] < inf else None
+
+
+@given(EDGES, st.permutations(CLOCKS[1:]))
+def test_what_is_known_of_ways_changes_none(edges, sources) -> None:
+    """Dead ends left out and known ways taken over, the best way is the best of all."""
+    widths = edges | {(b, a): width for (a, b), width in edges.items()}
+    target = CLOCKS[0]
+    beside = {clock: {b for a, b in widths if a == clock} for clock in CLOCKS}
+    around = Neighbours(beside.__getitem__, lambda clock: len(beside[clock]) > 2)
+    known: dict[ClockId, list[ClockId]] = {}
+    for source in sources:
+        found = least_error(
+            source,
+            target,
+            lambda here: around.onward(here, target),
+            lambda one, other: widths[one, other],
+            known.get,
+            Steps(None),
+        )
+        assert found == best(widths, source, target)
+        if found is not None:
+            known[source] = found
+
+
+@given(st.lists(st.lists(st.sampled_from(range(200, 208)), min_size=1, max_size=4, unique=True)))
+def test_how_far_clocks_are_is_counted_in_fewest_hops(series) -> None:
+    graph = tt.ClockGraph()
+    for clocks in series:
+        graph.add_snapshot(dict.fromkeys(clocks, 5))
+    policy = graph._tubes()
+    seen = [info.clock for info in graph.clocks()]
+    for target in seen:
+        hops, ends = {target: 0}, [target]
+        for here in ends:
+            for there in policy.beside(here):
+                if there not in hops:
+                    hops[there] = hops[here] + 1
+                    ends.append(there)
+        assert {clock: policy._reach.hops(clock, target) for clock in seen} == {
+            clock: hops.get(clock) for clock in seen
+        }
+
+
+def test_messages_are_hops_too(opened) -> None:
+    with opened(machines_synced(3)) as trace:
+        reach = trace.clocks._tubes()._reach
+        assert [reach.hops(ClockId(BOOTTIME, machine=m), BOOT) for m in range(4)] == [0, 1, 1, 1]
+        assert reach.hops(ClockId(BOOTTIME, machine=1), ClockId(BOOTTIME, machine=2)) == 2
+        assert trace.read_all("tube").num_rows == 3
+
+
+def test_machines_that_messages_tie_are_not_looked_at_one_by_one(opened, monkeypatch) -> None:
+    looked: list[tuple[ClockId, ClockId]] = []
+    shared = Pairs.shared
+
+    def counted(self, one, other):
+        looked.append((one, other))
+        return shared(self, one, other)
+
+    monkeypatch.setattr(Pairs, "shared", counted)
+    with opened(machines_synced(20)) as trace:
+        assert trace.clocks._tubes().machines.are_tied(ClockId(BOOTTIME, machine=20), BOOT)
+    assert not looked
+
+
+@given(st.sets(st.integers(0, 30)), st.lists(st.integers(0, 31)))
+def test_evidence_is_every_snapshot_that_was_not_worked_out(worked_out, snapshots) -> None:
+    told = Between(worked_out=sorted(worked_out)).is_evidence(np.array(snapshots, dtype=np.int64))
+    assert told.tolist() == [number not in worked_out for number in snapshots]
