@@ -42,7 +42,7 @@ def copied(name: str) -> Path:
     """A fresh copy of the checkout, with the kernels that are built here."""
     tree = WORK / name
     shutil.rmtree(tree, ignore_errors=True)
-    kernels = (ROOT / PACKAGE / "_kernels").glob("*.so")
+    kernels = (ROOT / PACKAGE / "_kernels").rglob("*.so")
     for path in (*_tracked(), *(kernel.relative_to(ROOT) for kernel in kernels)):
         target = tree / path
         target.parent.mkdir(parents=True, exist_ok=True)
