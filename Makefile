@@ -107,7 +107,7 @@ $(VENV)/.headers: tools/python-headers $(VENV)/.made
 # Empty where gcc finds Python.h by itself: CPATH must not be set then, "" means the directory.
 with_headers = h="$$(cat $(VENV)/.headers)"; $${h:+env "CPATH=$$h$${CPATH:+:$$CPATH}"}
 
-$(VENV)/.installed: pyproject.toml setup.py $(KERNELS) $(VENV)/.headers
+$(VENV)/.installed: pyproject.toml setup.py src/tracetime/_version.py $(KERNELS) $(VENV)/.headers
 	@echo 'building the kernels, installing tracetime in $(VENV)'
 	@$(with_headers) $(PIP) install -q -e .
 	@touch $@

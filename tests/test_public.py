@@ -5,6 +5,7 @@ import sys
 from importlib import metadata
 
 import pytest
+from places import ROOT
 
 import tracetime
 
@@ -78,6 +79,12 @@ def test_a_path_is_no_open_trace(verb, tmp_path, monkeypatch):
 
 def test_the_version_is_the_installed_one():
     assert metadata.version("tracetime") == tracetime.__version__
+
+
+def test_the_changelog_says_what_the_version_becomes():
+    release, dev, _ = tracetime.__version__.partition(".dev")
+    heading = f"## [Unreleased]\n\nTo become {release}.\n" if dev else f"\n## [{release}] - 20"
+    assert heading in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.parametrize(

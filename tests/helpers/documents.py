@@ -34,7 +34,8 @@ _FENCE = re.compile(r"```(\w*)$")
 
 def pages():
     """README.md and every page below docs, as paths from the root."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    top = ("README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md")
+    found = [*(ROOT / name for name in top), *(ROOT / "docs").rglob("*.md")]
     return sorted(path.relative_to(ROOT) for path in found)
 
 
