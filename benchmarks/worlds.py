@@ -125,7 +125,7 @@ def limits(rng: np.random.Generator) -> float:
     return float(10 ** rng.uniform(0.5, 3))
 
 
-def clock(
+def clock(  # noqa: PLR0913  each way in which a clock may differ
     rng: np.random.Generator, name: str, span: int, *, knees: int = 0, wanders: bool = False,
     steady: bool = False, bits: int = 64, tick_ns: float | None = None,
 ) -> Clock:  # fmt: skip

@@ -28,7 +28,7 @@ MOST_MEMORY = 512 << 20
 EXPANSION = 64 << 20
 
 
-def named(random: Random) -> bytes:
+def named(random: Random) -> bytes:  # noqa: C901  a branch for each kind of field
     """A trace about what names come from: interned data, descriptors, arguments of all kinds."""
     from building import event, pb, trace
 

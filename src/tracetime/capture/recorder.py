@@ -61,7 +61,7 @@ class Problem(NamedTuple):
     times: int
 
 
-def record(
+def record(  # noqa: PLR0913  every option of a recording, by name
     path: str | os.PathLike[str],
     clocks: Iterable[str | int | ClockId] | None = None,
     interval: float | None = INTERVAL_S,

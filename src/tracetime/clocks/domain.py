@@ -69,6 +69,22 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def _rate(clock: ClockId, ns_per_tick: Any) -> Fraction:
+    """The nominal rate of a clock as a fraction, where it may be one."""
+    try:
+        rate = Fraction(ns_per_tick)
+    except (TypeError, ValueError, ArithmeticError):
+        raise UsageError(f"ns_per_tick of {clock} is no fraction: {ns_per_tick!r}") from None
+    if rate <= 0:
+        raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
+    if max(rate.as_integer_ratio()).bit_length() > _MOST_RATE_BITS:
+        raise UsageError(
+            f"ns_per_tick of {clock} has too many digits: use a fraction of smaller numbers "
+            "(Fraction.limit_denominator)"
+        )
+    return rate
+
+
 @dataclass(frozen=True, slots=True)
 class ClockDomain:
     """One clock's properties; what is left out takes the default of its kind.
@@ -108,29 +124,16 @@ class ClockDomain:
         clock = ClockId.parse(self.id)
         name = hashed_name(self.id) if self.name is None else self.name
         disciplined = clock.clock in ONE_RATE if self.disciplined is None else self.disciplined
-        drift_ppm = self.max_drift_ppm
-        if drift_ppm is None:
-            free_running = clock.clock == _RAW or self.disciplined is False
-            drift_ppm = CRYSTAL_DRIFT_PPM if free_running else SLEWED_DRIFT_PPM
+        free_running = clock.clock == _RAW or self.disciplined is False
+        of_kind_ppm = CRYSTAL_DRIFT_PPM if free_running else SLEWED_DRIFT_PPM
+        drift_ppm = of_kind_ppm if self.max_drift_ppm is None else self.max_drift_ppm
         oscillator = self.oscillator
         if oscillator is None and (clock.clock in ONE_RATE or clock.clock == _RAW):
             oscillator = f"posix@machine{clock.machine}"
         tick_ns = self.tick_ns
         if tick_ns is None:
             tick_ns = COARSE_TICK_NS if clock.clock in COARSE else 1
-        rate = self.ns_per_tick
-        if rate is not None:
-            try:
-                rate = Fraction(rate)
-            except (TypeError, ValueError, ArithmeticError):
-                raise UsageError(f"ns_per_tick of {clock} is no fraction: {rate!r}") from None
-            if rate <= 0:
-                raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
-            if max(rate.as_integer_ratio()).bit_length() > _MOST_RATE_BITS:
-                raise UsageError(
-                    f"ns_per_tick of {clock} has too many digits: use a fraction of smaller "
-                    "numbers (Fraction.limit_denominator)"
-                )
+        rate = None if self.ns_per_tick is None else _rate(clock, self.ns_per_tick)
         if not (isinstance(tick_ns, Real) and 0 < tick_ns <= LONGEST_NS):
             raise UsageError(f"tick_ns of {clock} is {tick_ns!r}: it is above 0, ns")
         if not (_is_whole(self.valid_bits) and 1 <= self.valid_bits <= 64):

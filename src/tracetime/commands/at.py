@@ -58,7 +58,7 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
     help="Exit with 1 if TIME lies outside the snapshots that it is converted by.",
 )
 @json_option
-def command(
+def command(  # noqa: PLR0913  a parameter for each option
     trace: str,
     partial: bool,
     reading: dict[str, int],
@@ -112,7 +112,7 @@ def command(
     return CHECK_FAILED if strict and told.outside is not None else DONE
 
 
-def _explain(
+def _explain(  # noqa: PLR0913  all that the command line says of the conversion
     trace: Trace,
     text: str,
     src: ClockId | None,

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     help="Exit with 1 if any event has no trace time, or the trace was not read to its end.",
 )
 @json_option
-def command(
+def command(  # noqa: PLR0913  a parameter for each option
     trace: str,
     partial: bool,
     reading: dict[str, int],

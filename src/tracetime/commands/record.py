@@ -66,7 +66,7 @@ _NOT_RUN: Final = 126
 )
 @json_option
 @click.argument("command", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
-def command(
+def command(  # noqa: PLR0913  a parameter for each option
     out: str,
     force: bool,
     duration: int | None,

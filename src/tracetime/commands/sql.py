@@ -66,7 +66,7 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     help="Memory for the database; beyond it, temporary files.",
 )
 @json_option
-def command(
+def command(  # noqa: PLR0913  a parameter for each option
     arguments: tuple[str, ...],
     partial: bool,
     reading: dict[str, int],

@@ -206,7 +206,7 @@ class ClockGraph:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
             raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
 
-    def convert(
+    def convert(  # noqa: C901, PLR0913  the one call of all conversions
         self,
         ts: Any,
         src: Any,

@@ -45,7 +45,7 @@ class _Node:
     row: int = 0
 
 
-def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
+def clock_graph(facts: Facts, links: dict[str, str]) -> Html:  # noqa: C901  in order of drawing
     """Draw it; links: where a clock's name leads to."""
     nodes, tied = _nodes(facts)
     far = sum(node.column > _FARTHEST for node in nodes)

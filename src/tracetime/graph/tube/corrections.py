@@ -118,7 +118,7 @@ def _carry(
         before = m if reached or starts[m] else -1
 
 
-def _share(
+def _share(  # noqa: PLR0913  what runs and segments share
     found: Cores, mine: Mask, segments: Segments, g: int, correction: Values, wander: int,
     told: Told, drift: int,
 ) -> None:  # fmt: skip

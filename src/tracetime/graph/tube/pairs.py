@@ -104,7 +104,7 @@ class Pairs:
         most: how many pairs may have a tube.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  the graph as pairs see it
         self,
         shared: Callable[[ClockId, ClockId], tuple[Values, Values, Values]],
         measured: Measured,

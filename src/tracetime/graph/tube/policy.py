@@ -293,7 +293,9 @@ class TubePolicy:
         tied = (source for source in sources if self.machines.are_tied(source, target))
         self._reach.expect(tied, target)
 
-    def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
+    def path(  # noqa: C901  the functions within it share what one search knows
+        self, source: ClockId, target: ClockId
+    ) -> list[ClockId]:
         """The clocks of the least-error path, source first.
 
         Raises:
