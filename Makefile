@@ -7,6 +7,7 @@ FUZZ_SECONDS ?= 60
 BENCH_ARGS ?=
 MUTANTS ?= 200
 MUTANTS_ARGS ?=
+COVERAGE ?= 95
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +20,7 @@ KERNELS := $(wildcard $(addprefix src/tracetime/_kernels/*/*.,pyx pxd pxi))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help install demo test lint docs bench accuracy soundness mutants fuzz asan wheel clean
+.PHONY: help install demo test lint docs bench accuracy soundness coverage mutants fuzz asan wheel clean
 
 help: ## this list
 	@echo 'make TARGET [PYTHON=$(PYTHON)] [PYTEST_ARGS=] [BENCH_ARGS=] [FUZZ_SECONDS=$(FUZZ_SECONDS)]'
@@ -67,6 +68,10 @@ accuracy: $(VENV)/.installed-test ## the error bars beside what they must show (
 
 soundness: $(VENV)/.installed-test ## is the truth inside every bar? 10^6 conversions in 1,000 random worlds
 	@$(BIN)/python -m benchmarks.soundness $(BENCH_ARGS)
+
+coverage: $(VENV)/.installed-test $(VENV)/.installed-mutants ## do the tests come by enough lines? shares its run of them with mutants
+	@tools/system-packages
+	@$(BIN)/python -m mutants.coverage_floor $(COVERAGE)
 
 mutants: $(VENV)/.installed-test $(VENV)/.installed-mutants ## would the tests notice? MUTANTS=200 changed lines, one at a time
 	@tools/system-packages

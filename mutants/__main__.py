@@ -13,7 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mutants.covering import Covering, copied
+from mutants.covering import WORK, Covering, copied
 from mutants.population import Mutant, sample
 from mutants.trying import noticed_by
 
@@ -33,7 +33,7 @@ def main() -> int:
     covering = Covering.found()
     trees: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for n in range(options.jobs):
-        trees.put(copied(f"job-{n}"))
+        trees.put(copied(WORK / f"job-{n}"))
 
     def tried(mutant: Mutant) -> tuple[Mutant, str | None, int]:
         tests = covering.tests(mutant, options.budget)

@@ -17,6 +17,7 @@ from coverage import CoverageData
 from mutants.population import PACKAGE, ROOT, Mutant
 
 WORK: Final = ROOT / "build" / "mutants"
+DATA, CONFIG, SECONDS = "coverage", "coveragerc", "seconds.json"
 _CONFIG: Final = """\
 [run]
 source = src/tracetime
@@ -24,6 +25,10 @@ data_file = {data}
 context = ${{PYTEST_CURRENT_TEST-}}
 patch = subprocess
 parallel = true
+[report]
+exclude_also =
+    if TYPE_CHECKING:
+    @overload
 """
 
 
@@ -38,9 +43,8 @@ def environment(tree: Path) -> dict[str, str]:
     }
 
 
-def copied(name: str) -> Path:
-    """A fresh copy of the checkout, with the kernels that are built here."""
-    tree = WORK / name
+def copied(tree: Path) -> Path:
+    """Make `tree` a fresh copy of the checkout, with the kernels that are built here."""
     shutil.rmtree(tree, ignore_errors=True)
     kernels = (ROOT / PACKAGE / "_kernels").rglob("*.so")
     for path in (*_tracked(), *(kernel.relative_to(ROOT) for kernel in kernels)):
@@ -56,11 +60,23 @@ def _tracked() -> list[Path]:
     return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
 
 
-class Covering:
-    """The tests that pass, how long each takes, and the lines it comes by.
+def tests_run() -> Path:
+    """Run all tests once; return a folder: the lines they come by, their `tree`, their seconds.
 
-    Found by running them all, once: what was found is kept for the same files.
+    It is kept for the same files.
     """
+    digest = hashlib.sha256()
+    for path in sorted(_tracked()):
+        if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
+            digest.update((ROOT / path).read_bytes())
+    kept = WORK / f"covering-{digest.hexdigest()[:16]}"
+    if not (kept / SECONDS).exists():
+        _run_all(kept)
+    return kept
+
+
+class Covering:
+    """The tests that pass, how long each takes, and the lines it comes by."""
 
     def __init__(self, data: CoverageData, seconds: dict[str, float]) -> None:
         self._data = data
@@ -69,17 +85,10 @@ class Covering:
 
     @classmethod
     def found(cls) -> Covering:
-        digest = hashlib.sha256()
-        for path in sorted(_tracked()):
-            if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
-                digest.update((ROOT / path).read_bytes())
-        kept = WORK / f"covering-{digest.hexdigest()[:16]}"
-        data, seconds = kept / "coverage", kept / "seconds.json"
-        if not seconds.exists():
-            _run_all(kept, data, seconds)
-        found = CoverageData(str(data))
-        found.read()
-        return cls(found, json.loads(seconds.read_text()))
+        kept = tests_run()
+        data = CoverageData(str(kept / DATA))
+        data.read()
+        return cls(data, json.loads((kept / SECONDS).read_text()))
 
     def tests(self, mutant: Mutant, budget_s: float) -> list[str]:
         """The tests to run for a mutant, the quickest first, as many as take budget_s in all.
@@ -113,14 +122,17 @@ def _within(tests: list[str], seconds: dict[str, float], budget_s: float) -> lis
     return chosen
 
 
-def _run_all(kept: Path, data: Path, seconds: Path) -> None:
+def _run_all(kept: Path) -> None:
     print("running all tests once, to see which come by which line", file=sys.stderr)
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True)
-    tree = copied("tree")
-    config = kept / "coveragerc"
-    config.write_text(_CONFIG.format(data=data))
-    env = environment(tree) | {"MUTANTS_DURATIONS": str(seconds), "COVERAGE_RCFILE": str(config)}
+    tree = copied(kept / "tree")
+    config = kept / CONFIG
+    config.write_text(_CONFIG.format(data=kept / DATA))
+    env = environment(tree) | {
+        "MUTANTS_DURATIONS": str(kept / SECONDS),
+        "COVERAGE_RCFILE": str(config),
+    }
     coverage = [sys.executable, "-m", "coverage"]
     tests = ["-m", "pytest", "-q", "-p", "mutants.recording", "-p", "no:cacheprovider"]
     with (kept / "tests.log").open("wb") as log:

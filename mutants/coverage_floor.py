@@ -1,0 +1,22 @@
+"""Fail where the tests come by too few of the package's lines, and print those they do not.
+
+python -m mutants.coverage_floor PERCENT
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from mutants.covering import CONFIG, tests_run
+
+
+def main() -> int:
+    kept = tests_run()
+    report = [sys.executable, "-m", "coverage", "report", f"--rcfile={kept / CONFIG}"]
+    wanted = ["--skip-covered", "--show-missing", f"--fail-under={float(sys.argv[1])}"]
+    return subprocess.run([*report, *wanted], cwd=kept / "tree").returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
