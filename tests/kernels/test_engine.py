@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from twin.graph import Key, series_hash
 
 from tracetime._kernels.graph import view
-from tracetime._kernels.graph.engine import Engine, Router
+from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels.graph.router import Router
 from tracetime.errors import NO_PATH, NON_MONOTONIC_SOURCE, RESOLVED, UNKNOWN_SOURCE_CLOCK
 
 MAX_HOPS = 4

@@ -179,7 +179,7 @@ def test_codecs():
 
 
 def test_the_most_hops():
-    assert numbers_in("graph/engine.pxd")["MAX_HOPS"] == arguments.MAX_HOPS == 4
+    assert numbers_in("graph/router.pxd")["MAX_HOPS"] == arguments.MAX_HOPS == 4
 
 
 def test_builtin_clocks():

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph import view
-from tracetime._kernels.graph.engine import Engine, Router, TangledError
+from tracetime._kernels.graph import shared_snapshots, view
+from tracetime._kernels.graph.engine import Engine
 from tracetime._kernels.graph.floor import scale
+from tracetime._kernels.graph.router import Router, TangledError
 from tracetime.arrays import arrow_of
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
@@ -404,7 +405,7 @@ class ClockGraph:
         return view.readings_of(self._engine, self._key(clock))
 
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
-        return view.pairs(self._engine, self._key(one), self._key(other))
+        return shared_snapshots.pairs(self._engine, self._key(one), self._key(other))
 
     def order(self, one: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
         """Which of two (timestamp, clock) comes first: -1, 1, or 0 where the bars leave it open.
@@ -501,7 +502,7 @@ class ClockGraph:
         listed = self._listed()
         ones, others = listed.compared()
         nodes = self._nodes()
-        steady = view.steady(self._engine, nodes[ones], nodes[others])
+        steady = shared_snapshots.steady(self._engine, nodes[ones], nodes[others])
         plain = np.array([self._is_plain(clock) for clock in listed.clocks], dtype=bool)
         eventful = ~(steady.astype(bool) & plain[ones] & plain[others])
         pairs = zip(ones[eventful].tolist(), others[eventful].tolist(), strict=True)
@@ -515,7 +516,7 @@ class ClockGraph:
         partners, nodes = self._listed().partners(), self._nodes()
         there = partners >= 0
         n, least, greatest = (np.full(len(nodes), v) for v in (0, INT64_MAX, INT64_MIN))
-        found = view.beside(self._engine, nodes[there], nodes[partners[there]])
+        found = shared_snapshots.beside(self._engine, nodes[there], nodes[partners[there]])
         n[there], least[there], greatest[there] = found.T
         return n, least, greatest
 
@@ -888,9 +889,11 @@ class ClockGraph:
             self._refresh()
             keys = [self._key(clock) for clock in clocks]
             try:
-                return Strays(*view.strays(self._engine, keys, self._router(target), spans_ns))
+                return Strays(
+                    *shared_snapshots.strays(self._engine, keys, self._router(target), spans_ns)
+                )
             except TangledError:
-                return Strays(*view.strays(self._engine, keys, None))
+                return Strays(*shared_snapshots.strays(self._engine, keys, None))
 
     def _only_beside(self, clock: ClockId) -> set[ClockId]:
         """The clocks that snapshots of one kind alone have, which have this one, too."""

@@ -13,7 +13,9 @@ cdef struct Grid:
     const int32_t *start    # index of the last reading not after a bucket's begin
 
 
-cdef inline int64_t search(const int64_t *readings, int64_t n, int64_t v) noexcept nogil:
+cdef inline int64_t last_not_after(
+    const int64_t *readings, int64_t n, int64_t v
+) noexcept nogil:
     """Index of the last reading <= v, 0 where there is none."""
     cdef int64_t low = 0, high = n, middle
     while low < high:
@@ -38,7 +40,7 @@ cdef inline int64_t look_up(
         return n - 1
     index = grid.start[bucket]
     if grid.steps > MOST_STEPS and grid.start[bucket + 1] - index > MOST_STEPS:
-        return index + search(
+        return index + last_not_after(
             readings + index, min(n, grid.start[bucket + 1] + 1) - index, v
         )
     for step in range(min(grid.steps, <int>MOST_STEPS)):

@@ -1,7 +1,7 @@
 # Arrays and arithmetic of C that the kernels share.
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdint cimport int64_t
+from libc.stdlib cimport realloc
 
 cdef extern from *:
     """
@@ -56,35 +56,3 @@ cdef inline int grow(void **array, int64_t *capacity, int64_t needed, size_t siz
     array[0] = moved
     capacity[0] = more
     return 0
-
-
-# Hash tables with open addressing: a slot holds an index + 1, 0 is free; the keys live elsewhere.
-
-cdef inline uint64_t mix(uint64_t h) noexcept nogil:
-    """MurmurHash3's fmix64."""
-    h ^= h >> 33
-    h *= <uint64_t>0xff51afd7ed558ccd
-    h ^= h >> 33
-    h *= <uint64_t>0xc4ceb9fe1a85ec53
-    h ^= h >> 33
-    return h
-
-
-cdef inline int resize_slots(int32_t **slots, int64_t *n) except -1 nogil:
-    """Four times the slots, all free."""
-    cdef int64_t more = 16 if n[0] == 0 else 4 * n[0]
-    cdef int32_t *made = <int32_t *>calloc(<size_t>more, sizeof(int32_t))
-    if made == NULL:
-        with gil:
-            raise MemoryError
-    free(slots[0])
-    slots[0] = made
-    n[0] = more
-    return 0
-
-
-cdef inline void put_slot(int32_t *slots, int64_t n, uint64_t hash, int64_t index) noexcept nogil:
-    cdef uint64_t slot = hash & <uint64_t>(n - 1)
-    while slots[slot]:
-        slot = (slot + 1) & <uint64_t>(n - 1)
-    slots[slot] = <int32_t>(index + 1)

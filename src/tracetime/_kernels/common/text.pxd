@@ -4,7 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from tracetime._kernels.common.memory cimport grow, mix
+from tracetime._kernels.common.hash_table cimport mix
+from tracetime._kernels.common.memory cimport grow
 
 cdef struct Bytes:
     uint8_t *data

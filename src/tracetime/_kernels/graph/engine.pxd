@@ -1,10 +1,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from tracetime._kernels.common.hash_table cimport HashTable
+
 cdef enum:
-    MAX_HOPS = 4
     CACHE_SIZE = 8
-    # Steps that finding paths may take over a graph's life: seconds. Real traces take thousands.
-    MOST_STEPS = 400000000
 
 # What a conversion came to; the numbers index errors.REASONS.
 cdef enum Status:
@@ -70,17 +69,6 @@ cdef struct Series:
     int32_t *columns
     int64_t count
 
-cdef struct Hop:
-    int32_t source
-    int32_t target
-    int32_t source_column
-    int32_t target_column
-    int32_t series
-
-cdef struct Path:
-    int32_t n
-    Hop hops[MAX_HOPS]
-
 cdef struct CachedConversion:
     int32_t source
     int32_t target
@@ -88,8 +76,6 @@ cdef struct CachedConversion:
     int64_t to_ns
     int64_t translation_ns
 
-
-cdef class Router
 
 cdef class Engine:
     cdef Node *nodes
@@ -99,12 +85,9 @@ cdef class Engine:
     cdef int64_t n_columns, columns_capacity
     cdef Series *series
     cdef int64_t n_series, series_capacity
-    cdef int32_t *node_slots
-    cdef int64_t node_slots_n
-    cdef int32_t *column_slots
-    cdef int64_t column_slots_n
-    cdef int32_t *series_slots
-    cdef int64_t series_slots_n
+    cdef HashTable node_table
+    cdef HashTable column_table
+    cdef HashTable series_table
     cdef uint64_t seed
     cdef int32_t *backwards
     cdef int64_t n_backwards, backwards_capacity
@@ -133,49 +116,3 @@ cdef class Engine:
         const uint8_t *incremental, int64_t n, int32_t trace_node, bint dry=*
     ) except -1 nogil
     cdef Status absolute_ns(self, int32_t source, int64_t value, int64_t *out) noexcept nogil
-    cdef int convert_one(
-        self, int32_t source, int64_t value, Router router, int64_t *out
-    ) except -1 nogil
-    cdef int _convert_slowly(
-        self, int32_t source, int64_t value, bint have_ns, int64_t ns, Router router, int64_t *out
-    ) except -1 nogil
-
-
-cdef class Router:
-    cdef Engine engine
-    cdef readonly int32_t target
-    cdef bint aimed             # whether paths to the target have been looked for
-    cdef uint8_t *distance
-    cdef Hop *next_hop
-    cdef int64_t nodes_ready, distance_capacity, next_capacity
-    cdef uint8_t *series_distance
-    cdef int32_t *series_best
-    cdef int64_t series_ready, series_distance_capacity, series_best_capacity
-    cdef int64_t backwards_ready
-    cdef int32_t *queue
-    cdef int64_t queue_n, queue_capacity
-    cdef int32_t *affected
-    cdef int64_t affected_n, affected_capacity
-    cdef int32_t *stale
-    cdef int64_t stale_capacity
-    cdef int32_t *waiting       # series that have a better clock to offer
-    cdef int64_t waiting_n, waiting_capacity
-    cdef uint8_t *is_waiting
-    cdef int64_t is_waiting_capacity
-
-    cdef int _spend(self, int64_t steps) except -1 nogil
-    cdef int aim(self, int32_t target) except -1 nogil
-    cdef int _forget(self) except -1 nogil
-    cdef int _reserve(self) except -1 nogil
-    cdef int _begin(self) except -1 nogil
-    cdef int sync(self) except -1 nogil
-    cdef int _remove(self, int32_t gone) except -1 nogil
-    cdef int _affect(self, int32_t node) except -1 nogil
-    cdef int _relax(self, int32_t series) except -1 nogil
-    cdef int _offer(
-        self, int32_t series, int32_t position, int32_t via_position, int distance
-    ) except -1 nogil
-    cdef int _enqueue(self, int32_t node) except -1 nogil
-    cdef int _drain(self) except -1 nogil
-    cdef int _nominate(self, int32_t node) except -1 nogil
-    cdef bint find(self, int32_t source, Path *out) noexcept nogil

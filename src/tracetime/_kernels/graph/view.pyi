@@ -1,7 +1,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.engine import Engine, Router
+from tracetime._kernels.graph.engine import Engine
+from tracetime._kernels.graph.router import Router
 
 Key = tuple[int, int, int, int]
 Column = npt.NDArray[np.int64]
@@ -39,13 +40,4 @@ def route(
 def hop_columns(
     engine: Engine, source_column: int, target_column: int
 ) -> tuple[Column, Column, Column, Column]: ...
-def pairs(engine: Engine, first: Key, second: Key) -> tuple[Column, Column, Column]: ...
-def strays(
-    engine: Engine,
-    sources: list[Key],
-    router: Router | None,
-    spans: npt.NDArray[np.int64] | None = None,
-) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
 def only_beside(engine: Engine, clock: Key) -> set[int]: ...
-def beside(engine: Engine, ones: Column, others: Column) -> Column: ...
-def steady(engine: Engine, ones: Column, others: Column) -> npt.NDArray[np.uint8]: ...

@@ -1,5 +1,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from tracetime._kernels.common.hash_table cimport HashTable
 from tracetime._kernels.perfetto.observer cimport Listener
 from tracetime._kernels.common.text cimport Arena, Bytes
 from tracetime._kernels.common.wire cimport Span
@@ -37,12 +38,11 @@ cdef class Directory(Listener):
     cdef uint64_t seed
     cdef Known *known
     cdef int64_t n, capacity
-    cdef int32_t *slots
-    cdef int64_t n_slots
+    cdef HashTable table
     cdef Arena arena
     cdef Bytes scratch
-    cdef Span *table                    # the names of one compact_sched
-    cdef int64_t n_table, table_capacity
+    cdef Span *comms                    # the names of one compact_sched
+    cdef int64_t n_comms, comms_capacity
     cdef int64_t limit
     cdef readonly int64_t left_out
     cdef Bytes process_types            # one after the other, ended by NUL

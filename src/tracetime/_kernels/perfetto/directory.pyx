@@ -14,7 +14,10 @@ from libc.string cimport memchr, memcpy, memset
 
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.observer cimport Heard, Listener
-from tracetime._kernels.common.memory cimport grow, mix, put_slot, resize_slots
+from tracetime._kernels.common.hash_table cimport (
+    add_index, bytes_of, free_table, mix, next_match,
+)
+from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.rows cimport Rows
 from tracetime._kernels.common.text cimport keep_bytes, let_go, put_bytes, put_text
 from tracetime._kernels.common.wire cimport (
@@ -54,9 +57,9 @@ cdef class Directory(Listener):
 
     def __dealloc__(self):
         free(self.known)
-        free(self.slots)
+        free_table(&self.table)
         free(self.scratch.data)
-        free(self.table)
+        free(self.comms)
         free(self.process_types.data)
         let_go(&self.arena)
 
@@ -96,22 +99,17 @@ cdef class Directory(Listener):
         self, uint32_t machine, int kind, int32_t pid, uint64_t key
     ) noexcept nogil:
         """Index of what goes by that key (a THREAD_OF by pid, too), -1 where it is not known."""
+        cdef uint64_t hash = self.hash(machine, kind, pid, key), slot = hash
         cdef Known *one
-        cdef int32_t found
-        cdef uint64_t slot
-        if self.n_slots == 0:
-            return -1
-        slot = self.hash(machine, kind, pid, key) & <uint64_t>(self.n_slots - 1)
-        while True:
-            found = self.slots[slot]
-            if found == 0:
-                return -1
-            one = &self.known[found - 1]
+        cdef int64_t i = next_match(&self.table, hash, &slot)
+        while i >= 0:
+            one = &self.known[i]
             if one.key == key and one.machine == machine and one.kind == kind and (
                 kind != THREAD_OF or one.pid == pid
             ):
-                return found - 1
-            slot = (slot + 1) & <uint64_t>(self.n_slots - 1)
+                break
+            i = next_match(&self.table, hash, &slot)
+        return <int32_t>i
 
     cdef int32_t enter(
         self, uint32_t machine, int kind, int32_t pid, uint64_t key
@@ -119,7 +117,6 @@ cdef class Directory(Listener):
         """As `find`, but made where it is new; -1 where there is no more room."""
         cdef int32_t found = self.find(machine, kind, pid, key)
         cdef Known *made
-        cdef int64_t i
         if found >= 0:
             return found
         if self.held() >= self.limit or self.n >= MOST_KNOWN:
@@ -135,29 +132,12 @@ cdef class Directory(Listener):
         made.process = -1
         made.thread = -1
         self.n += 1
-        if 2 * self.n > self.n_slots:
-            resize_slots(&self.slots, &self.n_slots)
-            for i in range(self.n):
-                made = &self.known[i]
-                put_slot(
-                    self.slots, self.n_slots,
-                    self.hash(
-                        made.machine, made.kind, made.pid if made.kind == THREAD_OF else 0, made.key
-                    ), i,
-                )
-        else:
-            put_slot(
-                self.slots, self.n_slots,
-                self.hash(machine, kind, pid, key), self.n - 1,
-            )
+        add_index(&self.table, self.hash(machine, kind, pid, key), self.n - 1)
         return <int32_t>(self.n - 1)
 
     cdef int64_t held(self) noexcept nogil:
         """Bytes of memory that follow from the trace."""
-        return (
-            self.capacity * <int64_t>sizeof(Known) + self.n_slots * <int64_t>sizeof(int32_t)
-            + self.arena.held
-        )
+        return self.capacity * <int64_t>sizeof(Known) + bytes_of(&self.table) + self.arena.held
 
     cdef int call(self, int32_t index, Span name, int priority) except -1 nogil:
         """Give a name, unless there is one of higher priority; of the same one the later counts."""
@@ -313,22 +293,22 @@ cdef class Directory(Listener):
         cdef Span names = load_bytes(sched, comms)
         cdef Field f
         cdef uint64_t tid, name
-        self.n_table = 0
+        self.n_comms = 0
         while at < sched.end:
             at = read_field(at, sched.end, &f)
             if at == NULL:
                 break
             if f.number == SCHED_INTERN_TABLE and f.wire == BYTES:
-                grow(<void **>&self.table, &self.table_capacity, self.n_table + 1, sizeof(Span))
-                self.table[self.n_table] = span_of(&f)
-                self.n_table += 1
+                grow(<void **>&self.comms, &self.comms_capacity, self.n_comms + 1, sizeof(Span))
+                self.comms[self.n_comms] = span_of(&f)
+                self.n_comms += 1
         while threads.data < threads.end and names.data < names.end:
             threads.data = read_varint(threads.data, threads.end, &tid)
             names.data = read_varint(names.data, names.end, &name)
-            if threads.data == NULL or names.data == NULL or name >= <uint64_t>self.n_table:
+            if threads.data == NULL or names.data == NULL or name >= <uint64_t>self.n_comms:
                 break
             self.call_thread(
-                machine, False, 0, <int32_t>tid, self.table[name], THREAD_BY_FTRACE
+                machine, False, 0, <int32_t>tid, self.comms[name], THREAD_BY_FTRACE
             )
         return 0
 

@@ -1,6 +1,8 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from tracetime._kernels.graph.engine cimport Engine, Key, Router
+from tracetime._kernels.common.hash_table cimport HashTable
+from tracetime._kernels.graph.engine cimport Engine, Key
+from tracetime._kernels.graph.router cimport Router
 from tracetime._kernels.perfetto.observer cimport Listener
 from tracetime._kernels.perfetto.remote cimport Instant, RemoteSyncs
 from tracetime._kernels.perfetto.rows cimport Kind, Row, Rows
@@ -130,14 +132,12 @@ cdef class Importer:
     # machines and sequences in order of appearance
     cdef Machine *machines
     cdef int64_t n_machines, machines_capacity
-    cdef int32_t *machine_slots
-    cdef int64_t machine_slots_n
+    cdef HashTable machine_table
     cdef bint host_used, adoption_settled
     cdef uint32_t adopted
     cdef Sequence *sequences
     cdef int64_t n_sequences, sequences_capacity
-    cdef int32_t *sequence_slots
-    cdef int64_t sequence_slots_n
+    cdef HashTable sequence_table
     cdef int64_t last_sequence
     # one snapshot's clocks
     cdef int32_t *clock_nodes

@@ -19,15 +19,16 @@ from tracetime._kernels.graph.engine import TooManyClocksError
 from tracetime._kernels.graph.engine cimport (
     AS_IS, FAULT_OWN_SYNC, NO_PATH, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED,
     SKIPPED_INCREMENTAL_STATE, UNKNOWN_TARGET_CLOCK,
-    Engine, Key, Node, Router,
+    Engine, Key, Node,
 )
+from tracetime._kernels.graph.router cimport Router
 from tracetime._kernels.common.encode cimport unzigzag
 from tracetime._kernels.perfetto.extension cimport Extension, is_measured, read_extension
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.observer cimport Heard, Listener
+from tracetime._kernels.common.hash_table cimport add_index, free_table, mix, next_match
 from tracetime._kernels.common.memory cimport (
-    INT64_HIGH, grow, mix, mul_overflows, put_slot, resize_slots, saturating_add, saturating_mul,
-    sub_overflows,
+    INT64_HIGH, grow, mul_overflows, saturating_add, saturating_mul, sub_overflows,
 )
 from tracetime._kernels.perfetto.remote cimport CLIENT, Instant, Reading, RemoteSyncs
 from tracetime._kernels.perfetto.rows cimport (
@@ -129,9 +130,9 @@ cdef class Importer:
         for i in range(self.n_machines):
             free(self.machines[i].cpus_seen)
         free(self.machines)
-        free(self.machine_slots)
+        free_table(&self.machine_table)
         free(self.sequences)
-        free(self.sequence_slots)
+        free_table(&self.sequence_table)
         free(self.clock_nodes)
         free(self.clock_values)
         free(self.clock_units)
@@ -172,19 +173,13 @@ cdef class Importer:
 
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil:
         """The number of a machine, made where it is new (CreateRemoteMachineReader)."""
-        cdef uint64_t slot
-        cdef int32_t found
+        cdef uint64_t hash = mix(self.engine.seed ^ raw_id), slot = hash
+        cdef int64_t i = next_match(&self.machine_table, hash, &slot)
         cdef Machine *made
-        cdef int64_t i
-        if self.machine_slots_n:
-            slot = mix(self.engine.seed ^ raw_id) & <uint64_t>(self.machine_slots_n - 1)
-            while True:
-                found = self.machine_slots[slot]
-                if found == 0:
-                    break
-                if self.machines[found - 1].raw_id == raw_id:
-                    return <uint32_t>(found - 1)
-                slot = (slot + 1) & <uint64_t>(self.machine_slots_n - 1)
+        while i >= 0:
+            if self.machines[i].raw_id == raw_id:
+                return <uint32_t>i
+            i = next_match(&self.machine_table, hash, &slot)
         grow(
             <void **>&self.machines, &self.machines_capacity, self.n_machines + 1, sizeof(Machine)
         )
@@ -194,18 +189,7 @@ cdef class Importer:
         if self.n_machines:
             made.default_clock = self.machines[0].default_clock
         self.n_machines += 1
-        if 2 * self.n_machines > self.machine_slots_n:
-            resize_slots(&self.machine_slots, &self.machine_slots_n)
-            for i in range(self.n_machines):
-                put_slot(
-                    self.machine_slots, self.machine_slots_n,
-                    mix(self.engine.seed ^ self.machines[i].raw_id), i,
-                )
-        else:
-            put_slot(
-                self.machine_slots, self.machine_slots_n, mix(self.engine.seed ^ raw_id),
-                self.n_machines - 1,
-            )
+        add_index(&self.machine_table, hash, self.n_machines - 1)
         return <uint32_t>(self.n_machines - 1)
 
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil:
@@ -226,25 +210,17 @@ cdef class Importer:
     cdef int64_t sequence(self, uint32_t machine, uint32_t id) except -1 nogil:
         """Index of a packet sequence, made where it is new."""
         cdef uint64_t hash, slot
-        cdef int32_t found
         cdef Sequence *made
-        cdef int64_t i
-        if self.last_sequence >= 0:
-            made = &self.sequences[self.last_sequence]
-            if made.id == id and made.machine == machine:
-                return self.last_sequence
-        hash = mix(self.engine.seed ^ (<uint64_t>machine << 32 | id))
-        if self.sequence_slots_n:
-            slot = hash & <uint64_t>(self.sequence_slots_n - 1)
-            while True:
-                found = self.sequence_slots[slot]
-                if found == 0:
-                    break
-                made = &self.sequences[found - 1]
-                if made.id == id and made.machine == machine:
-                    self.last_sequence = found - 1
-                    return found - 1
-                slot = (slot + 1) & <uint64_t>(self.sequence_slots_n - 1)
+        cdef int64_t i = self.last_sequence
+        if i >= 0 and self.sequences[i].id == id and self.sequences[i].machine == machine:
+            return i
+        hash = slot = mix(self.engine.seed ^ (<uint64_t>machine << 32 | id))
+        i = next_match(&self.sequence_table, hash, &slot)
+        while i >= 0:
+            if self.sequences[i].id == id and self.sequences[i].machine == machine:
+                self.last_sequence = i
+                return i
+            i = next_match(&self.sequence_table, hash, &slot)
         grow(
             <void **>&self.sequences, &self.sequences_capacity, self.n_sequences + 1,
             sizeof(Sequence),
@@ -253,18 +229,9 @@ cdef class Importer:
         memset(made, 0, sizeof(Sequence))
         made.machine = machine
         made.id = id
+        self.last_sequence = self.n_sequences
         self.n_sequences += 1
-        if 2 * self.n_sequences > self.sequence_slots_n:
-            resize_slots(&self.sequence_slots, &self.sequence_slots_n)
-            for i in range(self.n_sequences):
-                made = &self.sequences[i]
-                put_slot(
-                    self.sequence_slots, self.sequence_slots_n,
-                    mix(self.engine.seed ^ (<uint64_t>made.machine << 32 | made.id)), i,
-                )
-        else:
-            put_slot(self.sequence_slots, self.sequence_slots_n, hash, self.n_sequences - 1)
-        self.last_sequence = self.n_sequences - 1
+        add_index(&self.sequence_table, hash, self.last_sequence)
         return self.last_sequence
 
     # Trace time
@@ -308,7 +275,7 @@ cdef class Importer:
             return 0
         router.aim(target_node)
         # What overflows has a path; that is what is asked.
-        cdef int status = self.engine.convert_one(source_node, 0, router, &ignored)
+        cdef int status = router.convert(source_node, 0, &ignored)
         return status == RESOLVED or status == OVERFLOW
 
     cdef int equate(self, Key a, Key b) except -1 nogil:
@@ -353,7 +320,7 @@ cdef class Importer:
             self.asked = True
         cdef int32_t source = self.engine.find_node(key)
         cdef int32_t target = self.router.target
-        cdef int status = self.engine.convert_one(source, value, self.router, out)
+        cdef int status = self.router.convert(source, value, out)
         cdef Node *nodes = self.engine.nodes
         if status == RESOLVED and source != target:
             nodes[source].placed_ns = max(nodes[source].placed_ns, self.engine.source_ns)
@@ -443,9 +410,9 @@ cdef class Importer:
             return fault
         # AddSnapshotToTable converts each reading: that fills the cache of conversions.
         for i in range(n):
-            self.engine.convert_one(
+            self.router.convert(
                 self.clock_nodes[i], 0 if self.clock_incremental[i] else self.clock_values[i],
-                self.router, &ignored,
+                &ignored,
             )
         return 0
 

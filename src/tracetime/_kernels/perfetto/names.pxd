@@ -1,5 +1,6 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from tracetime._kernels.common.hash_table cimport HashTable
 from tracetime._kernels.perfetto.directory cimport Directory, Known, Text
 from tracetime._kernels.perfetto.observer cimport Heard, Listener
 from tracetime._kernels.perfetto.rows cimport Rows
@@ -68,8 +69,7 @@ cdef struct Table:
     Interned *entries
     int64_t n
     int64_t capacity
-    int32_t *slots
-    int64_t n_slots
+    HashTable table
 
 # The interned data of a sequence since its incremental state was cleared.
 cdef struct Interning:
@@ -94,8 +94,7 @@ cdef struct Strings:
     Bytes text
     int32_t *ends
     int64_t n, ends_capacity
-    int32_t *slots
-    int64_t n_slots
+    HashTable table
     int32_t *codes          # by row, -1 for none
     int64_t codes_capacity
 

@@ -22,7 +22,10 @@ from tracetime._kernels.perfetto.directory cimport (
 )
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.observer cimport Heard, Listener
-from tracetime._kernels.common.memory cimport grow, mix, put_slot, resize_slots
+from tracetime._kernels.common.hash_table cimport (
+    add_index, bytes_of, empty_table, free_table, mix, next_match,
+)
+from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.rows cimport (
     KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_HEAP_DUMP,
     KIND_PROCESS_START, KIND_SCHED_SWITCH, KIND_SCHED_WAKING, Rows,
@@ -84,7 +87,7 @@ cdef class Names(Listener):
         for i in range(N_TEXTS):
             free(self.strings[i].text.data)
             free(self.strings[i].ends)
-            free(self.strings[i].slots)
+            free_table(&self.strings[i].table)
             free(self.strings[i].codes)
         free(self.texts)
         free(self.ftrace)
@@ -139,7 +142,7 @@ cdef class Names(Listener):
         self.places[t.sequence].interned = NULL
         for i in range(N_TABLES):
             free(t.tables[i].entries)
-            free(t.tables[i].slots)
+            free_table(&t.tables[i].table)
         let_go(&t.arena)
         free(t)
         return 0
@@ -228,18 +231,11 @@ cdef class Names(Listener):
             made.text.data = keep_bytes(&t.arena, text.data, n)
             made.text.size = <uint32_t>n
         entries.n += 1
-        if 2 * entries.n > entries.n_slots:
-            resize_slots(&entries.slots, &entries.n_slots)
-            for i in range(entries.n):
-                put_slot(
-                    entries.slots, entries.n_slots, mix(self.seed ^ entries.entries[i].iid), i
-                )
-        else:
-            put_slot(entries.slots, entries.n_slots, mix(self.seed ^ iid), entries.n - 1)
+        add_index(&entries.table, mix(self.seed ^ iid), entries.n - 1)
         held = <int64_t>sizeof(Interning) + t.arena.held
         for i in range(N_TABLES):
             held += t.tables[i].capacity * <int64_t>sizeof(Interned)
-            held += t.tables[i].n_slots * <int64_t>sizeof(int32_t)
+            held += bytes_of(&t.tables[i].table)
         self.held += held - t.held
         t.held = held
         return 0
@@ -247,57 +243,36 @@ cdef class Names(Listener):
     cdef Interned *look(self, Interning *t, int table, uint64_t iid) noexcept nogil:
         """The entry of an iid, NULL where there is none."""
         cdef Table *entries
-        cdef uint64_t slot
-        cdef int32_t found
+        cdef uint64_t hash, slot
+        cdef int64_t i
         if t == NULL:
             return NULL
         entries = &t.tables[table]
-        if entries.n == 0:
-            return NULL
-        slot = mix(self.seed ^ iid) & <uint64_t>(entries.n_slots - 1)
-        while True:
-            found = entries.slots[slot]
-            if found == 0:
-                return NULL
-            if entries.entries[found - 1].iid == iid:
-                return &entries.entries[found - 1]
-            slot = (slot + 1) & <uint64_t>(entries.n_slots - 1)
+        hash = slot = mix(self.seed ^ iid)
+        i = next_match(&entries.table, hash, &slot)
+        while i >= 0 and entries.entries[i].iid != iid:
+            i = next_match(&entries.table, hash, &slot)
+        return &entries.entries[i] if i >= 0 else NULL
 
     # Strings of the batch
 
     cdef int32_t code(self, int column, const uint8_t *data, int64_t n) except -2 nogil:
         """The place of valid UTF-8 in the column's dictionary."""
         cdef Strings *s = &self.strings[column]
-        cdef uint64_t hash = hash_bytes(self.seed, data, n), slot
-        cdef int32_t found
-        cdef int64_t i, start
-        if s.n_slots:
-            slot = hash & <uint64_t>(s.n_slots - 1)
-            while True:
-                found = s.slots[slot]
-                if found == 0:
-                    break
-                start = s.ends[found - 2] if found > 1 else 0
-                if s.ends[found - 1] - start == n and (
-                    n == 0 or memcmp(s.text.data + start, data, <size_t>n) == 0
-                ):
-                    return found - 1
-                slot = (slot + 1) & <uint64_t>(s.n_slots - 1)
+        cdef uint64_t hash = hash_bytes(self.seed, data, n), slot = hash
+        cdef int64_t i = next_match(&s.table, hash, &slot), start
+        while i >= 0:
+            start = s.ends[i - 1] if i else 0
+            if s.ends[i] - start == n and (
+                n == 0 or memcmp(s.text.data + start, data, <size_t>n) == 0
+            ):
+                return <int32_t>i
+            i = next_match(&s.table, hash, &slot)
         put_bytes(&s.text, data, n)
         grow(<void **>&s.ends, &s.ends_capacity, s.n + 1, sizeof(int32_t))
         s.ends[s.n] = <int32_t>s.text.n
         s.n += 1
-        if 2 * s.n > s.n_slots:
-            resize_slots(&s.slots, &s.n_slots)
-            start = 0
-            for i in range(s.n):
-                put_slot(
-                    s.slots, s.n_slots,
-                    hash_bytes(self.seed, s.text.data + start, s.ends[i] - start), i,
-                )
-                start = s.ends[i]
-        else:
-            put_slot(s.slots, s.n_slots, hash, s.n - 1)
+        add_index(&s.table, hash, s.n - 1)
         return <int32_t>(s.n - 1)
 
     cdef int32_t code_text(self, int column, Text *text) except -2 nogil:
@@ -389,14 +364,13 @@ cdef class Names(Listener):
             taken[f"{name}:ends"] = copied(s.ends, s.n, np.int32)
             taken[f"{name}:text"] = copied(s.text.data, s.text.n, np.uint8)
             s.text.n = s.n = 0
-            if s.text.capacity > limit or s.n_slots * <int64_t>sizeof(int32_t) > limit:
+            if s.text.capacity > limit or bytes_of(&s.table) > limit:
                 free(s.text.data)
-                free(s.slots)
                 s.text.data = NULL
-                s.slots = NULL
-                s.text.capacity = s.n_slots = 0
-            elif s.n_slots:
-                memset(s.slots, 0, <size_t>s.n_slots * sizeof(int32_t))
+                s.text.capacity = 0
+                free_table(&s.table)
+            else:
+                empty_table(&s.table)
         self.args.n = self.n = self.written = 0
         self.batch += 1
         return taken

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tracetime._kernels.graph import view
+from tracetime._kernels.graph.shared_snapshots import pairs
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.arguments import clock_of_caller
 from tracetime.graph.graph import ClockGraph
@@ -27,9 +27,7 @@ def displayed(graph: ClockGraph, trace_time: int, clock: Any = "REALTIME") -> in
     if graph.trace_clock is None:
         raise UsageError("this graph has no trace clock: make it with ClockGraph(trace_clock=...)")
     target = clock_of_caller(clock)
-    _, times, readings = view.pairs(
-        graph._engine, graph._key(graph.trace_clock), graph._key(target)
-    )
+    _, times, readings = pairs(graph._engine, graph._key(graph.trace_clock), graph._key(target))
     if not len(times):
         raise ConversionError(
             f"no snapshot has both {target} and the trace clock, {graph.trace_clock}", "no_path"

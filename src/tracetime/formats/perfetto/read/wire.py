@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from tracetime._kernels.graph.engine import TangledError, TooManyClocksError
+from tracetime._kernels.graph.engine import TooManyClocksError
+from tracetime._kernels.graph.router import TangledError
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.errors import TraceError
 from tracetime.formats.perfetto.read.source import Budget, TraceFile, inflate, unzstd

@@ -1,0 +1,61 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from tracetime._kernels.graph.engine cimport Engine
+
+cdef enum:
+    MAX_HOPS = 4
+
+cdef struct Hop:
+    int32_t source
+    int32_t target
+    int32_t source_column
+    int32_t target_column
+    int32_t series
+
+cdef struct Path:
+    int32_t n
+    Hop hops[MAX_HOPS]
+
+
+cdef class Router:
+    cdef Engine engine
+    cdef readonly int32_t target
+    cdef bint aimed             # whether paths to the target have been looked for
+    cdef uint8_t *distance
+    cdef Hop *next_hop
+    cdef int64_t nodes_ready, distance_capacity, next_capacity
+    cdef uint8_t *series_distance
+    cdef int32_t *series_best
+    cdef int64_t series_ready, series_distance_capacity, series_best_capacity
+    cdef int64_t backwards_ready
+    cdef int32_t *queue
+    cdef int64_t queue_n, queue_capacity
+    cdef int32_t *affected
+    cdef int64_t affected_n, affected_capacity
+    cdef int32_t *stale
+    cdef int64_t stale_capacity
+    cdef int32_t *waiting       # series that have a better clock to offer
+    cdef int64_t waiting_n, waiting_capacity
+    cdef uint8_t *is_waiting
+    cdef int64_t is_waiting_capacity
+
+    cdef int _spend(self, int64_t steps) except -1 nogil
+    cdef int aim(self, int32_t target) except -1 nogil
+    cdef int _forget(self) except -1 nogil
+    cdef int _reserve(self) except -1 nogil
+    cdef int _begin(self) except -1 nogil
+    cdef int sync(self) except -1 nogil
+    cdef int _remove(self, int32_t gone) except -1 nogil
+    cdef int _affect(self, int32_t node) except -1 nogil
+    cdef int _relax(self, int32_t series) except -1 nogil
+    cdef int _offer(
+        self, int32_t series, int32_t position, int32_t via_position, int distance
+    ) except -1 nogil
+    cdef int _enqueue(self, int32_t node) except -1 nogil
+    cdef int _drain(self) except -1 nogil
+    cdef int _nominate(self, int32_t node) except -1 nogil
+    cdef bint find(self, int32_t source, Path *out) noexcept nogil
+    cdef int convert(self, int32_t source, int64_t value, int64_t *out) except -1 nogil
+    cdef int _convert_slowly(
+        self, int32_t source, int64_t value, bint have_ns, int64_t ns, int64_t *out
+    ) except -1 nogil

@@ -1,0 +1,316 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False
+"""What two clocks read in the snapshots that both are in, and how steady their offset was there."""
+
+from libc.math cimport fabs
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, qsort
+from libc.string cimport memset
+
+import numpy as np
+
+from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow, sub_overflows
+from tracetime._kernels.graph.engine cimport Column, Engine, Node, Series
+from tracetime._kernels.graph.key cimport key_of
+from tracetime._kernels.graph.router cimport Path, Router
+
+
+cdef int64_t _common(Engine engine, int32_t a, int32_t b, int64_t[:, ::1] found) noexcept nogil:
+    """Where two clocks stand in the same series: (series, position of a, position of b).
+
+    Returns how many; `found` has room for as many as the fewer of their memberships. Memberships
+    stand in order of their series.
+    """
+    cdef Node *one = &engine.nodes[a]
+    cdef Node *two = &engine.nodes[b]
+    cdef Node *few = one if one.n_memberships <= two.n_memberships else two
+    cdef Node *many = two if few == one else one
+    cdef int64_t j, low, high, middle, n = 0
+    cdef int32_t series
+    for j in range(few.n_memberships):
+        series = few.memberships[j].series
+        low, high = 0, many.n_memberships
+        while low < high:
+            middle = (low + high) >> 1
+            if many.memberships[middle].series < series:
+                low = middle + 1
+            else:
+                high = middle
+        if low == many.n_memberships or many.memberships[low].series != series:
+            continue
+        found[n, 0] = series
+        found[n, 1] = few.memberships[j].position
+        found[n, 2] = many.memberships[low].position
+        if few != one:
+            found[n, 1], found[n, 2] = found[n, 2], found[n, 1]
+        n += 1
+    return n
+
+
+# Half of what a tube can hold.
+cdef int64_t FAR_APART = <int64_t>1 << 60
+
+
+cdef struct Shared:
+    int64_t snapshot
+    int64_t a
+    int64_t b
+
+
+cdef int _in_order(const void *one, const void *other) noexcept nogil:
+    cdef int64_t a = (<const Shared *>one).snapshot
+    cdef int64_t b = (<const Shared *>other).snapshot
+    return (a > b) - (a < b)
+
+
+cdef int64_t _gather(
+    const Column *one, const Column *two, Shared *found, int64_t n, bint *ascending
+) noexcept nogil:
+    """Append the snapshots that two columns share; returns how many there are then."""
+    cdef int64_t i, k = 0
+    for i in range(one.n):
+        while k < two.n and two.snapshots[k] < one.snapshots[i]:
+            k += 1
+        if k < two.n and two.snapshots[k] == one.snapshots[i]:
+            found[n].snapshot = one.snapshots[i]
+            found[n].a = one.values_ns[i]
+            found[n].b = two.values_ns[k]
+            ascending[0] &= n == 0 or found[n - 1].snapshot < found[n].snapshot
+            n += 1
+    return n
+
+
+cdef int64_t _once_each(Shared *found, int64_t n) noexcept nogil:
+    """Leave out snapshots that came twice: lists whose hashes collide share columns."""
+    cdef int64_t i, kept = 0
+    for i in range(n):
+        if kept == 0 or found[kept - 1].snapshot != found[i].snapshot:
+            found[kept] = found[i]
+            kept += 1
+    return kept
+
+
+cdef int64_t _shared(
+    Engine engine, int32_t a, int32_t b, Shared **found, int64_t *capacity
+) except -1:
+    """The readings of all snapshots that two clocks share, in file order; returns how many."""
+    cdef Series *s
+    cdef Column *one
+    cdef int64_t j, n_common, n = 0
+    cdef bint ascending = True
+    cdef int64_t[:, ::1] common
+    if a < 0 or b < 0 or a == b:
+        return 0
+    common = np.empty(
+        (min(engine.nodes[a].n_memberships, engine.nodes[b].n_memberships), 3), dtype=np.int64
+    )
+    n_common = _common(engine, a, b, common)
+    for j in range(n_common):
+        s = &engine.series[common[j, 0]]
+        one = &engine.columns[s.columns[common[j, 1]]]
+        grow(<void **>found, capacity, n + one.n, sizeof(Shared))
+        n = _gather(one, &engine.columns[s.columns[common[j, 2]]], found[0], n, &ascending)
+    if not ascending:
+        qsort(found[0], <size_t>n, sizeof(Shared), _in_order)
+        n = _once_each(found[0], n)
+    return n
+
+
+def pairs(Engine engine not None, tuple first, tuple second):
+    """Readings that two clocks share: (snapshots, first_ns, second_ns), int64, in file order.
+
+    From every snapshot that has both and was taken whole.
+    """
+    cdef Shared *found = NULL
+    cdef int64_t capacity = 0
+    cdef int64_t i, n
+    cdef int64_t[:, ::1] out
+    try:
+        n = _shared(
+            engine, engine.find_node(key_of(first)), engine.find_node(key_of(second)), &found,
+            &capacity,
+        )
+        made = np.empty((3, n), dtype=np.int64)
+        out = made
+        for i in range(n):
+            out[0, i] = found[i].snapshot
+            out[1, i] = found[i].a
+            out[2, i] = found[i].b
+    finally:
+        free(found)
+    return made[0], made[1], made[2]
+
+
+cdef inline double _moved(const Shared *one, const Shared *other) noexcept nogil:
+    """By how much the offset, b - a, of two clocks grew from one snapshot to the other."""
+    cdef int64_t before, after, grown
+    if not (
+        sub_overflows(one.b, one.a, &before) or sub_overflows(other.b, other.a, &after)
+        or sub_overflows(after, before, &grown)
+    ):
+        return <double>grown
+    return (<double>other.b - <double>other.a) - (<double>one.b - <double>one.a)
+
+
+cdef inline double _apart(int64_t one, int64_t other) noexcept nogil:
+    cdef int64_t exact
+    return <double>one - <double>other if sub_overflows(one, other, &exact) else <double>exact
+
+
+# How the offset of one hop strayed over its snapshots, n of them: by how much from one to the next
+# at most, by how much in all, how fast at most, and the first and the last of the target's readings.
+cdef struct Stray:
+    bint known
+    int64_t n
+    double largest
+    double drift
+    double fastest
+    int64_t first
+    int64_t last
+
+
+cdef void _stray(const Shared *found, int64_t n, Stray *out) noexcept nogil:
+    cdef double least = 0, most = 0, moved, gap
+    cdef int64_t i
+    memset(out, 0, sizeof(Stray))
+    out.known = True
+    out.n = n
+    if n == 0:
+        return
+    for i in range(1, n):
+        moved = _moved(&found[0], &found[i])
+        least, most = min(least, moved), max(most, moved)
+        moved = fabs(_moved(&found[i - 1], &found[i]))
+        gap = fabs(_apart(found[i].b, found[i - 1].b))
+        out.largest = max(out.largest, moved)
+        if gap > 0:
+            out.fastest = max(out.fastest, moved / gap)
+    out.drift = most - least
+    out.first, out.last = found[0].b, found[n - 1].b
+
+
+def strays(
+    Engine engine not None, list sources, Router router, const int64_t[:, ::1] spans=None
+):
+    """How far the offsets of clocks to the router's strayed over the snapshots on their ways.
+
+    Args:
+        sources: keys of the clocks.
+        spans: for each, the least and the greatest reading of the router's clock that matter;
+            offsets go on beyond the snapshots as fast as they ever did.
+
+    Returns:
+        (hops, change, drift) by clock: how many hops lead there, -1 where none do; the largest
+        change of the offset from one snapshot to the next, and all it strayed by, ns, summed over
+        the hops: int8, float64, float64.
+    """
+    cdef int64_t i, n
+    cdef int64_t capacity = 0
+    cdef int32_t node, h
+    cdef Path path
+    cdef Shared *found = NULL
+    cdef Stray *hop
+    # By clock: what its next hop is like.
+    cdef Stray *known
+    cdef double beyond
+    hops = np.full(len(sources), -1, dtype=np.int8)
+    change, drift = np.zeros(len(sources)), np.zeros(len(sources))
+    cdef signed char[::1] hops_out = hops
+    cdef double[::1] change_out = change
+    cdef double[::1] drift_out = drift
+    if router is None:
+        return hops, change, drift
+    if spans is not None and (spans.shape[0] != len(sources) or spans.shape[1] != 2):
+        raise ValueError("a span is two readings, and each clock has one")
+    router.sync()
+    known = <Stray *>calloc(engine.n_nodes + 1, sizeof(Stray))
+    if known == NULL:
+        raise MemoryError
+    try:
+        for i in range(len(sources)):
+            node = engine.find_node(key_of(sources[i]))
+            if node < 0 or not router.find(node, &path):
+                continue
+            hops_out[i] = <signed char>path.n
+            for h in range(path.n):
+                hop = &known[path.hops[h].source]
+                if not hop.known:
+                    n = _shared(
+                        engine, path.hops[h].source, path.hops[h].target, &found, &capacity
+                    )
+                    _stray(found, n, hop)
+                beyond = 0
+                if spans is not None and hop.n > 1:
+                    beyond = max(_apart(hop.first, spans[i, 0]), _apart(spans[i, 1], hop.last))
+                change_out[i] += max(hop.largest, hop.fastest * max(beyond, 0.0))
+                drift_out[i] += hop.drift
+    finally:
+        free(known)
+        free(found)
+    return hops, change, drift
+
+
+def beside(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
+    """Of pairs of clocks by number, what the first reads in the snapshots that they share.
+
+    Returns:
+        int64, a row for each pair: how many readings, the least and the greatest; of none
+        INT64_MAX and INT64_MIN.
+    """
+    cdef int64_t capacity = 0
+    cdef int64_t i, j, n
+    cdef Shared *found = NULL
+    _check_pairs(engine, ones, others)
+    made = np.empty((ones.shape[0], 3), dtype=np.int64)
+    cdef int64_t[:, ::1] out = made
+    try:
+        for i in range(ones.shape[0]):
+            n = _shared(engine, <int32_t>ones[i], <int32_t>others[i], &found, &capacity)
+            out[i, 0], out[i, 1], out[i, 2] = n, INT64_HIGH, INT64_LOW
+            for j in range(n):
+                out[i, 1] = min(out[i, 1], found[j].a)
+                out[i, 2] = max(out[i, 2], found[j].a)
+    finally:
+        free(found)
+    return made
+
+
+cdef int _check_pairs(Engine engine, const int64_t[::1] ones, const int64_t[::1] others) except -1:
+    cdef int64_t i
+    if ones.shape[0] != others.shape[0]:
+        raise ValueError("a pair is two clocks")
+    for i in range(ones.shape[0]):
+        if not (0 <= ones[i] < engine.n_nodes and 0 <= others[i] < engine.n_nodes):
+            raise IndexError("no such clock")
+    return 0
+
+
+def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
+    """Of pairs of clocks by number, whether nothing can have befallen them in the snapshots they share.
+
+    There is one such snapshot, or the offset is the same in all and both clocks rise; uint8. Pairs
+    that are very far apart are not steady.
+    """
+    cdef int64_t capacity = 0
+    cdef int64_t i, j, n, offset, again
+    cdef Shared *found = NULL
+    _check_pairs(engine, ones, others)
+    made = np.zeros(ones.shape[0], dtype=np.uint8)
+    cdef uint8_t[::1] out = made
+    try:
+        for i in range(ones.shape[0]):
+            n = _shared(engine, <int32_t>ones[i], <int32_t>others[i], &found, &capacity)
+            if n == 0 or sub_overflows(found[0].b, found[0].a, &offset):
+                continue
+            if not -FAR_APART < offset < FAR_APART:
+                continue
+            for j in range(1, n):
+                if (
+                    found[j].a <= found[j - 1].a
+                    or sub_overflows(found[j].b, found[j].a, &again) or again != offset
+                ):
+                    break
+            else:
+                out[i] = True
+    finally:
+        free(found)
+    return made
