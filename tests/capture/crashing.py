@@ -33,7 +33,12 @@ def child(path: str, mode: str, seed: int) -> None:
         while True:
             for _ in range(numbers.randrange(8_000, 24_000) if big else 3_000):
                 name = f"{written} {padding}" if big else "event"
-                rec.instant(name, timestamp=time.clock_gettime_ns(1), clock=3, track=track)
+                rec.instant(
+                    name,
+                    timestamp=time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+                    clock=3,
+                    track=track,
+                )
                 written += 1
             say(f"flushing {written}")
             rec.flush()

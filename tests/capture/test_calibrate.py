@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from fractions import Fraction
 
 import pytest
+from platforms import LINUX
 
 import tracetime as tt
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
@@ -89,7 +89,7 @@ def test_a_clock_that_is_not_here_is_an_error_of_the_machine():
         tt.calibrate(["com.example.gpu"], n=1, sources=sources(FakeClock("MONOTONIC_RAW")))
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
+@LINUX
 def test_the_clocks_of_this_machine():
     told = tt.calibrate(n=20, seconds=0.05)
     assert told.reference == "MONOTONIC_RAW"

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -72,8 +72,10 @@ def kill_one(nursery: subprocess.Popen[str], path: Path, mode: str, seed: int) -
                 break
     time.sleep(random.random() * (0.004 if mode == "big" else 0.03))
     os.kill(pid, signal.SIGKILL)
-    while Path(f"/proc/{pid}").exists():
-        time.sleep(0.001)
+    with suppress(ProcessLookupError):
+        while True:
+            os.kill(pid, 0)
+            time.sleep(0.001)
     # What it had said before it died; the next child's lines come later.
     os.set_blocking(nursery.stdout.fileno(), False)
     try:

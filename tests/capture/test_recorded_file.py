@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from platforms import WITH_FDATASYNC
 from recorded import names_of, packets_of, split
 from simulated import Machine, usual_clocks
 from test_recorder import Live
@@ -308,6 +309,7 @@ def test_what_a_handler_raises_while_it_closes_costs_nothing(path, monkeypatch):
     opened(path).close()
 
 
+@WITH_FDATASYNC
 def test_with_sync_each_flush_waits_for_the_disk(path, monkeypatch, tracetime):
     synced: list[int] = []
     monkeypatch.setattr(os, "fdatasync", lambda number: synced.append(os.fstat(number).st_size))
@@ -331,6 +333,7 @@ def test_with_sync_each_flush_waits_for_the_disk(path, monkeypatch, tracetime):
     assert synced
 
 
+@WITH_FDATASYNC
 def test_a_disk_that_cannot_be_waited_for_is_an_error(path, monkeypatch):
     def fails(number: int) -> None:
         raise OSError(5, "Input/output error")

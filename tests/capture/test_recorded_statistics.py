@@ -7,11 +7,11 @@ clock_synchronizer.cc, slice_tracker.cc, trace_sorter.h).
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from platforms import WITH_BOOTTIME
 from recorded import packets_of
 from simulated import Machine, usual_clocks
 
@@ -60,7 +60,7 @@ def statistics(path: Path) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="a machine without BOOTTIME")
+@WITH_BOOTTIME
 @pytest.mark.parametrize("clocks", [["MONOTONIC"], ["REALTIME", "MONOTONIC_COARSE"], None])
 def test_of_this_machines_clocks(tmp_path: Path, clocks):
     path = tmp_path / "out.pftrace"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from platforms import LINUX
 
 from tracetime import ClockGraph, Sampler, SourceError, UsageError
 from tracetime.clocks.ids import ClockId
@@ -17,7 +17,6 @@ from tracetime.sources.host import HostSource
 from tracetime.sources.names import HOST_OSCILLATOR, named
 from tracetime.sources.tsc import TscSource
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
 RAW, MONOTONIC, REALTIME = ClockId(5), ClockId(3), ClockId(1)
 GPU = "dev.tracetime.vulkan.fake"
 WALL = 1_787_410_120_000_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from platforms import LINUX
 from recorded import extensions_of, packets_of
 from test_sampling import GPU, MONOTONIC, RAW, WALL, delays, machine, rates, true_ns
 
@@ -19,7 +19,6 @@ from tracetime import ClockDomain, ClockId, Sampler, Snapshot
 from tracetime.graph.tube.simultaneity import Aligned, Aligner
 from tracetime.sources.fake import FakeClock, FakeTime
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
 COARSE = ClockId(4)
 
 

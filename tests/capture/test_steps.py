@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from platforms import LINUX, WITH_BOOTTIME
 from simulated import START_NS, Machine, usual_clocks
 from test_recorder import Live, wait_for
 
@@ -22,7 +22,6 @@ from tracetime.capture import steps
 from tracetime.capture.steps import StepWatch
 from tracetime.sources.adjtimex import STA_NANO, _call, _Timex
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of steps")
 S = 10**9
 ADJ_SETOFFSET, ADJ_MICRO, ADJ_NANO = 0x0100, 0x1000, 0x2000
 
@@ -216,7 +215,7 @@ def test_what_it_holds_is_given_back(path):
     assert open_files() == before
 
 
-@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="a machine without BOOTTIME")
+@WITH_BOOTTIME
 def test_a_recording_has_boottime_whatever_is_asked_for(path):
     with tt.record(path, ["MONOTONIC"], interval=None) as rec:
         assert set(rec.clocks) == {"MONOTONIC_RAW", "MONOTONIC", "BOOTTIME"}

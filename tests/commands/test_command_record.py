@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from platforms import WITH_BOOTTIME
 from recorded import names_of, packets_of
 
 from tracetime import open_trace
@@ -63,6 +64,7 @@ def snapshots_of(path):
     return sum(packet.HasField("clock_snapshot") for packet in packets_of(path.read_bytes()))
 
 
+@WITH_BOOTTIME
 def test_a_duration_then_the_summary(tracetime, path):
     code, out, err = tracetime(
         "record", "-o", path, *CLOCKS, "--duration", "300ms", "--interval", "50ms"
@@ -79,6 +81,7 @@ def test_a_duration_then_the_summary(tracetime, path):
         assert raw.last_ns - raw.first_ns >= 300_000_000
 
 
+@WITH_BOOTTIME
 def test_json_has_what_was_recorded(tracetime, path):
     code, out, err = tracetime("record", "-o", path, *CLOCKS, "--duration", "0s", "--json")
     assert (code, err) == (0, "")
@@ -323,7 +326,7 @@ def test_a_target_that_no_interval_keeps_is_told(tracetime, path):
     [
         (("--clock", "vulkan:77"), 4, "Vulkan"),
         (("--clock", "com.example.nowhere"), 4, "no source of this machine has clock"),
-        (("--clock", "ptp:0"), 2, "no clock of this machine; there are MONOTONIC_RAW, "),
+        (("--clock", "ptp:0"), 2, "no clock of this machine; there are "),
         (("--interval", "0s"), 2, "interval"),
         (("--interval", "soon"), 2, "soon"),
         (("--duration", "-1s"), 2, "-1s"),
@@ -349,7 +352,7 @@ def test_standard_output_is_no_file_to_record_into(tracetime, tmp_path, monkeypa
 
 def test_a_target_that_cannot_be_written_is_exit_2(tracetime, tmp_path):
     ran = tmp_path / "ran"
-    for target in (tmp_path, tmp_path / "none" / "x", "/dev/full"):
+    for target in (tmp_path, tmp_path / "none" / "x", "/dev/null"):
         code, out, err = tracetime(
             "record", "-o", target, *CLOCKS, "--", sys.executable, "-c", f"open({str(ran)!r}, 'w')"
         )

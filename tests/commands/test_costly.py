@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from platforms import LINUX
 
 import tracetime as tt
 from fuzz import costly
@@ -99,6 +100,7 @@ print(status["VmHWM"].split()[0])
 """
 
 
+@LINUX
 @pytest.mark.parametrize(("size", "told"), [(255 << 20, "0"), (256 << 20, "Perfetto's own limit")])
 def test_a_packet_takes_its_own_size(written, size, told):
     path = written(costly.packed_packet(size))

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 from documents import ROOT, blocks, claimed, commands, differs, pages, run_page
+from platforms import LINUX
 
 import tracetime
 from tools.draw_pictures import PICTURES
@@ -18,6 +19,8 @@ def has_runnable(page):
     return any(block.runs for block in blocks(page, PAGES[page]))
 
 
+# They show the clocks of such a machine.
+@LINUX
 @pytest.mark.parametrize("page", [page for page in PAGES if has_runnable(page)], ids=str)
 def test_blocks_run_and_show_what_the_page_says(page, tmp_path):
     run_page(page, tmp_path)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from platforms import LINUX
 from twin import sampling as twin
 
 from tracetime._kernels.capture import sampling
 from tracetime._kernels.capture.sampling import Brackets
-
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
 
 
 def arrays(rows, m):

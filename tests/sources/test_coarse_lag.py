@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from platforms import LINUX
 
 import tracetime as tt
 from tracetime import ClockGraph, ClockId, Sampler, Snapshot, open_trace
@@ -21,7 +21,6 @@ from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.sources import coarse
 from tracetime.sources.posix import PosixSource
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
 COARSE, REALTIME_COARSE, RAW, BOOTTIME = ClockId(4), ClockId(2), ClockId(5), ClockId(6)
 MS = 10**6
 

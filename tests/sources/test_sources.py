@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import sys
 import time
 from fractions import Fraction
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from platforms import LINUX
 
 from tracetime._kernels.capture import sampling as kernel
 from tracetime.capture.unwrap import Unwrapper
@@ -25,8 +25,6 @@ from tracetime.sources.period import exact_period, simplest_between
 from tracetime.sources.posix import PosixSource
 from tracetime.sources.tick import common_step
 from tracetime.sources.tsc import TscSource
-
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of Linux")
 
 
 def differences(*pairs):
