@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tracetime._kernels.capture.sampling import read_column
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import TRIES, Sampler
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.adjtimex import read_adjtimex
@@ -112,10 +112,10 @@ class Calibration:
 
 
 def calibrate(
-    clocks: Iterable[str | int | ClockId] | None = None,
+    clocks: ClockLike | Iterable[ClockLike] | None = None,
     n: int = SNAPSHOTS,
     *,
-    reference: str | ClockId | None = None,
+    reference: ClockLike | None = None,
     tries: int = TRIES,
     seconds: float = SECONDS,
     sources: Sequence[ClockSource] | None = None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
 from tracetime.sources.local import Found, LocalClocks
@@ -62,8 +62,8 @@ class Choice:
 
 def choose(
     local: LocalClocks,
-    asked: Iterable[str | int | ClockId] | None,
-    reference: str | ClockId | None,
+    asked: ClockLike | Iterable[ClockLike] | None,
+    reference: ClockLike | None,
     besides: Iterable[str] = (),
 ) -> Choice:
     """Find the clocks asked for (all, if None), the reference, and what ties devices to it.
@@ -108,7 +108,7 @@ def choose(
 
 
 def _reference(
-    local: LocalClocks, reference: str | ClockId | None, found: dict[ClockId, Found]
+    local: LocalClocks, reference: ClockLike | None, found: dict[ClockId, Found]
 ) -> Found:
     if reference is not None:
         return local.find(reference)[0]

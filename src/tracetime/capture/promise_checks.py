@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tracetime.capture.promises import PROMISES, ROUNDS, Promise, Wait, check_group, sleep
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import Sampler
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockLike
 from tracetime.errors import SourceError
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.local import LocalClocks
@@ -77,7 +77,7 @@ class Checked(NamedTuple):
 
 
 def check(
-    clocks: Iterable[str | int | ClockId] | None = None,
+    clocks: Iterable[ClockLike] | None = None,
     *,
     sources: Sequence[ClockSource] | None = None,
     wait: Wait = sleep,

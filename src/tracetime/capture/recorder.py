@@ -30,8 +30,8 @@ from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
 from tracetime.capture.steps import StepWatch
 from tracetime.capture.stop import Ending
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
-from tracetime.clocks.snapshot import INT64_MAX, Snapshot
+from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.snapshot import INT64_MAX, ReadingsByClock, Snapshot
 from tracetime.errors import SourceError, UsageError
 from tracetime.formats.perfetto.write.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
 from tracetime.sources.names import HOST
@@ -63,13 +63,13 @@ class Problem(NamedTuple):
 
 def record(  # noqa: PLR0913  every option of a recording, by name
     path: str | os.PathLike[str],
-    clocks: Iterable[str | int | ClockId] | None = None,
+    clocks: ClockLike | Iterable[ClockLike] | None = None,
     interval: float | None = INTERVAL_S,
     *,
     target_error_ns: int | None = None,
     shortest_interval: float = SHORTEST_NS / _S,
     longest_interval: float = LONGEST_NS / _S,
-    reference: str | ClockId | None = None,
+    reference: ClockLike | None = None,
     max_size: int | None = None,
     flush_interval: float = FLUSH_S,
     buffer_bytes: int = BUFFER_BYTES,
@@ -250,7 +250,7 @@ class Recorder:
         name: str,
         *,
         timestamp: int | None = None,
-        clock: Any = None,
+        clock: ClockLike | None = None,
         track: Track | str | None = None,
     ) -> None:
         """Record that something happened.
@@ -276,7 +276,7 @@ class Recorder:
         name: str,
         *,
         timestamp: int | None = None,
-        clock: Any = None,
+        clock: ClockLike | None = None,
         track: Track | str | None = None,
     ) -> None:
         """Record that something began, which `end` on the same track ends; as `instant`."""
@@ -289,7 +289,7 @@ class Recorder:
         self,
         *,
         timestamp: int | None = None,
-        clock: Any = None,
+        clock: ClockLike | None = None,
         track: Track | str | None = None,
     ) -> None:
         """Record that what began last on a track has ended; as `instant`."""
@@ -304,7 +304,7 @@ class Recorder:
         value: float,
         *,
         timestamp: int | None = None,
-        clock: Any = None,
+        clock: ClockLike | None = None,
     ) -> None:
         """Record a counter's value, an int within int64 or a float.
 
@@ -391,9 +391,9 @@ class Recorder:
     def snapshot(self, readings: None = None) -> Snapshot | None: ...
 
     @overload
-    def snapshot(self, readings: Mapping[Any, Any] | Snapshot) -> Snapshot: ...
+    def snapshot(self, readings: ReadingsByClock | Snapshot) -> Snapshot: ...
 
-    def snapshot(self, readings: Mapping[Any, Any] | Snapshot | None = None) -> Snapshot | None:
+    def snapshot(self, readings: ReadingsByClock | Snapshot | None = None) -> Snapshot | None:
         """Sample the clocks now; or tie in clocks of one's own.
 
         Args:
@@ -447,7 +447,7 @@ class Recorder:
         if self._writer.full:
             self._note("the file", _FULL)
 
-    def _given(self, readings: Mapping[Any, Any] | Snapshot) -> tuple[Snapshot, dict[ClockId, str]]:
+    def _given(self, readings: ReadingsByClock | Snapshot) -> tuple[Snapshot, dict[ClockId, str]]:
         if isinstance(readings, Snapshot):
             return readings, {}
         if not isinstance(readings, Mapping):

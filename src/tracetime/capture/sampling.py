@@ -23,7 +23,7 @@ from tracetime.capture.choice import ROUNDING_NS, Chosen, choose
 from tracetime.capture.counters import Counters
 from tracetime.capture.sample import Count, Finding, Sample
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.simultaneity import Aligned, Aligner
@@ -71,9 +71,9 @@ class Sampler:
 
     def __init__(
         self,
-        clocks: Iterable[str | int | ClockId] | None = None,
+        clocks: ClockLike | Iterable[ClockLike] | None = None,
         *,
-        reference: str | ClockId | None = None,
+        reference: ClockLike | None = None,
         tries: int = TRIES,
         sources: Sequence[ClockSource] | None = None,
         besides: Iterable[str] = (),

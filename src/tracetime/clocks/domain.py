@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId, hashed_name
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, hashed_name
 from tracetime.errors import UsageError
 
 SLEWED_DRIFT_PPM: Final = 500.0
@@ -119,6 +119,22 @@ class ClockDomain:
     oscillator: str | None = None
     disciplined: bool | None = None
     assumed_half_width_ns: int | None = None
+
+    if TYPE_CHECKING:
+        # What may be given is more than what is kept.
+        def __init__(  # noqa: PLR0913  what there is to say of a clock, by name
+            self,
+            id: ClockLike,
+            name: str | None = None,
+            tick_ns: float | None = None,
+            ns_per_tick: Fraction | float | str | None = Fraction(1),
+            valid_bits: int = 64,
+            max_drift_ppm: float | None = None,
+            wander_ppm: float | None = None,
+            oscillator: str | None = None,
+            disciplined: bool | None = None,
+            assumed_half_width_ns: int | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         clock = ClockId.parse(self.id)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import ClassVar, Final, SupportsIndex
+from typing import ClassVar, Final, SupportsIndex, TypeAlias, TypeVar
 
 from tracetime._kernels.common.hashed import Hashed
 from tracetime.errors import UsageError
@@ -115,7 +116,7 @@ class ClockId(Hashed):
             )
 
     @classmethod
-    def parse(cls, text: str | SupportsIndex | ClockId) -> ClockId:
+    def parse(cls, text: ClockLike | SupportsIndex) -> ClockId:
         """Return the clock that `text` names; a ClockId comes back as it is.
 
         Takes names in any case (``monotonic``), numbers (``6``, ``"6"``, ``"0x8a01b2c3"``), names
@@ -182,6 +183,15 @@ class ClockId(Hashed):
     def order(self) -> tuple[int, int, int, int]:
         """What clocks are ordered by; as a key, it sorts many of them faster than they do."""
         return self.clock, self.sequence, self.file, self.machine
+
+
+ClockLike: TypeAlias = ClockId | str | int
+"""A clock as callers may give it: a ClockId, or anything that `ClockId.parse` makes one of."""
+
+V = TypeVar("V")
+# A Mapping takes one type of keys: a dict of names is none of ClockLike.
+ByClock: TypeAlias = Mapping[ClockLike, V] | Mapping[str, V] | Mapping[int, V] | Mapping[ClockId, V]
+"""What is said of clocks: a dict whose keys are all names, or numbers, or ClockIds, or of each."""
 
 
 def _base(clock: int) -> str:

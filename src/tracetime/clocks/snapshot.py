@@ -10,13 +10,14 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, SupportsIndex
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ByClock, ClockId, ClockLike
 from tracetime.errors import UsageError
+from tracetime.int_arrays import IntArray
 
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
@@ -41,6 +42,12 @@ class Reading:
     value: int | npt.NDArray[np.int64]
     unit_ns: int = 1
     incremental: bool = False
+
+    if TYPE_CHECKING:
+        # What may be given is more than what is kept.
+        def __init__(
+            self, value: SupportsIndex | IntArray, unit_ns: int = 1, incremental: bool = False
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         # What nearly all are, as they are: SupportsIndex, a protocol, takes microseconds to ask.
@@ -76,6 +83,10 @@ class Reading:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+ReadingsByClock: TypeAlias = ByClock[SupportsIndex | IntArray | Reading]
+"""What clocks read at one instant, or at as many as the arrays are long."""
 
 
 class Snapshot:
@@ -117,12 +128,12 @@ class Snapshot:
 
     def __init__(
         self,
-        readings: Mapping[Any, Any],
+        readings: ReadingsByClock,
         *,
-        reference: Any = None,
-        half_width_ns: Mapping[Any, Any] | None = None,
-        centre_ns: Mapping[Any, Any] | None = None,
-        frequency_scaled_ppm: Mapping[Any, Any] | None = None,
+        reference: ClockLike | None = None,
+        half_width_ns: ByClock[SupportsIndex | IntArray] | None = None,
+        centre_ns: ByClock[SupportsIndex | IntArray] | None = None,
+        frequency_scaled_ppm: ByClock[SupportsIndex | IntArray] | None = None,
     ) -> None:
         if not isinstance(readings, Mapping):
             raise UsageError(
@@ -163,7 +174,7 @@ class Snapshot:
     def _columns(
         self,
         what: str,
-        given: Mapping[Any, Any] | None,
+        given: ByClock[SupportsIndex | IntArray] | None,
         least: int = INT64_MIN,
         most: int = INT64_MAX,
         otherwise: str = "",
@@ -283,7 +294,7 @@ def _same(
     )
 
 
-def _reading(clock: ClockId, value: Any) -> Reading:
+def _reading(clock: ClockId, value: SupportsIndex | IntArray | Reading) -> Reading:
     if isinstance(value, Reading):
         return value
     try:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.host import HostSource
 from tracetime.sources.names import HOST, SHORT_NAMES
@@ -60,7 +60,7 @@ class LocalClocks:
             missing.append(Unavailable("vulkan", str(self._vulkan)))
         return tuple(missing)
 
-    def find(self, asked: str | int | ClockId) -> list[Found]:
+    def find(self, asked: ClockLike) -> list[Found]:
         """The clock that is asked for; all devices for `vulkan`, all other clocks for `host`.
 
         Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, and

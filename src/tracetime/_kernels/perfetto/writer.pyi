@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 CLOSED: str
 
@@ -70,7 +71,7 @@ class EventWriter:
     """Puts events into the buffer."""
 
     def __init__(
-        self, buffer: PacketBuffer, resolve: Callable[[object], EventClock], writer: object
+        self, buffer: PacketBuffer, resolve: Callable[[Any], EventClock], writer: object
     ) -> None: ...
     def instant(self, name: str, timestamp: int | None, clock: object, track: Track) -> bool: ...
     def begin(self, name: str, timestamp: int | None, clock: object, track: Track) -> bool: ...

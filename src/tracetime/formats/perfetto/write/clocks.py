@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 import time
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence, TimestampError
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, clock_id
 from tracetime.errors import UsageError
 
 SNAPSHOT_SEQUENCE: Final = 1
@@ -140,7 +140,7 @@ class RecordedClocks:
             self._sequences.setdefault(number, made)
         return self._sequences[number]
 
-    def clock(self, clock: Any) -> ClockId:
+    def clock(self, clock: ClockLike) -> ClockId:
         """The clock that a caller named: a name that was declared, or all that ClockId takes.
 
         `TSC` and `TAI` are those that tracetime has names for.
@@ -151,7 +151,7 @@ class RecordedClocks:
                     return self._names[name]
         return scoped(ClockId.parse(clock))
 
-    def written(self, clock: Any) -> ClockId:
+    def written(self, clock: ClockLike | None) -> ClockId:
         """The id under which a clock stands in the trace.
 
         Raises:
@@ -159,7 +159,7 @@ class RecordedClocks:
         """
         return scoped(ClockId(self.event_clock(clock).clock))
 
-    def event_clock(self, clock: Any) -> EventClock:
+    def event_clock(self, clock: ClockLike | None) -> EventClock:
         """The clock of an event as the caller named it; None is trace time's."""
         if clock is None:
             if self.trace_clock is None:
@@ -175,7 +175,7 @@ class RecordedClocks:
             )
         return known.events
 
-    def to_ns(self, raw: int, clock: Any) -> int:
+    def to_ns(self, raw: int, clock: ClockLike) -> int:
         """What a reading of a clock would be written as now: its ticks unwrapped, in ns."""
         events = self.event_clock(clock)
         if not events.scaled:

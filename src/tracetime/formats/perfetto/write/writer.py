@@ -25,7 +25,7 @@ from tracetime._kernels.perfetto.writer import (
     Track,
 )
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import INT64_MAX, Snapshot
 from tracetime.errors import UsageError
@@ -132,11 +132,11 @@ class TraceWriter:
         with self._lock:
             return self._clocks.declare(domain, short_name).written
 
-    def clock(self, clock: Any) -> ClockId:
+    def clock(self, clock: ClockLike) -> ClockId:
         """The clock that a caller named; see `RecordedClocks.clock`."""
         return self._clocks.clock(clock)
 
-    def written(self, clock: Any) -> ClockId:
+    def written(self, clock: ClockLike | None) -> ClockId:
         """The id under which a clock stands in the trace; see `RecordedClocks.written`."""
         return self._clocks.written(clock)
 
@@ -290,25 +290,31 @@ class TraceWriter:
 
     # Events: see `Recorder` for what the arguments are. Each says whether it is time to flush.
 
-    def instant(self, name: str, timestamp: int | None, clock: Any, track: Track) -> bool:
+    def instant(
+        self, name: str, timestamp: int | None, clock: ClockLike | None, track: Track
+    ) -> bool:
         try:
             return self._events.instant(name, timestamp, clock, track)
         except _REFUSED as error:
             raise _usage(error, timestamp) from error
 
-    def begin(self, name: str, timestamp: int | None, clock: Any, track: Track) -> bool:
+    def begin(
+        self, name: str, timestamp: int | None, clock: ClockLike | None, track: Track
+    ) -> bool:
         try:
             return self._events.begin(name, timestamp, clock, track)
         except _REFUSED as error:
             raise _usage(error, timestamp) from error
 
-    def end(self, timestamp: int | None, clock: Any, track: Track) -> bool:
+    def end(self, timestamp: int | None, clock: ClockLike | None, track: Track) -> bool:
         try:
             return self._events.end(timestamp, clock, track)
         except _REFUSED as error:
             raise _usage(error, timestamp) from error
 
-    def counter(self, value: float, timestamp: int | None, clock: Any, track: Track) -> bool:
+    def counter(
+        self, value: float, timestamp: int | None, clock: ClockLike | None, track: Track
+    ) -> bool:
         try:
             return self._events.counter(value, timestamp, clock, track)
         except _REFUSED as error:
