@@ -1,35 +1,38 @@
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+_Values = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
 
 TSC_CODE: int
 
 def has_tsc() -> bool: ...
 def tsc_is_steady() -> bool: ...
 def read_one(code: int) -> int | None: ...
-def read_column(code: int, out: Values, vary: bool) -> bool: ...
+def read_column(code: int, out: _Values, vary: bool) -> bool: ...
 
 class Brackets:
     """Samples a set of clocks against the first of them."""
 
     reads: int
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         codes: Sequence[int],
         drift: Sequence[float],
         extra_ns: Sequence[int],
         tries: int,
-    ) -> None: ...
-    def fill(self, readings: Values, centre_ns: Values, half_ns: Values) -> int: ...
+    ) -> Self: ...
+    def fill(self, readings: _Values, centre_ns: _Values, half_ns: _Values) -> int: ...
     def fill_from(
-        self, tape: Values, readings: Values, centre_ns: Values, half_ns: Values
+        self, tape: _Values, readings: _Values, centre_ns: _Values, half_ns: _Values
     ) -> int: ...
-    def group(self, readings: Values, deviation_ns: Values, tape: Values | None = None) -> int: ...
+    def group(
+        self, readings: _Values, deviation_ns: _Values, tape: _Values | None = None
+    ) -> int: ...
 
 class Lag:
     """How far a coarse clock lags behind the fine one that it follows, as far as was seen."""
@@ -37,7 +40,7 @@ class Lag:
     least_ns: int
     most_ns: int
 
-    def __init__(self, fine: int, coarse: int) -> None: ...
+    def __new__(cls, fine: int, coarse: int) -> Self: ...
     def look(self, times: int) -> bool: ...
     def watch(self, rest_ns: int) -> None: ...
     def end(self) -> None: ...

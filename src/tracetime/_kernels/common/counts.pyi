@@ -1,8 +1,8 @@
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.int64]
+_Values = npt.NDArray[np.int64]
 
 def count_between(
-    marks: Values, starts: Values, which: Values, values: Values, counts: Values
+    marks: _Values, starts: _Values, which: _Values, values: _Values, counts: _Values
 ) -> None: ...

@@ -1,20 +1,20 @@
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.int64]
-Grid = tuple[int, int, int, npt.NDArray[np.int32]]
+_Values = npt.NDArray[np.int64]
+_Grid = tuple[int, int, int, npt.NDArray[np.int32]]
 
-def make_grid(readings: Values) -> Grid: ...
+def make_grid(readings: _Values) -> _Grid: ...
 def scale(
-    values: Values, unit_ns: int, out: Values, bad: npt.NDArray[np.uint8] | None = None
+    values: _Values, unit_ns: int, out: _Values, bad: npt.NDArray[np.uint8] | None = None
 ) -> bool: ...
 def hop(
-    values: Values,
-    out: Values,
-    readings: Values,
-    offsets: Values,
-    lowest: Values,
-    highest: Values,
-    grid_parts: Grid,
+    values: _Values,
+    out: _Values,
+    readings: _Values,
+    offsets: _Values,
+    lowest: _Values,
+    highest: _Values,
+    grid_parts: _Grid,
     bad: npt.NDArray[np.uint8] | None = None,
 ) -> bool: ...

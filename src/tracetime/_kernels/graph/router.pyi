@@ -3,3 +3,6 @@ class TangledError(Exception):
 
 class Router:
     """Shortest paths from every clock to one target, kept up to date as the graph grows."""
+
+    @property
+    def target(self) -> int: ...

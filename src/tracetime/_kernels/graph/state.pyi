@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.graph.engine import Engine
 
-Numbers = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.int64]
 
 class State(NamedTuple):
     """Everything an engine holds, as C-contiguous arrays; clocks go by their row in `clocks`.
@@ -19,13 +19,13 @@ class State(NamedTuple):
     packets: that each snapshot came in.
     """
 
-    clocks: Numbers
-    columns: Numbers
+    clocks: _Numbers
+    columns: _Numbers
     snapshots: npt.NDArray[np.uint32]
-    readings_ns: Numbers
-    series: Numbers
-    members: Numbers
-    backwards: Numbers
+    readings_ns: _Numbers
+    series: _Numbers
+    members: _Numbers
+    backwards: _Numbers
     packets: npt.NDArray[np.uint64]
     next_packet: int
 

@@ -1,3 +1,5 @@
+from typing import Self
+
 import numpy as np
 import numpy.typing as npt
 
@@ -8,6 +10,6 @@ class Chronicle(Listener):
 
     left_out: int
 
-    def __init__(self, limit: int) -> None: ...
+    def __new__(cls, limit: int) -> Self: ...
     def readings(self) -> npt.NDArray[np.int64]: ...
     def signs_found(self) -> npt.NDArray[np.int64]: ...

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Self
 
 from tracetime._kernels.perfetto.observer import Listener
 
@@ -10,5 +11,5 @@ class Directory(Listener):
 
     left_out: int
 
-    def __init__(self, process_types: Sequence[str], limit: int) -> None: ...
+    def __new__(cls, process_types: Sequence[str], limit: int) -> Self: ...
     def settle(self) -> None: ...

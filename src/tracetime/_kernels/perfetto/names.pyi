@@ -1,10 +1,12 @@
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy.typing as npt
 
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.observer import Listener
+
+TEXTS: tuple[str, ...]
 
 class Names(Listener):
     """What each row of the events table is, beside its times.
@@ -16,5 +18,5 @@ class Names(Listener):
 
     left_out: int
 
-    def __init__(self, directory: Directory, ftrace: Mapping[int, str], limit: int) -> None: ...
+    def __new__(cls, directory: Directory, ftrace: Mapping[int, str], limit: int) -> Self: ...
     def take(self, n: int) -> dict[str, npt.NDArray[Any]]: ...

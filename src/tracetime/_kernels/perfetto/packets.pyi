@@ -3,8 +3,8 @@ THREAD: int
 CUSTOM: int
 COUNTER: int
 
-Rate = tuple[int, int]
-KernelNumbers = tuple[int, int, int, int, int, int, int, int]
+_Rate = tuple[int, int]
+_KernelNumbers = tuple[int, int, int, int, int, int, int, int]
 
 def state_packet(sequence: int, flags: int, first: bool, dropped: bool, clock: int) -> bytes: ...
 def track_packet(
@@ -23,7 +23,7 @@ def snapshot_packet(
 def encode_domain(
     clock: int,
     name: str | None,
-    rate: Rate | None,
+    rate: _Rate | None,
     valid_bits: int,
     oscillator: str | None,
     tick_ns: float,
@@ -36,14 +36,14 @@ def encode_extension(
     centres: list[int],
     halves: list[int],
     raws: list[int],
-    kernel_clock: KernelNumbers | None,
+    kernel_clock: _KernelNumbers | None,
     domains: list[bytes],
     events_dropped: int,
 ) -> bytes: ...
 def decode_extension(
     data: bytes,
 ) -> (
-    tuple[int | None, list[int], list[int], list[int], KernelNumbers | None, list[bytes], int]
+    tuple[int | None, list[int], list[int], list[int], _KernelNumbers | None, list[bytes], int]
     | None
 ): ...
 def decode_domain(data: bytes) -> tuple[object, ...] | None: ...

@@ -1,20 +1,22 @@
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+_Values = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
 
 def assemble(
-    a: Values,
-    r: Values,
-    low: Values,
-    high: Values,
+    a: _Values,
+    r: _Values,
+    low: _Values,
+    high: _Values,
     drift: int,
-    given: Values,
-    limits: Values,
-    knots: Values,
-    smooth: Floats,
-    runs: Values,
-) -> tuple[Values, Values, Values, Floats, Values]: ...
-def guaranteed(a: Values, drift: int, limits: Values, bars: Values, cells: Values) -> Values: ...
-def steps_in(a: Values, knots: Values, runs: Values) -> list[int]: ...
+    given: _Values,
+    limits: _Values,
+    knots: _Values,
+    smooth: _Floats,
+    runs: _Values,
+) -> tuple[_Values, _Values, _Values, _Floats, _Values]: ...
+def guaranteed(
+    a: _Values, drift: int, limits: _Values, bars: _Values, cells: _Values
+) -> _Values: ...
+def steps_in(a: _Values, knots: _Values, runs: _Values) -> list[int]: ...

@@ -1,5 +1,5 @@
-from tracetime._kernels.graph.floor import Grid
-from tracetime._kernels.tube.tube import Marks, RowTable, Values
+from tracetime._kernels.graph.floor import _Grid
+from tracetime._kernels.tube.tube import RowTable, _Marks, _Values
 
 class InverseTable:
     """The rows of a tube, ready to convert values of the other clock to the ordering one."""
@@ -7,20 +7,20 @@ class InverseTable:
     def __init__(
         self,
         table: RowTable,
-        starts: Values,
-        cells: Values,
-        ambiguous: Marks,
+        starts: _Values,
+        cells: _Values,
+        ambiguous: _Marks,
         near: int,
         n_near: int,
-        grid: Grid,
+        grid: _Grid,
     ) -> None: ...
     def invert(
         self,
-        values: Values,
-        lows: Values | None,
-        highs: Values | None,
-        estimate: Values,
-        earliest: Values,
-        latest: Values,
-        status: Marks,
+        values: _Values,
+        lows: _Values | None,
+        highs: _Values | None,
+        estimate: _Values,
+        earliest: _Values,
+        latest: _Values,
+        status: _Marks,
     ) -> None: ...

@@ -1,16 +1,16 @@
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+_Values = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
 
 def smooth(
-    a: Values,
-    r: Values,
-    half: Floats,
-    first: Values,
-    last: Values,
-    slope: Floats,
-    spread: Floats,
-    wander: Floats,
-) -> Floats: ...
+    a: _Values,
+    r: _Values,
+    half: _Floats,
+    first: _Values,
+    last: _Values,
+    slope: _Floats,
+    spread: _Floats,
+    wander: _Floats,
+) -> _Floats: ...

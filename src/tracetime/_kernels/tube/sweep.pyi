@@ -1,40 +1,40 @@
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.uint8]
+_Values = npt.NDArray[np.int64]
+_Marks = npt.NDArray[np.uint8]
 
 def cut(
-    a: Values, low: Values, high: Values, drift: int, keep: Marks
+    a: _Values, low: _Values, high: _Values, drift: int, keep: _Marks
 ) -> tuple[list[int], list[int]]: ...
 def cores(
-    a: Values,
-    low: Values,
-    high: Values,
-    segment_first: Values,
-    segment_last: Values,
-    wander: Values,
+    a: _Values,
+    low: _Values,
+    high: _Values,
+    segment_first: _Values,
+    segment_last: _Values,
+    wander: _Values,
     drift: int,
-) -> tuple[Values, Values, Values, Values, Values]: ...
+) -> tuple[_Values, _Values, _Values, _Values, _Values]: ...
 def strays(
-    a: Values,
-    low: Values,
-    high: Values,
-    segment_first: Values,
-    segment_last: Values,
-    wander: Values,
+    a: _Values,
+    low: _Values,
+    high: _Values,
+    segment_first: _Values,
+    segment_last: _Values,
+    wander: _Values,
     drift: int,
-    core_segment: Values,
-    core_first: Values,
-    core_last: Values,
-    blank: Marks,
+    core_segment: _Values,
+    core_first: _Values,
+    core_last: _Values,
+    blank: _Marks,
 ) -> list[int]: ...
 def cones(
-    a: Values,
-    low: Values,
-    high: Values,
-    first: Values,
-    last: Values,
-    slope: Values,
-    width: Values,
-) -> Values: ...
+    a: _Values,
+    low: _Values,
+    high: _Values,
+    first: _Values,
+    last: _Values,
+    slope: _Values,
+    width: _Values,
+) -> _Values: ...

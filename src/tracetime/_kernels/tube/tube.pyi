@@ -1,32 +1,32 @@
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.floor import Grid
+from tracetime._kernels.graph.floor import _Grid
 
-Values = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.uint8]
+_Values = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+_Marks = npt.NDArray[np.uint8]
 
 class RowTable:
     """The rows of a tube, ready to convert."""
 
     def __init__(
         self,
-        starts: Values,
-        bars: Values,
-        limits: Values,
-        curves: Floats,
+        starts: _Values,
+        bars: _Values,
+        limits: _Values,
+        curves: _Floats,
         near: int,
         n_near: int,
-        grid: Grid,
+        grid: _Grid,
     ) -> None: ...
-    def borders(self) -> Values: ...
+    def borders(self) -> _Values: ...
     def convert(
         self,
-        values: Values,
-        estimate: Values,
-        earliest: Values,
-        latest: Values,
-        status: Marks,
+        values: _Values,
+        estimate: _Values,
+        earliest: _Values,
+        latest: _Values,
+        status: _Marks,
     ) -> None: ...
-    def hop(self, lows: Values, highs: Values, earliest: Values, latest: Values) -> None: ...
+    def hop(self, lows: _Values, highs: _Values, earliest: _Values, latest: _Values) -> None: ...
