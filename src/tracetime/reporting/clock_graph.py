@@ -45,28 +45,14 @@ class _Node:
     row: int = 0
 
 
-def clock_graph(facts: Facts, links: dict[str, str]) -> Html:  # noqa: C901  in order of drawing
+def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     """Draw it; links: where a clock's name leads to."""
     nodes, tied = _nodes(facts)
     far = sum(node.column > _FARTHEST for node in nodes)
     last = min(max(node.column for node in nodes), _FARTHEST + 1)
     untied = last + 1
-    columns: dict[int, list[_Node]] = defaultdict(list)
-    for node in sorted(nodes, key=lambda n: (-n.events, n.name)):
-        if node.column < 0:
-            node.column = untied
-        elif node.column > _FARTHEST:
-            continue
-        columns[node.column].append(node)
-    drawn: dict[str, _Node] = {}
-    extra: dict[int, int] = {}
-    for column, inside in sorted(columns.items()):
-        extra[column] = max(0, len(inside) - _MOST)
-        if extra[column]:
-            inside.sort(key=lambda node: node.name not in links)
-        for row, node in enumerate(inside[:_MOST]):
-            node.row = row
-            drawn[node.name] = node
+    columns = _columns(nodes, untied)
+    drawn, extra = _rows(columns, links)
     rows = max(
         (min(len(inside), _MOST) + (extra[c] > 0) for c, inside in columns.items()), default=1
     )
@@ -111,6 +97,34 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:  # noqa: C901  in 
         role="region",
         aria_label="Clock graph",
     )
+
+
+def _columns(nodes: list[_Node], untied: int) -> dict[int, list[_Node]]:
+    """By column, the clocks that stand in it, those with most events first."""
+    columns: dict[int, list[_Node]] = defaultdict(list)
+    for node in sorted(nodes, key=lambda n: (-n.events, n.name)):
+        if node.column < 0:
+            node.column = untied
+        elif node.column > _FARTHEST:
+            continue
+        columns[node.column].append(node)
+    return columns
+
+
+def _rows(
+    columns: dict[int, list[_Node]], links: dict[str, str]
+) -> tuple[dict[str, _Node], dict[int, int]]:
+    """The clocks that are drawn, by name, each in its row; by column, how many more there are."""
+    drawn: dict[str, _Node] = {}
+    extra: dict[int, int] = {}
+    for column, inside in sorted(columns.items()):
+        extra[column] = max(0, len(inside) - _MOST)
+        if extra[column]:
+            inside.sort(key=lambda node: node.name not in links)
+        for row, node in enumerate(inside[:_MOST]):
+            node.row = row
+            drawn[node.name] = node
+    return drawn, extra
 
 
 def _nodes(facts: Facts) -> tuple[list[_Node], list[tuple[_Node, _Node]]]:

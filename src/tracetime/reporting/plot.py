@@ -189,7 +189,7 @@ def _panel(
 
 
 def _offset_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bool) -> Any:
-    models, seen, tube = bokeh.models, drawn.seen, drawn.sampled
+    seen, tube = drawn.seen, drawn.sampled
     plain = ~seen.odd
     unit, size = unit_of(
         np.concatenate([seen.offset[plain], seen.half[plain], tube.high, tube.low])
@@ -202,7 +202,7 @@ def _offset_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bo
         panel, "Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", fill_color=TUBE, fill_alpha=0.18,
         line_color=None,
     )  # fmt: skip
-    source = models.ColumnDataSource(
+    source = bokeh.models.ColumnDataSource(
         {
             "time": tube.time / ns, "estimate": tube.estimate / size,
             "low": tube.low / size, "high": tube.high / size,
@@ -213,6 +213,26 @@ def _offset_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bo
         for side in ("low", "high")
     ]
     line = bokeh.draw(panel, "Line", source, x="time", y="estimate", line_color=TUBE, line_width=2)
+    dots, whiskers = _draw_snapshots(bokeh, panel, drawn, ns, size, unit)
+    # What an outlier or the bars over a jump would do to the scale hides everything else.
+    panel.y_range.renderers = [line, *edges, dots[0]]
+    panel.y_range.range_padding = 0.15
+    panel.y_range.min_interval = 2.0 / size
+    if alone:
+        outlier = [("outlier", dots[1:])]
+        bokeh.legend(
+            panel,
+            [("snapshot", [dots[0], whiskers]), *outlier, ("estimate", [line]),
+             ("error bar", [band, edges[0]])],
+        )  # fmt: skip
+    return panel
+
+
+def _draw_snapshots(
+    bokeh: Bokeh, panel: Any, drawn: Curves, ns: float, size: float, unit: str
+) -> tuple[list[Any], Any]:
+    """Draw what was read: dots, those of outliers last, and the whiskers of the others."""
+    models, seen = bokeh.models, drawn.seen
 
     def snapshots(which: npt.NDArray[np.bool_]) -> Any:
         offset, half = seen.offset[which] / size, seen.half[which] / size
@@ -223,7 +243,7 @@ def _offset_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bo
             }
         )  # fmt: skip
 
-    read = snapshots(plain)
+    read = snapshots(~seen.odd)
     whiskers = bokeh.draw(
         panel, "Segment", read, x0="time", y0="low", x1="time", y1="high", line_color=INK,
         line_alpha=0.5 if len(seen.time) < _CROWDED else 0.2,
@@ -252,18 +272,7 @@ def _offset_panel(bokeh: Bokeh, drawn: Curves, ns: float, across: Any, alone: bo
             ],
         )
     )
-    # What an outlier or the bars over a jump would do to the scale hides everything else.
-    panel.y_range.renderers = [line, *edges, dots[0]]
-    panel.y_range.range_padding = 0.15
-    panel.y_range.min_interval = 2.0 / size
-    if alone:
-        outlier = [("outlier", dots[1:])]
-        bokeh.legend(
-            panel,
-            [("snapshot", [dots[0], whiskers]), *outlier, ("estimate", [line]),
-             ("error bar", [band, edges[0]])],
-        )  # fmt: skip
-    return panel
+    return dots, whiskers
 
 
 def time_name(ns: float) -> str:

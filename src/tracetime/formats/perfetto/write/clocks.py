@@ -97,15 +97,7 @@ class RecordedClocks:
             self._clocks[clock] = known._replace(domain=_as(domain, known.written))
             self.untold.add(clock)
             return self._clocks[clock]
-        if domain.ns_per_tick is None:
-            raise UsageError(f"{clock} has no ns_per_tick: measure it, and declare it so")
-        if clock.machine or clock.file:
-            raise UsageError(f"{clock} is not of this machine: only its own clocks are recorded")
-        if max(domain.ns_per_tick.as_integer_ratio()) >= 1 << 63:
-            raise UsageError(
-                f"{clock} has {domain.ns_per_tick} ns a tick: use a fraction of smaller numbers "
-                "(Fraction.limit_denominator)"
-            )
+        rate = _rate(clock, domain)
         written = clock
         if clock.clock == BUILTIN_IDS["TSC"]:
             written = ClockId(clock_id(TSC_NAME))
@@ -119,7 +111,7 @@ class RecordedClocks:
                 name or str(clock),
                 written.is_sequence_scoped,
                 _POSIX.get(written.clock, _NO_POSIX_CLOCK),
-                (domain.ns_per_tick.numerator, domain.ns_per_tick.denominator),
+                (rate.numerator, rate.denominator),
                 domain.valid_bits,
             ),
         )
@@ -196,6 +188,21 @@ def scoped(clock: ClockId) -> ClockId:
             f"sequence {SNAPSHOT_SEQUENCE}; leave @seq{clock.sequence} out"
         )
     return ClockId(clock.clock, SNAPSHOT_SEQUENCE, clock.machine, clock.file)
+
+
+def _rate(clock: ClockId, domain: ClockDomain) -> Fraction:
+    """The ns per tick by which a clock is written, where it can be recorded at all."""
+    rate = domain.ns_per_tick
+    if rate is None:
+        raise UsageError(f"{clock} has no ns_per_tick: measure it, and declare it so")
+    if clock.machine or clock.file:
+        raise UsageError(f"{clock} is not of this machine: only its own clocks are recorded")
+    if max(rate.as_integer_ratio()) >= 1 << 63:
+        raise UsageError(
+            f"{clock} has {rate} ns a tick: use a fraction of smaller numbers "
+            "(Fraction.limit_denominator)"
+        )
+    return rate
 
 
 def _nature(domain: ClockDomain) -> tuple[Fraction | None, int]:
