@@ -24,6 +24,7 @@ from tracetime.atomic_file import Part, file_target, not_written
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
+from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.table_files import TableWriter, table_writer
@@ -46,7 +47,7 @@ def convert(
     out: str | os.PathLike[str],
     *,
     to: Any = None,
-    policy: str = "floor",
+    policy: PolicyName = "floor",
     bars: Bars = "estimated",
     names: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -95,7 +96,7 @@ def convert(
             told |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
         return told
 
-    def on(clock: ClockId, trace_time: pa.Array, by: str) -> pa.Array:
+    def on(clock: ClockId, trace_time: pa.Array, by: PolicyName) -> pa.Array:
         return trace.clocks.convert(
             trace_time, trace.trace_clock, clock, policy=by, bars=bars, errors="mask"
         )

@@ -18,6 +18,7 @@ from tracetime.analysis.error_bars import (
 from tracetime.analysis.tally import Group, Tally
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
+from tracetime.graph.arguments import PolicyName
 
 if TYPE_CHECKING:
     from tracetime.formats.perfetto.read.reader import Trace, TraceWarning
@@ -141,7 +142,7 @@ class Summary:
     trace: str
     out: str
     trace_clock: ClockId
-    policy: str
+    policy: PolicyName
     rows: int
     kinds: tuple[KindCount, ...]
     clocks: tuple[ClockUse, ...]
@@ -223,7 +224,7 @@ def summarise(
     tally: Tally,
     out: str,
     *,
-    policy: str = "floor",
+    policy: PolicyName = "floor",
     bars: str = "estimated",
     to: ClockId | None = None,
     names: bool = False,

@@ -84,7 +84,9 @@ class Sample:
             ahead -= period
         return math.floor((count.ticks + ahead) * rate)
 
-    def predict(self, device: ClockId, host_time_ns: int, host: ClockId | None = None) -> Bounds:
+    def predict(
+        self, device: ClockId, host_time_ns: int, host: ClockId | None = None
+    ) -> Bounds[int]:
         """The count that a device's clock will show when a host's clock reads `host_time_ns`.
 
         That is the calibrated count and the time since, divided by the nominal length of a tick

@@ -25,6 +25,7 @@ from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
     from tracetime.formats.perfetto.read.reader import Trace
+    from tracetime.graph.arguments import PolicyName
     from tracetime.graph.explanation import Explanation
     from tracetime.graph.tube import Bars
     from tracetime.graph.tube.policy import TubeExplanation
@@ -67,7 +68,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     dst: ClockId | None,
     sequence: int | None,
     near: int | None,
-    policy: str,
+    policy: PolicyName,
     bars: str | None,
     strict: bool,
     as_json: bool,
@@ -119,7 +120,7 @@ def _explain(  # noqa: PLR0913  all that the command line says of the conversion
     dst: ClockId | None,
     sequence: int | None,
     near: int | None,
-    policy: str,
+    policy: PolicyName,
     bars: Bars,
 ) -> Explanation | TubeExplanation:
     value, wall_time = _value(text)

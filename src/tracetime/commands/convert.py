@@ -41,6 +41,7 @@ from tracetime.text import count, printable_path
 if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
     from tracetime.formats.perfetto.read.reader import Trace
+    from tracetime.graph.arguments import PolicyName
 
 
 @click.command("convert")
@@ -74,7 +75,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     out: str,
     to: ClockId | None,
     with_names: bool,
-    policy: str,
+    policy: PolicyName,
     bars: str | None,
     strict: bool,
     as_json: bool,

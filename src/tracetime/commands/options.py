@@ -16,6 +16,7 @@ from tracetime.commands.limits import named_clock, time_ns
 from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
+    from tracetime.graph.arguments import PolicyName
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.tube import Bars
 
@@ -185,7 +186,7 @@ def policy_options(function: F) -> F:
     return function
 
 
-def bars_of(policy: str, bars: str | None) -> Bars:
+def bars_of(policy: PolicyName, bars: str | None) -> Bars:
     """Return what --bars asks for.
 
     Raises:

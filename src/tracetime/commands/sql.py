@@ -19,6 +19,7 @@ from tracetime.text import printable_path
 
 if TYPE_CHECKING:
     from tracetime.formats.perfetto.read.reader import Trace
+    from tracetime.graph.arguments import PolicyName
     from tracetime.sql.session import Result, Session
 
 _FORMATS: Final = ("table", "csv", "json", "parquet")
@@ -74,7 +75,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     kind: str | None,
     rows: int,
     with_names: bool,
-    policy: str,
+    policy: PolicyName,
     bars: str | None,
     allow_files: bool,
     memory: int,

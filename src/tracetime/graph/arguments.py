@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
 
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.info import ClockInfo
+from tracetime.int_arrays import IntArray
+
+PolicyName: TypeAlias = Literal["floor", "tube"]
+"""How a conversion is made: by Perfetto's rule, or corrected for drift, with bars."""
+
+OnError: TypeAlias = Literal["raise", "mask"]
+"""What becomes of a value that does not convert: an error, or null."""
+
+Times: TypeAlias = int | np.integer[Any] | IntArray
+"""A timestamp, or an array of them."""
+
+ClockTimes: TypeAlias = tuple[Times, ClockLike]
+"""Timestamps, and the clock that they are of."""
 
 MAX_HOPS: Final = 4
 
@@ -41,7 +56,7 @@ def checked_domain(domain: ClockDomain) -> ClockDomain:
     return domain
 
 
-def clock_of_caller(clock: Any) -> ClockId:
+def clock_of_caller(clock: ClockLike) -> ClockId:
     parsed = ClockId.parse(clock)
     if parsed.is_sequence_scoped and not parsed.sequence:
         raise UsageError(

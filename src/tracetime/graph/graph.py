@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import chain
 from threading import RLock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,15 @@ from tracetime._kernels.graph.floor import scale
 from tracetime._kernels.graph.router import Router, TangledError
 from tracetime.arrays import arrow_of
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
-from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, Snapshot
+from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, ReadingsByClock, Snapshot
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
 from tracetime.graph.arguments import (
     SNAPSHOT_FAULTS,
+    ClockTimes,
+    OnError,
+    PolicyName,
+    Times,
     check_policy,
     checked_domain,
     clock_of_caller,
@@ -60,9 +64,15 @@ from tracetime.graph.tube.policy import (
 from tracetime.graph.tube.tick_periods import EventReadings, Ticks
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import Given, take
+from tracetime.int_arrays import IntArray
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from bokeh.models import UIElement
+
     from tracetime.reporting.curves import Curves
+
+    Result: TypeAlias = int | npt.NDArray[np.int64] | pa.Int64Array | None
 
 _KEPT_ROUTES: Final = 64
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -85,7 +95,7 @@ class ClockGraph:
     """
 
     def __init__(
-        self, trace_clock: Any = None, domains: Iterable[ClockDomain] | None = None
+        self, trace_clock: ClockLike | None = None, domains: Iterable[ClockDomain] | None = None
     ) -> None:
         self._engine = Engine()
         self._lock = RLock()
@@ -153,7 +163,7 @@ class ClockGraph:
         self._domains[checked_domain(domain).id] = domain
         self._forget()
 
-    def domain(self, clock: Any) -> ClockDomain:
+    def domain(self, clock: ClockLike) -> ClockDomain:
         """What is declared of a clock, or what its kind is taken to do."""
         parsed = ClockId.parse(clock)
         return self._domains.get(parsed) or ClockDomain.of_kind(parsed)
@@ -173,7 +183,7 @@ class ClockGraph:
         """The clock given as trace clock, if any."""
         return self._trace_clock
 
-    def add_snapshot(self, snapshot: Snapshot | Mapping[Any, Any]) -> None:
+    def add_snapshot(self, snapshot: Snapshot | ReadingsByClock) -> None:
         """Add a snapshot, or as many as the arrays in it are long, in order.
 
         Args:
@@ -207,18 +217,130 @@ class ClockGraph:
             which = f"snapshot {added} of {n}: " if n > 1 else ""
             raise UsageError(which + SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
 
+    @overload
+    def convert(
+        self,
+        ts: int | np.integer[Any],
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[False] = ...,
+        errors: Literal["raise"] = ...,
+        near: ClockTimes | None = ...,
+    ) -> int: ...
+
+    @overload
+    def convert(
+        self,
+        ts: int | np.integer[Any],
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[False] = ...,
+        errors: Literal["mask"],
+        near: ClockTimes | None = ...,
+    ) -> int | None: ...
+
+    @overload
+    def convert(
+        self,
+        ts: int | np.integer[Any],
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[True],
+        errors: Literal["raise"] = ...,
+        near: ClockTimes | None = ...,
+    ) -> Bounds[int]: ...
+
+    @overload
+    def convert(
+        self,
+        ts: int | np.integer[Any],
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[True],
+        errors: Literal["mask"],
+        near: ClockTimes | None = ...,
+    ) -> Bounds[int | None]: ...
+
+    @overload
+    def convert(
+        self,
+        ts: IntArray,
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[False] = ...,
+        errors: Literal["raise"] = ...,
+        near: ClockTimes | None = ...,
+    ) -> npt.NDArray[np.int64]: ...
+
+    @overload
+    def convert(
+        self,
+        ts: IntArray,
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[False] = ...,
+        errors: Literal["mask"],
+        near: ClockTimes | None = ...,
+    ) -> pa.Int64Array: ...
+
+    @overload
+    def convert(
+        self,
+        ts: IntArray,
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[True],
+        errors: Literal["raise"] = ...,
+        near: ClockTimes | None = ...,
+    ) -> Bounds[npt.NDArray[np.int64]]: ...
+
+    @overload
+    def convert(
+        self,
+        ts: IntArray,
+        src: ClockLike,
+        dst: ClockLike,
+        *,
+        policy: PolicyName = ...,
+        bars: Bars = ...,
+        bounds: Literal[True],
+        errors: Literal["mask"],
+        near: ClockTimes | None = ...,
+    ) -> Bounds[pa.Int64Array]: ...
+
     def convert(  # noqa: C901, PLR0913  the one call of all conversions
         self,
-        ts: Any,
-        src: Any,
-        dst: Any,
+        ts: Times,
+        src: ClockLike,
+        dst: ClockLike,
         *,
-        policy: str = "floor",
+        policy: PolicyName = "floor",
         bars: Bars = "estimated",
         bounds: bool = False,
-        errors: str = "raise",
-        near: tuple[Any, Any] | None = None,
-    ) -> Any:
+        errors: OnError = "raise",
+        near: ClockTimes | None = None,
+    ) -> Result | Bounds[Result]:
         """Convert timestamps of one clock to another, with every snapshot the graph holds.
 
         Args:
@@ -274,7 +396,7 @@ class ClockGraph:
         if bad is not None and not mask:
             raise self._unconverted(given, source, target, bad, *results[1:])
 
-        def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Any:
+        def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Result:
             if given.scalar:
                 return None if bad is not None and bad.item() else values.item()
             if not mask:
@@ -322,7 +444,7 @@ class ClockGraph:
         source: ClockId,
         target: ClockId,
         bars: Bars,
-        near: tuple[Any, Any] | None = None,
+        near: ClockTimes | None = None,
     ) -> Reached:
         """Values on the target with their bars; status says where there is none."""
         if source == target:
@@ -337,7 +459,7 @@ class ClockGraph:
             reached = policy.convert(source_ns, source, target, bars, span)[0]
         return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
 
-    def _span(self, near: tuple[Any, Any], source: ClockId, n: int) -> Near:
+    def _span(self, near: ClockTimes, source: ClockId, n: int) -> Near:
         """The readings of `source` at the times of `near`."""
         if not (isinstance(near, (tuple, list)) and len(near) == 2):
             raise UsageError(f"near is (timestamps, clock), not {near!r}")
@@ -407,7 +529,20 @@ class ClockGraph:
     def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
         return shared_snapshots.pairs(self._engine, self._key(one), self._key(other))
 
-    def order(self, one: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
+    @overload
+    def order(
+        self,
+        one: tuple[int | np.integer[Any], ClockLike],
+        other: tuple[int | np.integer[Any], ClockLike],
+    ) -> int: ...
+
+    @overload
+    def order(self, one: tuple[IntArray, ClockLike], other: ClockTimes) -> npt.NDArray[np.int8]: ...
+
+    @overload
+    def order(self, one: ClockTimes, other: tuple[IntArray, ClockLike]) -> npt.NDArray[np.int8]: ...
+
+    def order(self, one: ClockTimes, other: ClockTimes) -> int | npt.NDArray[np.int8]:
         """Which of two (timestamp, clock) comes first: -1, 1, or 0 where the bars leave it open.
 
         Timestamps of one clock compare exactly. Where a clock was set back, a reading that it said
@@ -580,7 +715,7 @@ class ClockGraph:
                 return out, None
         return out, bad
 
-    def path(self, src: Any, dst: Any, policy: str = "floor") -> list[ClockId]:
+    def path(self, src: ClockLike, dst: ClockLike, policy: PolicyName = "floor") -> list[ClockId]:
         """The clocks that a conversion goes through, src first and dst last.
 
         Raises:
@@ -601,12 +736,12 @@ class ClockGraph:
     def explain(
         self,
         ts: int,
-        src: Any,
-        dst: Any,
+        src: ClockLike,
+        dst: ClockLike,
         *,
-        policy: str = "floor",
+        policy: PolicyName = "floor",
         bars: Bars = "estimated",
-        near: tuple[Any, Any] | None = None,
+        near: ClockTimes | None = None,
     ) -> Explanation | TubeExplanation:
         """One conversion, hop by hop; by the tube with its bar, and where that comes from.
 
@@ -646,8 +781,8 @@ class ClockGraph:
 
     def curves(
         self,
-        src: Any,
-        dst: Any,
+        src: ClockLike,
+        dst: ClockLike,
         span: tuple[int, int] | None = None,
         origin_ns: int | None = None,
         most: int | None = None,
@@ -667,7 +802,7 @@ class ClockGraph:
             pair = self._tubes().pair(hub, clock)
             return curves(pair, hub, span, origin_ns, most or MOST_POINTS)
 
-    def plot(self, src: Any, dst: Any) -> Any:
+    def plot(self, src: ClockLike, dst: ClockLike) -> UIElement:
         """Draw the offset of dst against src over the time of src: a Bokeh figure.
 
         With the tube and its bars, snapshots and discontinuities; below it drift, and how wide the

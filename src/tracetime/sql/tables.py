@@ -16,6 +16,7 @@ import pyarrow as pa
 from tracetime.clocks.ids import ClockId
 from tracetime.formats.perfetto.read.reader import BATCH_ROWS
 from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
+from tracetime.graph.arguments import PolicyName
 from tracetime.sql.streams import Faults, Stream
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class View:
         labels: what to call clocks, where somebody said so.
     """
 
-    policy: str = "floor"
+    policy: PolicyName = "floor"
     bars: Bars = "estimated"
     names: bool = False
     labels: Mapping[ClockId, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import chain, islice, pairwise
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -61,15 +61,18 @@ _HUB: Final = 16
 _INT64: Final = np.iinfo(np.int64)
 
 
-class Bounds(NamedTuple):
+Converted = TypeVar("Converted")
+
+
+class Bounds(NamedTuple, Generic[Converted]):
     """Converted timestamps: the best estimate, and the earliest and latest that can be.
 
     Ints for an int; int64 arrays of one length, or Arrow arrays where errors are masked.
     """
 
-    estimate: Any
-    earliest: Any
-    latest: Any
+    estimate: Converted
+    earliest: Converted
+    latest: Converted
 
 
 class Reached(NamedTuple):

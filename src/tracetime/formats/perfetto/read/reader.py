@@ -39,7 +39,7 @@ from tracetime.formats.perfetto.schema import (
     record_batch,
     with_names,
 )
-from tracetime.graph.arguments import SNAPSHOT_FAULTS
+from tracetime.graph.arguments import SNAPSHOT_FAULTS, PolicyName
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.lattice import LEAST_READINGS
@@ -228,7 +228,7 @@ class Trace:
 
     def events(
         self,
-        policy: str = "floor",
+        policy: PolicyName = "floor",
         progress: Callable[[int], None] | None = None,
         *,
         bars: Bars = "estimated",
@@ -313,7 +313,7 @@ class Trace:
             self.names_left_out = names.left_out + self._directory.left_out
 
     def read_all(
-        self, policy: str = "floor", *, bars: Bars = "estimated", names: bool = False
+        self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
     ) -> pa.Table:
         """All events as one table; see `events`."""
         batches = self.events(policy, bars=bars, names=names)
@@ -566,7 +566,7 @@ def check_trace(trace: object) -> None:
         raise UsageError(f"a {kind} is no open trace: give what tracetime.open_trace(path) returns")
 
 
-def _schema(policy: str) -> pa.Schema:
+def _schema(policy: PolicyName) -> pa.Schema:
     schemas = {"floor": EVENTS_SCHEMA, "tube": BOUNDED_SCHEMA}
     if policy not in schemas:
         raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
