@@ -49,12 +49,13 @@ test: $(VENV)/.installed-test ## every test (PYTEST_ARGS goes to pytest)
 	@tools/system-packages
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, and whether the kernels are as their stubs say
+lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, kernels beside their stubs, and which floor imports which
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m mypy.stubtest tracetime._kernels --mypy-config-file pyproject.toml \
 	--ignore-disjoint-bases --allowlist tools/stubtest_allowlist.txt
+	@$(BIN)/lint-imports --cache-dir build/import-linter
 
 # Material for MkDocs warns of a MkDocs that is not out, unless it is told not to.
 docs: $(VENV)/.installed-docs ## the site of docs/, in build/site; fails on any link that leads nowhere

@@ -31,7 +31,7 @@ import tracetime
 from benchmarks.clocks import START_NS, brackets
 from benchmarks.large import make, parse_size
 from tracetime.convert import convert
-from tracetime.formats.perfetto.schema import payloads
+from tracetime.formats.perfetto.schema import vocabulary
 from tracetime.graph.tube import Evidence, Limits, Tube
 
 DATA = Path(os.environ.get("TRACETIME_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -189,7 +189,7 @@ def reading() -> list[Row]:
     """A real trace: all columns in memory on one core, and to Parquet on all."""
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
-    payloads()
+    vocabulary()
     content = TRACE.read_bytes()
     size = len(content)
     cores = os.sched_getaffinity(0)

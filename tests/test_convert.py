@@ -18,8 +18,8 @@ from tracetime.analysis.summary import ADVICE
 from tracetime.analysis.tally import Tally
 from tracetime.convert import convert
 from tracetime.errors import REASONS
+from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 from tracetime.formats.perfetto.read import reader
-from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 
 MONOTONIC, BOOTTIME, REALTIME = 3, 6, 1
 
@@ -53,7 +53,7 @@ class FakeTrace:
     def __init__(self, batches, error):
         self.path, self._batches, self._error = "fake.pftrace", batches, error
 
-    def events(self, policy, bars, names, progress):
+    def events(self, policy, progress, *, bars, names, observer):
         row = {field.name: [0] for field in EVENTS_SCHEMA}
         row |= {"kind": ["packet"], "payload": ["track_event"], "status": ["resolved"]}
         columns = [

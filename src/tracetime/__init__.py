@@ -25,10 +25,11 @@ if TYPE_CHECKING:
         TracetimeError,
         UsageError,
     )
-    from tracetime.formats.perfetto.read.reader import Trace, open_trace
+    from tracetime.formats import open_trace, register_format
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.tube.policy import Bounds
     from tracetime.reporting import report
+    from tracetime.trace import Trace
 
 __all__ = [
     "Bounds",
@@ -54,6 +55,7 @@ __all__ = [
     "diagnose",
     "open_trace",
     "record",
+    "register_format",
     "report",
 ]
 
@@ -71,15 +73,16 @@ _HOMES: Final = {
     "Recorder": "tracetime.capture.recorder",
     "Snapshot": "tracetime.clocks.snapshot",
     "SourceError": "tracetime.errors",
-    "Trace": "tracetime.formats.perfetto.read.reader",
+    "Trace": "tracetime.trace",
     "TraceError": "tracetime.errors",
     "TracetimeError": "tracetime.errors",
     "UsageError": "tracetime.errors",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
     "diagnose": "tracetime.doctor",
-    "open_trace": "tracetime.formats.perfetto.read.reader",
+    "open_trace": "tracetime.formats",
     "record": "tracetime.capture.recorder",
+    "register_format": "tracetime.formats",
     "report": "tracetime.reporting",
 }
 

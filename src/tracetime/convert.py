@@ -18,20 +18,21 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tracetime._version import __version__
-from tracetime.analysis.summary import Summary, summarise
+from tracetime.analysis.floor_cost import FloorCost
+from tracetime.analysis.summary import ConvertOptions, Summary, summarise
 from tracetime.analysis.tally import Tally
 from tracetime.atomic_file import Part, file_target, not_written
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
+from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.table_files import TableWriter, table_writer
 
 if TYPE_CHECKING:
-    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.tube import Bars
+    from tracetime.trace import Trace
 
 METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
 """What a table file says about itself, in the metadata of its schema.
@@ -104,7 +105,9 @@ def convert(
     with _Output(target) as output:
         # Asking for the trace clock reads the trace: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
-        for batch in trace.events(policy=policy, bars=bars, names=names, progress=progress):
+        cost = FloorCost(reordered=0) if policy == "tube" else None
+        events = trace.events(policy, progress, bars=bars, names=names, observer=cost)
+        for batch in events:
             if to_clock is not None:
                 to_time = on(to_clock, batch["trace_time"], policy)
                 if policy == "floor":
@@ -114,10 +117,11 @@ def convert(
                 batch = pa.RecordBatch.from_arrays(columns, schema=schema)
             output.put(batch)
             tally.add(batch)
+        if cost is not None:
+            cost.finish()
         # While the rest is being written.
-        summary = summarise(
-            trace, tally, os.fspath(out), policy=policy, bars=bars, to=to_clock, names=names
-        )
+        options = ConvertOptions(policy, bars, to_clock, names)
+        summary = summarise(trace, events, tally, os.fspath(out), options, cost)
         output.finish(metadata())
     return summary
 

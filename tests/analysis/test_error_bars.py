@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 from reading import opened
 
 from tracetime import ClockDomain, ClockId, TraceError, UsageError, open_trace
-from tracetime.analysis.error_bars import FloorCost, floor_cost_at_snapshots
+from tracetime.analysis.floor_cost import (
+    FloorCost,
+    floor_cost_at_snapshots,
+    floor_cost_of_events,
+)
 from tracetime.convert import convert
-from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA
+from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA
 
 REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME, TSC = 1, 3, 5, 6, 9
 S = 10**9
@@ -29,7 +33,7 @@ DRIFTING = [
 def table_of(*packets, **options):
     """(by the tube, by floor, floor's cost) of a trace's events."""
     with opened(trace(*packets), **options) as made:
-        return made.read_all("tube"), made.read_all(), made.floor_cost
+        return made.read_all("tube"), made.read_all(), floor_cost_of_events(made)
 
 
 def test_the_tube_follows_the_drift_that_floor_ignores():
@@ -243,8 +247,7 @@ def test_what_floor_costs_holds_where_snapshots_come_after_the_events(tmp_path, 
         cost = convert(read, tmp_path / "out.parquet").floor_cost
         late = read.late_snapshots
     with open_trace(path) as read:
-        read.read_all("tube")
-        exact = read.floor_cost
+        exact = floor_cost_of_events(read)
     assert (late.snapshots, late.packet) == (8, 10)
     assert late.late_ns == pytest.approx(70 * S, rel=1e-4)
     assert exact.largest_ns == pytest.approx(8 * 200_000, rel=1e-3)
@@ -267,9 +270,9 @@ def test_small_drifts_of_late_snapshots_are_allowed_for_without_another_reading(
     path = tmp_path / "late.pftrace"
     path.write_bytes(trace(still[0], *events, *still[1:]))
     monkeypatch.setattr("tracetime.analysis.summary._FEW_ROWS", 0)
+    monkeypatch.delattr("tracetime.analysis.summary.floor_cost_of_events")
     with open_trace(path) as read:
         cost = convert(read, tmp_path / "out.parquet").floor_cost
-        assert read.floor_cost is None
     assert cost.is_limit
     assert 9 <= cost.largest_ns < 20
 
@@ -292,8 +295,7 @@ def floor_cost_of(path, *packets):
     with open_trace(path) as read:
         cost = convert(read, path.with_suffix(".parquet")).floor_cost
     with open_trace(path) as read:
-        read.read_all("tube")
-        return cost, read.floor_cost
+        return cost, floor_cost_of_events(read)
 
 
 def test_of_very_many_snapshots_those_where_the_offset_changes_most_are_looked_at(

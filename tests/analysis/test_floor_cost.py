@@ -8,8 +8,10 @@ from building import BOOTTIME, MONOTONIC, REALTIME, event, snapshot, trace
 from reading import opened
 
 from tracetime import ClockId
-from tracetime.analysis import error_bars
-from tracetime.analysis.error_bars import FloorCost, by_clock, distances
+from tracetime.analysis import floor_cost
+from tracetime.analysis.floor_cost import FloorCost
+from tracetime.error_bars import by_clock
+from tracetime.graph.values import distances
 
 A, B = ClockId(MONOTONIC), ClockId(REALTIME)
 S = 10**9
@@ -161,14 +163,14 @@ def test_more_clocks_than_16_bits_can_number():
 
 
 def points(monkeypatch, readings, unit=1, most=2048, others=None):
-    monkeypatch.setattr(error_bars, "_GAPS_SAMPLED", most)
+    monkeypatch.setattr(floor_cost, "_GAPS_SAMPLED", most)
     others = readings if others is None else others
     packets = [
         snapshot({BOOTTIME: S + other * unit, 64: (reading, unit)}, 7)
         for reading, other in zip(readings, others, strict=True)
     ]
     with opened(trace(*packets, event(S))) as read:
-        return error_bars._points(read.clocks, ClockId(64, 7), ClockId(BOOTTIME)).tolist()
+        return floor_cost._points(read.clocks, ClockId(64, 7), ClockId(BOOTTIME)).tolist()
 
 
 def test_floor_is_looked_at_at_snapshots_half_way_and_just_before_the_next(monkeypatch):
@@ -188,8 +190,8 @@ def test_floor_is_looked_at_at_snapshots_half_way_and_just_before_the_next(monke
 
 def test_how_much_is_looked_at_at_once_and_at_most():
     """As the documentation of `FloorCost.reordered` has it: a million of events together."""
-    assert error_bars._ORDERED_TOGETHER == 1_048_576
-    assert (error_bars._GAPS_SAMPLED, error_bars.CLOCKS_SAMPLED, error_bars._LEVEL_AT_MOST) == (
+    assert floor_cost._ORDERED_TOGETHER == 1_048_576
+    assert (floor_cost._GAPS_SAMPLED, floor_cost.CLOCKS_SAMPLED, floor_cost._LEVEL_AT_MOST) == (
         2048,
         200,
         1000,

@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from building import (
     BOOTTIME,
@@ -25,7 +26,7 @@ from recorded import extensions_of, names_of, packets_of
 from simulated import recorded_trace
 
 from tracetime import ClockId, TraceError, TracetimeError
-from tracetime.analysis.error_bars import FloorCost, floor_cost_at_snapshots
+from tracetime.analysis.floor_cost import FloorCost, floor_cost_at_snapshots
 from tracetime.formats.perfetto.write.ordering import Orders
 
 CLOCKS = [
@@ -82,15 +83,18 @@ def facts(cost: FloorCost) -> dict[str, object]:
 def costs(data: bytes) -> dict[str, object]:
     """What floor costs, by events and by snapshots alone, however many clocks are looked at."""
     with opened(data, partial=True) as made:
-        table = made.read_all("tube")
+        cost = FloorCost(reordered=0)
+        events = made.events("tube", observer=cost)
+        table = pa.Table.from_batches(events, events.schema)
+        cost.finish()
         rows = Counter(table["status"].to_pylist())
         ends = [
             int(np.nansum(np.asarray(table[name].to_pandas(), dtype=np.float64) % 1e6))
             for name in ("trace_time", "earliest", "latest")
         ]
         told = {
-            "events": facts(made.floor_cost),
-            "faults": {f"{clock} {why}": said for (clock, why), said in made.tube_faults.items()},
+            "events": facts(cost),
+            "faults": {f"{clock} {why}": said for (clock, why), said in events.faults.items()},
             "rows": dict(sorted(rows.items())),
             "ends": ends,
         }

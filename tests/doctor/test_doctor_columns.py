@@ -232,11 +232,12 @@ def test_what_is_further_than_any_distance_is_none():
     assert told == farthest
 
 
+NAMES = [kind.name for kind in KINDS]
 rows = st.lists(
     st.tuples(
         st.integers(0, 3),
         st.sampled_from([RESOLVED, RESOLVED, AS_IS, NO_PATH]),
-        st.sampled_from([0, 0, 1, *map(KINDS.index, ("process_start", "heap_dump"))]),
+        st.sampled_from([0, 0, 1, *map(NAMES.index, ("process_start", "heap_dump"))]),
         st.sampled_from([
             INT64_MIN, -9 * S, 0, 3 * S, 9 * S - 1, 9 * S, 12 * S, 21 * S, 21 * S + 1, 90 * S,
             150 * S, INT64_MAX,
@@ -253,10 +254,10 @@ def strays_singly(spans, home, clocks, batches):
     found: dict[tuple[ClockId, bool], dict[int, list[Any]]] = {}
     for batch, rows in enumerate(batches):
         for k, (number, status, kind, time, source, raw) in enumerate(rows):
-            if status != RESOLVED and not (status == AS_IS and KINDS[kind] == "packet"):
+            if status != RESOLVED and not (status == AS_IS and NAMES[kind] == "packet"):
                 continue
             before = time < home.low
-            tells_of_the_past = KINDS[kind] in (
+            tells_of_the_past = NAMES[kind] in (
                 "process_start", "heap_dump", "android_log", "statsd_atom",
             ) or not source  # fmt: skip
             if before and tells_of_the_past:
@@ -318,7 +319,7 @@ def test_strays_are_those_looked_for_one_by_one(batches):
     assert home == Span(9 * S, 21 * S, 6 * S, 3)
     clocks = [*spans.numbers, ClockId(200)]
     assert [clock in spans for clock in clocks].count(True) == 2
-    strays = Strays(spans, home, clocks)
+    strays = Strays(spans, home, clocks, KINDS)
     names = ("", "status", "kind", "trace_time", "source_ns", "timestamp")
     for batch, rows in enumerate(batches):
         table = dict(zip(names, ints(rows).reshape(-1, 6).T, strict=True))
@@ -346,7 +347,7 @@ def test_strays_are_those_looked_for_one_by_one(batches):
     ],
 )
 def test_events_reach_as_far_as_no_gap_is_between(spans, gap_ns, reached):
-    strays = Strays(Spans(ClockGraph("BOOTTIME")), Span(0, 0, 0, 0), [])
+    strays = Strays(Spans(ClockGraph("BOOTTIME")), Span(0, 0, 0, 0), [], KINDS)
     for k, (near, far) in enumerate(spans):
         strays.found[ClockId(200 + k % 2), True][k] = Stray(1, near, far)
         strays.found[ClockId(200 + k % 2), False][k] = Stray(1, near + 10**12, far + 10**12)

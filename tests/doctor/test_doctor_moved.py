@@ -12,7 +12,7 @@ import pytest
 from tracetime import ClockId, ConversionError, Finding
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.trace_clock import FIX, moved
-from tracetime.formats.perfetto.read.reader import TraceClockMove
+from tracetime.trace import TraceClockMove
 
 HOST, SECOND, THIRD = (ClockId(6, machine=k) for k in range(3))
 FILE = ClockId(BUILTIN_IDS["TRACE_FILE"], machine=1)

@@ -12,21 +12,15 @@ from hypothesis import strategies as st
 
 from tracetime import ClockId
 from tracetime.analysis.snapshots import Written
+from tracetime.trace import WrittenSnapshots
 
 BIG = 1 << 62
 
 
-class Chronicled:
-    """What a chronicle heard: rows of packet, clock, sequence, machine, timestamp, unit, named."""
-
-    def __init__(self, rows: list[tuple[int, ...]], signs: Any = ()) -> None:
-        self._rows, self._signs = rows, signs
-
-    def readings(self) -> np.ndarray:
-        return np.array(self._rows, dtype=np.int64).reshape(-1, 7).T.copy()
-
-    def signs_found(self) -> np.ndarray:
-        return np.array(self._signs, dtype=np.int64).reshape(-1, 4).T.copy()
+def as_written(rows: list[tuple[int, ...]], signs: Any = ()) -> WrittenSnapshots:
+    """What stands in a file: rows of packet, clock, sequence, machine, timestamp, unit, named."""
+    readings = np.array(rows, dtype=np.int64).reshape(-1, 7).T.copy()
+    return WrittenSnapshots(readings, np.array(signs, dtype=np.int64).reshape(-1, 4).T.copy(), 0)
 
 
 def clock_of(row: tuple[int, ...]) -> ClockId:
@@ -65,7 +59,7 @@ TWICE = [(0, True, [((6, 0), 1, 1), ((6, 0), 4, 1), ((3, 0), 2, 1)])] * 2
 @example(TWICE)
 def test_readings_are_those_of_the_file(told):
     rows = rows_of(told)
-    written = Written(Chronicled(rows))
+    written = Written(as_written(rows))
     assert written.clocks == sorted({clock_of(row) for row in rows}, key=lambda c: (
         c.clock, c.sequence, c.machine
     ))  # fmt: skip
@@ -86,7 +80,7 @@ def test_readings_are_those_of_the_file(told):
 )  # fmt: skip
 def test_what_is_beyond_int64_is_left_out(timestamp, unit, kept):
     rows = [(1, 3, 0, 0, 7, 1, 0), (1, 6, 0, 1, timestamp, unit, 1), (4, 3, 0, 0, 8, 1, 1)]
-    written = Written(Chronicled(rows))
+    written = Written(as_written(rows))
     assert written.values_ns.tolist() == [7, *[timestamp * unit][: int(kept)], 8]
     assert written.packets.tolist() == [1, *[1][: int(kept)], 4]
     assert written.named.tolist() == [False, *[True][: int(kept)], True]
@@ -95,14 +89,14 @@ def test_what_is_beyond_int64_is_left_out(timestamp, unit, kept):
 
 def test_signs_are_those_that_were_heard():
     signs = [(1, 20, 33, 0), (4, 90, 6, 1)]
-    assert Written(Chronicled([], signs)).signs.tolist() == [[1, 4], [20, 90], [33, 6], [0, 1]]
+    assert Written(as_written([], signs)).signs.tolist() == [[1, 4], [20, 90], [33, 6], [0, 1]]
 
 
 @given(packets, st.lists(st.booleans(), max_size=30))
 @example(ALIKE, [])
 def test_steps_of_clocks_are_those_from_each_reading_to_the_next(told, mask):
     rows = rows_of(told)
-    written = Written(Chronicled(rows))
+    written = Written(as_written(rows))
     written.together(ClockId(6), ClockId(3))
     kept = np.array([*mask, *[True] * len(rows)][: len(rows)], dtype=bool)
     part = written.only(kept)
@@ -145,7 +139,7 @@ def beside(rows, one, other):
 @example(TWICE)
 def test_two_clocks_stand_together_where_a_packet_lists_both(told):
     rows = rows_of(told)
-    written = Written(Chronicled(rows))
+    written = Written(as_written(rows))
     asked = [ClockId(6), ClockId(3, machine=1), ClockId(64, 2), ClockId(9)]
     for one in asked:
         for other in asked:
@@ -191,7 +185,7 @@ def turns(rows):
 @example([(0, True, [((6, 0), 0, 1), ((3, 0), 2, 1)]), (0, True, [((3, 0), 2, 1), ((6, 0), 0, 1)])])
 def test_series_are_the_snapshots_that_list_the_same_clocks(told):
     rows = rows_of(told)
-    written = Written(Chronicled(rows))
+    written = Written(as_written(rows))
     every = listed(written, rows)
 
     def plain(series):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME
 from kept import check_kept
-from test_doctor_written import Chronicled
+from test_doctor_written import as_written
 
 from tracetime import ClockId
 from tracetime.analysis.snapshots import Written
@@ -27,7 +27,7 @@ JUMPS = [
 
 def written(snapshots: list[dict[int, int]]) -> Written:
     return Written(
-        Chronicled([
+        as_written([
             (3 * k + 1, clock, 0, 0, value, 1, 0)
             for k, one in enumerate(snapshots)
             for clock, value in one.items()
@@ -130,6 +130,6 @@ def test_a_recording_begins_with_the_snapshots_that_stand_before_what_its_record
 ):
     """Statistics and a snapshot before them end the recording before, if no event is in between."""
     signs = [(k, 10 * k, SIGNS[one], 0) for k, one in enumerate(layout) if one in SIGNS]
-    assert _starts(Written(Chronicled([], signs)).signs) == begin
+    assert _starts(Written(as_written([], signs)).signs) == begin
     elsewhere = [(k + 1, 10 * k, 89, 1) for k in range(len(layout) + 3)]
-    assert _starts(Written(Chronicled([], signs + elsewhere)).signs) == begin
+    assert _starts(Written(as_written([], signs + elsewhere)).signs) == begin

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from reading import opened
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, diagnose
-from tracetime.analysis.error_bars import floor_cost_at_snapshots
+from tracetime.analysis.floor_cost import floor_cost_at_snapshots
 from tracetime.graph.tube.wraps import Counter, open_wraps
 from tracetime.graph.values import difference, gains
 

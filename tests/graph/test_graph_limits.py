@@ -25,8 +25,7 @@ from tracetime.analysis.constant_offsets import Level
 from tracetime.clocks.snapshot import MOST_SCALED_PPM
 from tracetime.formats.perfetto.clock_converter import displayed
 from tracetime.graph.clock_names import fold
-from tracetime.graph.storage.load import from_bytes
-from tracetime.graph.storage.save import to_bytes
+from tracetime.graph.graph import from_bytes, to_bytes
 from tracetime.graph.tube.distances import HOPS_A_TUBE, STEPS_A_TUBE
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
 from tracetime.graph.tube.tick_periods import EventReadings

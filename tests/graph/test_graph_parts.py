@@ -13,10 +13,10 @@ from tracetime import ClockId
 from tracetime.clocks.domain import steadiness
 from tracetime.graph.clock_lists import Listed
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
+from tracetime.graph.tube.curves import _offsets, _points, _within, since
 from tracetime.graph.tube.lattice import Lattice
 from tracetime.graph.tube.tick_periods import EventReadings, Left, Ticks, _rises, _some
 from tracetime.graph.tube.wraps import Counter, open_wraps
-from tracetime.reporting.curves import _offsets, _points, _within, since
 from tracetime.reporting.plot import _pieces, _robust
 
 S = 1_000_000_000

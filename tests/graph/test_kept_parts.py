@@ -14,6 +14,7 @@ from kept import check_kept
 from tracetime import ClockDomain, ClockId, ConversionError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.routes import Steps, detour, least_error
+from tracetime.graph.tube.decimation import thin
 from tracetime.graph.tube.evidence import (
     from_brackets,
     from_groups,
@@ -28,7 +29,6 @@ from tracetime.graph.tube.tick_periods import EventReadings, Left, Tick
 from tracetime.graph.tube.triangles import Triangles
 from tracetime.graph.tube.wraps import Counter, modulus_of, open_wraps, unfold_readings
 from tracetime.graph.values import difference, gains
-from tracetime.reporting.decimation import thin
 
 S = 1_000_000_000
 APP = ClockId.parse("com.example.app")

@@ -28,8 +28,8 @@ from test_storage import array, members_of, zipped
 
 from tracetime import ConversionError, TraceError, diagnose
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.graph.storage.load import from_bytes
-from tracetime.graph.storage.save import FACTS, to_bytes
+from tracetime.graph.graph import from_bytes, to_bytes
+from tracetime.graph.storage.save import FACTS
 
 MONOTONIC_RAW, MONOTONIC_COARSE = BUILTIN_IDS["MONOTONIC_RAW"], BUILTIN_IDS["MONOTONIC_COARSE"]
 

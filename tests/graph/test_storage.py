@@ -44,8 +44,8 @@ from tracetime._kernels.graph.engine import series_hash
 from tracetime._kernels.graph.state import engine_of, state_of
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.formats.perfetto.write.writer import TraceWriter
-from tracetime.graph.storage.load import from_bytes
-from tracetime.graph.storage.save import FACTS, FORMAT, to_bytes
+from tracetime.graph.graph import from_bytes, to_bytes
+from tracetime.graph.storage.save import FACTS, FORMAT
 
 DEMO = ROOT / "demo" / "demo.pftrace"
 S = 10**9

@@ -22,7 +22,7 @@ from reading import opened, placed
 from relay import CLIENT, MS, Relay, S, ours, theirs
 
 from tracetime import ClockGraph, ConversionError, Snapshot, diagnose
-from tracetime.graph.storage.save import to_bytes
+from tracetime.graph.graph import to_bytes
 
 pytest_plugins = ["cli"]
 

@@ -9,6 +9,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from places import ROOT
 from recorded import EXTENSION, EXTENSION_FIELD, PROTO
 
+from tracetime import events_table
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.errors import REASONS
 from tracetime.formats.perfetto import schema
@@ -134,17 +135,17 @@ def test_no_field_number_stands_in_the_code():
 
 
 def test_kinds():
-    assert enum_in("perfetto/rows.pxd", "KIND_") == list(schema.KINDS)
+    assert enum_in("perfetto/rows.pxd", "KIND_") == [kind.name for kind in schema.KINDS]
 
 
 def test_texts_and_types():
     numbers = numbers_in("perfetto/names.pxd")
-    assert [numbers[f"TEXT_{name.upper()}"] for name in schema.TEXTS] == list(range(5))
+    assert [numbers[f"TEXT_{name.upper()}"] for name in events_table.TEXTS] == list(range(5))
     types = {name: n for name, n in numbers.items() if name.startswith("TYPE_")}
-    assert [types.pop(f"TYPE_{name.upper()}") for name in schema.TYPES] == list(range(24))
+    assert [types.pop(f"TYPE_{name.upper()}") for name in events_table.TYPES] == list(range(24))
     assert types == {}
     # The first ones are TrackEvent.Type's.
-    first = [f"TYPE_{name.upper()}" for name in schema.TYPES[:5]]
+    first = [f"TYPE_{name.upper()}" for name in events_table.TYPES[:5]]
     assert [pb.TrackEvent.Type.Value(name) for name in first] == [1, 2, 3, 4, 5]
 
 
@@ -152,7 +153,7 @@ def test_what_a_row_has():
     numbers = numbers_in("perfetto/names.pxd")
     has = {name: n for name, n in numbers.items() if name.startswith("HAS_")}
     assert len(has) == 6
-    assert has == {name: getattr(schema, name) for name in has}
+    assert has == {name: getattr(events_table, name) for name in has}
 
 
 def test_statuses():
@@ -205,7 +206,7 @@ def test_flags():
 
 
 def test_every_payload_has_its_name():
-    index, names = schema.payloads()
+    index, names = schema.vocabulary().payload_index, schema.vocabulary().payloads
     names = names.to_pylist()
     by_number = {
         field.number: field.name
@@ -220,6 +221,6 @@ def test_payloads_have_the_names_that_perfetto_gives_them():
     """A field that is not there comes with a newer package: run tools/write_payload_names.py."""
     fields = pb.TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields
     assert dict(schema.PAYLOAD_NAMES) == {field.number: field.name for field in fields}
-    index, names = schema.payloads()
+    index, names = schema.vocabulary().payload_index, schema.vocabulary().payloads
     assert {n: names[int(index[n])].as_py() for n in schema.PAYLOAD_NAMES} == schema.PAYLOAD_NAMES
     assert (int(index[0]), names[int(index[65535])].as_py()) == (-1, schema.UNKNOWN_PAYLOAD)

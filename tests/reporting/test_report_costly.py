@@ -11,12 +11,12 @@ import tracetime as tt
 from fuzz import costly
 from tracetime.doctor import Finding
 from tracetime.errors import ConversionError
+from tracetime.graph.tube.curves import _within
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.quantiles import median, medians
 from tracetime.reporting import gather, sections
 from tracetime.reporting import measure as measuring
 from tracetime.reporting.clock_graph import _FARTHEST
-from tracetime.reporting.curves import _within
 from tracetime.reporting.gather import LEAST_PAIRS, MOST_FINDINGS, MOST_PAIRS
 from tracetime.reporting.measure import MOST_MEASURED
 
@@ -200,7 +200,7 @@ def test_each_jump_is_taken_out_at_no_cost_of_its_own(written, monkeypatch):
     """One look at all stretches between jumps, not one for each."""
     calls = []
     monkeypatch.setattr(
-        "tracetime.reporting.curves.medians", lambda *a: calls.append(a) or medians(*a)
+        "tracetime.graph.tube.curves.medians", lambda *a: calls.append(a) or medians(*a)
     )
     with tt.open_trace(written(costly.jumps(60))) as trace:
         drawn = trace.clocks.curves("BOOTTIME", "REALTIME")

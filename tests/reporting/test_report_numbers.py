@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, RESOLVED
+from tracetime.graph.tube.curves import MOST_POINTS, since
 from tracetime.reporting.allan import allan_deviation
-from tracetime.reporting.curves import MOST_POINTS, since
 from tracetime.reporting.plot import Bokeh
 from tracetime.reporting.timeline import Timeline
 

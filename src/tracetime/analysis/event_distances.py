@@ -6,7 +6,7 @@ What that says of them is told in `doctor/far_events.py`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Final, NamedTuple
@@ -17,8 +17,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import AS_IS, RESOLVED
-from tracetime.formats.perfetto.read.wire import Columns
-from tracetime.formats.perfetto.schema import KINDS
+from tracetime.events_table import Columns, Kind
 from tracetime.graph.graph import ClockGraph
 
 Values = npt.NDArray[np.int64]
@@ -26,11 +25,8 @@ Values = npt.NDArray[np.int64]
 NEAR_NS: Final = 1_000_000_000
 """Closer than this to a snapshot or to the trace is not far, whatever the numbers look like."""
 
-_OF_THE_PAST: Final = tuple(
-    KINDS.index(name) for name in ("process_start", "heap_dump", "android_log", "statsd_atom")
-)
-"""They tell of what was long before the trace began."""
-_PACKET: Final = KINDS.index("packet")
+_RECORD: Final = 0
+"""The kind of what is a record itself, and no item in one."""
 _ABOVE: Final = 1 << 64
 """More than any time, distance or packet is."""
 OF_THE_FILE: Final = (BUILTIN_IDS["BOOTTIME"], BUILTIN_IDS["TRACE_FILE"])
@@ -148,12 +144,16 @@ class Strays:
         spans: of the clocks of snapshots.
         trace: that of the trace clock.
         clocks: by number, those of snapshots first.
+        kinds: by code, what rows are.
 
     Attributes:
         found: by clock and side of the trace (whether before it), by distance (a power of 2).
     """
 
-    def __init__(self, spans: Spans, trace: Span, clocks: list[ClockId]) -> None:
+    def __init__(
+        self, spans: Spans, trace: Span, clocks: list[ClockId], kinds: Sequence[Kind]
+    ) -> None:
+        self._of_the_past = [code for code, kind in enumerate(kinds) if kind.tells_of_the_past]
         self._spans = spans
         self.trace = trace
         self._clocks = clocks
@@ -162,10 +162,10 @@ class Strays:
     def add(self, columns: Columns, numbers: Values) -> None:
         """Take in the rows of a batch; numbers: of the clock of each."""
         status, kind, time = columns["status"], columns["kind"], columns["trace_time"]
-        placed = (status == RESOLVED) | ((status == AS_IS) & (kind == _PACKET))
+        placed = (status == RESOLVED) | ((status == AS_IS) & (kind == _RECORD))
         before = time < self.trace.low
         # A descriptor of counters has 0, which means nothing.
-        past = np.isin(kind, _OF_THE_PAST) | (columns["source_ns"] == 0)
+        past = np.isin(kind, self._of_the_past) | (columns["source_ns"] == 0)
         rows = np.flatnonzero(placed & ((before & ~past) | (time > self.trace.high)))
         away = outside(time[rows], self.trace.low, self.trace.high)
         which, spans = numbers[rows], self._spans

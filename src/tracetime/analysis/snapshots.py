@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.chronicle import Chronicle
 from tracetime.analysis.rows import distinct
 from tracetime.clocks.ids import ClockId
+from tracetime.trace import WrittenSnapshots
 
 Values = npt.NDArray[np.int64]
 
@@ -58,11 +58,11 @@ class Written:
         clocks: that were read.
         packets, clock, values_ns: of each reading, the index of its clock.
         named: whether its packet says which machine it is of.
-        signs: see `Chronicle.signs_found`.
+        signs: see `WrittenSnapshots`.
     """
 
-    def __init__(self, chronicle: Chronicle) -> None:
-        packets, *key, timestamps, units, named = chronicle.readings()
+    def __init__(self, written: WrittenSnapshots) -> None:
+        packets, *key, timestamps, units, named = written.readings
         fits = np.abs(timestamps.astype(np.float64)) * np.abs(units.astype(np.float64)) < _MOST_NS
         keys, which = distinct(*(column[fits] for column in key))
         self.clocks: list[ClockId] = [
@@ -72,7 +72,7 @@ class Written:
         self.clock: Values = which.astype(np.int64)
         self.values_ns: Values = timestamps[fits] * units[fits]
         self.named: npt.NDArray[np.bool_] = named[fits] != 0
-        self.signs: Values = chronicle.signs_found()
+        self.signs: Values = written.signs
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Written:
         """The same of some of the readings."""

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tracetime.analysis.error_bars import (
+from tracetime.analysis.floor_cost import (
     CLOCKS_SAMPLED,
     FloorCost,
     floor_cost_at_snapshots,
+    floor_cost_of_events,
 )
 from tracetime.analysis.tally import Group, Tally
 from tracetime.clocks.ids import ClockId
@@ -21,8 +22,8 @@ from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
 from tracetime.graph.arguments import PolicyName
 
 if TYPE_CHECKING:
-    from tracetime.formats.perfetto.read.reader import Trace, TraceWarning
     from tracetime.graph.info import ClockInfo
+    from tracetime.trace import Events, Trace, TraceWarning
 
 ADVICE: Final[Mapping[str, str]] = {
     "unknown_source_clock": (
@@ -219,29 +220,37 @@ class Summary:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """How events were converted: by which policy and bars, to which clock too, with names."""
+
+    policy: PolicyName = "floor"
+    bars: str = "estimated"
+    to: ClockId | None = None
+    names: bool = False
+
+
 def summarise(
     trace: Trace,
+    events: Events,
     tally: Tally,
     out: str,
-    *,
-    policy: PolicyName = "floor",
-    bars: str = "estimated",
-    to: ClockId | None = None,
-    names: bool = False,
+    options: ConvertOptions,
+    cost: FloorCost | None = None,
 ) -> Summary:
     """Put together what was counted with what the trace says about its clocks.
 
     Args:
-        trace: whose events have been read to the end.
+        events: of the trace, read to their end.
         tally: of those events.
         out: the file they were written to.
+        options: how they were converted.
+        cost: by the tube, what floor costs of those events.
     """
     infos = trace.clocks.clocks()
-    faults = trace.tube_faults if policy == "tube" else {}
     groups = _named_groups(tally.groups(), infos, trace.machines)
-    clocks, reasons = _by_clock(groups, infos, faults)
-    cost = trace.floor_cost if policy == "tube" else None
-    if policy == "floor":
+    clocks, reasons = _by_clock(groups, infos, events.faults)
+    if options.policy == "floor":
         there = {use.clock for use in clocks if use.snapshots}
         spans = {
             clock: (group.first_ns, group.last_ns)
@@ -259,7 +268,7 @@ def summarise(
             and len(infos) <= _COMPARED_CLOCKS
             and (cost.leaves_bars or matters)
         ):
-            _compare_every_event(trace, cost)
+            cost.join(floor_cost_of_events(trace))
         elif cost.settled and not cost.leaves_bars:
             # Of what was not looked at nothing is known.
             cost.reordered = 0
@@ -267,12 +276,12 @@ def summarise(
         trace=trace.path,
         out=out,
         trace_clock=trace.trace_clock,
-        policy=policy,
+        policy=options.policy,
         rows=tally.rows,
         kinds=_kinds(tally.kinds),
         clocks=clocks,
         reasons=reasons,
-        to=to,
+        to=options.to,
         to_unresolved=tally.to_unresolved,
         to_cost_ns=tally.to_cost_ns,
         to_cost_is_limit=not tally.to_uncompared,
@@ -280,9 +289,9 @@ def summarise(
         n_warnings=trace.n_warnings,
         events_dropped=trace.events_dropped,
         truncated=trace.truncated,
-        bars=bars if policy == "tube" else None,
+        bars=options.bars if options.policy == "tube" else None,
         floor_cost=cost,
-        names_left_out=trace.names_left_out if names else None,
+        names_left_out=events.names_left_out if options.names else None,
     )
 
 
@@ -295,14 +304,7 @@ def settle_cost(trace: Trace, summary: Summary) -> None:
     if cost is None or summary.rows > _COMPARED_ROWS or len(summary.clocks) > _COMPARED_CLOCKS:
         return
     if cost.reordered is None or not cost.settled:
-        _compare_every_event(trace, cost)
-
-
-def _compare_every_event(trace: Trace, cost: FloorCost) -> None:
-    for _ in trace.events("tube"):
-        pass
-    assert trace.floor_cost is not None
-    cost.join(trace.floor_cost)
+        cost.join(floor_cost_of_events(trace))
 
 
 def _kinds(counted: Counter[tuple[str, str]]) -> tuple[KindCount, ...]:

@@ -15,9 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.chronicle import Chronicle
-from tracetime.analysis.error_bars import Bounding, distances
 from tracetime.analysis.event_distances import Spans, Strays
+from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, Read, rates_of
 from tracetime.analysis.rows import Counted, Group, Rows, places_of
 from tracetime.analysis.snapshots import MOST_KEPT, Written
@@ -26,6 +25,7 @@ from tracetime.arrays import known_of
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.error_bars import ErrorBars
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     AS_IS,
@@ -36,8 +36,7 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
-from tracetime.formats.perfetto.read.reader import Trace
-from tracetime.formats.perfetto.read.wire import Columns
+from tracetime.events_table import Columns
 from tracetime.graph.arguments import is_cpu_time
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import ClockInfo
@@ -45,6 +44,8 @@ from tracetime.graph.info import Strays as Ways
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.policy import Inconsistency, PairDiscontinuity
 from tracetime.graph.tube.wraps import Counter
+from tracetime.graph.values import distances
+from tracetime.trace import Trace
 
 Values = npt.NDArray[np.int64]
 
@@ -93,31 +94,35 @@ class Survey:
         self._rows = Rows(self.infos, trace.machines)
         self.clocks: list[ClockId] = self._rows.clocks
         home = self.spans.get(self.equated or self.trace_clock)
-        self.strays = None if home is None else Strays(self.spans, home, self.clocks)
+        self.strays = None
+        if home is not None:
+            self.strays = Strays(self.spans, home, self.clocks, trace.vocabulary.kinds)
         self._counts = Counts(self.spans.marks, self.spans.starts)
         lost = [fault.packet for fault in trace.faults]
         moves = [move.packet for move in trace.trace_clock_moves]
         self._placed = Between(np.array(lost + moves, dtype=np.int64))
         self.late: dict[ClockId, tuple[int, int]] = {}
-        self._bounding = self._bounded() if self._may_be_sparse() else None
-        self._chronicle = Chronicle(MOST_KEPT)
+        self._floor_cost = FloorCost(reordered=0)
+        self._bars = self._error_bars() if self._may_be_sparse() else None
         self._read(watch)
 
     def _read(self, watch: Callable[[Columns], None] | None) -> None:
         """Read the events, and count them every way that findings ask for."""
         counted = Counted()
-        for columns in self.trace.columns(listener=self._chronicle):
+        reading = self.trace.columns(written=MOST_KEPT)
+        for columns in reading:
             numbers = self._rows.numbers(columns)
             counted.add(columns, numbers)
             self._count(columns, numbers)
             if self.strays is not None:
                 self.strays.add(columns, numbers)
-            if self._bounding is not None:
-                self._bounding.batch(columns)
+            if self._bars is not None:
+                self._bars.place(columns)
             if watch is not None:
                 watch(columns)
-        if self._bounding is not None:
-            self._bounding.finish()
+        self._floor_cost.finish()
+        assert reading.written is not None
+        self._as_written = reading.written
         self.counted = counted.take()
 
     def _count(self, columns: Columns, numbers: Values) -> None:
@@ -167,8 +172,9 @@ class Survey:
         self.order_unexamined = len(self.infos) > self.most_examined
         return not self.order_unexamined
 
-    def _bounded(self) -> Bounding:
-        return Bounding(self.graph, self.trace_clock, self.trace.machines, "estimated")
+    def _error_bars(self) -> ErrorBars:
+        machines = self.trace.machines
+        return ErrorBars(self.graph, self.trace_clock, machines, "estimated", {}, self._floor_cost)
 
     def of(self, reason: str) -> list[Group]:
         """The groups with one status."""
@@ -198,7 +204,7 @@ class Survey:
     @cached_property
     def written(self) -> Written:
         """The snapshots as they are written, those not taken whole included."""
-        return Written(self._chronicle)
+        return Written(self._as_written)
 
     def was_written(self, clocks: Iterable[ClockId]) -> bool:
         """Whether any snapshot names one of some clocks, be it taken or not."""
@@ -255,7 +261,7 @@ class Survey:
     @property
     def reordered(self) -> int:
         """How many events floor puts in another order than they certainly had."""
-        return 0 if self._bounding is None else self._bounding.cost.reordered or 0
+        return self._floor_cost.reordered or 0
 
     @cached_property
     def _straying(self) -> dict[ClockId, int]:

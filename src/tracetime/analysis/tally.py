@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.analysis.error_bars import distances
 from tracetime.arrays import known_of, values_of
 from tracetime.errors import REASONS
+from tracetime.graph.values import distances
 
 Values = npt.NDArray[np.int64]
 

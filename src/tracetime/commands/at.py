@@ -24,11 +24,11 @@ from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.explanation import Explanation
     from tracetime.graph.tube import Bars
     from tracetime.graph.tube.policy import TubeExplanation
+    from tracetime.trace import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 _WALL_CLOCKS: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
@@ -94,7 +94,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime at trace.pftrace 7021 --from 0x8a01b2c3 --policy tube \\
         --valid-bits 0x8a01b2c3=36 --near 868258201186
     """
-    from tracetime.formats.perfetto.read.reader import open_trace
+    from tracetime.formats import open_trace
 
     drawn = bars_of(policy, bars)
     domains = domains_of(limits)

@@ -27,9 +27,9 @@ from tracetime.graph.clock_names import coverage
 from tracetime.text import printable_path
 
 if TYPE_CHECKING:
-    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import ClockInfo
+    from tracetime.trace import Trace
 
 
 EDGES_LISTED: Final = 1 << 16
@@ -70,7 +70,7 @@ def command(
       tracetime clocks trace.pftrace --dot | dot -Tsvg > clocks.svg
       tracetime clocks trace.pftrace --json | jq '.clocks[].clock'
     """
-    from tracetime.formats.perfetto.read.reader import open_trace
+    from tracetime.formats import open_trace
 
     if dot and as_json:
         raise UsageError("--dot and --json are two forms of the same: ask for one")

@@ -40,8 +40,8 @@ from tracetime.text import count, printable_path
 
 if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
-    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.arguments import PolicyName
+    from tracetime.trace import Trace
 
 
 @click.command("convert")
@@ -102,7 +102,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     """
     from tracetime.analysis.summary import settle_cost
     from tracetime.convert import convert
-    from tracetime.formats.perfetto.read.reader import open_trace
+    from tracetime.formats import open_trace
 
     started = time.perf_counter()
     drawn, domains = bars_of(policy, bars), domains_of(limits)

@@ -68,7 +68,7 @@ def command(
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
     from tracetime.doctor import SEVERITIES, diagnose
-    from tracetime.formats.perfetto.read.reader import open_trace
+    from tracetime.formats import open_trace
 
     domains = domains_of(limits)
     told: list[dict[str, Any]] = []

@@ -44,7 +44,7 @@ def command(
       tracetime report trace.pftrace -o report.html
       tracetime report trace.pftrace --clock-name 0x8a01b2c3=com.example.gpu
     """
-    from tracetime.formats.perfetto.read.reader import open_trace
+    from tracetime.formats import open_trace
     from tracetime.reporting import report
 
     domains = domains_of(limits)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tracetime.clocks.ids import ClockId
     from tracetime.errors import TraceError
-    from tracetime.formats.perfetto.read.reader import TraceWarning
+    from tracetime.trace import TraceWarning
 
 WARNINGS_SHOWN: Final = 5
 LINES_SHOWN: Final = 500

@@ -18,9 +18,9 @@ from tracetime.errors import UsageError
 from tracetime.text import printable_path
 
 if TYPE_CHECKING:
-    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.arguments import PolicyName
     from tracetime.sql.session import Result, Session
+    from tracetime.trace import Trace
 
 _FORMATS: Final = ("table", "csv", "json", "parquet")
 
@@ -106,7 +106,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         group by trace"
       tracetime sql trace.pftrace
     """
-    from tracetime.formats.perfetto.read.reader import open_trace
+    from tracetime.formats import open_trace
     from tracetime.sql.session import Session
     from tracetime.sql.tables import View
 

@@ -25,7 +25,7 @@ from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
 from tracetime.doctor.trace_clock import moved
-from tracetime.formats.perfetto.read.reader import Trace, check_trace
+from tracetime.trace import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
 

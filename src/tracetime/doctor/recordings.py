@@ -15,7 +15,7 @@ from tracetime.analysis.snapshots import Series, Values, Written
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.finding import Finding, count, duration, first_packets
-from tracetime.formats.perfetto.read.reader import Trace
+from tracetime.trace import Trace
 
 JOINED: Final = "recordings-joined"
 DISORDERED: Final = "file-out-of-order"

@@ -13,8 +13,8 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.domain import COARSE
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
-from tracetime.formats.perfetto.read.reader import SnapshotFault
 from tracetime.graph.tube.policy import Inconsistency
+from tracetime.trace import SnapshotFault
 
 _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]

@@ -7,13 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.analysis.error_bars import distances
 from tracetime.analysis.survey import Survey
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets
 from tracetime.doctor.machine_ties import tied_machines
 from tracetime.errors import ConversionError
+from tracetime.graph.values import distances
 
 MOVED: Final = "trace-clock-moved"
 FIX: Final = (

@@ -1,1 +1,105 @@
-"""Trace formats (floor 3), a package for each: bytes to events, clocks and snapshots, and back."""
+"""Trace formats (floor 3), a package for each: bytes to events, clocks and snapshots, and back.
+
+A format is a `probe` and an `open`, and one line in `_FORMATS`; `register_format` adds another.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tracetime.errors import UsageError
+from tracetime.open_options import MAX_CLOCKS, MAX_EXPANSION, MAX_TUBES, OpenOptions
+
+if TYPE_CHECKING:
+    from tracetime.clocks.domain import ClockDomain
+    from tracetime.formats.trace_file import TraceFile
+    from tracetime.trace import Trace
+
+BEGINNING: Final = 512
+"""Bytes by which a file is known for what it is."""
+
+
+class Format(NamedTuple):
+    """A format of traces.
+
+    Attributes:
+        probe: whether a file is of it, by its first `BEGINNING` bytes (uncompressed), or fewer.
+        open: gives the trace; reads nothing yet.
+    """
+
+    probe: Callable[[bytes], bool]
+    open: Callable[[TraceFile, OpenOptions], Trace]
+
+
+def _is_perfetto(beginning: bytes) -> bool:
+    return beginning[:1] == b"\n"
+
+
+def _open_perfetto(file: TraceFile, options: OpenOptions) -> Trace:
+    from tracetime.formats.perfetto.read.reader import PerfettoTrace
+
+    return PerfettoTrace(file, options)
+
+
+_formats: Final[list[Format]] = []
+
+
+def register_format(
+    probe: Callable[[bytes], bool], open: Callable[[TraceFile, OpenOptions], Trace]
+) -> None:
+    """Let `open_trace`, and so every command, read another format.
+
+    Args:
+        probe: whether a file is of it, by its first 512 bytes (uncompressed), or fewer. Formats are
+            asked in the order in which they were registered, the built-in ones first.
+        open: gives the trace, of a subclass of `Trace`; it reads nothing yet.
+    """
+    _formats.append(Format(probe, open))
+
+
+register_format(_is_perfetto, _open_perfetto)
+
+
+def open_trace(
+    path: str | os.PathLike[str],
+    *,
+    partial: bool = False,
+    max_expansion: int = MAX_EXPANSION,
+    max_clocks: int = MAX_CLOCKS,
+    max_tubes: int = MAX_TUBES,
+    domains: Iterable[ClockDomain] = (),
+) -> Trace:
+    """Open a trace: a Perfetto trace, raw, gzip or zstd, or one of a registered format.
+
+    What is of no format is taken for Perfetto's: reading it says what it is.
+
+    Args:
+        path: of the file, or `-` for standard input (copied to a temporary file: reading a trace
+            can take two passes).
+        partial: keep what comes before the place where a trace is cut off or corrupt, and say so
+            in `Trace.truncated`, instead of raising.
+        max_expansion: how many bytes decompression may yield in all.
+        max_clocks: how many clocks its snapshots may name.
+        max_tubes: for how many pairs of clocks error bars may be worked out.
+        domains: what clocks are and may do, for the tube's error bars, where the trace does not
+            say. Clock 64 to 127 without a sequence stands for that of every sequence.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    from tracetime.formats.trace_file import TraceFile
+
+    for name, limit, least in (
+        ("max_expansion is a number of bytes", max_expansion, 0),
+        ("max_clocks is a number of clocks", max_clocks, 1),
+        ("max_tubes is a number of pairs of clocks", max_tubes, 1),
+    ):
+        if limit < least:
+            raise UsageError(f"{name}, {least} or more")
+    options = OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains))
+    file = TraceFile(path)
+    beginning = file.beginning(BEGINNING)
+    found = next((one for one in _formats if one.probe(beginning)), _formats[0])
+    return found.open(file, options)

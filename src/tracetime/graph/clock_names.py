@@ -11,8 +11,7 @@ from tracetime.text import count, duration, table
 
 if TYPE_CHECKING:
     from tracetime.clocks.ids import ClockId
-    from tracetime.graph.graph import ClockGraph
-    from tracetime.graph.info import ClockInfo
+    from tracetime.graph.info import ClockInfo, SeriesInfo
 
 FOLDED_FROM: Final = 4
 """From so many sequences on, the same clock of each is shown as one line."""
@@ -56,26 +55,30 @@ def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> d
     return names
 
 
-def graph_table(graph: ClockGraph) -> str:
+def graph_table(
+    infos: list[ClockInfo],
+    series: list[SeriesInfo],
+    name: Callable[[ClockId], str],
+    trace_clock: ClockId | None,
+) -> str:
     """The clocks of a graph, and which were read together, as HTML."""
-    infos = graph.clocks()
-    names = fold((info.clock for info in infos), graph.name)
+    names = fold((info.clock for info in infos), name)
     lines: dict[str, list[ClockInfo]] = {}
     for info in infos:
         lines.setdefault(names[info.clock], []).append(info)
     rows = [
         (
-            name,
+            line,
             alike[0].clock.scope,
             ", ".join(f"{unit_ns:,}" for unit_ns in sorted({info.unit_ns for info in alike})),
             f"{sum(info.snapshots for info in alike):,}",
             coverage(alike),
-            ", ".join(_notes(graph, alike)),
+            ", ".join(_notes(trace_clock, alike)),
         )
-        for name, alike in lines.items()
+        for line, alike in lines.items()
     ]
     together = Counter[str]()
-    for clocks, snapshots in graph.series():
+    for clocks, snapshots in series:
         together[", ".join(dict.fromkeys(names[clock] for clock in clocks))] += snapshots
     more = count(len(rows) - _MOST_ROWS, "more line") if len(rows) > _MOST_ROWS else ""
     return (
@@ -123,9 +126,9 @@ def coverage(alike: Iterable[Covered], told: Callable[[int], str] = duration) ->
     return f"{longest:.3g} ticks" if spans[longest].clock == _TSC else told(longest)
 
 
-def _notes(graph: ClockGraph, alike: list[ClockInfo]) -> list[str]:
+def _notes(trace_clock: ClockId | None, alike: list[ClockInfo]) -> list[str]:
     notes = []
-    if any(info.clock == graph.trace_clock for info in alike):
+    if any(info.clock == trace_clock for info in alike):
         notes.append("trace time")
     if any(info.incremental for info in alike):
         notes.append("incremental")

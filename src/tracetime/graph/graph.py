@@ -43,8 +43,10 @@ from tracetime.graph.explanation import Explanation, Hop, floor_step
 from tracetime.graph.floor import FloorHop
 from tracetime.graph.info import ClockInfo, Readings, SeriesInfo, Strays
 from tracetime.graph.rate import saturated_ns
+from tracetime.graph.state import GraphState, clock_of
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube import Bars
+from tracetime.graph.tube.curves import MOST_POINTS, Curves, curves
 from tracetime.graph.tube.distances import Reach
 from tracetime.graph.tube.machines import Machines
 from tracetime.graph.tube.measurements import NONE_STEERED, Column, Measured, Read, Values
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from bokeh.models import UIElement
 
-    from tracetime.reporting.curves import Curves
+    from tracetime.graph.storage.save import Parts
 
     Result: TypeAlias = int | npt.NDArray[np.int64] | pa.Int64Array | None
 
@@ -787,14 +789,11 @@ class ClockGraph:
         origin_ns: int | None = None,
         most: int | None = None,
     ) -> Curves:
-        """What a picture of two clocks that share snapshots shows; see
-        `tracetime.reporting.curves`.
+        """What a picture of two clocks that share snapshots shows; see `graph.tube.curves`.
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; they share no snapshot.
         """
-        from tracetime.reporting.curves import MOST_POINTS, curves
-
         hub, clock = clock_of_caller(src), clock_of_caller(dst)
         if hub == clock:
             raise UsageError(f"{hub} beside itself: name two clocks")
@@ -927,7 +926,7 @@ class ClockGraph:
         """
         from tracetime.graph.storage.save import save
 
-        save(self, path)
+        save(self._parts(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ClockGraph:
@@ -940,18 +939,35 @@ class ClockGraph:
         """
         from tracetime.graph.storage.load import load
 
-        return load(path)
+        return cls._of_state(load(path))
+
+    def _parts(self) -> Parts:
+        """What is saved of the graph."""
+        from tracetime.graph.storage.save import parts_of
+
+        with self._lock:
+            return parts_of(
+                GraphState(
+                    self._engine, self._trace_clock, self._file, self._domains, self._measured,
+                    self._between, self._events,
+                )
+            )  # fmt: skip
+
+    @classmethod
+    def _of_state(cls, state: GraphState) -> ClockGraph:
+        graph = cls._of(state.engine, state.trace_clock, state.file)
+        graph._domains = dict(state.domains)
+        graph._measured, graph._between = state.measured, state.between
+        graph._events = state.events
+        return graph
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from tracetime.graph.storage.load import from_bytes
-        from tracetime.graph.storage.save import to_bytes
-
         return from_bytes, (to_bytes(self),)
 
     def _repr_html_(self) -> str:
         from tracetime.graph.clock_names import graph_table
 
-        return graph_table(self)
+        return graph_table(self.clocks(), self.series(), self.name, self.trace_clock)
 
     def __repr__(self) -> str:
         names = ", ".join(self.name(info.clock) for info in self.clocks()[:6])
@@ -963,8 +979,7 @@ class ClockGraph:
         return clock.clock, clock.sequence, file, clock.machine
 
     def _clock(self, key: tuple[int, int, int, int]) -> ClockId:
-        clock, sequence, file, machine = key
-        return ClockId.of_trace(clock, sequence, machine, 0 if file == self._file else file)
+        return clock_of(key, self._file)
 
     def _route(self, source: ClockId, target: ClockId) -> tuple[int, list[FloorHop]]:
         """The unit of the source, and the hops to the target."""
@@ -1034,3 +1049,21 @@ class ClockGraph:
         """The clocks that snapshots of one kind alone have, which have this one, too."""
         ids = self._numbered()
         return {ids[number] for number in view.only_beside(self._engine, self._key(clock))}
+
+
+def to_bytes(graph: ClockGraph) -> bytes:
+    """The bytes of the file that `ClockGraph.save` writes."""
+    from tracetime.graph.storage import save
+
+    return save.to_bytes(graph._parts())
+
+
+def from_bytes(data: bytes) -> ClockGraph:
+    """The graph of `to_bytes`.
+
+    Raises:
+        TraceError: they are no such bytes.
+    """
+    from tracetime.graph.storage import load
+
+    return ClockGraph._of_state(load.from_bytes(data))

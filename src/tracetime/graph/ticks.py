@@ -9,15 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
-from tracetime.clocks.domain import SLEWED_DRIFT_PPM
+from tracetime.clocks.domain import SLEWED_DRIFT_PPM, ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.rate import learn_rate
-
-if TYPE_CHECKING:
-    from tracetime.graph.graph import ClockGraph
 
 Unit = Literal["ns", "ticks"]
 
@@ -25,7 +22,16 @@ Unit = Literal["ns", "ticks"]
 _SAME: Final = Fraction(SLEWED_DRIFT_PPM) / 10**6
 
 
-def ns_per_tick(graph: ClockGraph, clock: ClockId, beside: ClockId | None) -> Fraction | None:
+class Clocks(Protocol):
+    """What a clock graph knows of its clocks."""
+
+    def domain(self, clock: Any) -> ClockDomain: ...
+    def name(self, clock: ClockId) -> str: ...
+    def path(self, src: Any, dst: Any) -> list[ClockId]: ...
+    def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]: ...
+
+
+def ns_per_tick(graph: Clocks, clock: ClockId, beside: ClockId | None) -> Fraction | None:
     """How long a tick of `clock` lasts: declared, or as its snapshots with `beside` have it.
 
     1 where it counts ns, to within what a clock may drift; None where nothing says.
@@ -39,12 +45,12 @@ def ns_per_tick(graph: ClockGraph, clock: ClockId, beside: ClockId | None) -> Fr
     return rate
 
 
-def unit_of(graph: ClockGraph, clock: ClockId) -> Unit:
+def unit_of(graph: Clocks, clock: ClockId) -> Unit:
     """What the readings of a clock count, as far as it was declared or its kind says."""
     return "ns" if ns_per_tick(graph, clock, None) == 1 else "ticks"
 
 
-def refuse_floor_into_ticks(graph: ClockGraph, src: ClockId, dst: ClockId) -> None:
+def refuse_floor_into_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
     """Refuse what would land by whole seconds beside what it is meant to be.
 
     Raises:

@@ -127,3 +127,11 @@ def _checked(value: int) -> int:
     if not INT64_MIN <= value <= INT64_MAX:
         raise UsageError(f"timestamp {value} does not fit in int64")
     return value
+
+
+def distances(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """How far apart values are; in uint64, where the distance of any two int64 fits."""
+    apart: npt.NDArray[np.uint64] = np.maximum(one, other).view(np.uint64) - np.minimum(
+        one, other
+    ).view(np.uint64)
+    return apart

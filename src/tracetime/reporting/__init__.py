@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.doctor import TOLERANCE_NS, Finding
-from tracetime.formats.perfetto.read.reader import Trace, check_trace
+from tracetime.trace import Trace, check_trace
 
 __all__ = ["Report", "report"]
 

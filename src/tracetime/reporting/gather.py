@@ -12,10 +12,10 @@ from typing import Final
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding, findings_of
-from tracetime.formats.perfetto.read.reader import Trace
 from tracetime.graph.clock_names import fold
 from tracetime.reporting.measure import ClockPair, Measured, PairFacts, measure
 from tracetime.reporting.timeline import Drawn, Timeline
+from tracetime.trace import Trace
 
 MOST_PAIRS: Final = 10
 """Pairs that get a picture, at most: those that have findings or events, or that broke."""

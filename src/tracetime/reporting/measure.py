@@ -13,8 +13,8 @@ from tracetime.clocks.domain import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import SEVERITIES, Finding
 from tracetime.errors import ConversionError
+from tracetime.graph.tube.curves import Curves, ppm_of
 from tracetime.graph.values import difference
-from tracetime.reporting.curves import Curves, ppm_of
 
 MOST_MEASURED: Final = 300
 """For so many pairs a tube is made, at most."""

@@ -12,10 +12,10 @@ from typing import Any, Final
 from tracetime._version import __version__
 from tracetime.doctor import Finding
 from tracetime.reporting.clock_graph import clock_graph
+from tracetime.reporting.embedding import Figures
 from tracetime.reporting.gather import MOST_FINDINGS, Facts
-from tracetime.reporting.markup import Html, data, join, more_of, prose, tag
+from tracetime.reporting.markup import Html, join, more_of, prose, tag
 from tracetime.reporting.pairs import pair_sections, snapshots_section
-from tracetime.reporting.plot import Bokeh
 from tracetime.reporting.sections import (
     allan_section,
     bars_section,
@@ -30,75 +30,6 @@ _OPEN: Final = 20
 
 _MOST_CONSEQUENCES: Final = 20
 _IN_FULL: Final = "`tracetime doctor --json` lists all"
-
-
-class Figures:
-    """Bokeh's figures on their way into the page: a place for each, and its JSON."""
-
-    def __init__(self) -> None:
-        Bokeh()
-        self._document: Any = import_module("bokeh.document").Document
-        self._version: str = import_module("bokeh").__version__
-        self._blocks: list[Html] = []
-
-    def place(
-        self, name: str, figure: Any, told: str, *, zoomable: bool = True, key: Html | None = None
-    ) -> Html:
-        """Take a figure in; returns where it will be drawn, with its buttons.
-
-        Args:
-            name: unique; the id of its place.
-            told: the picture in words.
-            zoomable: along time, by buttons and keys.
-            key: what its lines and marks are.
-        """
-        target = f"{name}-canvas"
-        self._blocks.append(data(self._item(figure, target), class_="figure", data_figure=name))
-        panels = getattr(figure, "children", None) or [figure]
-        height = sum(panel.height for panel in panels)
-        buttons = tag(
-            "div",
-            (
-                tag("button", sign, type="button", data_act=act, data_figure=name,
-                    title=says, aria_label=f"{says}: {name}")
-                for act, sign, says in (
-                    ("in", "+", "Zoom in"), ("out", "−", "Zoom out"), ("left", "◀", "Earlier"),
-                    ("right", "▶", "Later"), ("reset", "All", "Show all"),
-                )
-            ),
-            class_="tools",
-        ) if zoomable else None  # fmt: skip
-        return tag(
-            "figure",
-            tag("div", key, buttons, class_="above") if key or buttons else None,
-            tag(
-                "div",
-                tag("div", id=target, class_="canvas", role="img", aria_label=told),
-                class_="frame",
-                style=f"min-height:{height}px",
-                tabindex="0" if zoomable else None,
-                data_keys=name if zoomable else None,
-                role="group" if zoomable else None,
-                aria_label="Picture; + and − zoom, arrows move, 0 shows all" if zoomable else None,
-            ),
-            tag("figcaption", told),
-            id=name,
-        )
-
-    def _item(self, figure: Any, target: str) -> dict[str, Any]:
-        """What Bokeh.embed.embed_item takes: bokeh.embed.json_item in a third of its time."""
-        document = self._document()
-        document.add_root(figure)
-        return {
-            "target_id": target,
-            "root_id": figure.id,
-            "doc": document.to_json(deferred=False),
-            "version": self._version,
-        }
-
-    def blocks(self) -> list[Html]:
-        """The JSON of all figures."""
-        return self._blocks
 
 
 def page(facts: Facts) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding
-from tracetime.reporting.curves import Break, Curves
+from tracetime.graph.tube.curves import Break, Curves
 from tracetime.reporting.gather import MOST_FINDINGS, Facts
 from tracetime.reporting.legend import pair_key
 from tracetime.reporting.markup import Cell, Html, join, number_cell, prose, table, tag
@@ -17,7 +17,7 @@ from tracetime.reporting.plot import pair_figure, time_unit
 from tracetime.text import count, duration
 
 if TYPE_CHECKING:
-    from tracetime.reporting.page import Figures
+    from tracetime.reporting.embedding import Figures
 
 _MOST_BREAKS: Final = 40
 _MOST_BESIDE: Final = 10

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.errors import UsageError
-from tracetime.reporting.curves import Curves
+from tracetime.graph.tube.curves import Curves
 from tracetime.text import duration
 
 Floats = npt.NDArray[np.float64]

@@ -9,8 +9,8 @@ import numpy as np
 
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.clock_names import coverage, span_ns
+from tracetime.graph.tube.curves import since
 from tracetime.reporting.allan import allan_deviation
-from tracetime.reporting.curves import since
 from tracetime.reporting.figures import MOST_LINES, allan_figure, bars_figure, events_figure
 from tracetime.reporting.gather import Facts
 from tracetime.reporting.markup import Cell, Html, join, more_of, number_cell, table, tag
@@ -18,7 +18,7 @@ from tracetime.reporting.measure import PairFacts
 from tracetime.text import count, duration
 
 if TYPE_CHECKING:
-    from tracetime.reporting.page import Figures
+    from tracetime.reporting.embedding import Figures
 
 _MOST_CLOCKS: Final = 60
 _LEAST_PHASE_NS: Final = 0.5

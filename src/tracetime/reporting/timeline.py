@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, RESOLVED
-from tracetime.formats.perfetto.read.wire import Columns
+from tracetime.events_table import Columns
 
 Values = npt.NDArray[np.int64]
 

@@ -7,14 +7,11 @@ through calibrated snapshots. No clock is read here.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources import vulkan_api as api
 from tracetime.sources.lock import OneAtATime
-
-if TYPE_CHECKING:
-    from tracetime.sources.vulkan import VulkanDevice
 
 MOST_STAMPS: Final = 64
 WORK_BYTES: Final = 1 << 20
@@ -32,6 +29,23 @@ _STAGE_TRANSFER: Final = 0x1000
 _TRANSFER_WRITE: Final = 0x1000
 
 
+class OpenedDevice(Protocol):
+    """What a queue needs of its device.
+
+    Attributes:
+        handle: of the logical device.
+        label: what messages call it.
+        family: of its queue.
+    """
+
+    handle: api.Handle
+    label: str
+    family: int
+
+    def function(self, name: str, *arguments: Any, returns: Any = ...) -> api.Function:
+        """A function of the device."""
+
+
 class StampQueue:
     """A queue of a device, with one command buffer whose timestamps are read back.
 
@@ -45,7 +59,7 @@ class StampQueue:
         SourceError: something of it cannot be made.
     """
 
-    def __init__(self, device: VulkanDevice, physical: api.Handle) -> None:
+    def __init__(self, device: OpenedDevice, physical: api.Handle) -> None:
         self._device = device
         self._made: list[tuple[str, int]] = []
         self._functions: dict[str, api.Function] = {}

@@ -16,8 +16,8 @@ from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.sql.streams import Faults
 
 if TYPE_CHECKING:
-    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.sql.tables import View
+    from tracetime.trace import Trace
 
 _Column: TypeAlias = pa.Array | pa.ChunkedArray
 

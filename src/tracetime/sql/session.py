@@ -20,7 +20,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tracetime.atomic_file import is_read
 from tracetime.errors import TracetimeError, UsageError
-from tracetime.formats.perfetto.schema import NAMES_SCHEMA
+from tracetime.events_table import NAMES_SCHEMA
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.sql.casts import cast
 from tracetime.sql.functions import FUNCTIONS, Convert
@@ -28,7 +28,7 @@ from tracetime.sql.streams import Faults
 from tracetime.sql.tables import View, tables
 
 if TYPE_CHECKING:
-    from tracetime.formats.perfetto.read.reader import Trace
+    from tracetime.trace import Trace
 
 T = TypeVar("T")
 

@@ -14,17 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
-from tracetime.formats.perfetto.read.reader import BATCH_ROWS
-from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
+from tracetime.events_table import BATCH_ROWS, BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
 from tracetime.graph.arguments import PolicyName
 from tracetime.sql.streams import Faults, Stream
 
 if TYPE_CHECKING:
     from tracetime.doctor import Finding
-    from tracetime.formats.perfetto.read.reader import Trace
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import Readings
     from tracetime.graph.tube import Bars
+    from tracetime.trace import Trace
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
 _CLOCK: Final = (

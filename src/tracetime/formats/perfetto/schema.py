@@ -1,4 +1,4 @@
-"""What the numbers in an events table stand for: kinds, payloads, statuses, import errors.
+"""What the numbers that Perfetto's kernels give stand for: kinds, payloads, import errors.
 
 Field numbers that the kernels read are in `_kernels/perfetto/fields.pxd`; names come from the
 schema of the `perfetto` package, those of payloads by way of `payload_names.py`.
@@ -7,31 +7,28 @@ schema of the `perfetto` package, those of payloads by way of `payload_names.py`
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from tracetime.arrays import arrow_of, texts_of
-from tracetime.errors import AS_IS, REASONS
+from tracetime.arrays import texts_of
+from tracetime.events_table import Kind, Vocabulary
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
-from tracetime.pandas_metadata import exact_in_pandas
 
 KINDS: Final = (
-    "packet",
-    "ftrace_event",
-    "sched_switch",
-    "sched_waking",
-    "android_log",
-    "statsd_atom",
-    "heap_dump",
-    "power_rail",
-    "stack_sample",
-    "track_event_legacy",
-    "process_start",
-    "gpu_work_period",
-    "etw_event",
+    Kind("packet"),
+    Kind("ftrace_event"),
+    Kind("sched_switch"),
+    Kind("sched_waking"),
+    Kind("android_log", tells_of_the_past=True),
+    Kind("statsd_atom", tells_of_the_past=True),
+    Kind("heap_dump", tells_of_the_past=True),
+    Kind("power_rail"),
+    Kind("stack_sample"),
+    Kind("track_event_legacy"),
+    Kind("process_start", tells_of_the_past=True),
+    Kind("gpu_work_period"),
+    Kind("etw_event"),
 )
 """What a row is: the packet itself, or an item within it. The kernels' code is the index."""
 
@@ -61,115 +58,12 @@ The kernels' code is the index.
 
 
 @cache
-def payloads() -> tuple[npt.NDArray[np.int16], pa.Array]:
-    """Return (index by field number, names): what TracePacket carries, for the payload column.
-
-    The index is an int16 array of 65536, -1 for no payload (field number 0).
-    """
+def vocabulary() -> Vocabulary:
+    """Return the kinds, and what TracePacket carries by field number, for the payload column."""
     index = np.zeros(1 << 16, dtype=np.int16)
     index[list(PAYLOAD_NAMES)] = np.arange(1, 1 + len(PAYLOAD_NAMES))
     index[0] = -1
-    return index, texts_of([UNKNOWN_PAYLOAD, *PAYLOAD_NAMES.values()])
-
-
-EVENTS_SCHEMA: Final = exact_in_pandas(
-    pa.schema(
-        [
-            pa.field("packet", pa.uint64(), nullable=False),
-            pa.field("kind", pa.dictionary(pa.int8(), pa.string()), nullable=False),
-            pa.field("item", pa.uint32(), nullable=False),
-            pa.field("payload", pa.dictionary(pa.int16(), pa.string())),
-            pa.field("packet_sequence", pa.uint32(), nullable=False),
-            pa.field("sequence", pa.uint32(), nullable=False),
-            pa.field("machine", pa.uint32(), nullable=False),
-            pa.field("clock", pa.uint32(), nullable=False),
-            pa.field("timestamp", pa.int64(), nullable=False),
-            pa.field("trace_time", pa.int64()),
-            pa.field("status", pa.dictionary(pa.int8(), pa.string()), nullable=False),
-            pa.field("offset", pa.uint64(), nullable=False),
-        ]
-    )
-)
-"""The events table: columns and types, in order."""
-
-BOUNDED_SCHEMA: Final = exact_in_pandas(
-    pa.schema([*EVENTS_SCHEMA, pa.field("earliest", pa.int64()), pa.field("latest", pa.int64())])
-)
-"""The events table by the tube policy: with bounds where the tube has a bar.
-
-That is where it resolved the row, and where two instants are possible (ambiguous_source): then they
-hold both.
-"""
-
-TEXTS: Final = ("name", "category", "track_name", "process_name", "thread_name")
-"""The columns of text that say what an event is. The kernels' code is the index."""
-
-TYPES: Final = (
-    "slice_begin",
-    "slice_end",
-    "instant",
-    "counter",
-    "state",
-    "slice_complete",
-    "async_begin",
-    "async_end",
-    "async_instant",
-    "async_step",
-    "flow_begin",
-    "flow_step",
-    "flow_end",
-    "sample",
-    "metadata",
-    "object_created",
-    "object_snapshot",
-    "object_deleted",
-    "memory_dump",
-    "mark",
-    "clock_sync",
-    "context_begin",
-    "context_end",
-    "unknown",
-)
-"""What a track event is: TrackEvent.Type, then legacy phases. The kernels' code is the index."""
-
-# Bits of the column "has" that the kernels make.
-HAS_TRACK, HAS_VALUE, HAS_CPU, HAS_PID, HAS_TID, HAS_ARGS = (1 << i for i in range(6))
-
-NAMES_SCHEMA: Final = exact_in_pandas(
-    pa.schema(
-        [
-            pa.field("name", pa.dictionary(pa.int32(), pa.string())),
-            pa.field("category", pa.dictionary(pa.int32(), pa.string())),
-            pa.field("type", pa.dictionary(pa.int8(), pa.string())),
-            pa.field("value", pa.float64()),
-            pa.field("track", pa.uint64()),
-            pa.field("track_name", pa.dictionary(pa.int32(), pa.string())),
-            pa.field("cpu", pa.int32()),
-            pa.field("pid", pa.int32()),
-            pa.field("tid", pa.int64()),
-            pa.field("process_name", pa.dictionary(pa.int32(), pa.string())),
-            pa.field("thread_name", pa.dictionary(pa.int32(), pa.string())),
-            pa.field("args", pa.string()),
-        ]
-    )
-)
-"""The columns that follow where names are asked for; docs/semantics.md says what they hold.
-
-The dictionaries with int32 are those of one batch.
-"""
-
-_BITS: Final = {
-    "value": HAS_VALUE,
-    "track": HAS_TRACK,
-    "cpu": HAS_CPU,
-    "pid": HAS_PID,
-    "tid": HAS_TID,
-}
-
-
-def with_names(schema: pa.Schema) -> pa.Schema:
-    """Return `schema` with the columns of `NAMES_SCHEMA` after its own."""
-    return exact_in_pandas(pa.schema([*schema, *NAMES_SCHEMA], schema.metadata))
+    return Vocabulary(KINDS, index, texts_of([UNKNOWN_PAYLOAD, *PAYLOAD_NAMES.values()]))
 
 
 @cache
@@ -190,75 +84,3 @@ def process_types() -> tuple[str, ...]:
     # Of no type and of the zygote, it says nothing.
     known = ["" if n in (0, 4) else "".join(map(str.title, names[n])) for n in sorted(names)]
     return tuple(known)
-
-
-_TYPE_NAMES: Final = texts_of(TYPES)
-_KIND_NAMES: Final = texts_of(KINDS)
-_STATUS_NAMES: Final = texts_of(REASONS)
-
-
-def record_batch(
-    columns: dict[str, npt.NDArray[Any]], schema: pa.Schema = EVENTS_SCHEMA
-) -> pa.RecordBatch:
-    """Return the kernels' columns as a RecordBatch, sharing their memory.
-
-    schema: `EVENTS_SCHEMA`, or `BOUNDED_SCHEMA` where the columns have bounds: no bar where
-        earliest is after latest. With names where the columns have those.
-    """
-    if "has" in columns:
-        schema = with_names(schema)
-    index, names = payloads()
-    payload = index[columns["payload"]]
-    no_payload = payload < 0
-    # RESOLVED and AS_IS come first among the reasons: only they have a trace time.
-    unresolved = columns["status"] > AS_IS
-    arrays = []
-    for field in schema:
-        if field.name == "args":
-            missing = columns["has"] & HAS_ARGS == 0
-            arrays.append(_strings(columns, field.name, missing))
-            continue
-        column = columns[field.name]
-        if field.name == "kind":
-            arrays.append(_dictionary(column, _KIND_NAMES))
-        elif field.name == "status":
-            arrays.append(_dictionary(column, _STATUS_NAMES))
-        elif field.name == "payload":
-            arrays.append(_dictionary(payload, names, no_payload))
-        elif field.name == "trace_time":
-            arrays.append(arrow_of(column, unresolved))
-        elif field.name in ("earliest", "latest"):
-            arrays.append(arrow_of(column, columns["earliest"] > columns["latest"]))
-        elif field.name in TEXTS:
-            arrays.append(_dictionary(column, _strings(columns, field.name), column < 0))
-        elif field.name == "type":
-            arrays.append(_dictionary(column, _TYPE_NAMES, column < 0))
-        elif field.name in _BITS:
-            arrays.append(arrow_of(column, columns["has"] & _BITS[field.name] == 0))
-        else:
-            arrays.append(arrow_of(column))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _strings(
-    columns: dict[str, npt.NDArray[Any]],
-    name: str,
-    missing: npt.NDArray[np.bool_] | None = None,
-) -> pa.Array:
-    """The text "NAME:text", UTF-8 that the kernels have checked, cut at "NAME:ends"."""
-    ends = columns[f"{name}:ends"]
-    offsets = np.concatenate([np.zeros(1, np.int32), ends])
-    mask = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    text = pa.py_buffer(columns[f"{name}:text"])
-    return pa.Array.from_buffers(pa.string(), len(ends), [mask, pa.py_buffer(offsets), text])
-
-
-def _dictionary(
-    indices: npt.NDArray[np.generic],
-    names: pa.Array,
-    missing: npt.NDArray[np.bool_] | None = None,
-) -> pa.Array:
-    # Under a null stands 0: readers that look there, such as polars', take no index below it.
-    if missing is not None:
-        indices = np.where(missing, indices.dtype.type(0), indices)
-    return pa.DictionaryArray.from_arrays(arrow_of(indices, missing), names, safe=False)

@@ -26,7 +26,8 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import UINT32_MAX, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, MOST_SCALED_PPM
 from tracetime.errors import TraceError, UsageError
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.arguments import checked_domain
+from tracetime.graph.state import GraphState, clock_of
 from tracetime.graph.storage.save import (
     BETWEEN,
     CLOCK,
@@ -52,7 +53,7 @@ _ARRAY: Final = re.compile(
 """The head of an array of one dimension in NumPy's .npy format, version 1.0."""
 
 
-def load(path: str | os.PathLike[str]) -> ClockGraph:
+def load(path: str | os.PathLike[str]) -> GraphState:
     """A graph from a file; see `ClockGraph.load`."""
     name = os.fspath(path)
     try:
@@ -70,7 +71,7 @@ def load(path: str | os.PathLike[str]) -> ClockGraph:
             raise TraceError(f"cannot load a clock graph from {name!r}: {error}") from error
 
 
-def from_bytes(data: bytes) -> ClockGraph:
+def from_bytes(data: bytes) -> GraphState:
     """The graph of `to_bytes`.
 
     Raises:
@@ -86,7 +87,7 @@ class _Unreadable(Exception):
     """What is wrong with bytes that should be a graph."""
 
 
-def _graph(file: IO[bytes]) -> ClockGraph:
+def _graph(file: IO[bytes]) -> GraphState:
     """The graph of a file; _Unreadable where there is none."""
     members = _members_of(file)
     facts = _facts_of(members.pop(FACTS))
@@ -113,24 +114,25 @@ def _graph(file: IO[bytes]) -> ClockGraph:
     number = _int(facts, "file", 0, UINT32_MAX)
     trace_clock = None if facts.get("trace_clock", 0) is None else _id_of(facts, "trace_clock")
     try:
-        graph = ClockGraph._of(engine_of(state), trace_clock, number)
+        engine = engine_of(state)
     except ValueError as error:
         raise _Unreadable(str(error)) from error
+    domains: dict[ClockId, ClockDomain] = {}
     for entry in _get(facts, "domains", list):
         domain = _domain_of(entry)
-        if domain.id in graph.declared:
+        if domain.id in domains:
             raise _Unreadable(f"it declares {domain.id} twice")
-        graph.declare(domain)
-    ids = [graph._clock((a, b, c, d)) for a, b, c, d, *_ in clocks]
+        domains[domain.id] = checked_domain(domain)
+    ids = [clock_of((a, b, c, d), number) for a, b, c, d, *_ in clocks]
     known = {clock for clock, (*_, measured) in zip(ids, clocks, strict=True) if measured}
-    graph._events = {
+    events = {
         clock: _events_of(entry)
         for clock, entry in zip(ids, facts["clocks"], strict=True)
         if "events" in entry
     }
-    graph._measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
-    graph._between = _between_of(facts, members, len(state.packets))
-    return graph
+    measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
+    between = _between_of(facts, members, len(state.packets))
+    return GraphState(engine, trace_clock, number, domains, measured, between, events)
 
 
 def _members_of(file: IO[bytes]) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import json
 import os
 import zipfile
 from dataclasses import fields
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from tracetime._version import __version__
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.graph import ClockGraph
+from tracetime.graph.state import GraphState
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.measurements import Values
 
@@ -59,18 +59,24 @@ WORKED_OUT: Final = ("worked_out", "<u4")
 messages; left out where there are none."""
 
 
-def save(graph: ClockGraph, path: str | os.PathLike[str]) -> None:
+class Parts(NamedTuple):
+    """What a file holds: all that is no row, in the types of JSON, and columns by name."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+def save(parts: Parts, path: str | os.PathLike[str]) -> None:
     """Write a graph to a file; see `ClockGraph.save`."""
     target = file_target(path)
-    facts, arrays = _parts(graph)
     with whole_file(target) as part, part.open("wb") as file:
-        _write(facts, arrays, file)
+        _write(*parts, file)
 
 
-def to_bytes(graph: ClockGraph) -> bytes:
+def to_bytes(parts: Parts) -> bytes:
     """The bytes of a file with the graph."""
     sink = io.BytesIO()
-    _write(*_parts(graph), sink)
+    _write(*parts, sink)
     return sink.getvalue()
 
 
@@ -83,12 +89,11 @@ def _write(facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], sink: IO[
                 np.lib.format.write_array(file, values, version=(1, 0), allow_pickle=False)
 
 
-def _parts(graph: ClockGraph) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """All else than rows, and the columns of these."""
-    with graph._lock:
-        state = state_of(graph._engine)
-        said = _said(graph, state)
-        facts = _facts(graph, state)
+def parts_of(graph: GraphState) -> Parts:
+    """What is written of a graph, which must not change meanwhile."""
+    state = state_of(graph.engine)
+    said = _said(graph, state)
+    facts = _facts(graph, state)
     rows: list[npt.NDArray[Any]] = [
         state.snapshots, clocks_of_rows(state.columns), state.readings_ns,
     ]  # fmt: skip
@@ -98,7 +103,7 @@ def _parts(graph: ClockGraph) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any
     for (name, kind, nothing), values in zip(SAID, said, strict=True):
         if (values != nothing).any():
             arrays[name] = values.astype(kind, copy=False)
-    between = graph._between
+    between = graph.between
     counts = between.counts()
     if len(counts):
         number = np.repeat(np.arange(len(counts)), counts)
@@ -106,7 +111,7 @@ def _parts(graph: ClockGraph) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any
             arrays[name] = values.astype(kind)
     if len(between.worked_out):
         arrays[WORKED_OUT[0]] = between.worked_out.astype(WORKED_OUT[1])
-    return facts, arrays
+    return Parts(facts, arrays)
 
 
 def clocks_of_rows(columns: Values) -> npt.NDArray[np.uint32]:
@@ -114,29 +119,29 @@ def clocks_of_rows(columns: Values) -> npt.NDArray[np.uint32]:
     return np.repeat(columns[:, 0].astype(np.uint32), columns[:, 2])
 
 
-def _said(graph: ClockGraph, state: State) -> tuple[npt.NDArray[Any], ...]:
+def _said(graph: GraphState, state: State) -> tuple[npt.NDArray[Any], ...]:
     """The columns of `SAID`."""
-    clocks = [graph._clock((a, b, c, d)) for a, b, c, d in state.clocks[:, :4].tolist()]
+    clocks = [graph.clock((a, b, c, d)) for a, b, c, d in state.clocks[:, :4].tolist()]
     numbers = state.snapshots.astype(np.int64)
     centre, half, scaled_ppm = (np.empty_like(state.readings_ns) for _ in range(3))
     start = 0
     for clock, _, n in state.columns.tolist():
         rows = slice(start, start := start + n)
-        read = graph._measured.reads(clocks[clock], numbers[rows])
+        read = graph.measured.reads(clocks[clock], numbers[rows])
         centre[rows], half[rows] = read.centre, read.half
-        scaled_ppm[rows] = graph._measured.frequency(clocks[clock], numbers[rows])
+        scaled_ppm[rows] = graph.measured.frequency(clocks[clock], numbers[rows])
     return state.packets[state.snapshots], centre, half, scaled_ppm
 
 
-def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
+def _facts(graph: GraphState, state: State) -> dict[str, Any]:
     """All of a graph that is no row, in the types of JSON."""
     clocks = []
     for row in state.clocks.tolist():
         facts = dict(zip(CLOCK, row, strict=True))
-        clock = graph._clock((row[0], row[1], row[2], row[3]))
-        told = {"id": str(clock), "measured": graph._measured.knows(clock)}
+        clock = graph.clock((row[0], row[1], row[2], row[3]))
+        told = {"id": str(clock), "measured": graph.measured.knows(clock)}
         flags = {name: bool(facts[name]) for name in ("incremental", "seen")}
-        events = graph._events.get(clock)
+        events = graph.events.get(clock)
         said = {} if events is None else {"events": [*events[1:], *events.some_ns.tolist()]}
         clocks.append({**told, **facts, **flags, **said})
     ends = np.cumsum(state.series[:, 0])
@@ -147,8 +152,8 @@ def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "tracetime": __version__,
-        "trace_clock": None if graph._trace_clock is None else _id_facts(graph._trace_clock),
-        "file": graph._file,
+        "trace_clock": None if graph.trace_clock is None else _id_facts(graph.trace_clock),
+        "file": graph.file,
         "snapshots": len(state.packets),
         "without_readings": [[n, int(state.packets[n])] for n in unread.tolist()],
         "next_packet": int(state.next_packet),
@@ -159,8 +164,8 @@ def _facts(graph: ClockGraph, state: State) -> dict[str, Any]:
             for members, n in zip(lists, state.series[:, 1].tolist(), strict=True)
         ],
         "backwards": state.backwards.tolist(),
-        "between": [[_id_facts(c) for c in pair] for pair in graph._between.pairs()],
-        "domains": [_domain_facts(domain) for domain in graph.declared.values()],
+        "between": [[_id_facts(c) for c in pair] for pair in graph.between.pairs()],
+        "domains": [_domain_facts(domain) for domain in graph.domains.values()],
     }
 
 

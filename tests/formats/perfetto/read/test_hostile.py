@@ -13,7 +13,7 @@ import pytest
 from platforms import LINUX
 
 from fuzz.mutate import field, varint
-from tracetime.formats.perfetto.read.source import inflate
+from tracetime.formats.trace_file import inflate
 
 # Nothing else says by itself how much of its memory was ever in use.
 pytestmark = LINUX

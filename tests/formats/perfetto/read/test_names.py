@@ -34,11 +34,12 @@ from hypothesis import strategies as st
 from reading import opened
 from twin.names import TYPES, Named, names_of
 
+from tracetime import events_table
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.names import Names
+from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 from tracetime.formats.perfetto import schema
 from tracetime.formats.perfetto.read import reader
-from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 
 CLOCKS = snapshot({BOOTTIME: 2000, MONOTONIC: 1000})
 CLEARED = {"seq": 1, "cleared": True}
@@ -108,7 +109,7 @@ def one(*packets):
 
 def test_the_columns_come_after_the_others():
     with opened(trace(CLOCKS, event(2100))) as opened_trace:
-        assert opened_trace.read_all(names=True).schema == schema.with_names(EVENTS_SCHEMA)
+        assert opened_trace.read_all(names=True).schema == events_table.with_names(EVENTS_SCHEMA)
         table = opened_trace.read_all("tube", names=True)
         assert table.column_names == [*BOUNDED_SCHEMA.names, *COLUMNS]
         assert opened_trace.read_all().schema == EVENTS_SCHEMA
@@ -148,7 +149,7 @@ def test_type(number, name):
 def test_the_phase_of_a_legacy_event(phase):
     found = column("type", track_event(legacy={"phase": ord(phase)}))
     assert found == [TYPES[phase]]
-    assert TYPES[phase] in schema.TYPES
+    assert TYPES[phase] in events_table.TYPES
 
 
 def test_a_phase_goes_before_a_type_but_for_counters_and_states():
@@ -780,8 +781,9 @@ def test_sequences_not_used_for_longest_lose_their_names(monkeypatch):
     data = trace(CLOCKS, *packets, *events)
     assert [row["name"] is not None for row in rows(data)] == [False, True, True]
     with opened(data) as opened_trace:
-        opened_trace.read_all(names=True)
-        assert 0 < opened_trace.names_left_out < 20
+        events = opened_trace.events(names=True)
+        assert list(events)
+        assert 0 < events.names_left_out < 20
 
 
 def test_one_sequence_keeps_what_there_is_room_for(monkeypatch):
@@ -798,9 +800,10 @@ def test_descriptors_beyond_the_limit_are_left_out(monkeypatch):
     packets = [descriptor(uuid, name=f"{'x' * 3000} {uuid}") for uuid in range(1, 51)]
     events = [track_event(type=INSTANT, track_uuid=uuid) for uuid in (1, 50)]
     with opened(trace(CLOCKS, *packets, *events)) as opened_trace:
-        found = opened_trace.read_all(names=True)["track_name"].to_pylist()
+        events = opened_trace.events(names=True)
+        found = [name for batch in events for name in batch["track_name"].to_pylist()]
         assert found[0] is not None and found[1] is None
-        assert opened_trace.names_left_out > 0
+        assert events.names_left_out > 0
 
 
 def test_a_batch_ends_where_it_holds_much_text():
@@ -944,7 +947,7 @@ def test_broken_bytes_give_sound_batches(packets, data):
             for text in batch["args"].to_pylist():
                 assert text is None or isinstance(json.loads(text), dict)
         plain = opened_trace.read_all()
-        named = pa.Table.from_batches(batches, schema=schema.with_names(EVENTS_SCHEMA))
+        named = pa.Table.from_batches(batches, schema=events_table.with_names(EVENTS_SCHEMA))
         assert named.select(EVENTS_SCHEMA.names).equals(plain.combine_chunks())
 
 

@@ -13,6 +13,7 @@ import os
 import threading
 from random import Random
 
+import pyarrow as pa
 import pytest
 from building import (
     BOOTTIME,
@@ -657,7 +658,7 @@ def test_batches_are_of_the_size_asked_for(monkeypatch):
 
 
 def opened_table(batches):
-    return reader.pa.Table.from_batches(batches)
+    return pa.Table.from_batches(batches)
 
 
 def test_a_packet_of_many_items_may_make_a_larger_batch(monkeypatch):

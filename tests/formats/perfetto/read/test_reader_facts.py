@@ -10,8 +10,8 @@ from reading import opened
 
 from tracetime import ClockDomain, ClockId, Snapshot, TraceError, UsageError, diagnose, open_trace
 from tracetime.clocks.kernel_clock import KernelClock
-from tracetime.formats.perfetto.read.reader import TraceWarning, check_trace
 from tracetime.formats.perfetto.write.writer import TraceWriter
+from tracetime.trace import TraceWarning, check_trace
 
 S = 10**9
 TIED = snapshot({BOOTTIME: S, REALTIME: 9 * S, MONOTONIC: S})
@@ -20,12 +20,10 @@ TIED = snapshot({BOOTTIME: S, REALTIME: 9 * S, MONOTONIC: S})
 def test_before_it_is_read_nothing_is_known_of_a_trace():
     data = trace(TIED, event(S))
     with opened(data) as read:
-        assert (read.truncated, read.floor_cost, read.tube_faults) == (None, None, {})
-        assert (read.names_left_out, read.size, read.domains) == (0, len(data), ())
-        assert read.read_all(names=True).num_rows == 1
-        assert (read.names_left_out, read.floor_cost) == (0, None)
-        read.read_all("tube")
-        assert read.floor_cost is not None
+        assert (read.truncated, read.size, read.domains) == (None, len(data), ())
+        events = read.events("tube", names=True)
+        assert (events.faults, events.names_left_out) == ({}, 0)
+        assert [batch.num_rows for batch in events] == [1]
 
 
 def test_a_trace_without_trouble_has_none():

@@ -16,19 +16,14 @@ from reading import opened, read
 
 from tracetime import ClockDomain, ClockId, Snapshot, TraceError, UsageError, open_trace
 from tracetime._kernels.graph.engine import series_hash
-from tracetime.formats.perfetto.read import reader, source, wire
-from tracetime.formats.perfetto.read.source import Budget, TraceFile, inflate, unzstd
+from tracetime.events_table import NAMES_SCHEMA, record_batch, with_names
+from tracetime.formats import trace_file
+from tracetime.formats.perfetto.read import reader, wire
 from tracetime.formats.perfetto.read.wire import MAX_PACKET, Window, check_beginning, reader_of
-from tracetime.formats.perfetto.schema import (
-    KINDS,
-    NAMES_SCHEMA,
-    payloads,
-    process_types,
-    record_batch,
-    with_names,
-)
+from tracetime.formats.perfetto.schema import KINDS, process_types, vocabulary
 from tracetime.formats.perfetto.write.ordering import Orders, filler_name
 from tracetime.formats.perfetto.write.writer import TraceWriter
+from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
 
 S = 10**9
 
@@ -166,7 +161,7 @@ def test_a_window_grows_piece_by_piece(monkeypatch):
 
 def test_windows_are_of_4_mib():
     assert wire.WINDOW == 4 * 1024 * 1024
-    assert source.CHUNK == 1024 * 1024
+    assert trace_file.CHUNK == 1024 * 1024
 
 
 # What a file is known by
@@ -290,7 +285,7 @@ def pieces_of(path, limit=1 << 30):
 @pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
 @pytest.mark.parametrize("zeros", [0, 1, 5])
 def test_members_of_a_gzip_file_are_read_one_after_the_other(tmp_path, monkeypatch, chunk, zeros):
-    monkeypatch.setattr(source, "CHUNK", chunk)
+    monkeypatch.setattr(trace_file, "CHUNK", chunk)
     path = tmp_path / "trace.gz"
     packed = gzip.compress(b"one") + gzip.compress(b"two" * 9)
     path.write_bytes(packed + bytes(zeros))
@@ -443,7 +438,7 @@ def test_batches_and_their_table_have_the_same_columns(names):
 
 
 def test_a_payload_without_a_number_is_none():
-    index, names = payloads()
+    index, names = vocabulary().payload_index, vocabulary().payloads
     assert (index.dtype, len(index)) == (np.int16, 65_536)
     assert index[0] == -1
     assert names[index[6]].as_py() == "clock_snapshot"
@@ -476,7 +471,8 @@ def test_columns_become_a_batch():
             payload=np.array([0, 6, 60_000], dtype=np.uint16),
             status=np.array([0, 1, 2], dtype=np.uint8),
             trace_time=np.array([5, 6, 7]),
-        )
+        ),
+        vocabulary(),
     )
     assert made["kind"].to_pylist() == ["packet", "ftrace_event", "etw_event"]
     assert made["payload"].to_pylist() == [None, "clock_snapshot", "unknown"]
@@ -488,10 +484,12 @@ def test_columns_become_a_batch():
 
 
 def test_bounds_are_null_where_the_earliest_is_after_the_latest():
-    from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA
+    from tracetime.events_table import BOUNDED_SCHEMA
 
     made = record_batch(
-        columns(earliest=np.array([5, 6, 7]), latest=np.array([6, 6, 6])), BOUNDED_SCHEMA
+        columns(earliest=np.array([5, 6, 7]), latest=np.array([6, 6, 6])),
+        vocabulary(),
+        BOUNDED_SCHEMA,
     )
     assert made["earliest"].to_pylist() == [5, 6, None]
     assert made["latest"].to_pylist() == [6, 6, None]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,29 +12,13 @@ import numpy.typing as npt
 from tracetime._kernels.perfetto.remote import RemoteSyncs
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.messages import Between, Boxes
+from tracetime.trace import UnusedBounds
 
 _HOST: Final = 0
 """The number of the machine that the service runs on, to which the others are clients."""
 
 ClockOf = Callable[[tuple[int, int, int, int]], ClockId]
 """What (clock, sequence, file, machine) is in a graph."""
-
-
-class UnusedBounds(NamedTuple):
-    """Readings of RemoteClockSync messages that bound nothing.
-
-    Attributes:
-        clock: on the client's machine.
-        unused: how many bounds make no sense: a clock fell from one round to the next, or stood
-            still.
-        used: how many others there are.
-        packet: of the first message with such.
-    """
-
-    clock: ClockId
-    unused: int
-    used: int
-    packet: int
 
 
 def bounds_between(syncs: RemoteSyncs, clock_of: ClockOf) -> Between:

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final
-
-import numpy.typing as npt
+from typing import Final
 
 from tracetime._kernels.graph.engine import TooManyClocksError
 from tracetime._kernels.graph.router import TangledError
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime.errors import TraceError
-from tracetime.formats.perfetto.read.source import Budget, TraceFile, inflate, unzstd
+from tracetime.events_table import Columns
+from tracetime.formats import BEGINNING
 from tracetime.formats.perfetto.schema import IMPORT_ERRORS
-
-Columns = dict[str, npt.NDArray[Any]]
+from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
 
 WINDOW: Final = 4 << 20
-BEGINNING: Final = 512
-"""Bytes by which a file is known for what it is."""
 MAX_PACKET: Final = 1 << 28
 """Perfetto's own limit for a message (protozero's kMaxMessageLength)."""
 

@@ -1,38 +1,27 @@
-"""Events with error bars: batches of rows from Perfetto's rule to the tube's estimate and bounds.
+"""What the floor policy costs: how far its trace time is from the tube's, and whose order it turns.
 
-How one clock converts is the graph's (`graph/tube/policy.py`); here rows are grouped by clock, and
-what the floor policy costs beside the tube is counted. Nothing is done per event in Python.
+Either of every event, or of what could be farthest off by the snapshots alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from tracetime.analysis.constant_offsets import Level
 from tracetime.arrays import known_of, values_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import (
-    AMBIGUOUS_SOURCE,
-    NO_PATH,
-    NON_MONOTONIC_SOURCE,
-    REASONS,
-    RESOLVED,
-    ConversionError,
     TracetimeError,
 )
-from tracetime.formats.perfetto.schema import BOUNDED_SCHEMA, record_batch
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.tube import Bars
-from tracetime.graph.tube.policy import Reached, TubePolicy
-from tracetime.graph.tube.wraps import open_wraps
-from tracetime.graph.values import ascending, gains
+from tracetime.graph.values import ascending, distances, gains
+from tracetime.trace import Trace
 
 Values = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -41,8 +30,6 @@ CLOCKS_SAMPLED: Final = 200
 """How many clocks floor and tube are compared for at most, where events are not."""
 
 _GAPS_SAMPLED: Final = 2048
-
-_UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
 
 _ORDERED_TOGETHER: Final = 1 << 20
 """The order of so many events, as they stand in the file, is looked at together."""
@@ -87,11 +74,17 @@ class FloorCost:
         self.other_ways = False
         self.settled = True
         self.leaves_bars = False
+        self._ordered: list[tuple[Values, Values, Values]] = []
+        self._n_ordered = 0
 
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
         """Note the largest distance between two placings of the same events of one clock."""
         if len(floor):
             self.note(clock, int(distances(floor, estimate).max()))
+
+    def untie(self, clock: ClockId) -> None:
+        """Note that the tube has no way for events of a clock which floor places."""
+        self.untied.add(clock)
 
     def note(self, clock: ClockId, distance_ns: int) -> None:
         """Note a distance that events of a clock may have."""
@@ -117,6 +110,19 @@ class FloorCost:
         """Whether an offset older than the last can make floor much worse."""
         return self.drift_ns > max(self.largest_ns, _NEGLIGIBLE_NS)
 
+    def order(self, floor: Values, earliest: Values, latest: Values) -> None:
+        """Note the next events of the file, to be counted a million at a time."""
+        self._ordered.append((floor, earliest, latest))
+        self._n_ordered += len(floor)
+        if self._n_ordered >= _ORDERED_TOGETHER:
+            self.finish()
+
+    def finish(self) -> None:
+        """Count the order of the events since the last time: with this, `reordered` is complete."""
+        if self._ordered:
+            self.count_order(*map(np.concatenate, zip(*self._ordered, strict=True)))
+        self._ordered, self._n_ordered = [], 0
+
     def count_order(self, floor: Values, earliest: Values, latest: Values) -> None:
         """Count the events that floor puts on the wrong side of another."""
         self.reordered = self.reordered or 0
@@ -141,165 +147,17 @@ class FloorCost:
         }
 
 
-class Bounding:
-    """Turns the kernels' columns into batches with the tube's estimate and bounds.
+def floor_cost_of_events(trace: Trace) -> FloorCost:
+    """Read a trace, and compare floor with the tube for every event.
 
-    Args:
-        graph: with every snapshot of the trace.
-        trace_clock: what to convert to.
-        machines: machine_id by index, as `Trace.machines` has them.
-        bars: "estimated" or "guaranteed".
-
-    Attributes:
-        cost: how far floor is from the tube.
-        faults: by clock and status, why the tube could not place events of that clock, and what to
-            do, where it can say.
+    Raises:
+        TraceError: the trace cannot be read.
     """
-
-    def __init__(
-        self, graph: ClockGraph, trace_clock: ClockId, machines: list[int], bars: Bars
-    ) -> None:
-        self._graph = graph
-        self._trace_clock = trace_clock
-        self._machines = {machine_id: index for index, machine_id in enumerate(machines)}
-        self._bars = bars
-        self._incremental = {info.clock for info in graph.clocks() if info.incremental}
-        self.cost = FloorCost(reordered=0)
-        self._ordered: list[tuple[Values, Values, Values]] = []
-        self._n_ordered = 0
-        self.faults: dict[tuple[ClockId, int], str] = {}
-
-    def batch(self, columns: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
-        """Return the rows as a batch of `BOUNDED_SCHEMA`.
-
-        Rows that floor resolved, or refused because their clock ran backwards, are placed by the
-        tube, or null with its reason; so are those for which floor has no way (one over a clock
-        that ran backwards, or of many hops) and the tube has one. All others stay as they are.
-        Without a bar, earliest is after latest.
-        """
-        floor, before = columns["trace_time"], columns["status"]
-        source = columns["source_ns"]
-        estimate, status = floor.copy(), before.copy()
-        earliest, latest = np.ones_like(floor), np.zeros_like(floor)
-        rows = np.flatnonzero(
-            (before == RESOLVED) | (before == NON_MONOTONIC_SOURCE) | (before == NO_PATH)
-        )
-        groups = list(by_clock(columns, rows, self._machines))
-        others = (clock for clock, _ in groups if clock != self._trace_clock)
-        self._graph._tubes().expect(others, self._trace_clock)
-        for clock, group in groups:
-            if clock in self._incremental:
-                # Deltas of a clock that Perfetto had given up: nobody summed them.
-                group = group[before[group] == RESOLVED]
-            if not self._has_way(clock):
-                group = group[before[group] != NO_PATH]
-            reached = self._convert(clock, source[group], columns["snapshots"][group])
-            estimate[group], status[group] = reached.estimate, reached.status
-            earliest[group], latest[group] = reached.earliest, reached.latest
-            if clock != self._trace_clock:
-                both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
-                self.cost.compare(clock, floor[both], estimate[both])
-                if np.any((before[group] == RESOLVED) & (status[group] == NO_PATH)):
-                    self.cost.untied.add(clock)
-        barred = (status == RESOLVED) | (status == AMBIGUOUS_SOURCE)
-        earliest[~barred], latest[~barred] = 1, 0
-        both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
-        self._ordered.append((floor[both], earliest[both], latest[both]))
-        self._n_ordered += len(both)
-        if self._n_ordered >= _ORDERED_TOGETHER:
-            self.finish()
-        return record_batch(
-            {
-                **columns,
-                "trace_time": estimate,
-                "status": status,
-                "earliest": earliest,
-                "latest": latest,
-            },
-            BOUNDED_SCHEMA,
-        )
-
-    def _has_way(self, clock: ClockId) -> bool:
-        try:
-            self._graph._tubes().path(clock, self._trace_clock)
-        except ConversionError as error:
-            return error.reason not in (REASONS[NO_PATH], *_UNKNOWN)
-        return True
-
-    def finish(self) -> None:
-        """Count the order of the events since the last time: with this, `cost` is complete."""
-        if self._ordered:
-            self.cost.count_order(*map(np.concatenate, zip(*self._ordered, strict=True)))
-        self._ordered, self._n_ordered = [], 0
-
-    def _convert(self, clock: ClockId, source_ns: Values, seen: npt.NDArray[np.uint32]) -> Reached:
-        """Place readings of one clock; seen: how many snapshots had been read before each."""
-        if clock == self._trace_clock:
-            known = np.zeros(len(source_ns), dtype=np.uint8)
-            return Reached(source_ns, source_ns, source_ns, known)
-        try:
-            # Not `graph.convert`: these are ns already, and which value fails why matters.
-            tubes = self._graph._tubes()
-            reached = tubes.convert(
-                source_ns,
-                clock,
-                self._trace_clock,
-                self._bars,
-                lambda counter: counter.around(seen),
-            )[0]
-        except ConversionError as error:
-            reason = REASONS.index(error.reason)
-            self.faults[clock, reason] = error.message
-            nothing = np.zeros_like(source_ns)
-            why = np.full(len(source_ns), reason, dtype=np.uint8)
-            return Reached(nothing, nothing + 1, nothing, why)
-        if np.any(reached.status == AMBIGUOUS_SOURCE):
-            self._note_wraps(clock, tubes)
-        return reached
-
-    def _note_wraps(self, clock: ClockId, tubes: TubePolicy) -> None:
-        counter = tubes.counter(clock)
-        if counter is not None:
-            told = open_wraps(clock, counter, self._graph.domain(clock).ns_per_tick)
-            if told is not None:
-                self.faults[clock, AMBIGUOUS_SOURCE] = told
-
-
-def distances(one: Values, other: Values) -> npt.NDArray[np.uint64]:
-    """How far apart values are; in uint64, where the distance of any two int64 fits."""
-    apart: npt.NDArray[np.uint64] = np.maximum(one, other).view(np.uint64) - np.minimum(
-        one, other
-    ).view(np.uint64)
-    return apart
-
-
-def by_clock(
-    columns: dict[str, npt.NDArray[Any]], rows: npt.NDArray[np.intp], machines: dict[int, int]
-) -> Iterator[tuple[ClockId, npt.NDArray[np.intp]]]:
-    """The clocks of some rows, each with its rows in file order.
-
-    machines: the index of each machine_id.
-    """
-    if not len(rows):
-        return
-    scoped = columns["clock"][rows].astype(np.uint64) << np.uint64(32)
-    scoped |= columns["sequence"][rows]
-    keys, which = np.unique(scoped, return_inverse=True)
-    found, on = np.unique(columns["machine"][rows], return_inverse=True)
-    if len(found) > 1:
-        pairs, which = np.unique(which * len(found) + on, return_inverse=True)
-    else:
-        pairs = np.arange(len(keys))
-    ends = np.cumsum(np.bincount(which, minlength=len(pairs)))
-    # Few clocks fit in 16 bits, where a stable sort is a radix sort.
-    kind = np.uint16 if len(pairs) <= 1 << 16 else np.int64
-    parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
-    for pair, group in zip(pairs.tolist(), parts, strict=True):
-        key, machine = divmod(pair, len(found))
-        clock, sequence = divmod(int(keys[key]), 1 << 32)
-        # A machine_id without an index is the one that stands for the host.
-        index = machines.get(int(found[machine]), 0)
-        yield ClockId(clock, sequence, index), group
+    cost = FloorCost(reordered=0)
+    for _ in trace.events("tube", observer=cost):
+        pass
+    cost.finish()
+    return cost
 
 
 def floor_cost_at_snapshots(

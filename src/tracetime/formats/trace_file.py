@@ -121,6 +121,18 @@ class TraceFile:
         if self._file.closed:
             raise UsageError(f"the trace {self.path!r} is closed")
 
+    def beginning(self, n: int) -> bytes:
+        """The first n bytes, uncompressed, or as many as there are to be had."""
+        first = os.pread(self._file.fileno(), CHUNK if self.compressed else n, 0)
+        try:
+            if self._zstd:
+                return next(unzstd(first, n), b"")
+            if self.compressed:
+                return zlib.decompressobj(wbits=31).decompress(first, n)
+        except (OSError, zlib.error):
+            return b""
+        return first
+
     def read(self, into: memoryview, at: int) -> int:
         """Fill `into` from the file's byte `at` on; returns how many bytes there were."""
         done = 0

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import RESOLVED
+from tracetime.graph.tube.decimation import thin
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pairs import Pair
 from tracetime.graph.values import difference, if_it_fits
 from tracetime.quantiles import median, medians
-from tracetime.reporting.decimation import thin
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tracetime.reporting.decimation import thin
+from tracetime.graph.tube.decimation import thin
 
 COLUMNS = st.integers(1, 3000).flatmap(
     lambda n: st.lists(

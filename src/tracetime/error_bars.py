@@ -1,0 +1,191 @@
+"""Rows with error bars: columns from Perfetto's rule to the tube's estimate and bounds.
+
+How one clock converts is the graph's (`graph/tube/policy.py`); here rows are grouped by clock.
+Nothing is done per event in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import (
+    AMBIGUOUS_SOURCE,
+    NO_PATH,
+    NON_MONOTONIC_SOURCE,
+    REASONS,
+    RESOLVED,
+    ConversionError,
+)
+from tracetime.events_table import Columns
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube import Bars
+from tracetime.graph.tube.policy import Reached, TubePolicy
+from tracetime.graph.tube.wraps import open_wraps
+
+Values = npt.NDArray[np.int64]
+TubeFaults = dict[tuple[ClockId, int], str]
+"""By clock and status (of `errors.REASONS`), why the tube could not place its events."""
+
+_UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
+
+
+class PlacementObserver(Protocol):
+    """Who is shown where floor and the tube place the same events."""
+
+    def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
+        """Both placings of events of one clock."""
+
+    def untie(self, clock: ClockId) -> None:
+        """Floor placed events of this clock, and the tube has no way for them."""
+
+    def order(self, floor: Values, earliest: Values, latest: Values) -> None:
+        """Events of all clocks that both placed, in file order."""
+
+
+class ErrorBars:
+    """Turns columns into those with the tube's estimate and bounds.
+
+    Args:
+        graph: with every snapshot of the trace.
+        trace_clock: what to convert to.
+        machines: machine_id by index, as `Trace.machines` has them.
+        bars: "estimated" or "guaranteed".
+        faults: takes by clock and status why the tube could not place events of that clock, and
+            what to do, where it can say.
+        observer: is shown how far floor is from the tube.
+    """
+
+    def __init__(
+        self,
+        graph: ClockGraph,
+        trace_clock: ClockId,
+        machines: list[int],
+        bars: Bars,
+        faults: TubeFaults,
+        observer: PlacementObserver | None = None,
+    ) -> None:
+        self._graph = graph
+        self._trace_clock = trace_clock
+        self._machines = {machine_id: index for index, machine_id in enumerate(machines)}
+        self._bars = bars
+        self._observer = observer
+        self._incremental = {info.clock for info in graph.clocks() if info.incremental}
+        self._faults = faults
+
+    def place(self, columns: Columns) -> Columns:
+        """Return the rows with the columns of `BOUNDED_SCHEMA`.
+
+        Rows that floor resolved, or refused because their clock ran backwards, are placed by the
+        tube, or null with its reason; so are those for which floor has no way (one over a clock
+        that ran backwards, or of many hops) and the tube has one. All others stay as they are.
+        Without a bar, earliest is after latest.
+        """
+        floor, before = columns["trace_time"], columns["status"]
+        source = columns["source_ns"]
+        estimate, status = floor.copy(), before.copy()
+        earliest, latest = np.ones_like(floor), np.zeros_like(floor)
+        rows = np.flatnonzero(
+            (before == RESOLVED) | (before == NON_MONOTONIC_SOURCE) | (before == NO_PATH)
+        )
+        groups = list(by_clock(columns, rows, self._machines))
+        others = (clock for clock, _ in groups if clock != self._trace_clock)
+        self._graph._tubes().expect(others, self._trace_clock)
+        for clock, group in groups:
+            if clock in self._incremental:
+                # Deltas of a clock that Perfetto had given up: nobody summed them.
+                group = group[before[group] == RESOLVED]
+            if not self._has_way(clock):
+                group = group[before[group] != NO_PATH]
+            reached = self._convert(clock, source[group], columns["snapshots"][group])
+            estimate[group], status[group] = reached.estimate, reached.status
+            earliest[group], latest[group] = reached.earliest, reached.latest
+            if self._observer is not None and clock != self._trace_clock:
+                both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
+                self._observer.compare(clock, floor[both], estimate[both])
+                if np.any((before[group] == RESOLVED) & (status[group] == NO_PATH)):
+                    self._observer.untie(clock)
+        barred = (status == RESOLVED) | (status == AMBIGUOUS_SOURCE)
+        earliest[~barred], latest[~barred] = 1, 0
+        if self._observer is not None:
+            both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]
+            self._observer.order(floor[both], earliest[both], latest[both])
+        return {
+            **columns,
+            "trace_time": estimate,
+            "status": status,
+            "earliest": earliest,
+            "latest": latest,
+        }
+
+    def _has_way(self, clock: ClockId) -> bool:
+        try:
+            self._graph._tubes().path(clock, self._trace_clock)
+        except ConversionError as error:
+            return error.reason not in (REASONS[NO_PATH], *_UNKNOWN)
+        return True
+
+    def _convert(self, clock: ClockId, source_ns: Values, seen: npt.NDArray[np.uint32]) -> Reached:
+        """Place readings of one clock; seen: how many snapshots had been read before each."""
+        if clock == self._trace_clock:
+            known = np.zeros(len(source_ns), dtype=np.uint8)
+            return Reached(source_ns, source_ns, source_ns, known)
+        try:
+            # Not `graph.convert`: these are ns already, and which value fails why matters.
+            tubes = self._graph._tubes()
+            reached = tubes.convert(
+                source_ns,
+                clock,
+                self._trace_clock,
+                self._bars,
+                lambda counter: counter.around(seen),
+            )[0]
+        except ConversionError as error:
+            reason = REASONS.index(error.reason)
+            self._faults[clock, reason] = error.message
+            nothing = np.zeros_like(source_ns)
+            why = np.full(len(source_ns), reason, dtype=np.uint8)
+            return Reached(nothing, nothing + 1, nothing, why)
+        if np.any(reached.status == AMBIGUOUS_SOURCE):
+            self._note_wraps(clock, tubes)
+        return reached
+
+    def _note_wraps(self, clock: ClockId, tubes: TubePolicy) -> None:
+        counter = tubes.counter(clock)
+        if counter is not None:
+            told = open_wraps(clock, counter, self._graph.domain(clock).ns_per_tick)
+            if told is not None:
+                self._faults[clock, AMBIGUOUS_SOURCE] = told
+
+
+def by_clock(
+    columns: Columns, rows: npt.NDArray[np.intp], machines: dict[int, int]
+) -> Iterator[tuple[ClockId, npt.NDArray[np.intp]]]:
+    """The clocks of some rows, each with its rows in file order.
+
+    machines: the index of each machine_id.
+    """
+    if not len(rows):
+        return
+    scoped = columns["clock"][rows].astype(np.uint64) << np.uint64(32)
+    scoped |= columns["sequence"][rows]
+    keys, which = np.unique(scoped, return_inverse=True)
+    found, on = np.unique(columns["machine"][rows], return_inverse=True)
+    if len(found) > 1:
+        pairs, which = np.unique(which * len(found) + on, return_inverse=True)
+    else:
+        pairs = np.arange(len(keys))
+    ends = np.cumsum(np.bincount(which, minlength=len(pairs)))
+    # Few clocks fit in 16 bits, where a stable sort is a radix sort.
+    kind = np.uint16 if len(pairs) <= 1 << 16 else np.int64
+    parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
+    for pair, group in zip(pairs.tolist(), parts, strict=True):
+        key, machine = divmod(pair, len(found))
+        clock, sequence = divmod(int(keys[key]), 1 << 32)
+        # A machine_id without an index is the one that stands for the host.
+        index = machines.get(int(found[machine]), 0)
+        yield ClockId(clock, sequence, index), group

@@ -1,0 +1,26 @@
+"""How a trace is to be read: what `open_trace` is given beside its path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tracetime.clocks.domain import ClockDomain
+
+MAX_EXPANSION: Final = 4 << 30
+MAX_CLOCKS: Final = 1 << 17
+"""Clocks that snapshots may name; the largest real traces known have some hundreds."""
+MAX_TUBES: Final = 3000
+"""Pairs of clocks whose error bars may be worked out, which takes about a millisecond each."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """How a trace is to be read; `open_trace` says what each means."""
+
+    partial: bool = False
+    max_expansion: int = MAX_EXPANSION
+    max_clocks: int = MAX_CLOCKS
+    max_tubes: int = MAX_TUBES
+    domains: tuple[ClockDomain, ...] = ()

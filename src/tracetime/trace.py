@@ -1,0 +1,453 @@
+"""What a trace is, whatever its format: a clock graph, events on trace time, and what is odd.
+
+A format subclasses `Trace` (`formats/perfetto/` is one); all that takes traces takes any.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.graph import view
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.error_bars import ErrorBars, PlacementObserver, TubeFaults
+from tracetime.errors import TraceError, TracetimeError, UsageError
+from tracetime.events_table import (
+    BOUNDED_SCHEMA,
+    EVENTS_SCHEMA,
+    Columns,
+    Vocabulary,
+    record_batch,
+    with_names,
+)
+from tracetime.graph.arguments import PolicyName
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube import Bars
+from tracetime.graph.tube.policy import check_bars
+from tracetime.open_options import OpenOptions
+from tracetime.text import printable_path
+
+
+class TraceWarning(NamedTuple):
+    """Something wrong in a trace that does not end its import."""
+
+    message: str
+    offset: int
+    packet: int
+
+
+class SnapshotFault(NamedTuple):
+    """What was the matter with a snapshot that could not be taken whole.
+
+    Attributes:
+        fault: indexes `graph.arguments.SNAPSHOT_FAULTS`.
+        packet, offset: of the snapshot.
+        clock: which of its clocks it is about.
+        fell_by_ns: how far the trace clock fell; 0 of other faults.
+    """
+
+    fault: int
+    packet: int
+    offset: int
+    clock: ClockId
+    fell_by_ns: int
+
+
+class TraceClockMove(NamedTuple):
+    """Trace time became the clock of another machine.
+
+    Attributes:
+        packet: the snapshot that did it.
+        before: the clock that it was.
+        is_late: whether conversions had begun.
+    """
+
+    packet: int
+    before: ClockId
+    is_late: bool
+
+
+class LateSnapshots(NamedTuple):
+    """Snapshots that stand in the file behind events from after them.
+
+    Attributes:
+        snapshots: how many.
+        late_ns: by how much the latest is: what a clock read in an event before it, less what it
+            reads in it.
+        packet: of that one.
+    """
+
+    snapshots: int
+    late_ns: int
+    packet: int
+
+
+class UnusedBounds(NamedTuple):
+    """Readings of messages between machines that bound nothing.
+
+    Attributes:
+        clock: on the client's machine.
+        unused: how many bounds make no sense: a clock fell from one round to the next, or stood
+            still.
+        used: how many others there are.
+        packet: of the first message with such.
+    """
+
+    clock: ClockId
+    unused: int
+    used: int
+    packet: int
+
+
+class WrittenSnapshots(NamedTuple):
+    """What stands in a file of snapshots, whether they were taken or not, and of its recorders.
+
+    Attributes:
+        readings: int64[7, n], in file order: packet, clock, sequence, machine index, timestamp,
+            unit_ns, whether the packet names its machine.
+        signs: int64[4, n], in file order: packet, offset, field of TracePacket, machine index;
+            where Perfetto's recorders begin to write.
+        left_out: how many of both there was no room for.
+    """
+
+    readings: npt.NDArray[np.int64]
+    signs: npt.NDArray[np.int64]
+    left_out: int
+
+
+@dataclass(eq=False, slots=True)
+class Reading:
+    """One reading of a trace, from its start: yields columns, batch by batch.
+
+    Attributes:
+        batches: what it yields.
+        names_left_out: how many names it had no room for; known at its end.
+        written: the snapshots as they stand in the file, where they were asked for; known at its
+            end.
+    """
+
+    batches: Iterator[Columns]
+    names_left_out: int = 0
+    written: WrittenSnapshots | None = None
+
+    def __iter__(self) -> Iterator[Columns]:
+        return self.batches
+
+
+class Events(Iterator[pa.RecordBatch]):
+    """The events of a trace, batch by batch, in file order; made by `Trace.events`.
+
+    Attributes:
+        schema: of every batch.
+        faults: by clock and status (of `errors.REASONS`), why the tube could not place its events,
+            and what to do; only where more can be said than that. Complete at the end.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        reading: Reading,
+        batches: Iterator[pa.RecordBatch],
+        faults: TubeFaults,
+    ) -> None:
+        self.schema = schema
+        self._reading = reading
+        self._batches = batches
+        self.faults = faults
+
+    def __next__(self) -> pa.RecordBatch:
+        return next(self._batches)
+
+    @property
+    def names_left_out(self) -> int:
+        """How many names there was no room for, or that were given up for others."""
+        return self._reading.names_left_out
+
+
+class Trace(ABC):
+    """One trace file. Nothing is read before it is asked for; close it, or use it in a `with`.
+
+    A format gives `clocks`, `trace_clock`, `vocabulary` and `columns`. All else has a default: that
+    of a trace of one machine about which there is nothing odd.
+
+    Attributes:
+        path: as given to `open_trace`.
+        size: of the file on disk, bytes.
+        truncated: with `partial`, the error after which the rest was not read; None before the
+            end has been reached, or where there was none.
+        domains: as given to `open_trace`.
+    """
+
+    def __init__(self, path: str, size: int, options: OpenOptions) -> None:
+        self.path = path
+        self.size = size
+        self.options = options
+        self.domains = options.domains
+        self.truncated: TraceError | None = None
+
+    @property
+    @abstractmethod
+    def clocks(self) -> ClockGraph:
+        """The clock graph with every snapshot of the file; reads the file where none has."""
+
+    @property
+    @abstractmethod
+    def trace_clock(self) -> ClockId:
+        """The clock of trace time, as the end of the file has it."""
+
+    @property
+    @abstractmethod
+    def vocabulary(self) -> Vocabulary:
+        """What codes in the columns stand for."""
+
+    @abstractmethod
+    def columns(
+        self,
+        progress: Callable[[int], None] | None = None,
+        *,
+        names: bool = False,
+        written: int = 0,
+    ) -> Reading:
+        """Read the file from its start: `events_table.Columns`, batch by batch.
+
+        Args:
+            progress: called with the byte position reached in the file.
+            names: say what each row is, too, where the format can.
+            written: keep so many readings of snapshots as they stand in the file.
+
+        Raises:
+            TraceError: as `events`, while it is read.
+        """
+
+    def prepare(self, names: bool) -> None:  # noqa: B027  most formats have no need to
+        """Read what has to be known of the whole file before its events, where nobody has."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the file back."""
+
+    @abstractmethod
+    def check_open(self) -> None:
+        """Raise UsageError once the trace is closed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the trace and its clocks; reads the file where none has."""
+        path = escape(printable_path(self.path))
+        try:
+            told = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
+            return f"<p>{path}</p>{told}{self.clocks._repr_html_()}"
+        except TracetimeError as error:
+            return f"<p>{path}: {escape(str(error))}</p>"
+
+    def events(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        names: bool = False,
+        observer: PlacementObserver | None = None,
+    ) -> Events:
+        """Read the file from its start: every clocked item as a row, in file order.
+
+        Follows Perfetto in what had been read at each point of the file; a packet that could not
+        be converted there is placed with what is known at the end, in its place.
+
+        Args:
+            policy: "floor", Perfetto's rule, or "tube": the same rows, their trace_time the best
+                estimate from all snapshots of the file, and how early and late it can have been.
+                The file is read twice for it.
+            progress: called with the byte position reached in the file.
+            bars: of the tube, "estimated" or "guaranteed"; see `ClockGraph.convert`.
+            names: say what each event is, too, in the columns of `NAMES_SCHEMA` after the others.
+                The file is read twice for it: descriptors name what came before them.
+            observer: by the tube, is shown how far floor is from it.
+
+        Returns:
+            An iterator of RecordBatches of `EVENTS_SCHEMA`, about 65,536 rows each; with the tube,
+            of `BOUNDED_SCHEMA`, where earliest and latest are null unless status is resolved. With
+            names, each column of text has a dictionary of its own in every batch, and a batch has
+            fewer rows where they hold much text.
+
+        Raises:
+            UsageError: no such policy or bars.
+            TraceError: no trace, cut off, corrupt, or an error that ends Perfetto's import too.
+        """
+        schema = schema_of(policy)
+        check_bars(bars)
+        self.check_open()
+        reading = self.columns(progress, names=names)
+        faults: TubeFaults = {}
+        batches: Iterator[pa.RecordBatch]
+        if policy == "floor":
+            batches = (record_batch(one, self.vocabulary) for one in reading)
+        else:
+            batches = self._bounded(reading, names, bars, observer, faults)
+        return Events(with_names(schema) if names else schema, reading, batches, faults)
+
+    def _bounded(
+        self,
+        reading: Reading,
+        names: bool,
+        bars: Bars,
+        observer: PlacementObserver | None,
+        faults: TubeFaults,
+    ) -> Iterator[pa.RecordBatch]:
+        self.prepare(names)
+        placed = ErrorBars(self.clocks, self.trace_clock, self.machines, bars, faults, observer)
+        for columns in reading:
+            yield record_batch(placed.place(columns), self.vocabulary, BOUNDED_SCHEMA)
+
+    def read_all(
+        self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
+    ) -> pa.Table:
+        """All events as one table; see `events`."""
+        events = self.events(policy, bars=bars, names=names)
+        table = pa.Table.from_batches(events, events.schema)
+        return table.unify_dictionaries() if names else table
+
+    def apply_options(self, graph: ClockGraph) -> None:
+        """Tell a graph of this trace what the caller gave: the limit of tubes, and domains.
+
+        Of these, those of all sequences go first, and then those of one.
+        """
+        graph._most_tubes = self.options.max_tubes
+        clocks = [info.clock for info in graph.clocks()]
+        for domain in sorted(self.domains, key=lambda domain: domain.id.sequence):
+            if domain.id.is_sequence_scoped and not domain.id.sequence:
+                for clock in clocks:
+                    if replace(clock, sequence=0) == domain.id:
+                        graph.declare(replace(domain, id=clock))
+            else:
+                graph.declare(domain)
+
+    @property
+    def machines(self) -> list[int]:
+        """`machine_id` of each machine, in order of appearance: ClockId.machine is the index."""
+        return [0]
+
+    @property
+    def recorded_domains(self) -> dict[ClockId, ClockDomain]:
+        """What the trace itself says of its clocks, by clock.
+
+        `ns_per_tick` and `valid_bits` are those of the clock's own ticks; timestamps of the trace,
+        and so of `clocks`, are in ns and unwrapped all the same.
+        """
+        return {}
+
+    @property
+    def snapshot_packets(self) -> npt.NDArray[np.uint64]:
+        """The packet that each snapshot of `clocks` came in, by its number."""
+        return view.snapshot_packets(self.clocks._engine)
+
+    @property
+    def late_trace_clock(self) -> tuple[int, ClockId] | None:
+        """The first packet that names another trace clock after conversions had begun, and it."""
+        return None
+
+    @property
+    def trace_clock_moves(self) -> list[TraceClockMove]:
+        """Where another machine's snapshot moved trace time to its own clock; 100 at most.
+
+        Of more than 100, the first and the last.
+        """
+        return []
+
+    @property
+    def n_stray_syncs(self) -> int:
+        """How many clocks of another machine were tied to a third one's than the host's."""
+        return 0
+
+    @property
+    def n_own_syncs(self) -> int:
+        """How many of the warnings are of a message that tied a clock to itself."""
+        return 0
+
+    @property
+    def late_snapshots(self) -> LateSnapshots | None:
+        """Snapshots that stand behind events which they would have placed; None without any.
+
+        Where events are converted by what has been read, such events take an older offset.
+        """
+        return None
+
+    @property
+    def unused_bounds(self) -> list[UnusedBounds]:
+        """Messages between machines that bound nothing: a clock fell between them, or stood."""
+        return []
+
+    @property
+    def events_dropped(self) -> int:
+        """How many events the recorder says that it dropped; 0 where it does not say."""
+        return 0
+
+    @property
+    def dropped_packet(self) -> int | None:
+        """The packet of the first snapshot that says that events were dropped."""
+        return None
+
+    @property
+    def is_unsynchronised(self) -> bool:
+        """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
+
+        False where the trace does not say.
+        """
+        return False
+
+    @property
+    def faults(self) -> list[SnapshotFault]:
+        """What was the matter, of each of `warnings`."""
+        return []
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """Snapshots that could not be taken whole, in file order; the first hundred."""
+        return []
+
+    @property
+    def n_warnings(self) -> int:
+        """How many warnings there are in all."""
+        return len(self.warnings)
+
+
+def check_trace(trace: object) -> None:
+    """Refuse what is no open trace, such as a path.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(trace, Trace):
+        kind = type(trace).__name__
+        raise UsageError(f"a {kind} is no open trace: give what tracetime.open_trace(path) returns")
+
+
+def schema_of(policy: PolicyName) -> pa.Schema:
+    """The schema of the events by a policy.
+
+    Raises:
+        UsageError: no such policy.
+    """
+    schemas = {"floor": EVENTS_SCHEMA, "tube": BOUNDED_SCHEMA}
+    if policy not in schemas:
+        raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
+    return schemas[policy]

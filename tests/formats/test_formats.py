@@ -1,0 +1,131 @@
+"""A second format: what is registered is converted, examined, drawn and asked like any other."""
+
+import gzip
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from text_format import MAGIC, TextTrace, is_text
+
+from tracetime import (
+    ClockId,
+    TraceError,
+    clock_id,
+    diagnose,
+    formats,
+    open_trace,
+    register_format,
+    report,
+)
+from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.sql.session import Session
+
+pytest_plugins = ["cli"]
+
+GPU = clock_id("com.example.gpu")
+LINES = [
+    *(f"snapshot,{k},{clock},{k * 10**9 + ahead}"
+      for k in range(10) for clock, ahead in (("BOOTTIME", 10**12), ("com.example.gpu", 77 + 10 * k))),
+    "event,com.example.gpu,2000000097",
+    "event,BOOTTIME,1005000000000",
+    "event,REALTIME,5",
+    "event,com.example.gpu,9223372036854775807",
+]  # fmt: skip
+
+
+@pytest.fixture
+def text(tmp_path, monkeypatch):
+    """A trace of text, and the format that reads it, until the test ends."""
+    monkeypatch.setattr(formats, "_formats", [*formats._formats])
+    register_format(is_text, TextTrace)
+    path = tmp_path / "t.txt"
+    path.write_bytes(MAGIC + "\n".join([*LINES, ""]).encode())
+    return path
+
+
+def test_it_is_known_by_its_beginning(text, tmp_path):
+    packed = tmp_path / "t.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    for path in (text, packed):
+        with open_trace(path) as trace:
+            assert isinstance(trace, TextTrace)
+            assert trace.trace_clock == ClockId(6)
+            assert trace.read_all().num_rows == 4
+
+
+def test_what_is_of_no_format_is_taken_for_perfettos(text, tmp_path):
+    for content in (b"\n\0", b"", b"\x1f\x8b\x08cut", b"\x28\xb5\x2f\xfd", b"{}"):
+        other = tmp_path / "other"
+        other.write_bytes(content)
+        with open_trace(other) as trace:
+            assert isinstance(trace, PerfettoTrace)
+
+
+def test_its_rows_have_perfettos_columns(text):
+    with open_trace(text) as trace:
+        rows = trace.read_all().to_pylist()
+    assert rows[0] == {
+        "packet": 20, "kind": "event", "item": 0, "payload": None, "packet_sequence": 0,
+        "sequence": 0, "machine": 0, "clock": GPU, "timestamp": 2_000_000_097,
+        "trace_time": 1_002_000_000_000, "status": "resolved",
+        "offset": text.read_bytes().index(b"event,com.example.gpu"),
+    }  # fmt: skip
+    assert [(row["trace_time"], row["status"]) for row in rows[1:]] == [
+        (1_005_000_000_000, "resolved"),
+        (None, "unknown_source_clock"),
+        (None, "overflow"),
+    ]
+
+
+def test_it_is_placed_by_the_tube(text):
+    with open_trace(text) as trace:
+        row = trace.read_all("tube").to_pylist()[0]
+    assert row["earliest"] <= 1_002_000_000_000 <= row["latest"]
+    assert row["status"] == "resolved"
+
+
+def test_it_converts(text, tracetime, tmp_path):
+    out = tmp_path / "o.parquet"
+    code, told, _ = tracetime("convert", text, "-o", out, "--json", "--to", "com.example.gpu")
+    summary = json.loads(told)
+    assert (code, summary["rows"], summary["trace_clock"]) == (0, 4, "BOOTTIME")
+    table = pq.read_table(out)
+    assert table["to_time"].to_pylist()[0] == 2_000_000_097
+    assert table.schema.metadata[b"tracetime.trace_clock"] == b"BOOTTIME"
+
+
+def test_it_is_examined(text, tracetime):
+    with open_trace(text) as trace:
+        codes = {finding.code: finding for finding in diagnose(trace)}
+    assert codes["clock-without-snapshot"].events == codes["timestamp-overflow"].events == 1
+    told = json.loads(tracetime("doctor", text, "--json")[1])
+    assert {one["code"] for one in told["traces"][0]["findings"]} == set(codes)
+
+
+def test_it_is_drawn(text, tmp_path):
+    with open_trace(text) as trace:
+        report(trace, tmp_path / "r.html")
+    assert f"0x{GPU:08x}" in (tmp_path / "r.html").read_text()
+
+
+def test_it_is_asked_in_sql(text):
+    with open_trace(text) as trace, Session([trace]) as session:
+        asked = "SELECT kind, count(*) FROM events WHERE status = 'resolved' GROUP BY kind"
+        assert [list(b.to_pylist()[0].values()) for b in session.run(asked).batches] == [
+            ["event", 2]
+        ]
+        asked = "SELECT count(*) FROM snapshots"
+        assert [list(b.to_pylist()[0].values()) for b in session.run(asked).batches] == [[20]]
+
+
+def test_other_commands_take_it(text, tracetime):
+    assert f"0x{GPU:08x}" in tracetime("clocks", text)[1]
+    code, told, _ = tracetime("at", text, "2000000097", "--from", "com.example.gpu")
+    assert (code, "1002" in told) == (0, True)
+
+
+def test_what_is_wrong_in_it_is_the_traces(text):
+    text.write_bytes(MAGIC + b"event,no such clock!,5\n")
+    with open_trace(text) as trace, pytest.raises(TraceError) as told:
+        trace.read_all()
+    assert told.value.offset == len(MAGIC)
