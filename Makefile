@@ -53,6 +53,7 @@ lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, kernels beside t
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy tests/typed_calls.py
 	@$(BIN)/python -m mypy.stubtest tracetime._kernels --mypy-config-file pyproject.toml \
 	--ignore-disjoint-bases --allowlist tools/stubtest_allowlist.txt
 	@$(BIN)/lint-imports --cache-dir build/import-linter

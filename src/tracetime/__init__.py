@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final
 from tracetime._version import __version__
 
 if TYPE_CHECKING:
-    from tracetime.capture.calibrate import Calibration, calibrate
-    from tracetime.capture.recorder import Recorder, record
-    from tracetime.capture.sample import Sample
+    from tracetime._kernels.perfetto.writer import Track
+    from tracetime.capture.calibrate import Calibration, ClockCalibration, calibrate
+    from tracetime.capture.recorder import Problem, Recorder, record
+    from tracetime.capture.sample import Count, Sample
     from tracetime.capture.sampling import Sampler
     from tracetime.clocks.domain import ClockDomain
-    from tracetime.clocks.ids import ClockId, clock_id
+    from tracetime.clocks.ids import ClockId, ClockLike, clock_id
+    from tracetime.clocks.kernel_clock import KernelClock
     from tracetime.clocks.snapshot import Reading, Snapshot
     from tracetime.doctor import Finding, diagnose
     from tracetime.errors import (
@@ -26,28 +28,70 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tracetime.formats import open_trace, register_format
+    from tracetime.graph.explanation import Explanation, Hop, Outside
     from tracetime.graph.graph import ClockGraph
-    from tracetime.graph.tube.policy import Bounds
-    from tracetime.reporting import report
-    from tracetime.trace import Trace
+    from tracetime.graph.info import ClockInfo, Readings, SeriesInfo
+    from tracetime.graph.tube.curves import Curves
+    from tracetime.graph.tube.policy import (
+        Bounds,
+        Inconsistency,
+        PairDiscontinuity,
+        TubeExplanation,
+        TubeHop,
+    )
+    from tracetime.reporting import Report, report
+    from tracetime.sources.source import ClockSource, Unavailable
+    from tracetime.trace import (
+        LateSnapshots,
+        SnapshotFault,
+        Trace,
+        TraceClockMove,
+        TraceWarning,
+        UnusedBounds,
+    )
 
 __all__ = [
     "Bounds",
     "Calibration",
+    "ClockCalibration",
     "ClockDomain",
     "ClockGraph",
     "ClockId",
+    "ClockInfo",
+    "ClockLike",
+    "ClockSource",
     "ConversionError",
+    "Count",
+    "Curves",
+    "Explanation",
     "Finding",
+    "Hop",
+    "Inconsistency",
+    "KernelClock",
+    "LateSnapshots",
+    "Outside",
+    "PairDiscontinuity",
+    "Problem",
     "Reading",
+    "Readings",
     "Recorder",
+    "Report",
     "Sample",
     "Sampler",
+    "SeriesInfo",
     "Snapshot",
+    "SnapshotFault",
     "SourceError",
     "Trace",
+    "TraceClockMove",
     "TraceError",
+    "TraceWarning",
     "TracetimeError",
+    "Track",
+    "TubeExplanation",
+    "TubeHop",
+    "Unavailable",
+    "UnusedBounds",
     "UsageError",
     "__version__",
     "calibrate",
@@ -62,20 +106,45 @@ __all__ = [
 _HOMES: Final = {
     "Bounds": "tracetime.graph.tube.policy",
     "Calibration": "tracetime.capture.calibrate",
+    "ClockCalibration": "tracetime.capture.calibrate",
     "ClockDomain": "tracetime.clocks.domain",
     "ClockGraph": "tracetime.graph.graph",
     "ClockId": "tracetime.clocks.ids",
+    "ClockInfo": "tracetime.graph.info",
+    "ClockLike": "tracetime.clocks.ids",
+    "ClockSource": "tracetime.sources.source",
     "ConversionError": "tracetime.errors",
+    "Count": "tracetime.capture.sample",
+    "Curves": "tracetime.graph.tube.curves",
+    "Explanation": "tracetime.graph.explanation",
     "Finding": "tracetime.doctor",
+    "Hop": "tracetime.graph.explanation",
+    "Inconsistency": "tracetime.graph.tube.policy",
+    "KernelClock": "tracetime.clocks.kernel_clock",
+    "LateSnapshots": "tracetime.trace",
+    "Outside": "tracetime.graph.explanation",
+    "PairDiscontinuity": "tracetime.graph.tube.policy",
+    "Problem": "tracetime.capture.recorder",
     "Reading": "tracetime.clocks.snapshot",
+    "Readings": "tracetime.graph.info",
+    "Recorder": "tracetime.capture.recorder",
+    "Report": "tracetime.reporting",
     "Sample": "tracetime.capture.sample",
     "Sampler": "tracetime.capture.sampling",
-    "Recorder": "tracetime.capture.recorder",
+    "SeriesInfo": "tracetime.graph.info",
     "Snapshot": "tracetime.clocks.snapshot",
+    "SnapshotFault": "tracetime.trace",
     "SourceError": "tracetime.errors",
     "Trace": "tracetime.trace",
+    "TraceClockMove": "tracetime.trace",
     "TraceError": "tracetime.errors",
+    "TraceWarning": "tracetime.trace",
     "TracetimeError": "tracetime.errors",
+    "Track": "tracetime._kernels.perfetto.writer",
+    "TubeExplanation": "tracetime.graph.tube.policy",
+    "TubeHop": "tracetime.graph.tube.policy",
+    "Unavailable": "tracetime.sources.source",
+    "UnusedBounds": "tracetime.trace",
     "UsageError": "tracetime.errors",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -135,7 +135,7 @@ class FloorCost:
         before = np.minimum.accumulate(latest[::-1])[::-1][1:] < earliest[:-1]
         self.reordered += int(min(np.count_nonzero(behind), np.count_nonzero(before)))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The facts in the types of JSON."""
         return {
             "clock": None if self.clock is None else str(self.clock),

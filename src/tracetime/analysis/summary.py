@@ -170,7 +170,7 @@ class Summary:
             return None
         return {"at_most_ns": self.to_cost_ns, "is_limit": self.to_cost_is_limit}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the summary in the types of JSON; clocks are written as `str(ClockId)` does."""
         return {
             "trace": self.trace,

@@ -64,7 +64,7 @@ class ClockCalibration:
     half_width_ns: Spread | None
     note: str | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As JSON has it; `note` only where there is one."""
         half = self.half_width_ns or Spread(0, 0, 0, 0)
         told = {
@@ -99,7 +99,7 @@ class Calibration:
     findings: tuple[Finding, ...]
     adjtimex: KernelClock | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """In the types of JSON."""
         told: dict[str, Any] = {
             "reference": self.reference,

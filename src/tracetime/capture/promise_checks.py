@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tracetime.capture.promises import PROMISES, ROUNDS, Promise, Wait, check_group, sleep
 from tracetime.capture.sample import Finding
@@ -42,7 +42,7 @@ class Kept(NamedTuple):
         """Whether something rests on it that cannot be relied on, or nobody knows."""
         return self.error is not None or any(one.severity == "error" for one in self.findings)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """In the types of JSON."""
         return {
             "promise": self.promise,
@@ -71,7 +71,7 @@ class Checked(NamedTuple):
         """Whether any does."""
         return any(one.fails for one in self.promises)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """In the types of JSON."""
         return {**self._asdict(), "promises": [one.to_dict() for one in self.promises]}
 

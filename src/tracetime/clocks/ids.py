@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import ClassVar, Final, SupportsIndex, TypeAlias, TypeVar
+from typing import ClassVar, Final, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 from tracetime._kernels.common.hashed import Hashed
 from tracetime.errors import UsageError
@@ -188,10 +188,14 @@ class ClockId(Hashed):
 ClockLike: TypeAlias = ClockId | str | int
 """A clock as callers may give it: a ClockId, or anything that `ClockId.parse` makes one of."""
 
-V = TypeVar("V")
-# A Mapping takes one type of keys: a dict of names is none of ClockLike.
-ByClock: TypeAlias = Mapping[ClockLike, V] | Mapping[str, V] | Mapping[int, V] | Mapping[ClockId, V]
-"""What is said of clocks: a dict whose keys are all names, or numbers, or ClockIds, or of each."""
+V_co = TypeVar("V_co", covariant=True)
+
+
+class ByClock(Protocol[V_co]):
+    """What is said of clocks: a dict, or other Mapping, whose keys are ClockLike."""
+
+    # A Mapping takes one type of keys, and a dict of names would be none of ClockLike.
+    def items(self) -> Iterable[tuple[ClockLike, V_co]]: ...
 
 
 def _base(clock: int) -> str:

@@ -58,7 +58,7 @@ class Finding:
     fix: str = ""
     consequences: tuple[Finding, ...] = field(default=())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The finding in the types of JSON; clocks as `str(ClockId)` writes them."""
         return {
             "code": self.code,

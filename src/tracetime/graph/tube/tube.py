@@ -5,7 +5,7 @@ Built over clock a, the pair's steadier one; the other direction is its inverse.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 
-Bars = Literal["estimated", "guaranteed"]
+Bars: TypeAlias = Literal["estimated", "guaranteed"]
+"""What bars are to hold: as far as snapshots show, or as long as the declared limits do."""
 
 
 class Converted(NamedTuple):
