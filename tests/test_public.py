@@ -128,3 +128,9 @@ def test_nothing_heavy_is_loaded_for_what_needs_none(args):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_recording_does_not_wait_for_arrow():
+    program = "import sys, tracetime.capture.recorder, tracetime.capture.sampling; "
+    done = subprocess.run([sys.executable, "-c", program + "sys.exit('pyarrow' in sys.modules)"])
+    assert done.returncode == 0

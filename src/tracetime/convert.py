@@ -43,6 +43,7 @@ By the tube policy, also `tracetime.bars` and `tracetime.limits`: the declared c
 _BATCHES_AHEAD: Final = 4
 
 
+# long: a third of it says what it takes
 def convert(
     trace: Trace,
     out: str | os.PathLike[str],

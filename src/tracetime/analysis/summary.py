@@ -6,7 +6,7 @@ Counting is `tally.py`'s. How a summary looks on a terminal is not said here (`c
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -251,27 +251,7 @@ def summarise(
     groups = _named_groups(tally.groups(), infos, trace.machines)
     clocks, reasons = _by_clock(groups, infos, events.faults)
     if options.policy == "floor":
-        there = {use.clock for use in clocks if use.snapshots}
-        spans = {
-            clock: (group.first_ns, group.last_ns)
-            for clock, group in groups
-            if group.status == RESOLVED and clock in there
-        }
-        # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
-        most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
-        late = trace.late_snapshots is not None
-        cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, spans, most, spans, late)
-        few = cost.drifts_on or tally.rows <= _FEW_ROWS
-        matters = cost.ended_early or (cost.other_ways and few)
-        if (
-            tally.rows <= _COUNTED_ROWS
-            and len(infos) <= _COMPARED_CLOCKS
-            and (cost.leaves_bars or matters)
-        ):
-            cost.join(floor_cost_of_events(trace))
-        elif cost.settled and not cost.leaves_bars:
-            # Of what was not looked at nothing is known.
-            cost.reordered = 0
+        cost = _floor_cost(trace, tally, infos, groups, clocks)
     return Summary(
         trace=trace.path,
         out=out,
@@ -293,6 +273,38 @@ def summarise(
         floor_cost=cost,
         names_left_out=events.names_left_out if options.names else None,
     )
+
+
+def _floor_cost(
+    trace: Trace,
+    tally: Tally,
+    infos: list[ClockInfo],
+    groups: list[tuple[ClockId, Group]],
+    clocks: Sequence[ClockUse],
+) -> FloorCost:
+    """What floor costs, from the snapshots; from every event where those leave it open."""
+    there = {use.clock for use in clocks if use.snapshots}
+    spans = {
+        clock: (group.first_ns, group.last_ns)
+        for clock, group in groups
+        if group.status == RESOLVED and clock in there
+    }
+    # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
+    most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
+    late = trace.late_snapshots is not None
+    cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, spans, most, spans, late)
+    few = cost.drifts_on or tally.rows <= _FEW_ROWS
+    matters = cost.ended_early or (cost.other_ways and few)
+    if (
+        tally.rows <= _COUNTED_ROWS
+        and len(infos) <= _COMPARED_CLOCKS
+        and (cost.leaves_bars or matters)
+    ):
+        cost.join(floor_cost_of_events(trace))
+    elif cost.settled and not cost.leaves_bars:
+        # Of what was not looked at nothing is known.
+        cost.reordered = 0
+    return cost
 
 
 def settle_cost(trace: Trace, summary: Summary) -> None:

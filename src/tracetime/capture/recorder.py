@@ -61,6 +61,7 @@ class Problem(NamedTuple):
     times: int
 
 
+# long: a third of it says what its options are
 def record(  # noqa: PLR0913  every option of a recording, by name
     path: str | os.PathLike[str],
     clocks: ClockLike | Iterable[ClockLike] | None = None,

@@ -42,6 +42,7 @@ _MOST_ALIKE: Final = 5
 @click.option("-v", "--verbose", is_flag=True, help="Explain info, too, and show all findings.")
 @limit_options
 @json_option
+# long: a third of it is its help
 def command(
     traces: tuple[str, ...],
     tolerance: int,

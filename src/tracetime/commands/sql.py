@@ -67,6 +67,7 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     help="Memory for the database; beyond it, temporary files.",
 )
 @json_option
+# long: half of it is its help
 def command(  # noqa: PLR0913  a parameter for each option
     arguments: tuple[str, ...],
     partial: bool,

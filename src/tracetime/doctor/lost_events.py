@@ -53,6 +53,7 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+# long: three findings, and what each says
 def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     groups = survey.of("unknown_source_clock")
     elsewhere, plain = [], []

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import chain
 from threading import RLock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from tracetime._kernels.graph import shared_snapshots, view
 from tracetime._kernels.graph.engine import Engine
 from tracetime._kernels.graph.floor import scale
 from tracetime._kernels.graph.router import Router, TangledError
-from tracetime.arrays import arrow_of
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, ReadingsByClock, Snapshot
@@ -65,7 +64,7 @@ from tracetime.graph.tube.policy import (
 )
 from tracetime.graph.tube.tick_periods import EventReadings, Ticks
 from tracetime.graph.tube.wraps import Counter
-from tracetime.graph.values import Given, take
+from tracetime.graph.values import Given, Result, take
 from tracetime.int_arrays import IntArray
 
 if TYPE_CHECKING:
@@ -73,8 +72,6 @@ if TYPE_CHECKING:
     from bokeh.models import UIElement
 
     from tracetime.graph.storage.save import Parts
-
-    Result: TypeAlias = int | npt.NDArray[np.int64] | pa.Int64Array | None
 
 _KEPT_ROUTES: Final = 64
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -331,7 +328,8 @@ class ClockGraph:
         near: ClockTimes | None = ...,
     ) -> Bounds[pa.Int64Array]: ...
 
-    def convert(  # noqa: C901, PLR0913  the one call of all conversions
+    # long: half of it says what it does
+    def convert(  # noqa: PLR0913  the one call of all conversions
         self,
         ts: Times,
         src: ClockLike,
@@ -371,9 +369,9 @@ class ClockGraph:
         """
         check_policy(policy)
         check_bars(bars)
-        for what, asked in (("bounds", bounds), ("near", near is not None)):
-            if asked and policy != "tube":
-                raise UsageError(f"only the tube has {what}: convert with policy='tube'")
+        if policy != "tube" and (bounds or near is not None):
+            what = "bounds" if bounds else "near"
+            raise UsageError(f"only the tube has {what}: convert with policy='tube'")
         if errors not in ("raise", "mask"):
             raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
         given = take(ts)
@@ -397,22 +395,12 @@ class ClockGraph:
             bad = np.full(len(given.values), OVERFLOW, dtype=np.uint8)
         if bad is not None and not mask:
             raise self._unconverted(given, source, target, bad, *results[1:])
-
-        def shaped(values: npt.NDArray[np.int64], bad: npt.NDArray[Any] | None) -> Result:
-            if given.scalar:
-                return None if bad is not None and bad.item() else values.item()
-            if not mask:
-                return values
-            missing = np.zeros(len(values), dtype=bool) if bad is None else bad.astype(bool)
-            if given.missing is not None:
-                missing |= given.missing
-            return arrow_of(values, missing)
-
+        estimate = given.shaped(results[0], bad, mask)
         if not bounds:
-            return shaped(results[0], bad)
+            return estimate
         # Two instants have no estimate, but a bar that holds both.
         unbounded = None if bad is None else bad & (bad != AMBIGUOUS_SOURCE)
-        return Bounds(shaped(results[0], bad), *(shaped(r, unbounded) for r in results[1:]))
+        return Bounds(estimate, *(given.shaped(side, unbounded, mask) for side in results[1:]))
 
     def _unconverted(
         self,

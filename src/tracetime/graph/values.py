@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import Any, NamedTuple, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Result: TypeAlias = "int | npt.NDArray[np.int64] | pa.Int64Array | None"
+"""What timestamps become: an int, an array, or one of Arrow's where errors are masked."""
 
 Number = TypeVar("Number", bound=np.number[Any])
 
@@ -53,6 +59,21 @@ class Given(NamedTuple):
     values: npt.NDArray[np.int64]
     missing: npt.NDArray[np.bool_] | None
     scalar: bool
+
+    def shaped(
+        self, values: npt.NDArray[np.int64], bad: npt.NDArray[np.uint8] | None, mask: bool
+    ) -> Result:
+        """What these became, in the shape in which they were given; `bad` are null."""
+        if self.scalar:
+            return None if bad is not None and bad.item() else values.item()
+        if not mask:
+            return values
+        missing = np.zeros(len(values), dtype=bool) if bad is None else bad.astype(bool)
+        if self.missing is not None:
+            missing |= self.missing
+        from tracetime.arrays import arrow_of
+
+        return arrow_of(values, missing)
 
 
 def take(ts: Any) -> Given:  # noqa: C901  a branch for each kind of array
