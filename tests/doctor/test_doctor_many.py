@@ -1,7 +1,6 @@
 """The doctor on traces of many clocks: one finding for what is alike, and work for few of them."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -129,9 +128,8 @@ def test_events_beside_a_single_snapshot_may_be_off_by_the_limits_of_clocks(writ
 
 @pytest.mark.parametrize(("most", "named"), [(8, True), (MOST_EXAMINED, False)])
 def test_the_option_is_advised_where_it_helps(written, most, named, monkeypatch):
-    for module in ("survey", "unexamined"):
-        # The package has functions called as its modules.
-        monkeypatch.setattr(sys.modules[f"tracetime.doctor.{module}"], "MOST_EXAMINED", 10)
+    monkeypatch.setattr("tracetime.analysis.survey.MOST_EXAMINED", 10)
+    monkeypatch.setattr("tracetime.doctor.coverage.MOST_EXAMINED", 10)
     path = written(costly.clocks_beside_boottime(12))
     (told,) = by_code(found_in(path, max_tubes=most), "clocks-not-examined")
     assert ("raise `--max-tubes`: it allows 8 pairs, and 10 are" in told.fix) == named

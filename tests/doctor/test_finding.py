@@ -66,8 +66,8 @@ def test_the_worst_findings_come_first():
     assert sorted(in_order, key=rank) == in_order
     turned = in_order[::-1]
     assert sorted(turned, key=rank) == in_order
-    assert rank(Finding("c", "warning", "", (A,), (), 5, 7)) == (1, -5, -7, "c", (A,))
-    assert rank(Finding("c", "info", "", (), (), 5)) == (2, -5, 0, "c", ())
+    assert rank(Finding("c", "warning", "", (A,), (), 5, 7)) == (1, -5, -7, "c", [A.order()])
+    assert rank(Finding("c", "info", "", (), (), 5)) == (2, -5, 0, "c", [])
 
 
 def test_the_first_ten_packets_are_named_each_once():

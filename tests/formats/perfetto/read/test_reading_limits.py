@@ -24,6 +24,7 @@ from tracetime.formats.perfetto.schema import KINDS, process_types, vocabulary
 from tracetime.formats.perfetto.write.ordering import Orders, filler_name
 from tracetime.formats.perfetto.write.writer import TraceWriter
 from tracetime.formats.trace_file import Budget, TraceFile, inflate, unzstd
+from tracetime.open_options import OpenOptions
 
 S = 10**9
 
@@ -371,11 +372,8 @@ def test_limits_have_a_least(tmp_path, limit, least):
 
 
 def test_limits_where_nobody_says():
-    assert (reader.MAX_EXPANSION, reader.MAX_CLOCKS, reader.MAX_TUBES) == (
-        4 * 2**30,
-        131_072,
-        3_000,
-    )
+    most = OpenOptions()
+    assert (most.max_expansion, most.max_clocks, most.max_tubes) == (4 * 2**30, 131_072, 3_000)
     assert (reader.BATCH_ROWS, reader.NAMES_LIMIT) == (65_536, 64 * 2**20)
 
 
