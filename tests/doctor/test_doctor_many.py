@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tracetime as tt
 from fuzz import costly
-from tracetime.clocks.domain import steadiness
+from tracetime.clocks.families import steadiness
 from tracetime.doctor.coverage import MOST_EXAMINED
 from tracetime.doctor.merging import MOST_ALIKE
 from tracetime.graph.clock_lists import Listed

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tracetime import ClockId
-from tracetime.clocks.domain import steadiness
+from tracetime.clocks.families import steadiness
 from tracetime.graph.clock_lists import Listed
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
 from tracetime.graph.tube.curves import _offsets, _points, _within, since

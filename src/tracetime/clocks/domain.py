@@ -12,6 +12,7 @@ from functools import lru_cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final
 
+from tracetime.clocks.families import COARSE, ONE_OSCILLATOR, ONE_RATE, posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, hashed_name
 from tracetime.errors import UsageError
 
@@ -35,34 +36,9 @@ another rate (ns_per_tick)."""
 # The fraction that any float is has less.
 _MOST_RATE_BITS: Final = 2048
 
-COARSE: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME_COARSE", "MONOTONIC_COARSE"))
-"""Clocks that lag behind the fine ones by no one knows how much: as far as that was seen."""
-ONE_RATE: Final = frozenset(
-    BUILTIN_IDS[name]
-    for name in ("REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
-)
-"""Linux keeps these by one rate: they jump against each other, but do not drift."""
-_RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
 _TSC: Final = BUILTIN_IDS["TSC"]
+_RAW: Final = BUILTIN_IDS["MONOTONIC_RAW"]
 _ONE: Final = Fraction(1)
-# Steadier clocks first: what snapshots are ordered along must neither step nor reset, and over a
-# suspend BOOTTIME jumps ahead of MONOTONIC.
-_STEADINESS: Final = {
-    BUILTIN_IDS[name]: rank
-    for rank, name in enumerate(
-        (
-            "MONOTONIC_RAW",
-            "MONOTONIC",
-            "MONOTONIC_COARSE",
-            "BOOTTIME",
-            "TRACE_FILE",
-            "TSC",
-            "PERF",
-        )
-    )
-}
-WALL: Final = frozenset(BUILTIN_IDS[name] for name in ("REALTIME", "REALTIME_COARSE"))
-"""Clocks that are set; systems other than Linux slew them alone."""
 
 
 def _is_whole(value: object) -> bool:
@@ -144,8 +120,8 @@ class ClockDomain:
         of_kind_ppm = CRYSTAL_DRIFT_PPM if free_running else SLEWED_DRIFT_PPM
         drift_ppm = of_kind_ppm if self.max_drift_ppm is None else self.max_drift_ppm
         oscillator = self.oscillator
-        if oscillator is None and (clock.clock in ONE_RATE or clock.clock == _RAW):
-            oscillator = f"posix@machine{clock.machine}"
+        if oscillator is None and clock.clock in ONE_OSCILLATOR:
+            oscillator = posix_oscillator(clock.machine)
         tick_ns = self.tick_ns
         if tick_ns is None:
             tick_ns = COARSE_TICK_NS if clock.clock in COARSE else 1
@@ -199,17 +175,6 @@ class ClockDomain:
         """max_drift_ppm, given or by kind."""
         assert self.max_drift_ppm is not None
         return self.max_drift_ppm
-
-
-def steadiness(clock: ClockId) -> tuple[Any, ...]:
-    """Sorts clocks by how little they step or reset, steadiest first; ties by id."""
-    number = clock.clock
-    kind = (
-        len(_STEADINESS) + 2
-        if number in WALL
-        else _STEADINESS.get(number, len(_STEADINESS) + (0 if number < 128 else 1))
-    )
-    return kind, clock.order()
 
 
 @lru_cache(maxsize=1 << 15)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.wall_time import format_wall_time, looks_like_wall_time, parse_wall_time
 from tracetime.commands import CHECK_FAILED, DONE
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
-_WALL_CLOCKS: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
 _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 
 
@@ -108,7 +108,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     else:
         echo(str(told))
         for clock, ns in ((told.src, told.value), (told.dst, told.result)):
-            if clock.clock in _WALL_CLOCKS:
+            if clock.clock in WALL:
                 echo(f"{clock} {ns} is {format_wall_time(ns)}")
     return CHECK_FAILED if strict and told.outside is not None else DONE
 
@@ -126,7 +126,7 @@ def _explain(  # noqa: PLR0913  all that the command line says of the conversion
     value, wall_time = _value(text)
     if wall_time:
         src = REALTIME if src is None else src
-        if src.clock not in _WALL_CLOCKS:
+        if src.clock not in WALL:
             raise UsageError(
                 f"a date and time is a reading of REALTIME, not of {src}: leave out --from"
             )
@@ -196,8 +196,8 @@ def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
     facts["steps"] = [
         step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in told.steps
     ]
-    if told.src.clock in _WALL_CLOCKS:
+    if told.src.clock in WALL:
         facts["value_utc"] = format_wall_time(told.value)
-    if told.dst.clock in _WALL_CLOCKS:
+    if told.dst.clock in WALL:
         facts["result_utc"] = format_wall_time(told.result)
     return facts

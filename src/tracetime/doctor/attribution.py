@@ -7,20 +7,19 @@ jumps of a pair are asked about at once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 import numpy as np
 
 from tracetime.analysis.survey import Survey, Values
-from tracetime.clocks.domain import steadiness
+from tracetime.clocks.families import WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.incidents import BACK, sleeps
 from tracetime.doctor.jump_readings import Floats, Mask, Pair, Places, by_pair, middle_ns, moved
 from tracetime.graph.tube.policy import PairDiscontinuity
 from tracetime.graph.values import difference
 
-WALL: Final = (BUILTIN_IDS["REALTIME"], BUILTIN_IDS["REALTIME_COARSE"])
 _STOPPED: Final = (BUILTIN_IDS["MONOTONIC"], BUILTIN_IDS["MONOTONIC_RAW"])
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_ASKED: Final = 15
@@ -137,7 +136,7 @@ class _Parties:
         self.more_with_src: Mask = n_src > n_dst
         self.more_with_dst: Mask = n_dst > n_src
 
-    def any_of(self, went: Mask, numbers: tuple[int, ...], machine: int) -> Mask:
+    def any_of(self, went: Mask, numbers: Collection[int], machine: int) -> Mask:
         """Whether clocks of some numbers are among those that went with one."""
         asked = [clock.clock in numbers and clock.machine == machine for clock in self.clocks]
         return _any(went[np.array(asked, dtype=bool)])
@@ -232,7 +231,7 @@ class _Votes:
         as_usual: Mask = (by > 0) & (3 * np.abs(by - most) < np.abs(rose - most))
         return as_usual
 
-    def _of_machine(self, numbers: tuple[int, ...], machine: int) -> list[ClockId]:
+    def _of_machine(self, numbers: Collection[int], machine: int) -> list[ClockId]:
         known = self._survey.by_number
         return [clock for number in numbers for clock in known.get((number, machine), ())]
 

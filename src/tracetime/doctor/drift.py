@@ -11,7 +11,7 @@ import numpy as np
 
 from tracetime.analysis.rates import LEAST_OFF_NS, OTHER_UNIT, Rate
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.domain import ONE_RATE
+from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
 from tracetime.graph.values import difference, gains

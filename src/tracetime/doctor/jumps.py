@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.analysis.survey import Survey, Values
+from tracetime.clocks.families import NANOSECONDS, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
-from tracetime.doctor.attribution import WALL, blamed
+from tracetime.doctor.attribution import blamed
 from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
 from tracetime.doctor.incidents import BACK, settled, sleeps
 from tracetime.doctor.jump_readings import Pair, Places, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.policy import PairDiscontinuity
 from tracetime.graph.values import difference, gains
 
-_KERNEL: Final = tuple(BUILTIN_IDS[name] for name in BUILTIN_IDS if name != "TSC")
 _BITS: Final = range(16, 64)
 # Told by where the clock fell: beside a clock of another rate it jumps elsewhere, too.
 _AT_FALLS: Final = ("counter-wraps", "clock-reset")
@@ -463,7 +463,7 @@ def _cause(
 
 def _bits(survey: Survey, clock: ClockId, falls: list[_Fall]) -> int | None:
     """The bits of a counter all of whose falls are wraps: from the top of a power of 2 to 0."""
-    if not falls or clock.clock in _KERNEL:
+    if not falls or clock.clock in NANOSECONDS:
         return None
     unit = survey.infos[clock].unit_ns
     for bits in _BITS:

@@ -11,7 +11,7 @@ from tracetime.analysis.event_distances import outside
 from tracetime.analysis.rates import AGREE
 from tracetime.analysis.rows import Group
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.domain import ONE_RATE
+from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names

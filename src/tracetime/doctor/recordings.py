@@ -13,7 +13,7 @@ import numpy as np
 
 from tracetime.analysis.snapshots import Series, Values, Written
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.ids import BUILTIN_IDS
+from tracetime.clocks.families import NEVER_SET, ONE_OSCILLATOR
 from tracetime.doctor.finding import Finding, count, duration, first_packets
 from tracetime.trace import Trace
 
@@ -25,11 +25,9 @@ MIXED: Final = "machines-mixed"
 _ONCE: Final = (33, 45, 89)  # trace_config, system_info, trace_uuid
 _SNAPSHOT, _STATS, _MARKER = 6, 35, 36
 
-_KERNEL: Final = range(1, 7)
-_STEADY: Final = tuple(
-    BUILTIN_IDS[name] for name in ("MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW", "BOOTTIME")
-)
-"""They are not set, and do not wrap: what falls beside them falls alone."""
+# NumPy's `isin` takes no set.
+_KERNEL: Final = tuple(ONE_OSCILLATOR)
+_STEADY: Final = tuple(NEVER_SET)
 _APART: Final = 4
 _KERNEL_APART: Final = 3
 _APART_NS: Final = 60_000_000_000

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.domain import COARSE
+from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.graph.tube.policy import Inconsistency

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.domain import steadiness
+from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.arguments import is_cpu_time
 from tracetime.graph.values import ascending

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.domain import COARSE
+from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import SEVERITIES, Finding
 from tracetime.errors import ConversionError

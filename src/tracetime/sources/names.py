@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracetime.clocks.families import posix_oscillator, wall_oscillator
 from tracetime.clocks.ids import ClockId, clock_id
 
 TAI: Final = "dev.tracetime.tai"
@@ -18,10 +19,10 @@ SHORT_NAMES: Final = {"TAI": TAI, "TSC": TSC, "QPC": QPC, "UPTIME_RAW": UPTIME_R
 HOST: Final = "host"
 """What one may say for all clocks of this machine that are not a device's."""
 
-HOST_OSCILLATOR: Final = "posix@machine0"
+HOST_OSCILLATOR: Final = posix_oscillator(machine=0)
 """What drives the POSIX clocks of this machine, as `ClockDomain` calls it."""
 
-WALL_OSCILLATOR: Final = "wall@machine0"
+WALL_OSCILLATOR: Final = wall_oscillator(machine=0)
 """What drives REALTIME where the system slews it alone."""
 
 

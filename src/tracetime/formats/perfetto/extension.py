@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.perfetto import packets
-from tracetime.clocks.domain import COARSE, ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import UsageError

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.domain import ClockDomain, steadiness
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
 from tracetime.graph.rate import nominal_ns, saturated_ns

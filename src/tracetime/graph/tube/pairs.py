@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.domain import ONE_RATE, WALL, ClockDomain, steadiness
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import ONE_RATE, STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
@@ -47,10 +48,6 @@ Values = npt.NDArray[np.int64]
 _SAMPLES: Final = 512
 _FEW_SAMPLES: Final = 64
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
-# These stand still while the machine sleeps; BOOTTIME goes on.
-_STOPPED: Final = frozenset(
-    BUILTIN_IDS[name] for name in ("MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW")
-)
 # Of limits: what a counter whose rate had to be learnt from its snapshots may differ by.
 _LEARNT_DRIFT_PPM: Final = 500.0
 _MARGIN: Final = 1 << 56
@@ -199,7 +196,7 @@ class Pairs:
 
         By BOOTTIME of a's machine that of b's did not fall, as it does where one is started anew.
         """
-        if pair.b.clock not in _STOPPED or pair.a.machine == pair.b.machine:
+        if pair.b.clock not in STOPS_IN_SUSPEND or pair.a.machine == pair.b.machine:
             return False
         theirs, own = (replace(clock, clock=_BOOTTIME, sequence=0) for clock in (pair.a, pair.b))
         if own not in self._neighbours[theirs]:
@@ -361,7 +358,7 @@ class Pairs:
     def limits(self, a: ClockId, b: ClockId) -> Limits:
         """What two clocks, the steadier first, may do against each other."""
         one, other = self._domain(a), self._domain(b)
-        rise: Rise = "suspend" if b.clock == _BOOTTIME and a.clock in _STOPPED else "step"
+        rise: Rise = "suspend" if b.clock == _BOOTTIME and a.clock in STOPS_IN_SUSPEND else "step"
         return Limits.of(
             _drift_ppm(one),
             _drift_ppm(other),

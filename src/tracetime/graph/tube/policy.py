@@ -17,7 +17,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.domain import COARSE
+from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,

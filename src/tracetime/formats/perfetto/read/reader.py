@@ -14,7 +14,8 @@ from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime._kernels.perfetto.names import Names
 from tracetime._kernels.perfetto.observer import Listener
-from tracetime.clocks.domain import WALL, ClockDomain
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import WALL, wall_oscillator
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import STA_UNSYNC
 from tracetime.errors import TraceError
@@ -168,7 +169,7 @@ class PerfettoTrace(Trace):
             clock, domain = info.clock, graph.domain(info.clock)
             usual = ClockDomain.of_kind(clock).oscillator
             if clock.machine in others and clock.clock in WALL and domain.oscillator == usual:
-                graph.declare(replace(domain, oscillator=f"wall@machine{clock.machine}"))
+                graph.declare(replace(domain, oscillator=wall_oscillator(clock.machine)))
 
     @property
     def recorded_domains(self) -> dict[ClockId, ClockDomain]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tracetime._kernels.perfetto import packets
-from tracetime.clocks.domain import ClockDomain, steadiness
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import Snapshot
