@@ -8,11 +8,14 @@ from faults import GPU, NIC, Model, S
 from reading import opened
 
 from tracetime import ClockId, diagnose
+from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.attribution import _Jumps, _Sleeps
 from tracetime.graph.tube.policy import PairDiscontinuity
 
 DEVICES = (GPU, NIC, 64)
 STOP = (MONOTONIC, MONOTONIC_RAW)
+MONOTONIC_COARSE = BUILTIN_IDS["MONOTONIC_COARSE"]
+TICK_NS = 4_000_000
 
 
 def findings(model):
@@ -24,6 +27,8 @@ def asleep(clocks, still, *, slept=3600 * S, snapshots=60, woke=(20,), primary=B
     """A model of some clocks, of which some stand still while the machine sleeps."""
     model = Model()
     model.n = snapshots
+    monotonic = model.reads[MONOTONIC]
+    model.reads[MONOTONIC_COARSE] = lambda t: monotonic(t) // TICK_NS * TICK_NS
     times = [model.time(k) - S // 3 for k in woke]
     for clock, read in list(model.reads.items()):
         if clock not in still:
@@ -68,13 +73,14 @@ def test_devices_alone_show_it_beside_boottime(still, slept, snapshots):
     ("clocks", "still", "code"),
     [
         ((MONOTONIC, REALTIME, 64), (MONOTONIC,), "suspend"),
+        ((MONOTONIC_COARSE, GPU, NIC), (MONOTONIC_COARSE,), "suspend"),
         ((MONOTONIC, REALTIME, 64, GPU), (MONOTONIC, GPU), "suspend"),
         ((MONOTONIC, GPU, NIC), (MONOTONIC,), "suspend"),
         ((MONOTONIC, REALTIME, 64), (MONOTONIC, 64), "clock-stepped"),
     ],
 )
 def test_without_boottime_those_that_are_not_set_say_so(clocks, still, code):
-    (found,) = findings(asleep(clocks, still, primary=MONOTONIC))
+    (found,) = findings(asleep(clocks, still, primary=clocks[0]))
     assert found.code == code
 
 
@@ -108,6 +114,13 @@ def test_clocks_of_many_sequences_sleep_with_the_machine(sequences, primary, tie
     (found,) = findings(model)
     often = "once, for" if len(woke) == 1 else "2 times, for up to"
     assert (found.code, found.title) == ("suspend", f"the machine slept {often} 1 h 0 min")
+
+
+def test_a_coarse_trace_clock_that_fell_was_not_set_back_by_the_kernel():
+    model = asleep((MONOTONIC_COARSE, GPU, NIC), (), woke=(), primary=MONOTONIC_COARSE)
+    model.edit(30, lambda readings: readings.update({MONOTONIC_COARSE: TICK_NS}))
+    found = next(f for f in findings(model) if f.code == "trace-clock-ran-backwards")
+    assert found.fix.startswith("The kernel never sets this clock back")
 
 
 @pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])

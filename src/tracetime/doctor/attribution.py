@@ -13,14 +13,13 @@ from typing import Final
 import numpy as np
 
 from tracetime.analysis.survey import Survey, Values
-from tracetime.clocks.families import WALL, steadiness
+from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.incidents import BACK, sleeps
 from tracetime.doctor.jump_readings import Floats, Mask, Pair, Places, by_pair, middle_ns, moved
 from tracetime.graph.tube.policy import PairDiscontinuity
 from tracetime.graph.values import difference
 
-_STOPPED: Final = (BUILTIN_IDS["MONOTONIC"], BUILTIN_IDS["MONOTONIC_RAW"])
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_ASKED: Final = 15
 _ALIKE: Final = 0.25
@@ -182,7 +181,7 @@ class _Votes:
         """Which jumps are by as much as BOOTTIME rose against a clock that stops in sleep."""
         found = np.zeros(len(those.found), dtype=bool)
         for boottime in self._of_machine(_BOOTTIME, those.src.machine):
-            for stopped in self._of_machine(_STOPPED, those.src.machine):
+            for stopped in self._of_machine(STOPS_IN_SUSPEND, those.src.machine):
                 rose = moved(those.places, self._together(stopped, boottime))
                 alike = is_open & (np.abs(rose - those.middle) <= those.slack)
                 if alike.any():
@@ -199,7 +198,7 @@ class _Votes:
         """
         parties = self._parties(those)
         machine = those.src.machine
-        stopped = self._of_machine(_STOPPED, machine)
+        stopped = self._of_machine(STOPS_IN_SUSPEND, machine)
         boottimes = self._of_machine(_BOOTTIME, machine)
         rises = those.size > 0
         found = np.zeros(len(those.found), dtype=bool)
@@ -233,12 +232,14 @@ class _Votes:
 
     def _of_machine(self, numbers: Collection[int], machine: int) -> list[ClockId]:
         known = self._survey.by_number
-        return [clock for number in numbers for clock in known.get((number, machine), ())]
+        return [clock for number in sorted(numbers) for clock in known.get((number, machine), ())]
 
     def _suspends(self, those: _Jumps) -> tuple[Mask, Mask, Mask]:
         """Which are suspends, and which jumps of src, or of dst, as others contradict a sleep."""
         parties = self._parties(those)
-        back = parties.more_with_dst & parties.any_of(parties.with_dst, _STOPPED, those.src.machine)
+        back = parties.more_with_dst & parties.any_of(
+            parties.with_dst, STOPS_IN_SUSPEND, those.src.machine
+        )
         on = parties.more_with_src & parties.any_of(parties.with_src, WALL, those.dst.machine)
         return ~(back | on), back, on
 

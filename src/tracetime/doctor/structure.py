@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.families import COARSE
+from tracetime.clocks.families import COARSE, NEVER_SET
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.graph.tube.policy import Inconsistency
@@ -18,7 +18,6 @@ from tracetime.trace import SnapshotFault
 
 _NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
-_STEADY: Final = tuple(BUILTIN_IDS[name] for name in ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW"))
 _NEVER_BACK: Final = (
     "The kernel never sets this clock back: look where the readings come from, write snapshots in "
     "the order in which they were taken, and keep recordings apart."
@@ -103,7 +102,7 @@ def _faults(survey: Survey) -> Iterator[Finding]:
         if fell_by_ns > survey.tolerance_ns:
             placed = survey.count_placed(_falls_on(survey, clocks[0], packets, more=bool(not_kept)))
         by = f" by {'up to ' if len(found) > 1 else ''}{duration(fell_by_ns)}" if fell_by_ns else ""
-        if code == "trace-clock-ran-backwards" and clocks[0].clock in _STEADY:
+        if code == "trace-clock-ran-backwards" and clocks[0].clock in NEVER_SET:
             fix = _NEVER_BACK
         yield Finding(
             code, "error" if placed else "warning",
