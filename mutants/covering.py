@@ -67,7 +67,7 @@ def tests_run() -> Path:
     """
     digest = hashlib.sha256()
     for path in sorted(_tracked()):
-        if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
+        if path.suffix in (".py", ".pyx", ".pxd"):
             digest.update((ROOT / path).read_bytes())
     kept = WORK / f"covering-{digest.hexdigest()[:16]}"
     if not (kept / SECONDS).exists():

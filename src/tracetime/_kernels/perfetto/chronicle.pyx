@@ -9,18 +9,15 @@ from libc.stdlib cimport free
 
 import numpy as np
 
+from tracetime._kernels.perfetto.clock_ids cimport is_sequence_scoped
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.observer cimport Heard, Listener
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.rows cimport Rows
-from tracetime._kernels.perfetto.snapshot cimport SnapshotClock, read_clock
+from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, read_field, span_of,
 )
-
-cdef enum:
-    FIRST_SEQUENCE_CLOCK = 64
-    FIRST_GLOBAL_CLOCK = 128
 
 
 cdef class Chronicle(Listener):
@@ -102,7 +99,7 @@ cdef class Chronicle(Listener):
             one.machine = p.machine
             one.named = named
             one.sequence = 0
-            if FIRST_SEQUENCE_CLOCK <= one.clock < FIRST_GLOBAL_CLOCK:
+            if is_sequence_scoped(one.clock):
                 one.sequence = sequence
             self.n_said += 1
         return 0

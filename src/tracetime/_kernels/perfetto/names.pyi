@@ -6,8 +6,6 @@ import numpy.typing as npt
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.observer import Listener
 
-TEXTS: tuple[str, ...]
-
 class Names(Listener):
     """What each row of the events table is, beside its times.
 

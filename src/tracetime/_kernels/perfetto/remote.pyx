@@ -15,20 +15,17 @@ import numpy as np
 
 from tracetime._kernels.graph.engine import TooManyClocksError
 
+from tracetime._kernels.perfetto.clock_ids cimport (
+    BOOTTIME, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, REALTIME, REALTIME_COARSE,
+)
 from tracetime._kernels.perfetto.fields cimport (
     REMOTE_SYNC_SYNCED_CLOCKS, SNAPSHOT_CLOCKS, SYNCED_CLIENT_CLOCKS, SYNCED_HOST_CLOCKS,
 )
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow, saturating_sub
-from tracetime._kernels.perfetto.snapshot cimport SnapshotClock, read_clock
+from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 from tracetime._kernels.common.wire cimport Field, Span, message_of, nothing, read_field
 
 cdef enum:
-    REALTIME = 1
-    REALTIME_COARSE = 2
-    MONOTONIC = 3
-    MONOTONIC_COARSE = 4
-    MONOTONIC_RAW = 5
-    BOOTTIME = 6
     # Clocks of one machine gain no more than a thousandth on each other (twice 500 ppm).
     SLEWED = 1000
 

@@ -138,13 +138,16 @@ class PerfettoTrace(Trace):
         """The clock graph with every snapshot of the file; reads the file where none has."""
         if self._graph is None:
             importer = self._known()
+            extensions = importer.extensions
             self._graph = ClockGraph._of(
-                importer.engine, self.trace_clock, self._number,
-                with_largest_lag(importer.measured()), tuple(importer.kernel_clock()[:3]),
-                # Fewer readings show no tick, and most clocks of very many have few.
-                importer.events_sampled(LEAST_READINGS),
-            )  # fmt: skip
-            self._graph._between = bounds_between(importer.remote, self._graph._clock)
+                importer.engine,
+                self.trace_clock,
+                self._number,
+                with_largest_lag(extensions.measured(importer.engine)),
+                tuple(extensions.kernel_clock()[:3]),
+                importer.clocks.events_sampled(LEAST_READINGS),
+            )
+            self._graph._between = bounds_between(importer.snapshots.remote, self._graph._clock)
             self._declare(self._graph)
         return self._graph
 
@@ -162,7 +165,7 @@ class PerfettoTrace(Trace):
         """
         others = {
             machine
-            for machine, system in self._known().systems.items()
+            for machine, system in self._known().streams.systems.items()
             if system.decode(errors="replace").lower() not in _LINUX
         }
         for info in graph.clocks() if others else ():
@@ -179,7 +182,7 @@ class PerfettoTrace(Trace):
         and so of `clocks`, are in ns and unwrapped all the same.
         """
         found = {}
-        for (clock, sequence, file, machine), data in self._known().declared.items():
+        for (clock, sequence, file, machine), data in self._known().extensions.declared.items():
             key = ClockId(clock, sequence, machine, 0 if file == self._number else file)
             domain = decode_domain(data, key)
             if domain is not None:
@@ -189,7 +192,7 @@ class PerfettoTrace(Trace):
     @property
     def trace_clock(self) -> ClockId:
         """The clock of trace time, as the end of the file has it."""
-        clock, machine = self._known().trace_clock
+        clock, machine = self._known().clocks.trace_clock
         return ClockId(clock, machine=machine)
 
     @property
@@ -199,9 +202,9 @@ class PerfettoTrace(Trace):
         Perfetto stays with the clock it had (ClockTracker::SetGlobalClock).
         """
         known = self._known()
-        if known.late_clock is None:
+        if known.clocks.late_clock is None:
             return None
-        packet, clock, machine = known.late_clock
+        packet, clock, machine = known.clocks.late_clock
         return packet, ClockId(clock, machine=machine)
 
     @property
@@ -213,7 +216,7 @@ class PerfettoTrace(Trace):
         """
         return [
             TraceClockMove(packet, ClockId(clock, machine=machine), is_late)
-            for packet, clock, machine, is_late in self._known().moves
+            for packet, clock, machine, is_late in self._known().clocks.moves
         ]
 
     @property
@@ -222,7 +225,7 @@ class PerfettoTrace(Trace):
 
         Perfetto ties them to the trace clock's machine, though the host has read its own.
         """
-        return self._known().n_stray_syncs
+        return self._known().snapshots.n_stray_syncs
 
     @property
     def late_snapshots(self) -> LateSnapshots | None:
@@ -231,15 +234,15 @@ class PerfettoTrace(Trace):
         Perfetto converts by what it has read: such events take an older offset.
         """
         known = self._known()
-        if not known.n_late_snapshots:
+        if not known.clocks.n_late_snapshots:
             return None
-        packet = int(self.snapshot_packets[known.latest_snapshot])
-        return LateSnapshots(known.n_late_snapshots, known.latest_snapshot_ns, packet)
+        packet = int(self.snapshot_packets[known.clocks.latest_snapshot])
+        return LateSnapshots(known.clocks.n_late_snapshots, known.clocks.latest_snapshot_ns, packet)
 
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
         """Messages between machines that bound nothing: a clock fell between them, or stood."""
-        return unused_bounds(self._known().remote, self.clocks._clock)
+        return unused_bounds(self._known().snapshots.remote, self.clocks._clock)
 
     @property
     def events_dropped(self) -> int:
@@ -247,12 +250,12 @@ class PerfettoTrace(Trace):
 
         At most 2^63 - 1, whatever a file says. 0 where none says so.
         """
-        return self._known().events_dropped
+        return self._known().extensions.events_dropped
 
     @property
     def dropped_packet(self) -> int | None:
         """The packet of the first snapshot that says that events were dropped."""
-        packet = self._known().dropped_packet
+        packet = self._known().extensions.dropped_packet
         return None if packet < 0 else packet
 
     @property
@@ -261,19 +264,19 @@ class PerfettoTrace(Trace):
 
         adjtimex(2), STA_UNSYNC. False where the trace does not say.
         """
-        return bool((self._known().kernel_clock()[3] & STA_UNSYNC).any())
+        return bool((self._known().extensions.kernel_clock()[3] & STA_UNSYNC).any())
 
     @property
     def machines(self) -> list[int]:
         """`machine_id` of each machine, in order of appearance: ClockId.machine is the index."""
-        return self._known().machine_ids
+        return self._known().streams.machine_ids
 
     @property
     def faults(self) -> list[SnapshotFault]:
         """What was the matter, of each of `warnings`."""
         return [
             SnapshotFault(fault, packet, offset, self.clocks._clock(key), fell_by_ns)
-            for fault, packet, offset, key, fell_by_ns in self._known().faults
+            for fault, packet, offset, key, fell_by_ns in self._known().clocks.faults
         ]
 
     @property
@@ -295,12 +298,12 @@ class PerfettoTrace(Trace):
     @property
     def n_warnings(self) -> int:
         """How many warnings there are in all."""
-        return self._known().n_faults
+        return self._known().clocks.n_faults
 
     @property
     def n_own_syncs(self) -> int:
         """How many of these are a RemoteClockSync's that tied a clock to itself."""
-        return self._known().n_own_syncs
+        return self._known().clocks.n_own_syncs
 
     def _known(self) -> Importer:
         """An importer that has seen the end of the file."""

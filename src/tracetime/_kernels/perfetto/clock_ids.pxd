@@ -1,0 +1,29 @@
+# Perfetto's builtin clocks, and the keys of clocks.
+
+from libc.stdint cimport uint32_t
+
+from tracetime._kernels.graph.engine cimport Key
+
+cdef enum:
+    REALTIME = 1
+    REALTIME_COARSE = 2
+    MONOTONIC = 3
+    MONOTONIC_COARSE = 4
+    MONOTONIC_RAW = 5
+    BOOTTIME = 6
+    TRACE_FILE = 11
+    FIRST_SEQUENCE_CLOCK = 64
+    FIRST_GLOBAL_CLOCK = 128
+
+
+cdef inline bint is_sequence_scoped(uint32_t clock) noexcept nogil:
+    return FIRST_SEQUENCE_CLOCK <= clock < FIRST_GLOBAL_CLOCK
+
+
+cdef inline Key machine_key(uint32_t clock, uint32_t machine) noexcept nogil:
+    cdef Key key
+    key.clock = clock
+    key.sequence = 0
+    key.file = 0
+    key.machine = machine
+    return key

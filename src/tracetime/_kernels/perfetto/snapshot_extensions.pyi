@@ -1,0 +1,22 @@
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.graph.engine import Engine
+
+class SnapshotExtensions:
+    """What tracetime recorded of snapshots, beside what Perfetto knows of them."""
+
+    declared: dict[tuple[int, int, int, int], bytes]
+    events_dropped: int
+    dropped_packet: int
+
+    def __new__(cls, file: int) -> Self: ...
+    def kernel_clock(self) -> npt.NDArray[np.int64]: ...
+    def measured(
+        self, engine: Engine
+    ) -> dict[
+        tuple[int, int, int, int],
+        tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    ]: ...

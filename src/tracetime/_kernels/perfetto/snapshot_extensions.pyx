@@ -1,0 +1,171 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What tracetime recorded of snapshots, beside what Perfetto knows of them."""
+
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+
+import numpy as np
+
+from tracetime._kernels.common.encode cimport unzigzag
+from tracetime._kernels.common.memory cimport grow
+from tracetime._kernels.common.wire cimport (
+    BYTES, Field, Span, is_set, load_number, read_field, read_varint, span_of,
+)
+from tracetime._kernels.graph.engine cimport Engine, Key
+from tracetime._kernels.graph.key cimport parts_of
+from tracetime._kernels.perfetto.clock_ids cimport is_sequence_scoped, machine_key
+from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
+from tracetime._kernels.perfetto.extension cimport Extension, is_measured, read_extension
+from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.packet cimport Packet
+
+cdef enum:
+    LONGEST_DOMAIN = 4096
+    MOST_DOMAINS = 1 << 14
+
+# clocks/snapshot.py's: what a tube can hold. No enum, whose constants are C's ints.
+cdef int64_t MOST_SCALED_PPM = <int64_t>100000 << 16
+
+
+cdef class SnapshotExtensions:
+    """What the recorded snapshots of a file say; file: its number in the keys of clocks."""
+
+    def __cinit__(self, uint32_t file):
+        self.file = file
+        self.declared = {}
+        self.dropped_packet = -1
+
+    def __dealloc__(self):
+        free(self.reads)
+        free(self.kernel_reads)
+
+    cdef int read(self, Packet *p, ClockTracker clocks, int64_t n, bint whole) except -1 nogil:
+        """What tracetime recorded of a snapshot of n clocks; nothing, where it makes no sense.
+
+        Only it is affected: the snapshot is taken as Perfetto takes it, whatever is in here.
+        """
+        cdef Extension e
+        cdef const uint8_t *at = p.extension.data
+        cdef const uint8_t *half
+        cdef Field f
+        cdef MeasuredRead *read
+        cdef uint64_t value
+        cdef uint32_t snapshot = clocks.engine.n_snapshots - 1
+        cdef int64_t i
+        if not read_extension(p.extension, &e):
+            return 0
+        self.note_dropped(e.events_dropped, clocks.packet)
+        while at < p.extension.end:
+            at = read_field(at, p.extension.end, &f)
+            if f.number == EXT_DOMAINS and f.wire == BYTES:
+                self.declare(p, span_of(&f))
+        if whole and is_set(e.kernel_clock):
+            self.add_kernel_read(p.machine, snapshot, e.kernel_clock)
+        if not (whole and is_measured(&e, n)):
+            return 0
+        grow(
+            <void **>&self.reads, &self.reads_capacity, self.n_reads + n, sizeof(MeasuredRead)
+        )
+        at = e.centres.data
+        half = e.halves.data
+        for i in range(n):
+            read = &self.reads[self.n_reads + i]
+            read.node = clocks.clock_nodes[i]
+            read.snapshot = snapshot
+            at = read_varint(at, e.centres.end, &value)
+            read.centre_ns = unzigzag(value)
+            half = read_varint(half, e.halves.end, &value)
+            read.half_ns = <int64_t>value
+        self.n_reads += n
+        return 0
+
+    cdef void note_dropped(self, uint64_t so_far, uint64_t packet) noexcept nogil:
+        """Count what a recorder dropped: it says how much since it began, in every snapshot.
+
+        Where that falls, another recording begins in the file.
+        """
+        cdef uint64_t more = so_far
+        if so_far >= self.dropped_so_far:
+            more = so_far - self.dropped_so_far
+        if more and self.dropped_packet < 0:
+            self.dropped_packet = <int64_t>packet
+        self.events_dropped += min(more, <uint64_t>INT64_MAX - self.events_dropped)
+        self.dropped_so_far = so_far
+
+    cdef int add_kernel_read(
+        self, uint32_t machine, uint32_t snapshot, Span kernel_clock
+    ) except -1 nogil:
+        cdef bint found
+        cdef KernelRead *read
+        cdef int64_t frequency = unzigzag(
+            load_number(kernel_clock, EXT_KERNEL_FREQUENCY_SCALED, &found)
+        )
+        if frequency > MOST_SCALED_PPM or frequency < -MOST_SCALED_PPM:
+            return 0
+        grow(
+            <void **>&self.kernel_reads, &self.kernel_reads_capacity, self.n_kernel_reads + 1,
+            sizeof(KernelRead),
+        )
+        read = &self.kernel_reads[self.n_kernel_reads]
+        read.snapshot, read.machine = snapshot, machine
+        read.frequency_scaled = frequency
+        read.status = unzigzag(load_number(kernel_clock, EXT_KERNEL_STATUS, &found))
+        self.n_kernel_reads += 1
+        return 0
+
+    cdef int declare(self, Packet *p, Span domain) except -1 nogil:
+        """Keep what is said of a clock, by its key: what is said last counts."""
+        cdef bint found
+        cdef Key key = machine_key(
+            <uint32_t>load_number(domain, EXT_DOMAIN_CLOCK_ID, &found), p.machine
+        )
+        if not found or domain.end - domain.data > LONGEST_DOMAIN:
+            return 0
+        if is_sequence_scoped(key.clock):
+            key.sequence = p.sequence_id
+            key.file = self.file
+        with gil:
+            parts = parts_of(key)
+            if parts in self.declared or len(self.declared) < MOST_DOMAINS:
+                self.declared[parts] = <bytes>(<const char *>domain.data)[
+                    :domain.end - domain.data
+                ]
+        return 0
+
+    def kernel_clock(self):
+        """How the kernel steered its clocks, int64[4, n]: snapshot, machine index, frequency
+        (2^-16 ppm), status (STA_ bits); in file order.
+        """
+        cdef int64_t i
+        table = np.empty((4, self.n_kernel_reads), dtype=np.int64)
+        cdef int64_t[:, ::1] out = table
+        for i in range(self.n_kernel_reads):
+            out[0, i] = self.kernel_reads[i].snapshot
+            out[1, i] = self.kernel_reads[i].machine
+            out[2, i] = self.kernel_reads[i].frequency_scaled
+            out[3, i] = self.kernel_reads[i].status
+        return table
+
+    def measured(self, Engine engine not None):
+        """{key: (snapshots, centre_ns, half_ns)}: how recorded snapshots read each clock.
+
+        int64 arrays, ascending by the snapshot's number; half -1 where it is not known.
+        """
+        cdef int64_t[:, ::1] out
+        cdef int64_t i
+        table = np.empty((4, self.n_reads), dtype=np.int64)
+        out = table
+        for i in range(self.n_reads):
+            out[0, i] = self.reads[i].node
+            out[1, i] = self.reads[i].snapshot
+            out[2, i] = self.reads[i].centre_ns
+            out[3, i] = self.reads[i].half_ns
+        # In file order the snapshots of each clock ascend.
+        table = table[:, np.argsort(table[0], kind="stable")]
+        nodes, starts = np.unique(table[0], return_index=True)
+        parts = np.split(table[1:], starts[1:], axis=1)
+        found = {}
+        for node, part in zip(nodes.tolist(), parts if len(nodes) else []):
+            key = parts_of(engine.nodes[<int64_t>node].key)
+            found[key] = tuple(np.ascontiguousarray(row) for row in part)
+        return found
