@@ -154,7 +154,9 @@ cdef class Brackets:
         self.drift = np.array(drift, dtype=np.float64)
         self.extra = np.array(extra_ns, dtype=np.int64)
         self.m = self.codes.shape[0]
-        if not 1 <= self.m <= MOST or self.drift.shape[0] != self.m or self.extra.shape[0] != self.m:
+        if not (
+            1 <= self.m <= MOST and self.drift.shape[0] == self.m and self.extra.shape[0] == self.m
+        ):
             raise ValueError("one drift and one extra for each of 1 to 64 clocks")
         if tries < 1:
             raise ValueError("one try or more")

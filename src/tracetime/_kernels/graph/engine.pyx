@@ -49,7 +49,8 @@ cdef class Engine:
     """Clocks by node number, and their snapshots."""
 
     def __cinit__(self):
-        self.seed = int.from_bytes(os.urandom(8), "little")  # hash tables of foreign keys: no flooding
+        # Keys come from a file: nobody is to know which of them share a slot.
+        self.seed = int.from_bytes(os.urandom(8), "little")
         self.random_state = 1
         self.most_nodes = INT64_HIGH
         self._forget_conversions()
@@ -127,7 +128,7 @@ cdef class Engine:
         return <int32_t>(self.n_nodes - 1)
 
     cdef int32_t column(self, int32_t node, uint32_t hash) except -1 nogil:
-        """The readings of a clock in the snapshots of one list of clocks, made where they are new."""
+        """The readings of a clock in snapshots of one list of clocks, made where they are new."""
         cdef uint64_t key_hash = self._column_hash(node, hash), slot = key_hash
         cdef Column *made
         cdef int64_t i = next_match(&self.column_table, key_hash, &slot)
@@ -186,6 +187,7 @@ cdef class Engine:
         for i in range(CACHE_SIZE):
             self.cache[i].source = -1
 
+    # long: each clock's checks stand in Perfetto's order, which decides about the fault
     cdef int add_snapshot(
         self, const int32_t *nodes, const int64_t *values, const int64_t *units,
         const uint8_t *incremental, int64_t n, int32_t trace_node, bint dry=False
@@ -215,7 +217,8 @@ cdef class Engine:
             self._forget_conversions()
         for i in range(n):
             key = &self.nodes[nodes[i]].key
-            h = combine(combine(combine(combine(h, key.clock), key.sequence), key.file), key.machine)
+            h = combine(combine(h, key.clock), key.sequence)
+            h = combine(combine(h, key.file), key.machine)
         hash = <uint32_t>h
         for i in range(n):
             self.fault_position = i

@@ -62,6 +62,7 @@ def make_grid(const int64_t[::1] readings):
     return first, shift, steps, starts
 
 
+# wide: the arrays of one loop without the GIL
 cdef int hop_array(
     const int64_t *values, int64_t *out, int64_t n, const int64_t *readings,
     const int64_t *offsets, const int64_t *lowest, const int64_t *highest, int64_t m,
@@ -130,6 +131,7 @@ def scale(
     return bool(overflowed)
 
 
+# wide: the arrays of one hop, with those of its grid
 def hop(
     const int64_t[::1] values, int64_t[::1] out, const int64_t[::1] readings,
     const int64_t[::1] offsets, const int64_t[::1] lowest, const int64_t[::1] highest,

@@ -1,6 +1,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from tracetime._kernels.graph.engine cimport Engine
+from tracetime._kernels.common.memory cimport add_overflows
+from tracetime._kernels.graph.engine cimport (
+    CACHE_SIZE, OVERFLOW, RESOLVED, CachedConversion, Engine,
+)
 
 cdef enum:
     MAX_HOPS = 4
@@ -55,7 +58,41 @@ cdef class Router:
     cdef int _drain(self) except -1 nogil
     cdef int _nominate(self, int32_t node) except -1 nogil
     cdef bint find(self, int32_t source, Path *out) noexcept nogil
-    cdef int convert(self, int32_t source, int64_t value, int64_t *out) except -1 nogil
-    cdef int _convert_slowly(
+    cdef int convert_slowly(
         self, int32_t source, int64_t value, bint have_ns, int64_t ns, int64_t *out
     ) except -1 nogil
+
+
+cdef inline int convert_one(
+    Router router, int32_t source, int64_t value, int64_t *out
+) except -1 nogil:
+    """Convert a reading of `source` to the router's target (ClockSynchronizer::Convert).
+
+    `source` is -1 for a clock that no snapshot has named. The cache is Perfetto's, entry by
+    entry, because a hop onto a reading without partner leaves a trace in it. The engine's
+    `source_ns` is what the source read, in ns and absolute.
+    """
+    cdef int32_t target = router.target
+    cdef CachedConversion *cache = router.engine.cache
+    cdef CachedConversion *entry
+    cdef bint have_ns = False
+    cdef int64_t ns = 0
+    cdef int i
+    router.engine.source_ns = value
+    if source == target and source >= 0:
+        out[0] = value
+        return RESOLVED
+    for i in range(CACHE_SIZE):
+        entry = &cache[i]
+        if entry.source != source or entry.target != target or source < 0:
+            continue
+        if not have_ns:
+            if router.engine.absolute_ns(source, value, &ns) != RESOLVED:
+                return OVERFLOW
+            have_ns = True
+            router.engine.source_ns = ns
+        if entry.from_ns <= ns < entry.to_ns:
+            if add_overflows(ns, entry.translation_ns, out):
+                return OVERFLOW
+            return RESOLVED
+    return router.convert_slowly(source, value, have_ns, ns, out)

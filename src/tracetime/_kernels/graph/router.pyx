@@ -4,7 +4,7 @@
 The rules are those of Perfetto's src/trace_processor/util/clock_synchronizer.cc.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -352,38 +352,7 @@ cdef class Router:
 
     # Conversions
 
-    cdef int convert(self, int32_t source, int64_t value, int64_t *out) except -1 nogil:
-        """Convert a reading of `source` to the target (ClockSynchronizer::Convert).
-
-        `source` is -1 for a clock that no snapshot has named. The cache is Perfetto's, entry by
-        entry, because a hop onto a reading without partner leaves a trace in it. The engine's
-        `source_ns` is what the source read, in ns and absolute.
-        """
-        cdef int32_t target = self.target
-        cdef CachedConversion *entry
-        cdef bint have_ns = False
-        cdef int64_t ns = 0
-        cdef int i
-        self.engine.source_ns = value
-        if source == target and source >= 0:
-            out[0] = value
-            return RESOLVED
-        for i in range(CACHE_SIZE):
-            entry = &self.engine.cache[i]
-            if entry.source != source or entry.target != target or source < 0:
-                continue
-            if not have_ns:
-                if self.engine.absolute_ns(source, value, &ns) != RESOLVED:
-                    return OVERFLOW
-                have_ns = True
-                self.engine.source_ns = ns
-            if entry.from_ns <= ns < entry.to_ns:
-                if add_overflows(ns, entry.translation_ns, out):
-                    return OVERFLOW
-                return RESOLVED
-        return self._convert_slowly(source, value, have_ns, ns, out)
-
-    cdef int _convert_slowly(
+    cdef int convert_slowly(
         self, int32_t source, int64_t value, bint have_ns, int64_t ns, int64_t *out
     ) except -1 nogil:
         """What no kept conversion covers: hop by hop along the path, kept for those that follow."""

@@ -157,7 +157,7 @@ cdef inline double _apart(int64_t one, int64_t other) noexcept nogil:
 
 
 # How the offset of one hop strayed over its snapshots, n of them: by how much from one to the next
-# at most, by how much in all, how fast at most, and the first and the last of the target's readings.
+# at most, by how much in all, how fast at most; the first and the last of the target's readings.
 cdef struct Stray:
     bint known
     int64_t n
@@ -285,7 +285,7 @@ cdef int _check_pairs(Engine engine, const int64_t[::1] ones, const int64_t[::1]
 
 
 def steady(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
-    """Of pairs of clocks by number, whether nothing can have befallen them in the snapshots they share.
+    """Of pairs of clocks by number, whether their shared snapshots show no change of the offset.
 
     There is one such snapshot, or the offset is the same in all and both clocks rise; uint8. Pairs
     that are very far apart are not steady.

@@ -23,6 +23,7 @@ State = namedtuple(
 )
 
 
+# long: one array after the other, with no decision in between
 def state_of(Engine engine not None):
     """Everything an engine holds; see State in the `.pyi`."""
     cdef int64_t i, j, n = 0
@@ -258,7 +259,9 @@ cdef add_series(Engine engine, const int64_t[:, ::1] series, const int64_t[::1] 
         if engine.n_columns != n_columns:
             raise ValueError(f"series {i} has a clock without readings")
         if not 0 < series[i, 1] <= engine.n_snapshots - taken:
-            raise ValueError(f"series {i} has {series[i, 1]} snapshots, more than are left, or none")
+            raise ValueError(
+                f"series {i} has {series[i, 1]} snapshots, more than are left, or none"
+            )
         taken += <uint64_t>series[i, 1]
         if common_snapshots(engine, &engine.series[i], series[i, 1]) < series[i, 1]:
             raise ValueError(f"series {i} has more snapshots than its clocks have readings of")

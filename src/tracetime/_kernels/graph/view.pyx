@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
-"""The engine as Python sees it: keys as (clock, sequence, file, machine), columns as NumPy arrays."""
+"""The engine as Python sees it: keys as tuples (key.pxd), columns as NumPy arrays."""
 
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -74,7 +74,7 @@ def keys(Engine engine not None, int64_t first):
 
 
 def clocks(Engine engine not None):
-    """(number, unit_ns, incremental, monotonic, snapshots, first_ns, last_ns) of each clock seen."""
+    """By clock seen: (number, unit_ns, incremental, monotonic, snapshots, first_ns, last_ns)."""
     cdef int64_t i
     cdef Node *node
     cdef Column *column

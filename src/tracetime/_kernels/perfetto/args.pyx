@@ -110,6 +110,7 @@ cdef int put_key(
     return 0
 
 
+# long: one pass over the fields, then a branch for each kind of value
 cdef int put_value(
     Json *json, InternedData interned, Interning *t, Span annotation, int depth
 ) except -1 nogil:
@@ -193,6 +194,7 @@ cdef int put_value(
     return enough
 
 
+# long: one pass over the fields, then a branch for each kind of value
 cdef int put_nested(Json *json, Span nested, int depth) except -1 nogil:
     """A NestedValue; the keys of a dictionary and its values stand apart."""
     cdef const uint8_t *at = nested.data

@@ -31,4 +31,6 @@ cdef class Chronicle(Listener):
     cdef readonly int64_t left_out
 
     cdef int note_sign(self, const Heard *p, uint32_t field) except -1 nogil
-    cdef int note_snapshot(self, const Heard *p, Span snapshot, uint32_t sequence, bint named) except -1 nogil
+    cdef int note_snapshot(
+        self, const Heard *p, Span snapshot, uint32_t sequence, bint named
+    ) except -1 nogil

@@ -1,10 +1,10 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
 """What every ClockSnapshot of a file says, taken or not, and where recorders begin to write.
 
-The engine keeps what Perfetto takes; here stands what was written, for those who ask what went wrong.
+The engine keeps what Perfetto takes; this keeps what was written, to explain what went wrong.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 
 import numpy as np

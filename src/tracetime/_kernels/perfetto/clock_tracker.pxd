@@ -27,8 +27,9 @@ cdef class ClockTracker:
     cdef bint asked                         # whether any machine has asked for a conversion
     cdef bint tying                         # whether a snapshot is made of a RemoteClockSync's mean
     cdef readonly list faults
-    cdef readonly object late_clock         # (packet, clock, machine) of a trace clock said too late
-    cdef readonly list moves                # (packet, clock, machine, asked): what trace time was before
+    cdef readonly object late_clock     # (packet, clock, machine) of a trace clock said too late
+    # What trace time was before: (packet, clock, machine, whether a conversion had been asked for)
+    cdef readonly list moves
     cdef readonly int64_t n_faults
     cdef readonly int64_t n_own_syncs       # faults that come of trace time being the client's
     cdef readonly int64_t n_late_snapshots  # that stand behind events they would have placed

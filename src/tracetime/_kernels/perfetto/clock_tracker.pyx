@@ -4,7 +4,7 @@
 Reproduces Perfetto's src/trace_processor/importers/common/clock_tracker.cc.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 
 import numpy as np
@@ -15,10 +15,10 @@ from tracetime._kernels.graph.engine cimport (
     AS_IS, FAULT_OWN_SYNC, NON_MONOTONIC_SOURCE, OVERFLOW, RESOLVED, Engine, Key, Node,
 )
 from tracetime._kernels.graph.key cimport parts_of
-from tracetime._kernels.graph.router cimport Router
+from tracetime._kernels.graph.router cimport Router, convert_one
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, REALTIME, TRACE_FILE, machine_key
 from tracetime._kernels.perfetto.event_samples cimport (
-    EventSamples, Sampled, free_samples, keep_reading,
+    Sampled, free_samples, keep_reading,
 )
 from tracetime._kernels.perfetto.streams cimport Machine, Streams
 
@@ -71,7 +71,7 @@ cdef class ClockTracker:
         return 0
 
     cdef int note_move(self) except -1 nogil:
-        """Keep what trace time was before it becomes another clock: the first moves, and the last."""
+        """Keep what trace time was before it moves to another clock: the first and the last."""
         cdef Key key = self.trace_key
         with gil:
             if len(self.moves) == KEPT_FAULTS:
@@ -94,7 +94,7 @@ cdef class ClockTracker:
             return 0
         router.aim(target_node)
         # What overflows has a path; that is what is asked.
-        cdef int status = router.convert(source_node, 0, &ignored)
+        cdef int status = convert_one(router, source_node, 0, &ignored)
         return status == RESOLVED or status == OVERFLOW
 
     cdef int bridge(self, uint32_t machine) except -1 nogil:
@@ -132,7 +132,7 @@ cdef class ClockTracker:
             self.asked = True
         cdef int32_t source = self.engine.find_node(key)
         cdef int32_t target = self.router.target
-        cdef int status = self.router.convert(source, value, out)
+        cdef int status = convert_one(self.router, source, value, out)
         cdef Node *nodes = self.engine.nodes
         if status == RESOLVED and source != target:
             nodes[source].placed_ns = max(nodes[source].placed_ns, self.engine.source_ns)
@@ -185,9 +185,9 @@ cdef class ClockTracker:
             return fault
         # AddSnapshotToTable converts each reading: that fills the cache of conversions.
         for i in range(n):
-            self.router.convert(
-                self.clock_nodes[i], 0 if self.clock_incremental[i] else self.clock_values[i],
-                &ignored,
+            convert_one(
+                self.router, self.clock_nodes[i],
+                0 if self.clock_incremental[i] else self.clock_values[i], &ignored,
             )
         return 0
 

@@ -51,7 +51,8 @@ cdef class Directory(Listener):
 
     def __cinit__(self, process_types, int64_t limit):
         cdef bytes text = b"".join(name.encode() + b"\0" for name in process_types)
-        self.seed = int.from_bytes(os.urandom(8), "little")  # hash tables of foreign keys: no flooding
+        # Keys come from a file: nobody is to know which of them share a slot.
+        self.seed = int.from_bytes(os.urandom(8), "little")
         self.limit = limit
         put_bytes(&self.process_types, <const uint8_t *>text, len(text))
 
@@ -361,6 +362,7 @@ cdef class Directory(Listener):
         self.call(index, name, THREAD_BY_DESCRIPTOR)
         return index
 
+    # long: one pass over the fields, then what follows from them together
     cdef int learn_track(self, uint32_t machine, Span track) except -1 nogil:
         """TokenizeTrackDescriptorPacket, ReserveDescriptorTrack: a track's first name stays."""
         cdef const uint8_t *at = track.data

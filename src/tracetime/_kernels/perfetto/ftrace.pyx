@@ -26,6 +26,7 @@ from tracetime._kernels.perfetto.timeline cimport (
 )
 
 
+# long: one pass over the fields, then what follows from them together
 cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
     """TokenizeFtraceBundle and HandleFtraceClockSnapshot (ftrace/ftrace_tokenizer.cc)."""
     cdef const uint8_t *at = p.inner.data
@@ -99,7 +100,9 @@ cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
     if p.status == RESOLVED and first_of_cpu(&timeline.streams.machines[p.machine], cpu) and (
         has_end or has_start
     ):
-        status = timeline.clocks.to_trace_time(p.machine, key, <int64_t>(end if has_end else start), &ns)
+        status = timeline.clocks.to_trace_time(
+            p.machine, key, <int64_t>(end if has_end else start), &ns
+        )
         if status != RESOLVED and status != OVERFLOW:
             return timeline.fail(ERROR_FTRACE_START)
     return STOP_END

@@ -170,6 +170,7 @@ cdef class Importer:
             note_buffers_read(&self.timeline.sorter)
         return STOP_END
 
+    # long: the cases stand in the order of the function it follows
     cdef int place_packet(self, Packet *p) except -1 nogil:
         """ProtoTraceReader::TimestampTokenizeAndPushToSorter."""
         cdef Machine *m = &self.streams.machines[p.machine]
@@ -358,6 +359,7 @@ cdef class Importer:
             stop = self._feed(base, all, offset, nested, &at, &payload)
         return stop, at - base, payload.data - base, payload.end - base
 
+    # long: the loop over a file's bytes, whose state is its locals
     cdef int _feed(
         self, const uint8_t *base, Span all, uint64_t offset, bint nested, const uint8_t **resume,
         Span *payload

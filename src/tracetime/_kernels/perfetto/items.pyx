@@ -31,9 +31,10 @@ from tracetime._kernels.perfetto.timeline cimport STOP_END, Timeline
 
 cdef bint import_thread_descriptor(Timeline timeline, Packet *p, Span thread) noexcept nogil:
     """TokenizeThreadDescriptorPacket (proto/track_event_tokenizer.cc); whether that is all."""
-    if p.status != RESOLVED or not p.has_sequence_id or not timeline.streams.sequences[p.sequence].valid:
+    cdef Sequence *sequence = &timeline.streams.sequences[p.sequence]
+    if p.status != RESOLVED or not p.has_sequence_id or not sequence.valid:
         return True
-    set_reference(&timeline.streams.sequences[p.sequence], thread)
+    set_reference(sequence, thread)
     return False
 
 
@@ -233,7 +234,7 @@ cdef int import_atoms(Timeline timeline, Packet *p) except -1 nogil:
 
 
 cdef int import_etw(Timeline timeline, Packet *p) except -1 nogil:
-    """EtwTraceEventBundle (etw/etw_tokenizer.cc): events without CPU or timestamp are passed over."""
+    """EtwTraceEventBundle (etw/etw_tokenizer.cc): events without CPU or timestamp are left out."""
     cdef const uint8_t *at = p.inner.data
     cdef Field f
     cdef bint has_bundle_cpu, has_cpu, found

@@ -48,6 +48,7 @@ cdef class Names(Listener):
         """What n rows are, as arrays by column name; see `Batch.take`."""
         return self.batch.take(n)
 
+    # long: one pass over the fields, then a branch for each kind of packet
     cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
         """Keep what the packet defines, and say what its rows are; whether the batch is full."""
         cdef const uint8_t *at = p.whole.data
@@ -216,6 +217,7 @@ cdef int name_ftrace_event(
     return tables.set_event(id, w)
 
 
+# wide: the rows of a packet, and which field they stand for
 cdef int name_items(
     NameTables tables, const Heard *p, Span message, Rows rows, int64_t first, RowDetails *packet,
     int kind, uint32_t number

@@ -53,6 +53,7 @@ cdef struct Packet:
     int8_t status                   # of its items, where it could not be placed itself
 
 
+# long: a branch for each field, the most frequent ones first
 cdef inline bint read_packet(Span s, Packet *p) noexcept nogil:
     """Find the fields that matter; False where the packet cannot be read to its end."""
     cdef const uint8_t *at = s.data

@@ -95,6 +95,7 @@ def state_packet(uint32_t sequence, uint32_t flags, bint first, bint dropped, ui
     return packet.packet()
 
 
+# wide: the fields of one message
 def track_packet(
     uint32_t sequence, uint64_t uuid, uint64_t parent, int kind, str name, int64_t pid,
     int64_t tid, str unit,
@@ -158,6 +159,7 @@ def snapshot_packet(uint32_t sequence, uint32_t primary, list clocks, bytes exte
     return packet.packet()
 
 
+# wide: the fields of one message
 def encode_domain(
     uint32_t clock, str name, tuple rate, uint32_t valid_bits, str oscillator, double tick_ns,
     max_drift_ppm, wander_ppm, bint disciplined,
@@ -271,7 +273,8 @@ def decode_extension(const uint8_t[::1] data not None):
         at = read_field(at, message.end, &f)
         if f.number == EXT_DOMAINS and f.wire == BYTES:
             domains.append(<bytes>(<const char *>f.data)[:<Py_ssize_t>f.value])
-    return e.reference if e.has_reference else None, *arrays, kernel_clock, domains, e.events_dropped
+    reference = e.reference if e.has_reference else None
+    return reference, *arrays, kernel_clock, domains, e.events_dropped
 
 
 def decode_domain(const uint8_t[::1] data not None):

@@ -325,7 +325,9 @@ cdef class RemoteSyncs:
         if first.once_ns[CLIENT]:
             # The host was read after the client's first reading and before its second.
             out[n].low_ns[HOST] = out[n].high_ns[HOST] = first.once_ns[HOST]
-            if not self.span(CLIENT, first, second, &out[n].low_ns[CLIENT], &out[n].high_ns[CLIENT]):
+            if not self.span(
+                CLIENT, first, second, &out[n].low_ns[CLIENT], &out[n].high_ns[CLIENT]
+            ):
                 sound = False
             n += 1
         if second.once_ns[HOST]:

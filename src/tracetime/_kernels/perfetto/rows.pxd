@@ -1,6 +1,6 @@
 from libc.stdint cimport int8_t, int64_t, uint16_t, uint32_t, uint64_t
 
-# The numbers index reader.KINDS.
+# The numbers index schema.KINDS.
 cdef enum Kind:
     KIND_PACKET = 0
     KIND_FTRACE_EVENT = 1

@@ -105,7 +105,9 @@ cdef class Snapshots:
             while i < n_readings and readings[i].place >> 1 == round:
                 if readings[i].place & 1 == CLIENT:
                     self.clocks.reserve_clocks(n + 1)
-                    self.clocks.set_clock(n, machine_key(readings[i].clock, machine), readings[i].ns)
+                    self.clocks.set_clock(
+                        n, machine_key(readings[i].clock, machine), readings[i].ns
+                    )
                     n += 1
                 i += 1
             self.clocks.add_clocks(n)

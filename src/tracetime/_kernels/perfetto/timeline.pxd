@@ -7,7 +7,7 @@ from tracetime._kernels.perfetto.rows cimport Kind, Row, Rows
 from tracetime._kernels.perfetto.sorter cimport Sorter
 from tracetime._kernels.perfetto.streams cimport Streams
 
-# Why feeding stopped; see formats/perfetto/read/reader.py for what is done about each.
+# Why feeding stopped; see formats/perfetto/read/wire.py for what is done about each.
 cdef enum Stop:
     STOP_END = 0            # the next field is not whole: give more bytes
     STOP_ROWS = 1           # enough rows for a batch
@@ -15,7 +15,7 @@ cdef enum Stop:
     STOP_NEEDS_FINAL = 3    # an event that the end of the file decides about
     STOP_ERROR = 4
 
-# Errors that end an import; the numbers index reader.IMPORT_ERRORS.
+# Errors that end an import; the numbers index schema.IMPORT_ERRORS.
 cdef enum ImportError_:
     ERROR_FIELD_TYPE = 0
     ERROR_HEADER = 1

@@ -77,6 +77,7 @@ cdef int8_t type_of_phase(int32_t phase) noexcept nogil:
     return TYPE_UNKNOWN
 
 
+# long: one pass over the fields, then what follows from them together
 cdef int name_track_event(
     NameTables tables, const Heard *p, Place *place, Span event, RowDetails *w
 ) except -1 nogil:

@@ -13,12 +13,11 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memmove
 
 from tracetime._kernels.common.encode cimport (
-    LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_number, put_tag, put_varint,
-    size_of_varint,
+    WIRE_BYTES, put_double, put_number, put_tag, put_varint, size_of_varint,
 )
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.common.memory cimport grow
@@ -377,6 +376,7 @@ cdef class EventWriter:
         """Write a counter's value, an int in int64 or a float."""
         return self.event(COUNTER, None, timestamp, clock, track, value)
 
+    # long: all that may raise comes first, then nothing may stand between the bytes
     cdef bint event(
         self, int kind, name, timestamp, clock, Track track, value
     ) except *:

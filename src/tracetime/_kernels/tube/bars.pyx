@@ -60,6 +60,7 @@ cdef Bar anchored(Table *table, const Bar *bar, int64_t at) noexcept nogil:
     return out
 
 
+# wide: a row as `cells` has it, its sides and its curve
 cdef void emit(
     Table *table, int64_t first, int64_t last, int64_t kind, int64_t k, int64_t next_k,
     const Bar *bar, const Curve *curve
@@ -156,6 +157,7 @@ cdef bint same_knot(const Parts *p, int64_t k) noexcept nogil:
     return memcmp(p.limits + KNOTS * k, p.given + KNOTS * k, KNOTS * sizeof(int64_t)) == 0
 
 
+# wide: a row as `cells` has it, and where it holds
 cdef void limit_bar(
     Table *table, Bar *bar, const Parts *p, int64_t kind, int64_t k, int64_t next_k,
     int64_t first, int64_t last
@@ -290,6 +292,7 @@ cdef void add_ends(Table *table, const Parts *p, bint after) noexcept nogil:
     emit(table, first, INT64_HIGH if after else p.a[k] - 1, kind, k, k, &bar, &curve)
 
 
+# wide: the arrays that a tube consists of
 def assemble(
     const int64_t[::1] a, const int64_t[::1] r, const int64_t[::1] low, const int64_t[::1] high,
     int64_t drift, const int64_t[:, ::1] given, const int64_t[:, ::1] limits,
@@ -299,8 +302,9 @@ def assemble(
     """The rows of a tube.
 
     a, r, low, high: int64 ns, one a snapshot; given, limits, knots: what `cones` gives of the
-    segments, of the segments without strays, and of the runs; smooth: of `smooth`; runs: (segment, first, last, slope, width, lone), a
-    lone one between two others of its segment. drift, slopes and widths in 2^-52.
+    segments, of the segments without strays, and of the runs; smooth: of `smooth`; runs: (segment,
+    first, last, slope, width, lone), a lone one between two others of its segment.
+    drift, slopes and widths in 2^-52.
 
     Returns:
         starts (int64, the first value of each row), bars (int64[n, 16]), their limits

@@ -240,7 +240,7 @@ cdef inline int64_t estimated(const Rows *rows, int64_t k, int64_t t) noexcept n
 cdef int64_t estimate_back(
     const Rows *rows, int64_t v, int64_t earliest, int64_t latest, int64_t near
 ) noexcept nogil:
-    """Where in [earliest, latest] the estimate is v, or passes it; looked for from row `near` on."""
+    """Where in [earliest, latest] the estimate is v, or passes it; the search starts at `near`."""
     cdef int64_t low = earliest, high = latest, k = near, value, t, tries = 0
     cdef int64_t first = rows.pieces.starts[k], last = end_of(&rows.pieces, k)
     t = low + <int64_t>((<uint64_t>high - <uint64_t>low) >> 1)
@@ -282,6 +282,7 @@ cdef struct Inverse:
     const uint8_t *kinds
 
 
+# wide: the arrays of one loop without the GIL
 cdef void invert_within(
     const Inverse *inverse, int64_t i, int64_t v, int64_t low, int64_t high, int64_t piece,
     int64_t low_piece, int64_t high_piece, const Out *out

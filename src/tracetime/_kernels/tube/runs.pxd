@@ -31,7 +31,7 @@ cdef struct Parts:
 cdef inline void widen(
     const Parts *p, const Run *run, bint after, int64_t t, int128 *low, int128 *high, bint first
 ) noexcept nogil:
-    """Stretch [low, high] to what a run allows at t, after its last snapshot or before its first."""
+    """Widen [low, high] to what a run allows at t, after its last snapshot or before its first."""
     cdef Bar bar
     cdef int128 value
     bar.at = t

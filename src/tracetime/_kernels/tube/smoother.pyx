@@ -82,6 +82,7 @@ cdef inline void back(State *s, const State *next, double d, double q) noexcept 
     s.p11 += g10 * g10 * v00 + 2.0 * g10 * g11 * v01 + g11 * g11 * v11
 
 
+# wide: the arrays of one loop without the GIL
 cdef void smooth_part(
     const double *x, const double *y, const double *half, int64_t first, int64_t last,
     const Model *model, double spread, State *states
@@ -100,6 +101,7 @@ cdef void smooth_part(
         back(&states[k], &states[k + 1], x[k + 1] - x[k], model.density)
 
 
+# wide: the arrays of one loop without the GIL
 cdef double misfit_of_part(
     const double *x, const double *y, const double *half, int64_t first, int64_t last,
     const Model *model, double spread, State *states
@@ -177,6 +179,7 @@ cdef Model choose(
     return best
 
 
+# wide: the arrays of one pass
 def smooth(
     const int64_t[::1] a, const int64_t[::1] r, const double[::1] half,
     const int64_t[::1] first, const int64_t[::1] last,

@@ -308,6 +308,7 @@ cdef bint share_slope(Stretch *t, const int64_t *which, int n, int64_t wander,
     return True
 
 
+# wide: the arrays of one pass
 def strays(
     const int64_t[::1] a, const int64_t[::1] low, const int64_t[::1] high,
     const int64_t[::1] segment_first, const int64_t[::1] segment_last,

@@ -32,6 +32,7 @@ cdef inline uint8_t store(
     return RESOLVED
 
 
+# wide: the arrays of one loop without the GIL
 cdef int64_t plain_run(
     const Bar *bar, const double *c, const int64_t *values, int64_t n, int64_t first,
     int64_t last, int64_t *estimate, int64_t *earliest, int64_t *latest, uint8_t *status
@@ -137,6 +138,7 @@ cdef inline FloatLine with_floats(const Line *line) noexcept nogil:
     return out
 
 
+# wide: the arrays of one loop without the GIL
 cdef int64_t small_run(
     const Bar *bar, const double *c, const int64_t *values, int64_t n, int64_t first,
     int64_t last, int64_t *estimate, int64_t *earliest, int64_t *latest, uint8_t *status
@@ -193,15 +195,16 @@ cdef void convert_array(
             i += 1
 
 
+# wide: the arrays of one loop without the GIL
 cdef void hop_array(
     const Rows *rows, const int64_t *fall_to, const int64_t *rise_from, const int64_t *lows,
     const int64_t *highs, int64_t n, int64_t *earliest, int64_t *latest
 ) noexcept nogil:
     """The bars over whole intervals [low, high] of the source.
 
-    In a row, t + low(t) and t + high(t) never fall, so that only rows' borders matter: those lower than any
-    before (fall_to: the next row that starts lower) and higher than any after (rise_from: the
-    last row before that ends higher).
+    In a row, t + low(t) and t + high(t) never fall, so that only rows' borders matter: those lower
+    than any before (fall_to: the next row that starts lower) and higher than any after (rise_from:
+    the last row before that ends higher).
     """
     cdef int64_t i, first, last, k, best
     for i in range(n):

@@ -1,7 +1,8 @@
 """What a recorded trace says of its own clocks, beside the ClockSnapshots that any reader takes.
 
 Content and meaning: docs/tracetime_extension.proto; the bytes are packed and unpacked by
-`_kernels/perfetto/packets.pyx`, and read with their snapshots by `_kernels/perfetto/importer.pyx`.
+`_kernels/perfetto/packets.pyx`, and read with their snapshots by
+`_kernels/perfetto/snapshot_extensions.pyx`.
 """
 
 from __future__ import annotations

@@ -145,6 +145,7 @@ class PerfettoTrace(Trace):
                 self._number,
                 with_largest_lag(extensions.measured(importer.engine)),
                 tuple(extensions.kernel_clock()[:3]),
+                # Fewer readings show no tick, and most clocks of very many have few.
                 importer.clocks.events_sampled(LEAST_READINGS),
             )
             self._graph._between = bounds_between(importer.snapshots.remote, self._graph._clock)
