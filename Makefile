@@ -52,6 +52,7 @@ test: $(VENV)/.installed-test ## every test (PYTEST_ARGS goes to pytest)
 lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, kernels beside their stubs, and which floor imports which
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python tools/check_functions.py src tests tools benchmarks mutants fuzz demo examples
 	@$(BIN)/mypy
 	@$(BIN)/mypy tests/typed_calls.py
 	@$(BIN)/python -m mypy.stubtest tracetime._kernels --mypy-config-file pyproject.toml \
