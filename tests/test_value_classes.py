@@ -12,11 +12,12 @@ import tracetime
 # These are put together step by step.
 CHANGING = {
     "DeviceFaults", "Facts", "FakeClock", "Group", "PairFacts", "Stray", "Tally", "_Found",
-    "_Jumper", "_Line", "_Node", "_Seen",
+    "TraceReading", "_Jumper", "_Line", "_Node", "_Seen",
 }  # fmt: skip
 # These hold arrays, which do not say whether they are equal, or are told apart by what they are.
 ALONE = {
-    "Cores", "Curves", "Evidence", "FloorHop", "Pieces", "Reading", "Runs", "Segments", "_Node",
+    "Cores", "Curves", "Evidence", "FloorHop", "Pieces", "Reading", "Runs", "Segments", "TraceReading",
+    "_Node",
 }  # fmt: skip
 
 

@@ -125,7 +125,7 @@ class WrittenSnapshots(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Reading:
+class TraceReading:
     """One reading of a trace, from its start: yields columns, batch by batch.
 
     Attributes:
@@ -155,7 +155,7 @@ class Events(Iterator[pa.RecordBatch]):
     def __init__(
         self,
         schema: pa.Schema,
-        reading: Reading,
+        reading: TraceReading,
         batches: Iterator[pa.RecordBatch],
         faults: TubeFaults,
     ) -> None:
@@ -216,7 +216,7 @@ class Trace(ABC):
         *,
         names: bool = False,
         written: int = 0,
-    ) -> Reading:
+    ) -> TraceReading:
         """Read the file from its start: `events_table.Columns`, batch by batch.
 
         Args:
@@ -307,7 +307,7 @@ class Trace(ABC):
 
     def _bounded(
         self,
-        reading: Reading,
+        reading: TraceReading,
         names: bool,
         bars: Bars,
         observer: PlacementObserver | None,

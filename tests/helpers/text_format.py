@@ -18,7 +18,7 @@ from tracetime import ClockGraph, ClockId, Snapshot, Trace, TraceError, UsageErr
 from tracetime.events_table import Kind, Vocabulary
 from tracetime.formats.trace_file import Budget
 from tracetime.placement import placed_by_floor
-from tracetime.trace import Reading, WrittenSnapshots
+from tracetime.trace import TraceReading, WrittenSnapshots
 
 MAGIC = b"#! clocks and events\n"
 KINDS = (Kind("event"),)
@@ -71,7 +71,7 @@ class TextTrace(Trace):
             self.trace_clock,
             self.machines,
         )
-        reading = Reading(iter([columns] if rows else []))
+        reading = TraceReading(iter([columns] if rows else []))
         if written:
             reading.written = self._written()
         return reading

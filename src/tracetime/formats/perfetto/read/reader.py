@@ -31,10 +31,10 @@ from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.open_options import OpenOptions
 from tracetime.trace import (
     LateSnapshots,
-    Reading,
     SnapshotFault,
     Trace,
     TraceClockMove,
+    TraceReading,
     TraceWarning,
     UnusedBounds,
     WrittenSnapshots,
@@ -78,16 +78,16 @@ class PerfettoTrace(Trace):
         *,
         names: bool = False,
         written: int = 0,
-    ) -> Reading:
+    ) -> TraceReading:
         """Read the file from its start: what the kernels made of it; see `Trace.columns`."""
         self._file.check_open()
-        reading = Reading(iter(()))
+        reading = TraceReading(iter(()))
         reading.batches = self._columns(reading, progress, names, written)
         return reading
 
     def _columns(
         self,
-        reading: Reading,
+        reading: TraceReading,
         progress: Callable[[int], None] | None,
         named: bool,
         written: int,
