@@ -35,8 +35,9 @@ BUILTIN_IDS: Final[dict[str, int]] = {name: number for number, name in BUILTIN_C
 
 FIRST_SEQUENCE_CLOCK: Final = 64
 FIRST_GLOBAL_CLOCK: Final = 128
+FIRST_HASHED_CLOCK: Final = 0x8000_0000
+"""Where clocks of one packet sequence, global ones, and hashes of names begin."""
 
-_NAMED: Final = 0x8000_0000
 UINT32_MAX: Final = 0xFFFF_FFFF
 
 _set = object.__setattr__
@@ -71,7 +72,7 @@ def clock_id(name: str) -> int:
     value = 0x811C9DC5
     for byte in data:
         value = ((value ^ byte) * 0x01000193) & UINT32_MAX
-    return value | _NAMED
+    return value | FIRST_HASHED_CLOCK
 
 
 @total_ordering
@@ -203,7 +204,7 @@ def _base(clock: int) -> str:
     name = BUILTIN_CLOCKS.get(clock)
     if name is not None:
         return name
-    return f"0x{clock:08x}" if clock >= _NAMED else str(clock)
+    return f"0x{clock:08x}" if clock >= FIRST_HASHED_CLOCK else str(clock)
 
 
 def _parse_base(base: str, text: str) -> int:

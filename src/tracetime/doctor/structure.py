@@ -11,12 +11,11 @@ import numpy as np
 
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import COARSE, NEVER_SET
-from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, FIRST_HASHED_CLOCK, ClockId
 from tracetime.doctor.finding import Finding, count, duration, first_packets, names
 from tracetime.graph.tube.policy import Inconsistency
 from tracetime.trace import SnapshotFault
 
-_NAMED: Final = 0x8000_0000
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _NEVER_BACK: Final = (
     "The kernel never sets this clock back: look where the readings come from, write snapshots in "
@@ -134,7 +133,7 @@ def _falls_on(
 
 
 def _ad_hoc(survey: Survey) -> Iterator[Finding]:
-    is_one = [FIRST_GLOBAL_CLOCK <= clock.clock < _NAMED for clock in survey.clocks]
+    is_one = [FIRST_GLOBAL_CLOCK <= clock.clock < FIRST_HASHED_CLOCK for clock in survey.clocks]
     clocks = sorted(compress(survey.clocks, is_one), key=ClockId.order)
     if clocks:
         told = survey.counted
