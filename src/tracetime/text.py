@@ -13,17 +13,29 @@ from typing import Final
 _WIDEST: Final = 200
 """Characters of a cell that are shown; files have them all."""
 
+_UNITS: Final = ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s"))
+"""Below how many ns a span is said in a unit, what that is in ns, and its name."""
 
-def duration(ns: float) -> str:
-    """A span of time as people say it: 350 ns, 1.2 ms, 3 h 25 min."""
+
+def duration(ns: float, *, decimals: bool = False) -> str:
+    """A span of time as people say it: 350 ns, 1.2 ms, 3 h 25 min.
+
+    Args:
+        ns: how long; below 0 it has a sign.
+        decimals: three decimals below a minute, as columns of a table have them, instead of
+            three significant digits.
+    """
     size = abs(ns)
-    for limit, unit, name in ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s")):
-        if size < limit:
-            return f"{ns / unit:.3g} {name}"
+    sign = "-" if ns < 0 else ""
+    for limit, unit, name in _UNITS:
+        places = ".3g" if not decimals else ".0f" if unit == 1 else ".3f"
+        said = format(size / unit, places)
+        # What rounds up to the next unit is said in that: 1 ms, not 1e+03 us.
+        if size < limit and float(said) < 1000:
+            return f"{sign}{said} {name}"
     minutes, seconds = divmod(round(size / 1e9), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
-    sign = "-" if ns < 0 else ""
     if days:
         return f"{sign}{days} d {hours} h"
     return f"{sign}{hours} h {minutes} min" if hours else f"{sign}{minutes} min {seconds} s"

@@ -12,7 +12,7 @@ from samples import CLOCK_SYNC, EMPTY, MANY, UNRESOLVED
 
 from tracetime import __version__, commands
 from tracetime.commands import run
-from tracetime.commands.show import duration, size
+from tracetime.commands.show import size
 
 pytest_plugins = ["cli"]
 
@@ -133,26 +133,6 @@ def test_a_broken_pipe_is_quiet(spawn, write):
         err = child.stderr.read()
     assert child.returncode == 141
     assert err == b""
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (None, "-"),
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (1000, "1.000 us"),
-        (18_500_000, "18.500 ms"),
-        (10_008_553_378, "10.009 s"),
-        (200 * 10**9, "3 min 20 s"),
-        (101_100 * 10**9, "28 h 5 min"),
-        (273_600 * 10**9, "3 d 4 h"),
-        (-5_000_000, "-5.000 ms"),
-        (-273_601 * 10**9, "-3 d 4 h"),
-    ],
-)
-def test_durations(ns, text):
-    assert duration(ns) == text
 
 
 def test_sizes():

@@ -33,9 +33,10 @@ def test_a_span_is_from_the_first_to_the_last_reading(one: Any, span: int | None
 
 
 def test_the_longest_span_of_some_clocks_is_told() -> None:
-    assert coverage([info(5, 5)], str) == "0"
-    assert coverage([info(5, 9), info(0, 2_000), info(7, 8)], str) == "2000"
-    assert coverage([info(5, 4), info(0, 2_000, False)], str) == coverage([], str) == "-"
-    assert coverage([info(0, 2_000, clock=9), info(5, 9)], str) == "2e+03 ticks"
-    assert coverage([info(0, 2, clock=9), info(5, 9)], str) == "4"
+    assert coverage([info(5, 5)]) == "0 ns"
+    assert coverage([info(5, 9), info(0, 2_000), info(7, 8)]) == "2 us"
+    assert coverage([info(5, 4), info(0, 2_000, False)]) == coverage([]) == "-"
+    assert coverage([info(0, 2_000, clock=9), info(5, 9)]) == "2e+03 ticks"
+    assert coverage([info(0, 2, clock=9), info(5, 9)]) == "4 ns"
     assert coverage([info(0, 5_000)]) == "5 us"
+    assert coverage([info(0, 5_000)], decimals=True) == "5.000 us"

@@ -9,9 +9,9 @@ import click
 
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
-from tracetime.commands.show import console, duration, print_json, print_table, print_text
+from tracetime.commands.show import console, print_json, print_table, print_text
 from tracetime.commands.terminal import echo
-from tracetime.text import count
+from tracetime.text import count, duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -131,10 +131,10 @@ def _rows(found: Calibration) -> Iterator[tuple[str, ...]]:
         half: Any = clock.half_width_ns
         yield (
             clock.short_name,
-            duration(round(clock.tick_ns)),
-            duration(clock.read_ns),
-            "reference" if half is None else duration(half.median),
-            "" if half is None else duration(half.p99),
+            duration(round(clock.tick_ns), decimals=True),
+            duration(clock.read_ns, decimals=True),
+            "reference" if half is None else duration(half.median, decimals=True),
+            "" if half is None else duration(half.p99, decimals=True),
             "" if clock.drift_ppm is None else f"{clock.drift_ppm:+.3f}",
-            "" if half is None else duration(clock.offset_ns),
+            "" if half is None else duration(clock.offset_ns, decimals=True),
         )

@@ -14,7 +14,6 @@ from tracetime.commands.limits import domains_of, name_option, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.show import (
     console,
-    duration,
     fold,
     number,
     print_json,
@@ -159,7 +158,7 @@ def _clock_cells(trace_clock: ClockId, line: tuple[str, list[ClockInfo]]) -> tup
         alike[0].clock.scope,
         ", ".join(map(number, sorted({info.unit_ns for info in alike}))),
         number(sum(info.snapshots for info in alike)),
-        coverage(alike, duration),
+        coverage(alike, decimals=True),
         ", ".join(_notes(alike, trace_clock)),
     )
 

@@ -24,7 +24,6 @@ from tracetime.commands.options import (
 )
 from tracetime.commands.show import (
     console,
-    duration,
     events,
     fold,
     number,
@@ -36,7 +35,7 @@ from tracetime.commands.show import (
 )
 from tracetime.commands.terminal import echo
 from tracetime.graph.clock_names import coverage, named
-from tracetime.text import count, printable_path
+from tracetime.text import count, duration, printable_path
 
 if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
@@ -226,7 +225,7 @@ def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
             f"tube's estimate here ({name}){also}; {order}. --policy tube writes the estimate, "
             "with error bars"
         )
-    at_most = duration(cost.largest_ns)
+    at_most = duration(cost.largest_ns, decimals=True)
     return (
         f"The floor policy's trace time is at most {at_most} from these estimates ({name}); {order}"
     )
@@ -241,7 +240,7 @@ def _to_cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
 
 
 def _limit(ns: int, is_limit: bool) -> str:
-    return f"at {'most' if is_limit else 'least'} {duration(ns)}"
+    return f"at {'most' if is_limit else 'least'} {duration(ns, decimals=True)}"
 
 
 def _alike(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> dict[str, list[ClockUse]]:
@@ -258,7 +257,7 @@ def _clock_cells(line: tuple[str, list[ClockUse]]) -> tuple[str, ...]:
         name if alike[0].clock.clock else "none given",
         alike[0].clock.scope if alike[0].clock.clock else "",
         number(sum(use.snapshots for use in alike)),
-        coverage(alike, duration),
+        coverage(alike, decimals=True),
         number(sum(use.events for use in alike)),
         number(sum(use.unresolved for use in alike)),
     )

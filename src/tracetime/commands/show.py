@@ -115,28 +115,6 @@ def events(n: int) -> str:
     return f"{number(n)} event{'' if n == 1 else 's'}"
 
 
-def duration(ns: int | None) -> str:
-    """A time span: ``10.009 s``, ``3 min 20 s``, ``28 h 5 min``, ``3 d 4 h``."""
-    if ns is None:
-        return "-"
-    if ns < 0:
-        return f"-{duration(-ns)}"
-    if ns < 1000:
-        return f"{ns} ns"
-    for unit, scale, limit in (
-        ("us", 1e3, 10**6),
-        ("ms", 1e6, 10**9),
-        ("s", 1e9, 60 * 10**9),
-    ):
-        if ns < limit:
-            return f"{ns / scale:.3f} {unit}"
-    minutes, seconds = divmod(ns // 10**9, 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
-
-
 def size(n: int) -> str:
     """A number of bytes: ``3.6 MB``."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
-from tracetime.commands.show import console, duration
+from tracetime.commands.show import console
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.text import printable
+from tracetime.text import duration, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -215,11 +215,11 @@ def _table(
         left = line.wander_ns()
         table.add_row(
             called,
-            duration(line.offset_ns[-1]),
-            duration(line.offset_ns[-1] - line.offset_ns[0]),
+            duration(line.offset_ns[-1], decimals=True),
+            duration(line.offset_ns[-1] - line.offset_ns[0], decimals=True),
             "-" if drift is None else f"{drift:+.3f}",
-            duration(line.half_ns),
-            Text(f"{_sparkline(left, bars)} {duration(max(left) - min(left))}"),
+            duration(line.half_ns, decimals=True),
+            Text(f"{_sparkline(left, bars)} {duration(max(left) - min(left), decimals=True)}"),
         )
     return table
 

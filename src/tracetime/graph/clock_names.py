@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from tracetime.clocks.ids import BUILTIN_IDS
+from tracetime.clocks.ids import BUILTIN_IDS, FIRST_HASHED_CLOCK
 from tracetime.text import count, duration, table
 
 if TYPE_CHECKING:
@@ -20,14 +20,11 @@ _MOST_ROWS: Final = 40
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 
-_HASHED: Final = 1 << 31
-"""From here on a clock's number is the hash of a name, and looks like no other number."""
-
 
 def named(text: str, names: Mapping[ClockId, str]) -> str:
     """A text in which clocks that are numbered by a hash are called by their names."""
     for clock, name in names.items():
-        if clock.clock >= _HASHED:
+        if clock.clock >= FIRST_HASHED_CLOCK:
             text = text.replace(str(clock), name)
     return text
 
@@ -116,14 +113,16 @@ def span_ns(info: Covered) -> int | None:
     return info.last_ns - info.first_ns if info.last_ns >= info.first_ns else None
 
 
-def coverage(alike: Iterable[Covered], told: Callable[[int], str] = duration) -> str:
-    """The longest span of some clocks."""
+def coverage(alike: Iterable[Covered], *, decimals: bool = False) -> str:
+    """The longest span of some clocks, as `duration` says it."""
     spans = {span: info.clock for info in alike if (span := span_ns(info)) is not None}
     if not spans:
         return "-"
     longest = max(spans)
     # Of the TSC nothing says how long a tick is.
-    return f"{longest:.3g} ticks" if spans[longest].clock == _TSC else told(longest)
+    if spans[longest].clock == _TSC:
+        return f"{longest:.3g} ticks"
+    return duration(longest, decimals=decimals)
 
 
 def _notes(trace_clock: ClockId | None, alike: list[ClockInfo]) -> list[str]:
