@@ -1,5 +1,6 @@
 """What `import tracetime` offers, and what it must not load for it."""
 
+import pkgutil
 import subprocess
 import sys
 from importlib import metadata
@@ -82,6 +83,29 @@ def test_exported_names_are_exactly_those_of_the_interface():
 @pytest.mark.parametrize("name", tracetime.__all__)
 def test_every_exported_name_is_there(name):
     assert getattr(tracetime, name) is not None
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import tracetime.reporting",
+        "import tracetime.reporting.page, tracetime.commands.report",
+        "from tracetime import report, reporting",
+        "import tracetime.commands.report; from tracetime.reporting import report",
+        "import tracetime; tracetime.report; import tracetime.reporting.gather",
+        "",
+    ],
+)
+def test_report_is_a_function_whatever_was_imported_before(imports):
+    code = f"{imports}\nimport tracetime\nprint(type(tracetime.report).__name__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "function\n"
+
+
+def test_no_public_name_is_that_of_a_module():
+    """Importing the module would put it in the name's place."""
+    modules = {module.name for module in pkgutil.iter_modules(tracetime.__path__)}
+    assert not modules & set(tracetime.__all__)
 
 
 def test_star_import_brings_exactly_these():
