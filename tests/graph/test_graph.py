@@ -127,7 +127,7 @@ def test_daylight_saving_realtime_does_not_convert_and_says_why(daylight_saving)
 
 def unit_cases() -> list[Any]:
     cases = json.loads((OWN / "cases" / "clock_tracker_cases.json").read_text())
-    # The clock_converter's follow another rule: formats/perfetto/clock_converter.py.
+    # The clock_converter's follow another rule: tests/helpers/clock_converter.py.
     return [pytest.param(c, id=c["name"]) for c in cases if "converter" not in c]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from clock_converter import displayed
 from kept import check_kept
 from test_storage import array, facts_of, members_of, remade
 
@@ -23,7 +24,6 @@ from tracetime import (
 )
 from tracetime.analysis.constant_offsets import Level
 from tracetime.clocks.snapshot import MOST_SCALED_PPM
-from tracetime.formats.perfetto.clock_converter import displayed
 from tracetime.graph.clock_names import fold
 from tracetime.graph.graph import from_bytes, to_bytes
 from tracetime.graph.tube.distances import HOPS_A_TUBE, STEPS_A_TUBE

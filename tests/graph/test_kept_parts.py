@@ -16,9 +16,6 @@ from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.routes import Steps, detour, least_error
 from tracetime.graph.tube.decimation import thin
 from tracetime.graph.tube.evidence import (
-    from_brackets,
-    from_groups,
-    from_pings,
     from_two_brackets,
 )
 from tracetime.graph.tube.lattice import Lattice, find_lattices
@@ -300,20 +297,16 @@ def test_triangles(group: int) -> None:
     check_kept("triangles", str(group), told)
 
 
-def test_evidence_of_all_kinds_of_readings() -> None:
-    """Middles rounded down, half-widths up, for odd and even widths and both kinds of drift."""
+def test_evidence_of_two_brackets() -> None:
+    """Half-widths rounded up, for both kinds of drift."""
     told = []
     at = np.array([0, 1, 2, 1_001, 10**9 + 7])
     for limits in (Limits(0.0, 0.0), Limits.of(100, 500), Limits(0.1, 0.0)):
         before, wide = np.full(5, 5 * S), np.array([0, 1, 2, 999, 3 * 10**6 + 1])
-        told.append([list(from_brackets(before, before + at, before + wide, limits)),
-                     list(from_brackets(before, before - at, before + wide, limits, 7)),
-                     list(from_groups(before, before + at, wide, limits)),
-                     list(from_groups(before, before - at, wide, limits, 7)),
-                     list(from_pings(before, at, at + wide // 3, before + wide, limits)),
-                     list(from_pings(before, at, at + wide * 3, before + wide, limits, 7)),
-                     list(from_two_brackets(before, wide, at // 9, before + 5, at, wide, limits)),
-                     list(from_two_brackets(before, at, wide, before - 5, wide, at // 9, limits))])  # fmt: skip
+        told.append([
+            list(from_two_brackets(before, wide, at // 9, before + 5, at, wide, limits)),
+            list(from_two_brackets(before, at, wide, before - 5, wide, at // 9, limits)),
+        ])  # fmt: skip
     check_kept("parts", "evidence", told)
 
 

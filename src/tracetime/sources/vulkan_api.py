@@ -35,7 +35,6 @@ ERRORS: Final = {
     -9: "incompatible driver: no Vulkan driver is installed",
     -13: "unknown error",
 }
-NOT_READY: Final = 1
 INCOMPLETE: Final = 5
 
 u8, u32, i32, u64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint64

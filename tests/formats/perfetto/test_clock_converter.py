@@ -1,10 +1,10 @@
 """What Perfetto shows as wall-clock time (clock_converter.cc)."""
 
 import pytest
+from clock_converter import displayed
 
 from tracetime import ClockGraph, ConversionError, UsageError
 from tracetime.clocks.wall_time import format_wall_time
-from tracetime.formats.perfetto.clock_converter import displayed
 
 
 @pytest.fixture

@@ -15,9 +15,6 @@ from tracetime.graph.tube import Discontinuity, Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
     NOT_RECORDED,
     assumed_half_width,
-    from_brackets,
-    from_groups,
-    from_pings,
     from_two_brackets,
 )
 from tracetime.graph.tube.findings import _rate_change
@@ -239,13 +236,8 @@ def test_a_change_of_rate_is_narrowed_by_what_was_recorded_of_it(
     assert _rate_change(runs, 0, 1, 0) == (0 if most == 1000 else 299, most)  # type: ignore[arg-type]
 
 
-def test_half_widths_of_each_kind_of_snapshot() -> None:
-    none = Limits(0, 0)
-    a, b = ints([1_000]), ints([5_000])
-    assert [int(x[0]) for x in from_brackets(a, b, a + 101, none)] == [1_050, 3_950, 51 + 3]
-    assert [int(x[0]) for x in from_groups(a, b, ints([80]), none)] == [1_000, 4_000, 82]
-    ping = from_pings(a, b, b + 100, a + 301, none)
-    assert [int(x[0]) for x in ping] == [1_150, 5_050 - 1_150, 101 + 3]
+def test_two_brackets_are_as_far_apart_as_both_half_widths_and_the_drift_between_them() -> None:
+    b = ints([5_000])
     two = from_two_brackets(
         b, ints([0]), ints([7]), b + 500, ints([400]), ints([8]), Limits(0.01, 0)
     )

@@ -168,34 +168,6 @@ def _merged(a: Values, low: Values, high: Values) -> tuple[Values, Values, Value
     )
 
 
-def from_brackets(
-    before_a: Values, b: Values, after_a: Values, limits: Limits, ticks_ns: int = 2
-) -> tuple[Values, Values, Values]:
-    """(a, r, h) of readings of b between two of a; ticks_ns: of both clocks together."""
-    width = after_a - before_a
-    a = before_a + width // 2
-    return a, b - a, _stretched(width, limits) + ticks_ns + 1
-
-
-def from_groups(
-    a: Values, b: Values, deviation_ns: Values, limits: Limits, ticks_ns: int = 2
-) -> tuple[Values, Values, Values]:
-    """(a, r, h) of readings taken together, within one max_deviation (Vulkan)."""
-    return a, b - a, _stretched(2 * deviation_ns, limits) + ticks_ns
-
-
-def from_pings(
-    sent_a: Values, got_b: Values, left_b: Values, back_a: Values, limits: Limits,
-    ticks_ns: int = 2,
-) -> tuple[Values, Values, Values]:  # fmt: skip
-    """(a, r, h) of pings: sent at sent_a, on b from got_b to left_b, back at back_a."""
-    round_trip, away = back_a - sent_a, left_b - got_b
-    a = sent_a + round_trip // 2
-    # Both middles are rounded down to whole ns, which the 1 ns covers.
-    half = np.maximum(2 * _stretched(round_trip, limits) - away, 0)
-    return a, got_b + away // 2 - a, -(-half // 2) + ticks_ns + 1
-
-
 def from_two_brackets(
     b: Values, centre_b: Values, half_b: Values, c: Values, centre_c: Values, half_c: Values,
     limits: Limits,
@@ -207,13 +179,6 @@ def from_two_brackets(
     later = centre_c - centre_b
     spread = np.ceil(np.abs(later) * limits.drift).astype(np.int64)
     return b, c - later - b, half_b + half_c + spread
-
-
-def _stretched(width: Values, limits: Limits) -> Values:
-    """ceil(width / 2 x (1 + D)): half a span of one clock, as long as the other may see it."""
-    # A float holds the small part alone, and is rounded up.
-    half: Values = -(-width // 2) + np.ceil(width * (limits.drift / 2)).astype(np.int64)
-    return half
 
 
 def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
