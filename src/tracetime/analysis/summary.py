@@ -20,6 +20,7 @@ from tracetime.analysis.tally import Group, Tally
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
 from tracetime.graph.arguments import PolicyName
+from tracetime.graph.tube import Bars
 
 if TYPE_CHECKING:
     from tracetime.graph.info import ClockInfo
@@ -156,7 +157,7 @@ class Summary:
     n_warnings: int = 0
     events_dropped: int = 0
     truncated: TraceError | None = None
-    bars: str | None = None
+    bars: Bars | None = None
     floor_cost: FloorCost | None = None
     names_left_out: int | None = None
 
@@ -225,7 +226,7 @@ class ConvertOptions:
     """How events were converted: by which policy and bars, to which clock too, with names."""
 
     policy: PolicyName = "floor"
-    bars: str = "estimated"
+    bars: Bars = "estimated"
     to: ClockId | None = None
     names: bool = False
 

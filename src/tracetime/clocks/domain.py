@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tracetime.clocks.families import COARSE, ONE_OSCILLATOR, ONE_RATE, posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, hashed_name
@@ -45,7 +45,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _rate(clock: ClockId, ns_per_tick: Any) -> Fraction:
+def _rate(clock: ClockId, ns_per_tick: Fraction | float | str) -> Fraction:
     """The nominal rate of a clock as a fraction, where it may be one."""
     try:
         rate = Fraction(ns_per_tick)

@@ -69,7 +69,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     sequence: int | None,
     near: int | None,
     policy: PolicyName,
-    bars: str | None,
+    bars: Bars | None,
     strict: bool,
     as_json: bool,
     **limits: Any,

@@ -40,6 +40,7 @@ from tracetime.text import count, duration, printable_path
 if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
     from tracetime.graph.arguments import PolicyName
+    from tracetime.graph.tube import Bars
     from tracetime.trace import Trace
 
 
@@ -75,7 +76,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     to: ClockId | None,
     with_names: bool,
     policy: PolicyName,
-    bars: str | None,
+    bars: Bars | None,
     strict: bool,
     as_json: bool,
     **limits: Any,

@@ -186,7 +186,7 @@ def policy_options(function: F) -> F:
     return function
 
 
-def bars_of(policy: PolicyName, bars: str | None) -> Bars:
+def bars_of(policy: PolicyName, bars: Bars | None) -> Bars:
     """Return what --bars asks for.
 
     Raises:
@@ -194,7 +194,7 @@ def bars_of(policy: PolicyName, bars: str | None) -> Bars:
     """
     if bars is not None and policy != "tube":
         raise UsageError("only the tube has error bars: give --policy tube with --bars")
-    return "guaranteed" if bars == "guaranteed" else "estimated"
+    return bars or "estimated"
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")

@@ -19,6 +19,7 @@ from tracetime.text import printable_path
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
+    from tracetime.graph.tube import Bars
     from tracetime.sql.session import Result, Session
     from tracetime.trace import Trace
 
@@ -77,7 +78,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     rows: int,
     with_names: bool,
     policy: PolicyName,
-    bars: str | None,
+    bars: Bars | None,
     allow_files: bool,
     memory: int,
     as_json: bool,

@@ -76,7 +76,7 @@ class Given(NamedTuple):
         return arrow_of(values, missing)
 
 
-def take(ts: Any) -> Given:  # noqa: C901  a branch for each kind of array
+def take(ts: Any) -> Given:
     """Read an int, a list, a NumPy array (masked or not) or an Arrow array of timestamps.
 
     Raises:
@@ -88,20 +88,7 @@ def take(ts: Any) -> Given:  # noqa: C901  a branch for each kind of array
     if not isinstance(ts, np.ndarray) and hasattr(ts, "dtype") and hasattr(ts, "__len__"):
         ts = _arrow_of(ts)
     if _is_arrow(ts):
-        if not (str(ts.type).startswith(("int", "uint")) or str(ts.type) == "null"):
-            raise UsageError(f"timestamps are whole numbers (int64), not {ts.type}")
-        if str(ts.type) == "null":
-            # An array of nothing but nulls, or of nothing, may have no other type than that.
-            ts = ts.cast("int64")
-        if hasattr(ts, "offset"):
-            from tracetime.arrays import values_of
-
-            ts, missing = values_of(ts)
-            if missing is not None:
-                ts = np.where(missing, 0, ts)
-        elif ts.null_count:
-            missing = np.asarray(ts.is_null())
-            ts = ts.fill_null(0)
+        ts, missing = _values_and_missing(ts)
     elif _is_masked(ts):
         if ts.mask.any():
             missing = np.ma.getmaskarray(ts)
@@ -122,6 +109,24 @@ def take(ts: Any) -> Given:  # noqa: C901  a branch for each kind of array
     if array.dtype == np.uint64 and array.size and int(array.max()) > INT64_MAX:
         raise UsageError(f"timestamp {int(array.max())} does not fit in int64")
     return Given(np.ascontiguousarray(array, dtype=np.int64), missing, False)
+
+
+def _values_and_missing(ts: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """An Arrow array of whole numbers, 0 where it is null, and where that is."""
+    if not (str(ts.type).startswith(("int", "uint")) or str(ts.type) == "null"):
+        raise UsageError(f"timestamps are whole numbers (int64), not {ts.type}")
+    if str(ts.type) == "null":
+        # An array of nothing but nulls, or of nothing, may have no other type than that.
+        ts = ts.cast("int64")
+    if hasattr(ts, "offset"):
+        from tracetime.arrays import values_of
+
+        values, missing = values_of(ts)
+        return values if missing is None else np.where(missing, 0, values), missing
+    # An array in chunks.
+    if ts.null_count:
+        return ts.fill_null(0), np.asarray(ts.is_null())
+    return ts, None
 
 
 def _arrow_of(series: Any) -> Any:
