@@ -8,6 +8,8 @@ from surveyed import BOOT, COARSE, MONO, REAL, S, Survey, X, Y, Z, jump
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import count, duration
 from tracetime.doctor.jumps import (
     _alternates,
     _back,
@@ -20,11 +22,12 @@ from tracetime.doctor.jumps import (
     _holds_fall,
     _Jumper,
     _of_two,
+    _often,
     _on_two_lines,
     _set_at,
     _size,
+    _size_parts,
     _ticks_per_ns,
-    _title,
 )
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -370,6 +373,14 @@ def test_that_two_readings_are_all_there_is():
     assert _of_two(three, [jump(BOOT, Y, 5)])
     assert not _of_two(three, [jump(BOOT, Y, 5), jump(BOOT, X, 5)])
     assert not _of_two(Survey(1, {BOOT: {}, X: {}}), [jump(BOOT, X, 5)])
+
+
+def _title(code, clock, times, size):
+    texts = {"which": "the machine", "snapshots": count(times, "snapshot"), "bits": 32}
+    parts = ("fell", *_size_parts(times, size))
+    return finding(
+        code, clocks=(clock,), parts=parts, often=_often(times), size=duration(size), **texts
+    ).title
 
 
 @pytest.mark.parametrize(

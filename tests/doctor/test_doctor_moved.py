@@ -11,7 +11,8 @@ import pytest
 
 from tracetime import ClockId, ConversionError, Finding
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.doctor.trace_clock import FIX, moved
+from tracetime.doctor.catalogue import CATALOGUE
+from tracetime.doctor.trace_clock import moved
 from tracetime.trace import TraceClockMove
 
 HOST, SECOND, THIRD = (ClockId(6, machine=k) for k in range(3))
@@ -109,7 +110,7 @@ def test_one_move():
             "trace-clock-moved", "warning",
             "trace time moved from BOOTTIME to BOOTTIME@machine1: 1 event from before in another "
             "clock's time",
-            (HOST, SECOND), (9,), 1, None, WHY, FIX,
+            (HOST, SECOND), (9,), 1, None, WHY, CATALOGUE["trace-clock-moved"].fix,
         )
     ]  # fmt: skip
 

@@ -13,7 +13,8 @@ from tracetime.analysis.rates import LEAST_OFF_NS, OTHER_UNIT, Rate
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, Severity, count, duration, names
 from tracetime.graph.values import difference, gains
 
 _TSC: Final = BUILTIN_IDS["TSC"]
@@ -62,54 +63,42 @@ def _drifts(
     """found: by clock that is placed so, what says it."""
     used = sum(survey.used.get(placed, 0) for placed in found)
     snapshots = {number for rate in found.values() for number in rate.snapshots.tolist()}
-    return Finding(
+    return finding(
         "drift-beyond-healthy",
         "warning" if used else "info",
-        f"{clock} gains {ppm:+.0f} ppm on {names(others)}: no healthy clock drifts so far",
-        (clock, *others), first_packets(survey.packets_of(sorted(snapshots)[:3])), used,
-        None,
-        "A crystal is good to some 100 ppm, and NTP slews by 500 ppm at most. What is beyond that "
-        "has a wrong nominal rate, an unstable oscillator, or readings that were not taken "
-        "together.",
-        "Check the nominal rate the producer assumes (a GPU's timestampPeriod, a counter's "
-        "frequency); to go on, `--policy tube --max-drift-ppm "
-        f"{clock}={abs(ppm) * 2:.0f}`.",
-    )  # fmt: skip
+        clocks=(clock, *others),
+        packets=survey.packets_of(sorted(snapshots)[:3]),
+        events=used,
+        others=names(others),
+        ppm=ppm,
+        enough_ppm=abs(ppm) * 2,
+    )
 
 
 def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Finding:
-    packets = first_packets(survey.packets_of(found.snapshots[:3]))
+    packets = survey.packets_of(found.snapshots[:3])
     if clock.clock == _TSC:
-        return Finding(
+        return finding(
             "tsc-without-rate",
             "error" if used else "info",
-            f"the TSC counts {1 + found.rate:.3g} GHz ticks, and the trace does not say so",
-            (clock,), packets, used, None,
-            "ClockSnapshot has no field for a fractional rate, so the TSC's ticks are taken for "
-            "nanoseconds" + (
-                ", and its events are misplaced, further with every second since a snapshot."
-                if used else ". No event is timed by it: nothing goes wrong."
-            ),
-            "Convert with `--policy tube`, which learns the rate from the snapshots, or say it: "
-            f"`--clock-rate TSC={1 + found.rate:.6g}GHz`. In a recorder, write ns, not ticks.",
-        )  # fmt: skip
-    stopped, worst = found.rate == -1, _misplaced_ns(survey, clock, found)
+            clocks=(clock,),
+            packets=packets,
+            events=used,
+            parts=("used",) if used else ("unused",),
+            rate=1 + found.rate,
+        )
+    worst = _misplaced_ns(survey, clock, found)
     severity: Severity = "error" if worst > survey.tolerance_ns else "warning"
-    return Finding(
-        "clock-stands-still" if stopped else "rate-not-nominal",
+    return finding(
+        "clock-stands-still" if found.rate == -1 else "rate-not-nominal",
         severity if used else "info",
-        f"{clock} stands still while {found.partner} runs"
-        if stopped
-        else f"{clock} counts {1 + found.rate:.6g} units a ns of {found.partner}, not 1",
-        (clock, found.partner), packets, used, worst,
-        "Its readings are the same in every snapshot: the producer writes a value that it does not "
-        "read." if stopped else
-        "The snapshots show a rate that no drift explains: the clock counts ticks, or its "
-        "unit_multiplier_ns is wrong.",
-        "Read the clock anew for every snapshot." if stopped else
-        "Write nanoseconds, or the right unit_multiplier_ns; to go on, `--policy tube --clock-rate "
-        f"{clock}={(1 + found.rate):.6g}GHz`.",
-    )  # fmt: skip
+        clocks=(clock, found.partner),
+        packets=packets,
+        events=used,
+        worst_ns=worst,
+        partner=found.partner,
+        rate=1 + found.rate,
+    )
 
 
 def _misplaced_ns(survey: Survey, clock: ClockId, found: Rate) -> int:
@@ -167,24 +156,17 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
     for (src, dst), found in by_pair.items():
         hidden = survey.graph._tubes().pair(src, dst).tube.nearly_hidden
         most = max(abs(sum(d.rate_ppm)) / 2 for d in found if d.rate_ppm is not None)
-        yield Finding(
+        yield finding(
             "rate-changed",
-            "info",
-            f"the rate of {dst} against {src} changed {count(len(found), 'time')}, by up to "
-            f"{most:.3g} ppm",
-            (src, dst), first_packets(survey.packets_of(d.snapshots[-1] for d in found)),
-            0, None,
-            "NTP slews the system clocks to keep them right, and oscillators follow the "
-            "temperature. This is normal."
-            + (
-                "" if hidden is None else
-                f" Here changes of less than {hidden * 1e6:.2g} ppm may be hidden by how well the "
-                "clocks were read, and those that show are not much larger: estimated bars may "
-                "miss by a few half-widths."
-            ),
-            "Nothing. `--policy tube` follows the change; with floor, take snapshots more often."
-            + ("" if hidden is None else " `--bars guaranteed` holds what is hidden, too."),
-        )  # fmt: skip
+            clocks=(src, dst),
+            packets=survey.packets_of(d.snapshots[-1] for d in found),
+            parts=() if hidden is None else ("hidden_why", "hidden_fix"),
+            src=src,
+            dst=dst,
+            times=count(len(found), "time"),
+            most_ppm=most,
+            hidden_ppm=(hidden or 0) * 1e6,
+        )
 
 
 def floor_cost(survey: Survey) -> Iterator[Finding]:
@@ -193,16 +175,7 @@ def floor_cost(survey: Survey) -> Iterator[Finding]:
     yield from found
     if any(finding.events for finding in found) and survey.reordered:
         clocks = {clock for finding in found for clock in finding.clocks}
-        yield Finding(
-            "events-reordered",
-            "error",
-            f"Perfetto's rule puts {count(survey.reordered, 'event')} in another order than they "
-            "certainly had",
-            tuple(sorted(clocks)), (), survey.reordered, None,
-            "Each stands before another one although its earliest instant is after the latest that "
-            "the other can have had: the two clocks had drifted apart since the snapshot.",
-            "Convert with `--policy tube`, or take snapshots more often.",
-        )  # fmt: skip
+        yield finding("events-reordered", clocks=tuple(sorted(clocks)), events=survey.reordered)
 
 
 def _sparse(survey: Survey) -> Iterator[Finding]:
@@ -247,14 +220,16 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         events = survey.count_within({here: spans})[here] if here in clocks else 0
         events = events or sum(survey.used[clock] for clock in clocks if clock != here)
         severity: Severity = "error" if events else "info"
-        yield Finding(
+        yield finding(
             "snapshots-too-sparse",
             severity,
-            f"{here} drifts {duration(worst)} against {there} between two snapshots",
-            tuple(sorted({*clocks, here, there}, key=ClockId.order)),
-            first_packets(survey.packets_of(snapshots[bad + 1])), events, worst,
-            "Perfetto adds the offset of the latest snapshot and ignores drift since. Here that "
-            f"is {worst / gap[k] * 1e6:.0f} ppm over {duration(float(gap[k]))}.",
-            f"Take a snapshot every {duration(enough_ns)}, or convert with `--policy tube`, which "
-            "corrects drift.",
-        )  # fmt: skip
+            clocks=tuple(sorted({*clocks, here, there}, key=ClockId.order)),
+            packets=survey.packets_of(snapshots[bad + 1]),
+            events=events,
+            worst_ns=worst,
+            here=here,
+            there=there,
+            ppm=worst / gap[k] * 1e6,
+            gap=duration(float(gap[k])),
+            enough=duration(enough_ns),
+        )

@@ -15,7 +15,8 @@ import numpy as np
 from tracetime.analysis.snapshots import Series, Values
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, Severity, count
 from tracetime.graph.tube.policy import PairDiscontinuity
 from tracetime.graph.values import difference
 
@@ -66,17 +67,17 @@ def exchanged(survey: Survey) -> Iterator[Finding]:
 def _finding(
     one: ClockId, other: ClockId, apart_ns: int, packets: list[int], events: int
 ) -> Finding:
-    where = f"in {count(len(packets), 'snapshot')}" if packets else "in all snapshots"
-    return Finding(
+    return finding(
         EXCHANGED,
         "error" if events else "warning",
-        f"{one} and {other} are exchanged {where}: {duration(apart_ns)} apart",
-        (one, other), first_packets(packets), events, apart_ns,
-        "Each reads what the other does: "
-        + ("before and after, their difference is the same the other way round."
-           if packets else "events of each lie where the snapshots read the other."),
-        "Write each reading under the number of its clock.",
-    )  # fmt: skip
+        clocks=(one, other),
+        packets=packets,
+        events=events,
+        worst_ns=apart_ns,
+        parts=("in_some",) if packets else ("in_all",),
+        other=other,
+        where=count(len(packets), "snapshot") if packets else "all snapshots",
+    )
 
 
 def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Turned]]:
@@ -160,26 +161,23 @@ def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Find
             continue
         sign = _sleeps_backwards(survey, boottime, monotonic)
         events = _where_the_other_is(survey, boottime, monotonic)
-        severity: Severity = "error" if sign or events else "warning"
-        title = f"{boottime} is below {monotonic} by {duration(middle)}"
-        if severity == "error":
-            title += ": they are exchanged"
-        yield Finding(
+        severity: Severity = "warning"
+        parts = ["unknown"]
+        if sign or events:
+            severity = "error"
+            by = "by_both" if sign and events else "by_sleep" if sign else "by_events"
+            parts = ["exchanged", by]
+        yield finding(
             BELOW,
             severity,
-            title,
-            tuple(sorted((boottime, monotonic))), first_packets(packets[:1]), events, middle,
-            "BOOTTIME is MONOTONIC and the time asleep, so it is never less. "
-            + ("The two are exchanged: "
-               + " and ".join(told for told, so in (
-                   ("events of each lie where the other was read", events),
-                   ("MONOTONIC went on where BOOTTIME stood still", sign)) if so) + "."
-               if severity == "error" else
-               "Either the two are exchanged, or this was recorded in a time namespace (a "
-               "container), which sets its clocks off by what it likes."),
-            "Write each reading under the number of its clock; from a time namespace, record "
-            "outside of it, or take its clocks for another machine's.",
-        )  # fmt: skip
+            clocks=tuple(sorted((boottime, monotonic))),
+            packets=packets[:1],
+            events=events,
+            worst_ns=middle,
+            parts=parts,
+            boottime=boottime,
+            monotonic=monotonic,
+        )
 
 
 def _apart(survey: Survey, boottime: ClockId, monotonic: ClockId) -> tuple[Values, Values, Values]:

@@ -15,7 +15,9 @@ from typing import Any, Final
 from tracetime.analysis.event_distances import NEAR_NS, OF_THE_FILE, Span, Stray
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.catalogue.events import FAR_CAUSES
+from tracetime.doctor.finding import Finding, Severity, names
 from tracetime.doctor.placement import beyond_doubt
 
 _FAR_NS: Final = 600_000_000_000
@@ -73,7 +75,7 @@ def far_events(survey: Survey) -> Iterator[Finding]:
             if cause is None:
                 there = _beyond(by_scale.values(), far)
                 if there.events:
-                    cause = _other_clock(named, clock, there) or _Cause(("none",))
+                    cause = _other_clock(named, clock, there) or _explained("none", ("none",))
             if cause is not None:
                 key = (clock.clock, clock.machine, before, *cause.code)
                 found = groups.setdefault(key, _Found(cause))
@@ -103,19 +105,26 @@ def _finding(found: _Found, trace: Span, side: str) -> Finding:
     clocks = tuple(sorted(found.clocks))
     which = names(clocks) if clocks[0].clock else "in no clock"
     severity: Severity = "error" if cause.told or _ended(stray, trace) else "warning"
-    return Finding(
+    return finding(
         "events-far-from-trace",
         severity,
-        f"{which}: {count(stray.events, 'event')} {duration(stray.far)} {side} everything else"
-        + (f": {cause.told}" if cause.told else ""),
-        tuple(clock for clock in clocks if clock.clock), first_packets([stray.packet]),
-        stray.events, stray.far,
-        cause.why or "No snapshot of the clock is near them, no event is in between, and no factor "
-        "brings them there: their timestamps are wrong, or the recorder took no snapshots for so "
-        "long.",
-        cause.fix or "Look at the raw timestamps (`tracetime sql TRACE \"select * from events\"`) "
-        "and at who wrote them; where the events are that far away, take a snapshot beside them.",
-    )  # fmt: skip
+        clocks=tuple(clock for clock in clocks if clock.clock),
+        packets=[stray.packet],
+        events=stray.events,
+        worst_ns=stray.far,
+        parts=("because",) if cause.told else (),
+        which=which,
+        side=side,
+        cause=cause.told,
+        cause_why=cause.why,
+        cause_fix=cause.fix,
+    )
+
+
+def _explained(name: str, code: tuple[Any, ...], **values: object) -> _Cause:
+    """A cause with the texts of that name."""
+    told, why, fix = (text.format(**values) for text in FAR_CAUSES[name])
+    return _Cause(code, told, why, fix)
 
 
 def _absolute(survey: Survey, clock: ClockId, own: Span, there: Stray) -> _Cause | None:
@@ -123,12 +132,7 @@ def _absolute(survey: Survey, clock: ClockId, own: Span, there: Stray) -> _Cause
     info = survey.infos[clock]
     if not info.incremental or there.events < _MANY or there.raw_low * info.unit_ns < own.low:
         return None
-    return _Cause(
-        ("absolute",), "they are absolute values, taken for deltas",
-        "The clock is incremental by its snapshots (is_incremental), so each timestamp is added to "
-        "the one before; as they stand they are what the clock read.",
-        "Leave is_incremental out of the clock's snapshots, or write deltas.",
-    )  # fmt: skip
+    return _explained("absolute", ("absolute",))
 
 
 def _cause(survey: Survey, clock: ClockId, own: Span, there: Stray, length: int) -> _Cause | None:
@@ -160,31 +164,20 @@ def _cause(survey: Survey, clock: ClockId, own: Span, there: Stray, length: int)
         # What was read in file order rises.
         and there.rises <= _RISING * (there.events - 1)
     ):
-        return _Cause(
-            ("deltas",), "they are deltas, taken for absolute values",
-            "They are small, and added up they fit into the trace. The clock's snapshots do not say"
-            " that it is incremental (is_incremental), so each is taken as it stands.",
-            "Set is_incremental in every snapshot of the clock (64 to 127 only), or write absolute "
-            "timestamps.",
-        )  # fmt: skip
+        return _explained("deltas", ("deltas",))
     return None
 
 
 def _factor(survey: Survey, clock: ClockId, factor: int, *, larger: bool) -> _Cause:
     unit_ns = survey.infos[clock].unit_ns
-    size = f"{factor:,} times too {'small' if larger else 'large'}"
     written = unit_ns * factor if larger else unit_ns // factor
-    units = written in _UNITS and unit_ns in _UNITS
-    return _Cause(
-        ("factor", factor, larger),
-        f"they count {_UNITS[written]}, its snapshots {_UNITS[unit_ns]}" if units
-        else f"they are {size}",
-        f"{'Multiplied' if larger else 'Divided'} by {factor:,} they lie where the clock's "
-        "snapshots do: they were written in another unit than these.",
-        "Write events and snapshots in one unit, "
-        + (f"{_UNITS[unit_ns]} " if units else "")
-        + "or as unit_multiplier_ns says.",
-    )  # fmt: skip
+    code = "factor", factor, larger
+    turned = "Multiplied" if larger else "Divided"
+    if written in _UNITS and unit_ns in _UNITS:
+        units = {"written": _UNITS[written], "unit": _UNITS[unit_ns]}
+        return _explained("unit", code, turned=turned, factor=factor, **units)
+    size = "small" if larger else "large"
+    return _explained("factor", code, turned=turned, factor=factor, size=size)
 
 
 def _other_clock(spans: Mapping[ClockId, Span], clock: ClockId, there: Stray) -> _Cause | None:
@@ -198,13 +191,10 @@ def _other_clock(spans: Mapping[ClockId, Span], clock: ClockId, there: Stray) ->
     ]
     if not 0 < len(others) <= _MOST_NAMED:
         return None
-    told = " or ".join(map(str, others))
     stated = f"as read in {clock}" if clock.clock else "in no clock"
-    return _Cause(
-        ("clock", *others), f"they were read in {told}",
-        f"They are written {stated}, and lie within what {told} reads in the trace.",
-        f"Set timestamp_clock_id of these packets (or the sequence's default) to {told}.",
-    )  # fmt: skip
+    return _explained(
+        "clock", ("clock", *others), others=" or ".join(map(str, others)), stated=stated
+    )
 
 
 def _that_may_be_meant(spans: Mapping[ClockId, Span]) -> Iterator[tuple[ClockId, Span]]:

@@ -14,7 +14,8 @@ from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.families import NANOSECONDS, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.attribution import blamed
-from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, Severity, count, duration
 from tracetime.doctor.incidents import BACK, settled, sleeps
 from tracetime.doctor.jump_readings import Pair, Places, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.policy import PairDiscontinuity
@@ -31,72 +32,6 @@ _OTHER_UNIT: Final = 0.01
 """A clock whose rate is this far from nominal counts something else than ns."""
 
 _JUMPS: Final = ("step", "reset", "possible_step")
-
-LOST_WHY: Final = (
-    " One reading of it can then mean two instants, so Perfetto stops converting from it, for all "
-    "of the file; converting to it still works."
-)
-
-_TWO_WHY: Final = (
-    " With two snapshots alone, a clock that counts something other than ns looks the same: say "
-    "what it counts with --clock-rate, and see whether this goes."
-)
-
-_WHY: Final = {
-    "counter-wraps": (
-        "The counter has {bits} bits and began again at 0: each fall is by 2^{bits} ticks."
-    ),
-    "clock-id-collision": (
-        "Its readings jump to and fro between two lines: two clocks write under one number."
-    ),
-    "clock-reset": (
-        "The counter began again near zero: its device or driver was restarted, or it has few bits "
-        "and wrapped."
-    ),
-    "realtime-set-back": "The wall clock was set back, by hand or by NTP.",
-    "clock-ran-backwards": (
-        "Its readings fall from one snapshot to the next: it was set, it wrapped, or the trace "
-        "joins several recordings."
-    ),
-    "snapshot-outlier": (
-        "A reading contradicts those before and after it, which agree with each other: the "
-        "snapshot was torn (its clocks not read together), or is corrupt."
-    ),
-    "clock-stepped": (
-        "The clock was set, or the trace's clocks were read at different times: no drift explains "
-        "it."
-    ),
-}
-_FIX: Final = {
-    "counter-wraps": (
-        "Unfold the counter before writing it, or convert with `--policy tube --valid-bits "
-        "{clock}={bits}`."
-    ),
-    "clock-id-collision": (
-        "Give each clock a name of its own, and use the hash of it (tracetime.clock_id) as its "
-        "number."
-    ),
-    "clock-reset": (
-        "Give the clock a new number after a restart. `--policy tube` gives a bar that holds both "
-        "instants a reading can mean. Of a short counter say the bits: `--valid-bits {clock}=32`."
-    ),
-    "realtime-set-back": (
-        "Time events with BOOTTIME or MONOTONIC; keep REALTIME in the snapshots to convert to. "
-        "`--policy tube` gives a bar that holds both instants a reading can mean."
-    ),
-    "clock-ran-backwards": (
-        "Time events with a clock that only goes forward, and keep each recording in a trace of "
-        "its own. `--policy tube` gives a bar that holds both instants a reading can mean."
-    ),
-    "snapshot-outlier": (
-        "Read the clocks of a snapshot without interruption, best of several tries; `--policy "
-        "tube` leaves the outlier out."
-    ),
-    "clock-stepped": (
-        "Take a snapshot right after a clock is set. `--policy tube` shows between which two it "
-        "happened, and bars that hold both sides."
-    ),
-}
 
 
 class _Fall(NamedTuple):
@@ -165,20 +100,20 @@ def _suspend(
     clocks = {clock for d in found for clock in (d.src, d.dst)}
     told = sleeps(found)
     worst, touched = max(map(_size, told)), sum(within.get(clock, 0) for clock in clocks)
-    title = _title("suspend", survey.trace_clock, len(told), farthest_ns(survey, told, 0))
+    size = farthest_ns(survey, told, 0)
     by_trace_clock = survey.trace_clock.clock == BUILTIN_IDS["BOOTTIME"]
-    return Finding(
+    return finding(
         "suspend",
         "warning" if touched and worst > survey.tolerance_ns else "info",
-        title if not machine else title.replace("the machine", f"machine {machine}"),
-        tuple(sorted(clocks)),
-        first_packets(survey.packets_of(d.snapshots[-1] for d in told)), touched, worst,
-        "The machine slept: BOOTTIME went on, clocks such as MONOTONIC stood still. This is "
-        "normal.",
-        "Nothing, while a snapshot follows each resume. "
-        + ("Events read in BOOTTIME need none." if by_trace_clock
-           else "Recording with BOOTTIME as trace clock avoids the question."),
-    )  # fmt: skip
+        clocks=tuple(sorted(clocks)),
+        packets=survey.packets_of(d.snapshots[-1] for d in told),
+        events=touched,
+        worst_ns=worst,
+        parts=("boottime" if by_trace_clock else "other", *_size_parts(len(told), size)),
+        which=f"machine {machine}" if machine else "the machine",
+        often=_often(len(told)),
+        size=duration(size),
+    )
 
 
 def _placed_by(survey: Survey, jumper: _Jumper) -> set[ClockId]:
@@ -238,13 +173,15 @@ def _open_wraps(survey: Survey) -> Iterator[Finding]:
             snapshots, _, others = survey.together(clock, partner)
             k = int(np.argmax(np.diff(others))) if len(others) > 1 else 0
             packets = survey.packets_of(snapshots[k : k + 2])
-        yield Finding(
+        yield finding(
             "counter-wraps",
             "error" if used else "info",
-            f"{clock} wraps, and how often it did between two snapshots is open",
-            (clock,), first_packets(packets), used, None, f"{error}.",
-            "Take snapshots more often, or unfold the counter before writing it.",
-        )  # fmt: skip
+            clocks=(clock,),
+            packets=packets,
+            events=used,
+            parts=("open", "open_why", "open_fix"),
+            error=error,
+        )
 
 
 def _jumpers(survey: Survey, found: list[PairDiscontinuity]) -> list[_Jumper]:
@@ -367,16 +304,15 @@ def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> 
         if code == "clock-id-collision":
             # Nothing says of an event which of the two clocks it was read in.
             events = survey.used.get(clock, 0)
-        finding = _finding(survey, jumper, code, those, events, bits, code == cause)
+        made = _finding(survey, jumper, code, those, events, bits, code == cause)
         severity: Severity = "info"
         if wrong or (lost and code == cause):
             severity = "error"
         elif code == "clock-id-collision" or (
-            (finding.worst_ns or 0) > survey.tolerance_ns
-            and (touched or code == "snapshot-outlier")
+            (made.worst_ns or 0) > survey.tolerance_ns and (touched or code == "snapshot-outlier")
         ):
             severity = "warning"
-        yield replace(finding, severity=severity)
+        yield replace(made, severity=severity)
 
 
 def _holds_fall(found: list[PairDiscontinuity], falls: list[_Fall]) -> list[bool]:
@@ -406,16 +342,25 @@ def _finding(
         numbers = sorted(off | {fall.off for fall in falls if fall.off is not None})
     sizes = [_size(d) for d in found] or [_back(fall) for fall in falls]
     worst = max(sizes, default=0)
-    seen = farthest_ns(survey, found, worst)
-    return Finding(
-        code, "info", _title(code, clock, max(len(numbers), 1), seen),
-        (clock,),
-        first_packets(survey.packets_of(numbers)), events, worst or None,
-        _WHY[code].format(bits=bits)
-        + (LOST_WHY if is_cause else "")
-        + (_TWO_WHY if code == "clock-stepped" and _of_two(survey, found) else ""),
-        _FIX[code].format(bits=bits, clock=clock),
-    )  # fmt: skip
+    seen, times = farthest_ns(survey, found, worst), max(len(numbers), 1)
+    parts = ["fell", "fell_why", "fell_fix", *_size_parts(times, seen)]
+    if is_cause:
+        parts.append("lost")
+    if code == "clock-stepped" and _of_two(survey, found):
+        parts.append("two")
+    return finding(
+        code,
+        "info",
+        clocks=(clock,),
+        packets=survey.packets_of(numbers),
+        events=events,
+        worst_ns=worst or None,
+        parts=parts,
+        often=_often(times),
+        size=duration(seen),
+        snapshots=count(times, "snapshot"),
+        bits=bits,
+    )
 
 
 _CODES: Final = {
@@ -426,20 +371,13 @@ _CODES: Final = {
 }
 
 
-def _title(code: str, clock: ClockId, times: int, size: int) -> str:
-    often = "once" if times == 1 else f"{times:,} times"
-    by = f", by {'' if times == 1 else 'up to '}{duration(size)}" if size else ""
-    return {
-        "counter-wraps": f"{clock} wraps: it fell back {often}",
-        "clock-id-collision": f"{clock} is written by two clocks, {duration(size)} apart",
-        "clock-reset": f"{clock} was reset {often}",
-        "realtime-set-back": f"{clock} was set back {often}{by}",
-        "clock-ran-backwards": f"{clock} ran backwards {often}{by}",
-        "snapshot-outlier": f"{clock}: {count(times, 'snapshot')} off{by[1:]}, "
-        "against all about it",
-        "suspend": f"the machine slept {often}{by.replace('by ', 'for ')}",
-        "clock-stepped": f"{clock} was stepped {often}{by}",
-    }[code]
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"{times:,} times"
+
+
+def _size_parts(times: int, size: int) -> list[str]:
+    """The parts of a text that say by how much."""
+    return (["by"] if size else []) + (["up_to"] if times > 1 else [])
 
 
 def _cause(

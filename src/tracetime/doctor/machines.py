@@ -10,7 +10,8 @@ import numpy as np
 
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, count
 from tracetime.errors import ConversionError
 from tracetime.graph.tube.pairs import Pair
 
@@ -35,19 +36,17 @@ def _unusable(survey: Survey) -> Iterator[Finding]:
         unused, used = sum(one.unused for one in those), sum(one.used for one in those)
         lost = machine not in bounded
         used_by = events[machine]
-        yield Finding(
+        yield finding(
             "machine-sync-unusable",
             "error" if lost and used_by else "warning",
-            f"machine {machine}: {unused:,} of {count(unused + used, 'bound')} on its clocks make "
-            "no sense",
-            clocks, first_packets(one.packet for one in those), used_by, None,
-            "The rounds of a RemoteClockSync are read in turn, on the client, on the host, on the "
-            "client, on the host. Here a clock fell from one round to the next or stood still, so "
-            "what was read between two of its readings is unknown. Perfetto takes the mean all the "
-            "same; error bars leave these rounds out" + (", and there are no others." if lost else
-            "."),
-            "Look at what writes RemoteClockSync: each round has to read every clock anew.",
-        )  # fmt: skip
+            clocks=clocks,
+            packets=(one.packet for one in those),
+            events=used_by,
+            parts=("no_others",) if lost else (),
+            machine=machine,
+            unused=unused,
+            bounds=count(unused + used, "bound"),
+        )
 
 
 def _round_trips(survey: Survey) -> Iterator[Finding]:
@@ -74,18 +73,15 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
         if bar_ns > 2 * pair.half_width_ns:
             continue
         theirs = pair.b if pair.a == ours else pair.a
-        yield Finding(
+        yield finding(
             "round-trip-limits",
             "warning" if events[machine] and bar_ns > survey.tolerance_ns else "info",
-            f"machine {machine}: the round trip of messages limits how well its clocks are known, "
-            f"not drift: {theirs} to {duration(bar_ns)} either way",
-            (ours, theirs), (), events[machine], bar_ns,
-            "A message tells that one clock was read between two readings of the other, and not "
-            "where in between: how long each way took, nothing says. Halving the round trip is a "
-            "guess, off by half of it where the ways differ most.",
-            "More messages help as far as some of them are quicker. For better, keep the link "
-            "quiet while they are exchanged, or let PTP discipline both clocks.",
-        )  # fmt: skip
+            clocks=(ours, theirs),
+            events=events[machine],
+            worst_ns=bar_ns,
+            machine=machine,
+            theirs=theirs,
+        )
 
 
 def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:

@@ -14,7 +14,8 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.doctor.finding import Finding, count, duration, first_packets, names
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, duration, names
 from tracetime.errors import RESOLVED, TraceError, TracetimeError
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
@@ -77,17 +78,15 @@ def _late(survey: Survey) -> Iterator[Finding]:
         return
     events = sum(beyond for beyond, _ in survey.late.values())
     worst = max(worst for _, worst in survey.late.values())
-    yield Finding(
+    yield finding(
         "snapshots-late",
-        "error",
-        f"snapshots stand up to {duration(late.late_ns)} behind events from after them: "
-        f"{names(survey.late)} off by up to {duration(worst)}",
-        tuple(sorted(survey.late)), (late.packet,), events, worst,
-        "Perfetto reads the file in order, and converts an event by the snapshots it has read: a "
-        "nearer one that comes later in the file comes too late.",
-        "Write a snapshot before the events that follow it, as a ring buffer or a merge of files "
-        "may not; or convert with `--policy tube`, which takes all of them.",
-    )  # fmt: skip
+        clocks=tuple(sorted(survey.late)),
+        packets=(late.packet,),
+        events=events,
+        worst_ns=worst,
+        late=duration(late.late_ns),
+        clocks_late=names(survey.late),
+    )
 
 
 def beyond_doubt(survey: Survey, clock: ClockId) -> bool:
@@ -111,22 +110,17 @@ def _outside(survey: Survey, beyond: _Beyond, by_tube: bool) -> Iterator[Finding
     least_ns, most_ns = off
     span = (group.low_ns, end_ns - 1) if before else (end_ns + 1, group.high_ns)
     events = survey.count_within({clock: [span]})[clock]
-    side, which = ("before", "first") if before else ("after", "last")
-    yield Finding(
-        f"used-{side}-{which}-snapshot",
+    yield finding(
+        "used-before-first-snapshot" if before else "used-after-last-snapshot",
         "error" if least_ns > survey.tolerance_ns else "warning",
-        f"{clock}: {count(events, 'event')} up to {duration(abs(at - end_ns))} {side} its {which} "
-        "snapshot",
-        (clock,), first_packets([group.first_packet if before else group.last_packet]), events,
-        most_ns,
-        f"{side.capitalize()} the {which} snapshot the offset of that one is used, however far the "
-        "clock has drifted: "
-        + (f"at the rate it had it is off by {duration(least_ns)} at least, and by up to "
-           if least_ns else "here it can be off by ")
-        + f"{duration(most_ns)}.",
-        "Take a snapshot " + ("before the first event." if before else
-        "at the end of the recording, and in between."),
-    )  # fmt: skip
+        clocks=(clock,),
+        packets=[group.first_packet if before else group.last_packet],
+        events=events,
+        worst_ns=most_ns,
+        parts=("by_rate",) if least_ns else ("by_limits",),
+        away=duration(abs(at - end_ns)),
+        least=duration(least_ns),
+    )
 
 
 def _off(
@@ -175,34 +169,25 @@ def _negative(survey: Survey) -> Iterator[Finding]:
         least = min(group.least_ns for group in groups)
         events = sum(group.negative for group in groups)
         begun = [c for c in _BEGUN_EARLIER if BUILTIN_IDS[c] != survey.trace_clock.clock]
-        yield Finding(
+        yield finding(
             "negative-trace-time",
-            "error",
-            f"{count(events, 'event')} before the zero of {survey.trace_clock}, by up to "
-            f"{duration(-least)}",
-            tuple(sorted({group.clock for group in groups})),
-            first_packets(group.negative_packet for group in groups), events, -least,
-            "Trace time is not negative: Perfetto drops these events. They come of a clock that "
-            "was read before the trace clock began, or of an offset that is wrong.",
-            f"Use a trace clock that had begun by then ({' or '.join(begun)}), and check the first "
-            "snapshot of the clock.",
-        )  # fmt: skip
+            clocks=tuple(sorted({group.clock for group in groups})),
+            packets=(group.negative_packet for group in groups),
+            events=events,
+            worst_ns=-least,
+            trace_clock=survey.trace_clock,
+            begun=" or ".join(begun),
+        )
 
 
 def _skipped(survey: Survey) -> Iterator[Finding]:
     groups = survey.of("skipped_incremental_state")
     if groups:
         events = sum(group.events for group in groups)
-        yield Finding(
+        yield finding(
             "lost-incremental-state",
-            "error",
-            f"{count(events, 'event')} skipped: {'it needs' if events == 1 else 'they need'} "
-            "state that was lost",
-            tuple(sorted({group.clock for group in groups})),
-            first_packets(group.first_packet for group in groups), events, None,
-            "These packets build on earlier ones of their sequence (interned names, defaults, the "
-            "last timestamp), and those were dropped, or never written since "
-            "SEQ_INCREMENTAL_STATE_CLEARED.",
-            "Use a larger buffer, flush more often, or clear incremental state more often. After a "
-            "gap a producer has to set the cleared flag and write its names and defaults again.",
-        )  # fmt: skip
+            clocks=tuple(sorted({group.clock for group in groups})),
+            packets=(group.first_packet for group in groups),
+            events=events,
+            need="it needs" if events == 1 else "they need",
+        )

@@ -14,7 +14,8 @@ import numpy as np
 from tracetime.analysis.snapshots import Series, Values, Written
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import NEVER_SET, ONE_OSCILLATOR
-from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, count
 from tracetime.trace import Trace
 
 JOINED: Final = "recordings-joined"
@@ -67,18 +68,13 @@ def recordings(survey: Survey) -> Iterator[Finding]:
     packets = [one.packet for one in breaks]
     fall_ns = max(one.fall_ns for one in breaks)
     if _one_recording(written.series(), packets, survey.trace):
-        yield Finding(
+        yield finding(
             DISORDERED,
-            "warning",
-            f"the file is out of order: clocks fall back together {_times(len(packets))}, by "
-            f"{'up to ' if len(packets) > 1 else ''}{duration(fall_ns)}",
-            (), first_packets(packets), 0, fall_ns,
-            "By time its snapshots are those of one recording; in the file some stand behind later "
-            "ones. Perfetto reads the file in order: it takes no snapshot in which trace time "
-            "falls, and converts from no clock that fell.",
-            "Write packets in the order of their snapshots: concatenate the parts of a recording "
-            "as they were written, and let no ring buffer or merge turn them.",
-        )  # fmt: skip
+            packets=packets,
+            worst_ns=fall_ns,
+            parts=("up_to",) if len(packets) > 1 else (),
+            often=_times(len(packets)),
+        )
     else:
         yield _joined(written, packets, fall_ns)
 
@@ -96,18 +92,8 @@ def _mixed(written: Written, trace: Trace) -> Finding | None:
     apart = [_falls(ours.only(ours.named == named)) for named in (True, False)]
     if not len(falls) > sum(map(len, apart)):
         return None
-    return Finding(
-        MIXED,
-        "warning",
-        f"two machines are read as one: packets that name no machine count as machine_id "
-        f"{adopted}'s",
-        (), first_packets([ours.packets[turns[0] + 1]]), 0, int(falls.max()),
-        "The first packet of the file names a machine. Perfetto takes that one for the host, which "
-        "packets that name none are of: their clocks count as one machine's, and go to and fro "
-        "between the readings of the two.",
-        "Begin the file with a packet of the host, which names no machine (a synchronization "
-        "marker does not count); or give every packet the machine_id of its machine.",
-    )  # fmt: skip
+    packet = ours.packets[turns[0] + 1]
+    return finding(MIXED, packets=[packet], worst_ns=int(falls.max()), machine=adopted)
 
 
 def _falls(written: Written) -> Values:
@@ -127,18 +113,15 @@ def _joined(written: Written, packets: list[int], fall_ns: int) -> Finding:
         told += f" and {len(packets) - _MOST_TOLD} more"
     offsets = dict(zip(written.signs[0].tolist(), written.signs[1].tolist(), strict=True))
     at = [f"{offsets[packet]:,}" for packet in packets if packet in offsets][:_MOST_TOLD]
-    where = f" at byte {', '.join(at)} of the uncompressed file" if at else ""
-    return Finding(
+    return finding(
         JOINED,
-        "warning",
-        f"{count(len(packets) + 1, 'recording')} joined at "
-        f"packet{'s' if len(packets) > 1 else ''} {told}",
-        (), first_packets(packets), 0, fall_ns or None,
-        "Each has clocks, sequences and snapshots of its own under the same numbers. Read as one "
-        "file, clocks jump where the next one begins, and the first one's snapshots place the "
-        "events of the others.",
-        f"Split the file{where}, and convert each recording alone.",
-    )  # fmt: skip
+        packets=packets,
+        worst_ns=fall_ns or None,
+        parts=("at_byte",) if at else (),
+        recordings=count(len(packets) + 1, "recording"),
+        places=f"packet{'s' if len(packets) > 1 else ''} {told}",
+        offsets=", ".join(at),
+    )
 
 
 def _starts(signs: Values) -> list[int]:

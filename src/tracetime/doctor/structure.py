@@ -12,60 +12,24 @@ import numpy as np
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import COARSE, NEVER_SET
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, FIRST_HASHED_CLOCK, ClockId
-from tracetime.doctor.finding import Finding, count, duration, first_packets, names
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, count, duration, names
 from tracetime.graph.tube.policy import Inconsistency
 from tracetime.trace import SnapshotFault
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
-_NEVER_BACK: Final = (
-    "The kernel never sets this clock back: look where the readings come from, write snapshots in "
-    "the order in which they were taken, and keep recordings apart."
-)
 _LONG_PATH: Final = 3
 _CUT_OFF: Final = "is cut off"
 
 # That a RemoteClockSync ties a clock to itself follows of where trace time is: see
 # `trace_clock.py`.
 _FAULTS: Final = {
-    1: (
-        "incremental-clock-not-of-a-sequence",
-        "{clock} is incremental, and belongs to no sequence",
-        "Deltas add up per packet sequence, so only clocks 64 to 127 can be incremental.",
-        "Use a clock from 64 to 127 for deltas.",
-    ),
-    2: (
-        "clock-properties-changed",
-        "{clock} changed its unit or its incremental flag between snapshots",
-        "A clock's unit_multiplier_ns and is_incremental are those of its first snapshot. A "
-        "snapshot that says otherwise is not taken whole.",
-        "Give a clock the same properties in every snapshot, and another clock another number.",
-    ),
-    3: (
-        "trace-clock-unit",
-        "{clock} is the trace clock, and does not count nanoseconds",
-        "Trace time is in nanoseconds; snapshots in which it has another unit are not taken whole.",
-        "Leave out unit_multiplier_ns for the trace clock, or name another primary_trace_clock.",
-    ),
-    4: (
-        "clock-twice-in-snapshot",
-        "{clock} stands twice in a snapshot",
-        "A snapshot says once what each clock read. What contradicts itself is not taken whole.",
-        "Write each clock once; on a sequence, the same number twice is the same clock.",
-    ),
-    5: (
-        "trace-clock-ran-backwards",
-        "{clock} is the trace clock, and went backwards",
-        "Trace time only goes forward: a snapshot in which it falls is not taken whole, and what "
-        "comes after is placed by the one before the fall. The clock was set back, recordings were "
-        "joined, or one reading was far too high.",
-        "Use BOOTTIME or MONOTONIC as primary_trace_clock, and keep recordings apart.",
-    ),
-    6: (
-        "reading-overflow",
-        "a reading of {clock} does not fit in int64 nanoseconds",
-        "The reading times its unit leaves int64: it is corrupt, or the unit is wrong.",
-        "Check the reading and unit_multiplier_ns of the clock.",
-    ),
+    1: "incremental-clock-not-of-a-sequence",
+    2: "clock-properties-changed",
+    3: "trace-clock-unit",
+    4: "clock-twice-in-snapshot",
+    5: "trace-clock-ran-backwards",
+    6: "reading-overflow",
 }
 
 
@@ -89,7 +53,6 @@ def _faults(survey: Survey) -> Iterator[Finding]:
         by_kind[one.fault, one.clock.clock, one.clock.machine].append(one)
     not_kept = survey.trace.n_warnings - survey.trace.n_own_syncs - len(faults)
     for (fault, *_), found in by_kind.items():
-        code, title, why, fix = _FAULTS[fault]
         clocks = tuple(sorted({one.clock for one in found}))
         # Of several kinds nothing tells which the others were of.
         more = not_kept if len(by_kind) == 1 else 0
@@ -101,15 +64,19 @@ def _faults(survey: Survey) -> Iterator[Finding]:
         if fell_by_ns > survey.tolerance_ns:
             placed = survey.count_placed(_falls_on(survey, clocks[0], packets, more=bool(not_kept)))
         by = f" by {'up to ' if len(found) > 1 else ''}{duration(fell_by_ns)}" if fell_by_ns else ""
-        if code == "trace-clock-ran-backwards" and clocks[0].clock in NEVER_SET:
-            fix = _NEVER_BACK
-        yield Finding(
-            code, "error" if placed else "warning",
-            f"{title.format(clock=names(clocks, 1))}{by}: {lost}",
-            clocks, first_packets(packets),
-            placed or sum(survey.lost.get(clock, 0) for clock in clocks), fell_by_ns or None, why,
-            fix,
-        )  # fmt: skip
+        steady = clocks[0].clock in NEVER_SET
+        yield finding(
+            _FAULTS[fault],
+            "error" if placed else "warning",
+            clocks=clocks,
+            packets=packets,
+            events=placed or sum(survey.lost.get(clock, 0) for clock in clocks),
+            worst_ns=fell_by_ns or None,
+            parts=("steady",) if steady else ("settable",),
+            which=names(clocks, 1),
+            by=by,
+            lost=lost,
+        )
 
 
 def _falls_on(
@@ -139,30 +106,24 @@ def _ad_hoc(survey: Survey) -> Iterator[Finding]:
         told = survey.counted
         ours = np.array(is_one)[told.clock]
         events = int(told.events[ours].sum())
-        yield Finding(
+        yield finding(
             "ad-hoc-clock-id",
-            "warning",
-            f"{names(clocks)}: a global clock by a number that anyone may choose",
-            tuple(clocks), first_packets(told.first_packet[ours]), events, None,
-            "Clocks of 128 and above are seen by every sequence of the trace. Two producers that "
-            "choose the same small number overwrite each other's clock, and nothing tells.",
-            "Use the hash of a name, which has the top bit set: tracetime.clock_id(NAME).",
-        )  # fmt: skip
+            clocks=tuple(clocks),
+            packets=told.first_packet[ours],
+            events=events,
+        )
 
 
 def _late_trace_clock(survey: Survey) -> Iterator[Finding]:
     late = survey.trace.late_trace_clock
     if late is not None:
         packet, clock = late
-        yield Finding(
+        yield finding(
             "trace-clock-changed-late",
-            "warning",
-            f"{clock} is named as primary_trace_clock too late: it stays {survey.trace_clock}",
-            (clock, survey.trace_clock), (packet,), 0, None,
-            "The trace clock is settled by the first conversion: events before that snapshot had "
-            "been brought to another one already, and Perfetto does not go back.",
-            "Write the snapshot with primary_trace_clock before the first event of the trace.",
-        )  # fmt: skip
+            clocks=(clock, survey.trace_clock),
+            packets=(packet,),
+            trace_clock=survey.trace_clock,
+        )
 
 
 def _disagreements(survey: Survey) -> Iterator[Finding]:
@@ -173,23 +134,21 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
             loops[loop] = found
     for found in loops.values():
         worst = found.gap_ns > survey.tolerance_ns
-        over = ", ".join(map(str, found.via))
         # What is read in the trace clock is not converted.
         ends = {found.src, found.dst} - {survey.trace_clock}
         events = sum(survey.used.get(clock, 0) for clock in ends)
         packets = survey.packets_of(survey.nearest(found.src, found.dst, found.at_ns))
-        yield Finding(
+        yield finding(
             "paths-disagree",
             "warning" if worst and events else "info",
-            f"{found.src} to {found.dst}: directly and over {over} differ by "
-            f"{duration(found.gap_ns)} at least",
-            tuple(sorted((found.src, found.dst, *found.via))), first_packets(packets), events,
-            found.gap_ns,
-            "Different snapshots tie these clocks together, and contradict each other beyond what "
-            "drift within the limits and the width of the readings can explain.",
-            "Find the snapshot that is wrong (`tracetime report` draws them), or say that its "
-            "readings are less exact: `--assume-half-width`.",
-        )  # fmt: skip
+            clocks=tuple(sorted((found.src, found.dst, *found.via))),
+            packets=packets,
+            events=events,
+            worst_ns=found.gap_ns,
+            src=found.src,
+            dst=found.dst,
+            over=", ".join(map(str, found.via)),
+        )
 
 
 def _long_paths(survey: Survey) -> Iterator[Finding]:
@@ -197,42 +156,29 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
     for clock in compress(survey.infos, far.tolist()):
         path = survey.path(clock) if clock in survey.used else None
         if path is not None:
-            yield Finding(
+            yield finding(
                 "long-path",
-                "info",
-                f"{clock} reaches {survey.trace_clock} in {len(path) - 1} hops: "
-                + " -> ".join(map(str, path)),
-                tuple(path), first_packets(group.first_packet for group in survey.groups_of(clock)),
-                survey.used[clock], None,
-                "Each hop adds the error of a snapshot and of the drift since it; beyond 4 hops "
-                "Perfetto gives up.",
-                f"Take snapshots that hold {path[0]} and {path[-1]} together.",
-            )  # fmt: skip
+                clocks=tuple(path),
+                packets=(group.first_packet for group in survey.groups_of(clock)),
+                events=survey.used[clock],
+                trace_clock=survey.trace_clock,
+                hops=len(path) - 1,
+                path=" -> ".join(map(str, path)),
+                end=path[-1],
+            )
 
 
 def _missing(survey: Survey) -> Iterator[Finding]:
     if not survey.has_snapshots:
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())
-        yield Finding(
+        yield finding(
             "no-snapshots",
-            "info",
-            "no clock snapshots: timestamps are taken as they stand",
-            (), (), events, None,
-            "Nothing says what the clocks of this trace read together. Events "
-            + ("that name a clock cannot be placed." if named else "name no clock: one is enough."),
-            "To line the trace up with anything else, record ClockSnapshots.",
-        )  # fmt: skip
+            events=events,
+            parts=("clock_named",) if named else ("no_clock_named",),
+        )
     elif not _has_realtime(survey):
-        yield Finding(
-            "no-realtime",
-            "info",
-            "no snapshot has REALTIME: when this was, in days and hours, is unknown",
-            (), (), 0, None,
-            "The trace's events line up with each other, but not with logs or other traces by date "
-            "and time.",
-            "Put REALTIME into the snapshots.",
-        )  # fmt: skip
+        yield finding("no-realtime")
 
 
 def _has_realtime(survey: Survey) -> bool:
@@ -241,29 +187,24 @@ def _has_realtime(survey: Survey) -> bool:
 
 def _unsynchronised(survey: Survey) -> Iterator[Finding]:
     if survey.trace.is_unsynchronised and _has_realtime(survey):
-        yield Finding(
-            "realtime-unsynchronised",
-            "info",
-            "REALTIME was not synchronised when this was recorded",
-            (ClockId(_REALTIME),), (), survey.used.get(ClockId(_REALTIME), 0), None,
-            "The kernel said that nothing (NTP, PTP) keeps its time right. Events line up with each"
-            " other all the same, but not with other machines by date and time.",
-            "Start chrony, ntpd or systemd-timesyncd before recording.",
-        )  # fmt: skip
+        realtime = ClockId(_REALTIME)
+        yield finding(
+            "realtime-unsynchronised", clocks=(realtime,), events=survey.used.get(realtime, 0)
+        )
 
 
 def _coarse(survey: Survey) -> Iterator[Finding]:
     clocks = sorted(c for c in survey.used if c.clock in COARSE and survey.used[c])
     if clocks:
         tick_ns = max(map(survey.tick_ns, clocks))
-        yield Finding(
+        yield finding(
             "coarse-clock",
-            "info",
-            f"{names(clocks)}: events are good to the kernel's tick only, {duration(tick_ns)}",
-            tuple(clocks), (), sum(survey.used[c] for c in clocks), tick_ns,
-            "The COARSE clocks say what time it was at the kernel's last tick.",
-            "Where order matters, time events with MONOTONIC or BOOTTIME: 20 ns more a reading.",
-        )  # fmt: skip
+            clocks=tuple(clocks),
+            events=sum(survey.used[c] for c in clocks),
+            worst_ns=tick_ns,
+            parts=("kernel_why", "kernel_fix"),
+            tick="the kernel's tick",
+        )
     shown = {
         clock: shown_ns
         for clock in sorted(filter(survey.may_show_tick, survey.used), key=ClockId.order)
@@ -272,36 +213,24 @@ def _coarse(survey: Survey) -> Iterator[Finding]:
     }
     if shown:
         most_ns = round(max(shown.values()))
-        yield Finding(
+        yield finding(
             "coarse-clock",
-            "info",
-            f"{names(shown)}: events are good to a tick only, {duration(most_ns)}",
-            tuple(shown), (), sum(survey.used[c] for c in shown), most_ns,
-            "Its readings are whole multiples of that: it is read, or written, no finer.",
-            "Where order matters, time events with a clock that counts ns. `--policy tube` gives a "
-            "bar that holds the tick.",
-        )  # fmt: skip
+            clocks=tuple(shown),
+            events=sum(survey.used[c] for c in shown),
+            worst_ns=most_ns,
+            parts=("shown_why", "shown_fix"),
+            tick="a tick",
+        )
 
 
 def _truncated(survey: Survey) -> Iterator[Finding]:
     error = survey.trace.truncated
-    if error is not None and "sequence-scoped clock" in error.message:
-        yield Finding(
-            "sequence-clock-without-sequence",
-            "error",
-            f"the trace cannot be imported: {error}",
-            (), () if error.packet is None else (error.packet,), 0, None,
-            "Clocks 64 to 127 belong to the packet sequence they are used on. This packet has no "
-            "trusted_packet_sequence_id, and Perfetto reads no further.",
-            "Write trusted_packet_sequence_id into the packets and into the snapshot of the clock, "
-            "or use a clock of 128 or above, which every sequence sees.",
-        )  # fmt: skip
-    elif error is not None:
-        yield Finding(
-            "trace-truncated",
-            "error",
-            str(error) if _CUT_OFF in error.message else f"the trace cannot be read on: {error}",
-            (), () if error.packet is None else (error.packet,), 0, None,
-            "What follows that place cannot be read.",
-            "Let the recorder flush before it ends; copy the file again.",
-        )  # fmt: skip
+    if error is None:
+        return
+    without_sequence = "sequence-scoped clock" in error.message
+    yield finding(
+        "sequence-clock-without-sequence" if without_sequence else "trace-truncated",
+        packets=() if error.packet is None else (error.packet,),
+        parts=() if _CUT_OFF in error.message else ("corrupt",),
+        error=error,
+    )

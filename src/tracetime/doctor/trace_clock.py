@@ -10,17 +10,13 @@ import numpy as np
 from tracetime.analysis.survey import Survey
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.doctor.finding import Finding, count, duration, first_packets
+from tracetime.doctor.catalogue import finding
+from tracetime.doctor.finding import Finding, count
 from tracetime.doctor.machine_ties import tied_machines
 from tracetime.errors import ConversionError
 from tracetime.graph.values import distances
 
 MOVED: Final = "trace-clock-moved"
-FIX: Final = (
-    "Of each other machine, write a RemoteClockSync and then an event ahead of its first "
-    "ClockSnapshot: a machine that has had events moves trace time no more. Or convert each "
-    "machine's trace alone."
-)
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 
 
@@ -39,34 +35,26 @@ def moved(survey: Survey) -> Iterator[Finding]:
         return
     before = list(dict.fromkeys(move.before for move in late if move.before != now))
     worst_ns = _apart(survey, [clock for clock in before if clock.machine in tied])
-    often = f" {len(moves):,} times," if len(moves) > 1 else ""
-    title = f"trace time moved{often} from {moves[0].before} to {now}"
-    if often:
-        title += " in the end"
-    if events:
-        title += f": {count(events, 'event')} from before " + (
-            "in another clock's time" if worst_ns is None else f"off by up to {duration(worst_ns)}"
-        )
-    why = (
-        "A machine's snapshots make its own clock the trace clock until it has had an event. What "
-        "was placed by then keeps the time of the clock from before."
-    )
-    if stray:
-        why += (
-            f" {count(stray, 'RemoteClockSync reading')} of the host taken for those of machine "
-            f"{now.machine}: one from there ties a clock to itself, one of another machine's is "
-            "off by what the two clocks differ."
-        )
-    yield Finding(
+    applying = {
+        "often": len(moves) > 1,
+        "in_the_end": len(moves) > 1,
+        "unknown": events and worst_ns is None,
+        "known": events and worst_ns is not None,
+        "stray": stray,
+    }
+    yield finding(
         MOVED,
         "error" if events and (worst_ns or 0) > survey.tolerance_ns else "warning",
-        title,
-        tuple(dict.fromkeys((*before, now))),
-        first_packets(move.packet for move in moves),
-        events,
-        worst_ns,
-        why,
-        FIX,
+        clocks=tuple(dict.fromkeys((*before, now))),
+        packets=(move.packet for move in moves),
+        events=events,
+        worst_ns=worst_ns,
+        parts=(part for part, applies in applying.items() if applies),
+        first=moves[0].before,
+        now=now,
+        times=len(moves),
+        readings=count(stray, "RemoteClockSync reading"),
+        machine=now.machine,
     )
 
 

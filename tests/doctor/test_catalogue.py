@@ -1,0 +1,143 @@
+"""The doctor's catalogue: every row has a check and a page, and every check gives its row's texts
+what they ask for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from tools.write_findings import LIST, PAGES, listed, page
+from tracetime import ClockId, doctor
+from tracetime.doctor import nesting
+from tracetime.doctor.catalogue import CATALOGUE, finding, jumps
+from tracetime.doctor.catalogue.events import FAR_CAUSES
+
+CHECKS = {
+    path.stem: ast.parse(path.read_text())
+    for path in sorted(Path(doctor.__file__).parent.glob("*.py"))
+    if path.stem not in ("nesting", "finding")
+}
+OF_THE_FINDING = {"clock", "clocks", "events", "worst"}
+JUMPS = {row.code for row in jumps.ROWS} - {"suspend"}
+"""What `jumps.py` makes one way: which of them it is, is known when it runs."""
+
+
+def literals(tree: ast.AST) -> set[str]:
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {node.value for node in nodes if isinstance(node.value, str)}
+
+
+def codes_of(module: str, node: ast.expr) -> set[str]:
+    """The codes that the first argument of a call can be."""
+    if isinstance(node, ast.Constant):
+        return {node.value}
+    if isinstance(node, ast.IfExp):
+        return codes_of(module, node.body) | codes_of(module, node.orelse)
+    if isinstance(node, ast.Name) and node.id.isupper():
+        return {getattr(import_module(f"tracetime.doctor.{module}"), node.id)}
+    if isinstance(node, ast.Subscript):
+        name = ast.unparse(node.value)
+        return set(getattr(import_module(f"tracetime.doctor.{module}"), name).values())
+    assert module == "jumps", ast.unparse(node)
+    return JUMPS
+
+
+def calls() -> Iterator[tuple[str, str, set[str]]]:
+    """(module, code, names of the values given) of every finding that is made."""
+    for module, tree in CHECKS.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in (
+                "finding", "_finding",
+            ):  # fmt: skip
+                continue
+            given = {keyword.arg for keyword in node.keywords}
+            is_code = isinstance(node.args[0], ast.Constant)
+            # What only hands on what it is given.
+            if None in given or (ast.unparse(node.func) == "_finding" and not is_code):
+                continue
+            for code in codes_of(module, node.args[0]):
+                yield module, code, {name for name in given if name}
+
+
+CALLS = list(calls())
+
+
+def fields(*texts: str) -> set[str]:
+    found = chain.from_iterable(map(Formatter().parse, texts))
+    return {name for _, name, _, _ in found if name is not None}
+
+
+def test_every_check_names_a_row_and_every_row_has_a_check():
+    assert {code for _, code, _ in CALLS} == set(CATALOGUE)
+
+
+def test_a_code_stands_in_one_row():
+    rows = [row for name in ("events", "files", "jumps", "machines", "rates", "snapshots")
+            for row in import_module(f"tracetime.doctor.catalogue.{name}").ROWS]  # fmt: skip
+    assert sorted(row.code for row in rows) == sorted(CATALOGUE)
+
+
+@pytest.mark.parametrize(("module", "code", "given"), CALLS)
+def test_a_check_gives_what_the_texts_of_its_row_ask_for(module, code, given):
+    row = CATALOGUE[code]
+    asked = fields(row.title, row.why, row.fix)
+    assert asked <= OF_THE_FINDING | set(row.parts) | given
+    every = set().union(*(names for _, other, names in CALLS if other == code))
+    assert fields(*row.parts.values()) <= OF_THE_FINDING | set(row.parts) | every
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_every_part_is_in_a_text_and_a_check_asks_for_it(code):
+    row = CATALOGUE[code]
+    assert set(row.parts) <= fields(row.title, row.why, row.fix, *row.parts.values())
+    modules = {module for module, other, _ in CALLS if other == code}
+    assert set(row.parts) <= set().union(*(literals(CHECKS[module]) for module in modules))
+
+
+def test_every_cause_of_events_far_away_is_found_somewhere():
+    assert set(FAR_CAUSES) <= literals(CHECKS["far_events"])
+
+
+def test_what_leads_to_what_is_said_of_codes_that_there_are():
+    codes = chain.from_iterable(chain(*pair) for pair in nesting._LEADS_TO)
+    assert {*codes, *nesting._ANYWHERE} <= set(CATALOGUE)
+
+
+def test_the_list_in_the_documentation_is_the_catalogue():
+    assert LIST.read_text() == listed(LIST.read_text()), "python tools/write_findings.py"
+
+
+def test_every_page_of_a_finding_begins_with_its_row():
+    assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == set(CATALOGUE)
+    for row in CATALOGUE.values():
+        text = (PAGES / f"{row.code}.md").read_text()
+        assert text == page(row, text), f"{row.code}: python tools/write_findings.py"
+        assert "\n## What to do\n" in text, row.code
+
+
+def test_a_finding_has_the_texts_of_its_row():
+    clock, other = ClockId(1), ClockId(3)
+    found = finding(
+        "realtime-set-back", clocks=(clock, other), packets=[9, 4, 9], events=2,
+        worst_ns=1500, parts=("by", "up_to"), often="twice", size="1.5 us",
+    )  # fmt: skip
+    row = CATALOGUE["realtime-set-back"]
+    assert (found.code, found.severity, found.packets) == (row.code, "info", (4, 9))
+    assert (found.clocks, found.events, found.worst_ns) == ((clock, other), 2, 1500)
+    assert found.title == "REALTIME was set back twice, by up to 1.5 us"
+    assert found.why == "The wall clock was set back, by hand or by NTP."
+    assert found.fix == row.fix
+    lost = finding(row.code, "error", clocks=(clock,), parts=("lost",), often="once", size="")
+    assert (lost.severity, lost.title) == ("error", "REALTIME was set back once")
+    assert lost.why == found.why + row.parts["lost"]
+
+
+def test_a_finding_of_no_row_is_refused():
+    with pytest.raises(KeyError):
+        finding("no-such-code")
