@@ -32,7 +32,7 @@ def listed(text: str) -> str:
 
 def page(row: Row, text: str) -> str:
     """A finding's page as it should be, from its present text; all after its head stays."""
-    _, _, rest = text.partition(_WHY)
+    rest = text.partition(_WHY)[2] or "\n\n## What to do\n\n"
     return f"# {row.code}\n\n{row.seen}\n\n**Severity:** {severities(row)}.\n{_WHY}{rest}"
 
 

@@ -30,7 +30,6 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
         yield _finding("timestamp-overflow", overflowed)
 
 
-# long: three findings, and what each says
 def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     groups = survey.of("unknown_source_clock")
     elsewhere, plain = [], []
