@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from building import event, packet, pb, snapshot, trace, traces
 from hypothesis import given, settings
+from places import ROOT
 
 import tracetime.convert
 from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace, table_files
@@ -201,6 +202,15 @@ def test_the_summary_tells_what_was_found(path, tmp_path):
 
 def test_there_is_advice_for_every_reason():
     assert set(ADVICE) == set(REASONS) - {"resolved", "as_is"}
+
+
+def test_the_documentation_gives_the_same_advice_and_may_say_more():
+    lines = (ROOT / "docs" / "semantics.md").read_text().splitlines()
+    for reason, (why, fix) in ADVICE.items():
+        (row,) = (line for line in lines if line.startswith(f"| `{reason}` | "))
+        _, _, meaning, what_to_do, _ = (cell.strip() for cell in row.split("|"))
+        assert meaning.startswith(why), reason
+        assert what_to_do.startswith(fix), reason
 
 
 @given(traces())
