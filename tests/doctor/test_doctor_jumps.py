@@ -171,3 +171,35 @@ def test_how_far_clocks_jumped(rows, asked):
             continue
         line = np.interp(0.0, at, [gained(first, k) for k in about])
         assert told == pytest.approx(-line, rel=1e-9, abs=1e-9 * np.abs(at).max())
+
+
+# Of three snapshots of random traces: the clock beside it was set back meanwhile, so that by its
+# readings the last one is next to the first. The way between those two is no third step.
+AS_SET_BACK = {
+    "trace 1275": (
+        [
+            {5: 6000, 6: 27_040},
+            {5: 7000, 6: 27_040, 200: 7000, 202: 115_060},
+            {5: 4152, 6: 29_211, 200: 7152, 202: 115_060},
+        ],
+        "BOOTTIME was stepped 2 times, by up to 2.02 s",
+    ),
+    "trace 630": (
+        [{3: 4804, 202: 19_894}, {3: 1904, 202: 31_005, 5: 7704}, {3: 6904, 202: 31_005, 5: 9904}],
+        "202 was stepped 2 times, by up to 14 s",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AS_SET_BACK)
+def test_between_three_snapshots_no_clock_is_stepped_thrice(name, tmp_path):
+    rows, title = AS_SET_BACK[name]
+    path = tmp_path / "of_three.pftrace"
+    path.write_bytes(
+        b"".join(
+            costly.snapshot([(clock, ms * 1_000_000) for clock, ms in row.items()]) for row in rows
+        )
+    )
+    with tt.open_trace(path) as trace:
+        titles = [f.title for f in tt.diagnose(trace) if f.code == "clock-stepped"]
+    assert title in titles

@@ -94,6 +94,11 @@ def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
             [jump(A, 4, 6), jump(A, 8, 10), jump(B, 1, 5)],
             [(A, "step", (4, 6)), (A, "step", (8, 10))],
         ),
+        # One that overlaps its witness's own, and behind that one another's.
+        (
+            [jump(A, 4, 5), jump(B, 5, 6), jump(A, 6, 4)],
+            [(A, "step", (4, 5)), (B, "step", (5, 6))],
+        ),
         # Apart, though another's zone reaches over both.
         (
             [jump(A, 0, 1), jump(B, 5, 7), jump(D, 0, 9)],
