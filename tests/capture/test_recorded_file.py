@@ -380,6 +380,7 @@ def test_killed_in_the_midst_its_lock_is_gone(path):
 # Where nobody says
 
 
+@WITH_FDATASYNC
 def test_nobody_waits_for_the_disk_unless_asked(path, tmp_path, monkeypatch):
     def waits(*_):
         raise AssertionError("it waits for the disk")
