@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from promised import check_promises
 
 from tracetime import Sampler, SourceError
 from tracetime.capture import promises
@@ -29,7 +30,7 @@ def device(faults=None, **options):
 def codes(faults=None, check=None, **options):
     made, hosts, time = device(faults, **options)
     if check is None:
-        found = promises.check_promises(made, hosts, wait=time.pass_ns)
+        found = check_promises(made, hosts, wait=time.pass_ns)
     else:
         found = check(made, hosts, time)
     return {(finding.code, finding.severity) for finding in found}

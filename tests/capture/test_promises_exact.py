@@ -7,6 +7,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+from promised import check_promises
 
 from tracetime import ClockDomain, ClockId, Snapshot
 from tracetime.capture import promises
@@ -476,7 +477,7 @@ def test_the_promises_by_name():
 def test_a_device_without_its_domains_is_told_of_both_and_asked_no_more():
     made = Scripted(((7, 9), 0), hosts=())
     made.has_device_domain = False
-    assert told(promises.check_promises(made, Hosts(9))) == [
+    assert told(check_promises(made, Hosts(9))) == [
         ("no_device_domain", "error", "its own clock is not calibrated"),
         ("no_host_domain", "error", "no clock of the host is calibrated"),
     ]
@@ -489,7 +490,7 @@ def test_sixty_four_calibrations_are_compared_where_nobody_says():
     assert promises.check_across(made, Hosts(9), wait=waited.append) == []
     assert len(waited) == 64
     waited.clear()
-    assert promises.check_promises(made, Hosts(9), wait=waited.append) == []
+    assert check_promises(made, Hosts(9), wait=waited.append) == []
     assert waited == [200 * MS] + [100_000] * 64
 
 

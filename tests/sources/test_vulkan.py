@@ -10,10 +10,10 @@ import threading
 
 import pytest
 from places import ROOT
+from promised import check_promises
 from vulkan import environment, instance, settings_folder, validation  # noqa: F401 - fixtures
 
 from tracetime import ClockGraph, Sampler, SourceError, UsageError, open_trace, record
-from tracetime.capture import promises
 from tracetime.clocks.ids import ClockId, clock_id
 from tracetime.sources import vulkan_api as api
 from tracetime.sources import vulkan_queue
@@ -136,7 +136,7 @@ def test_a_device_that_is_closed_is_an_error_of_the_machine(instance):  # noqa: 
 def test_the_promises_are_kept(instance):  # noqa: F811
     hosts = PosixSource()
     for device in instance.devices:
-        found = promises.check_promises(device, hosts)
+        found = check_promises(device, hosts)
         # How long a batch takes is the machine's affair: it may be busy.
         kept = [finding for finding in found if finding.code != "slow_batch"]
         assert [finding for finding in kept if finding.severity == "error"] == []

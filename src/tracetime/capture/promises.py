@@ -44,28 +44,6 @@ def sleep(span_ns: int) -> None:
     time.sleep(span_ns / 1e9)
 
 
-def check_promises(
-    device: CalibratedDevice, hosts: ClockSource, *, wait: Wait = sleep, rounds: int = ROUNDS
-) -> list[Finding]:
-    """All checks, in this order; the later ones only of a device that has the domains they need.
-
-    Args:
-        device: which; its work is stamped too.
-        hosts: reads the host's clocks as any application does.
-        wait: lets so many ns go by.
-        rounds: calibrations to compare across domains, 2 or more.
-
-    Raises:
-        SourceError: the device fails.
-    """
-    found = check_domains(device)
-    if found:
-        return found
-    for promise in PROMISES[1:]:
-        found += promise.check(device, hosts, wait, rounds)
-    return found
-
-
 def check_domains(device: CalibratedDevice) -> list[Finding]:
     """Its own clock and one of the host's are there; unknown ones are no fault."""
     found = []
