@@ -1,6 +1,16 @@
-# The key of a clock as Python has it: (clock, sequence, file, machine).
+# The key of a clock as Python has it: (clock, sequence, file, machine); which numbers are scoped.
+
+from libc.stdint cimport uint32_t
 
 from tracetime._kernels.graph.engine cimport Key
+
+cdef enum:
+    FIRST_SEQUENCE_CLOCK = 64
+    FIRST_GLOBAL_CLOCK = 128
+
+
+cdef inline bint is_sequence_scoped(uint32_t clock) noexcept nogil:
+    return FIRST_SEQUENCE_CLOCK <= clock < FIRST_GLOBAL_CLOCK
 
 
 cdef inline Key key_of(tuple parts):

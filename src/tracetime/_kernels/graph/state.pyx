@@ -13,6 +13,7 @@ import numpy as np
 
 from tracetime._kernels.graph.engine cimport Column, Engine, Key, Node, Series
 from tracetime._kernels.graph.engine import series_hash
+from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.common.memory cimport grow
 
 cdef int64_t UINT32_HIGH = 0xFFFFFFFF
@@ -121,7 +122,7 @@ cdef add_clocks(Engine engine, const int64_t[:, ::1] clocks):
         key.sequence = <uint32_t>clocks[i, 1]
         key.file = <uint32_t>clocks[i, 2]
         key.machine = <uint32_t>clocks[i, 3]
-        if key.sequence and not 64 <= key.clock < 128:
+        if key.sequence and not is_sequence_scoped(key.clock):
             raise ValueError(f"clock {i} has a sequence, which only clocks 64 to 127 have")
         if not (0 <= clocks[i, 6] <= 1 and 0 <= clocks[i, 7] <= 1):
             raise ValueError(f"clock {i} has a flag that is neither true nor false")

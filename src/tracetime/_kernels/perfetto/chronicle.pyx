@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 
 import numpy as np
 
-from tracetime._kernels.perfetto.clock_ids cimport is_sequence_scoped
+from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.observer cimport Heard, Listener
 from tracetime._kernels.common.memory cimport grow

@@ -12,12 +12,6 @@ cdef enum:
     MONOTONIC_RAW = 5
     BOOTTIME = 6
     TRACE_FILE = 11
-    FIRST_SEQUENCE_CLOCK = 64
-    FIRST_GLOBAL_CLOCK = 128
-
-
-cdef inline bint is_sequence_scoped(uint32_t clock) noexcept nogil:
-    return FIRST_SEQUENCE_CLOCK <= clock < FIRST_GLOBAL_CLOCK
 
 
 cdef inline Key machine_key(uint32_t clock, uint32_t machine) noexcept nogil:

@@ -14,9 +14,8 @@ from tracetime._kernels.common.wire cimport (
 from tracetime._kernels.graph.engine cimport (
     AS_IS, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, Key,
 )
-from tracetime._kernels.perfetto.clock_ids cimport (
-    BOOTTIME, MONOTONIC, is_sequence_scoped, machine_key,
-)
+from tracetime._kernels.graph.key cimport is_sequence_scoped
+from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC, machine_key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.ftrace cimport import_bundle

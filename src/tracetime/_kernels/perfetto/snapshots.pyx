@@ -9,9 +9,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from tracetime._kernels.common.wire cimport BYTES, Field, is_number, is_set, read_field, span_of
 from tracetime._kernels.graph.engine cimport Key
 from tracetime._kernels.graph.engine import TooManyClocksError
-from tracetime._kernels.perfetto.clock_ids cimport (
-    BOOTTIME, TRACE_FILE, is_sequence_scoped, machine_key,
-)
+from tracetime._kernels.graph.key cimport is_sequence_scoped
+from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, TRACE_FILE, machine_key
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.remote cimport CLIENT, Instant, Reading, RemoteSyncs
