@@ -47,18 +47,40 @@ def finding(
         **values: what its texts ask for by name.
     """
     row = CATALOGUE[code]
-    given = {
-        "clock": clocks[0] if clocks else "",
-        "clocks": names(clocks),
-        "events": count(events, "event"),
-        "worst": duration(worst_ns or 0),
-        **values,
-    }
-    applying = set(parts)
-    for name, text in row.parts.items():
-        given[name] = text.format(**given) if name in applying else ""
-    title, why, fix = (text.format(**given) for text in (row.title, row.why, row.fix))
+    given = _Given(clocks, events, worst_ns, values)
+    if row.parts:
+        applying = set(parts)
+        for name, text in row.parts.items():
+            given[name] = text.format_map(given) if name in applying else ""
+    title, why, fix = (text.format_map(given) for text in (row.title, row.why, row.fix))
     return Finding(
         code, severity or row.severity, title, clocks, first_packets(packets), events, worst_ns,
         why, fix,
     )  # fmt: skip
+
+
+class _Given(dict[str, object]):
+    """What texts ask for by name; of what every finding has, only what they ask for is made."""
+
+    def __init__(
+        self,
+        clocks: tuple[ClockId, ...],
+        events: int,
+        worst_ns: int | None,
+        values: Mapping[str, object],
+    ) -> None:
+        super().__init__(values)
+        self._facts = clocks, events, worst_ns
+
+    def __missing__(self, name: str) -> str:
+        clocks, events, worst_ns = self._facts
+        match name:
+            case "clock":
+                return str(clocks[0]) if clocks else ""
+            case "clocks":
+                return names(clocks)
+            case "events":
+                return count(events, "event")
+            case "worst":
+                return duration(worst_ns or 0)
+        raise KeyError(name)
