@@ -22,9 +22,10 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
     tied = tied_machines(survey)
     yield from _unsnapshotted(survey, tied)
     yield from _without_trace_clock(survey)
+    home = str(survey.trace_clock)
     apart = [g for g in survey.of("no_path") if g.clock.machine in tied]
     for number, groups in _by_number(apart).items():
-        yield _finding("clock-not-tied", groups, trace_clock=survey.trace_clock, number=number)
+        yield _finding("clock-not-tied", groups, trace_clock=home, number=number)
     overflowed = survey.of("overflow")
     if overflowed:
         yield _finding("timestamp-overflow", overflowed)

@@ -76,11 +76,14 @@ class _Given(dict[str, object]):
         clocks, events, worst_ns = self._facts
         match name:
             case "clock":
-                return str(clocks[0]) if clocks else ""
+                text = str(clocks[0]) if clocks else ""
             case "clocks":
-                return names(clocks)
+                text = names(clocks)
             case "events":
-                return count(events, "event")
+                text = count(events, "event")
             case "worst":
-                return duration(worst_ns or 0)
-        raise KeyError(name)
+                text = duration(worst_ns or 0)
+            case _:
+                raise KeyError(name)
+        self[name] = text
+        return text
