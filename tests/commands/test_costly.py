@@ -86,6 +86,14 @@ def test_commands_take_the_limits(tracetime, written, tmp_path, command):
     assert "--max-clocks" not in out + err
 
 
+def test_a_page_has_fewer_clocks_than_a_table(tracetime, written, tmp_path):
+    path = written(costly.one_snapshot((1 << 16) + 1))
+    code, _, err = tracetime("report", path, "-o", str(tmp_path / "o.html"))
+    assert (code, "more than 65536 clocks" in err, "--max-clocks" in err) == (3, True, True)
+    assert tracetime("clocks", path, "--json")[0] == 0
+    assert "65536" in tracetime("report", "--help")[1]
+
+
 # Of this process alone: what getrusage says is at least what the one had that it was forked from.
 READ = """
 import sys, tracetime

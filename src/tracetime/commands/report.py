@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -13,8 +13,11 @@ from tracetime.commands.options import json_option, tolerance_option, trace_opti
 from tracetime.commands.show import console, print_json, print_text, size
 from tracetime.text import printable_path
 
+_MOST_CLOCKS: Final = 1 << 16
+"""A page of more takes seconds and half a gigabyte, and shows the first of them all the same."""
 
-@click.command("report")
+
+@click.command("report", context_settings={"default_map": {"max_clocks": _MOST_CLOCKS}})
 @trace_options
 @click.option(
     "-o",
