@@ -57,8 +57,12 @@ EVENTS: list[str] = []
 
 
 def lines_of(act: Callable[[], object], at: int, then: Callable[[], object]) -> int:
-    """Do something, and something else before its `at`th line; returns how many lines it had."""
+    """Do something, and something else before its `at`th line; returns how many lines it had.
+
+    Whoever traced before, such as coverage, goes on afterwards.
+    """
     seen = 0
+    before = sys.gettrace()
 
     def trace(frame: FrameType, what: str, _: Any) -> Any:
         nonlocal seen
@@ -78,7 +82,7 @@ def lines_of(act: Callable[[], object], at: int, then: Callable[[], object]) -> 
     try:
         act()
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     return seen
 
 
