@@ -24,7 +24,7 @@ from tracetime.analysis.tally import Tally
 from tracetime.atomic_file import Part, file_target, not_written
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
+from tracetime.events_table import schema_of, with_names
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
@@ -77,7 +77,7 @@ def convert(
     """
     target = file_target(out)
     writer_class = table_writer(target)
-    schema = BOUNDED_SCHEMA if policy == "tube" else EVENTS_SCHEMA
+    schema = schema_of(policy)
     n_times = len(schema)
     to_clock = None
     if to is not None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.errors import AS_IS, REASONS
+from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.pandas_metadata import exact_in_pandas
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -158,6 +159,17 @@ _BITS: Final = {
 def with_names(schema: pa.Schema) -> pa.Schema:
     """Return `schema` with the columns of `NAMES_SCHEMA` after its own."""
     return exact_in_pandas(pa.schema([*schema, *NAMES_SCHEMA], schema.metadata))
+
+
+def schema_of(policy: PolicyName, names: bool = False) -> pa.Schema:
+    """Return the schema of the events by a policy, with names or without.
+
+    Raises:
+        UsageError: no such policy.
+    """
+    check_policy(policy)
+    schema = BOUNDED_SCHEMA if policy == "tube" else EVENTS_SCHEMA
+    return with_names(schema) if names else schema
 
 
 _TYPE_NAMES: Final = texts_of(TYPES)

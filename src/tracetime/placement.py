@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from tracetime.error_bars import by_clock
 from tracetime.errors import AS_IS, OVERFLOW, REASONS, RESOLVED, ConversionError
 from tracetime.events_table import Columns
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.rate import saturated_ns
 
 _DEFAULTS: Final = {
     "kind": np.uint8,
@@ -49,7 +51,7 @@ def placed_by_floor(
     units = {info.clock: info.unit_ns for info in graph.clocks()}
     for clock, group in by_clock(rows, np.flatnonzero(columns["clock"] != 0), index_of):
         raw = columns["timestamp"][group]
-        rows["source_ns"][group] = raw * units.get(clock, 1)
+        rows["source_ns"][group], _ = saturated_ns(raw, Fraction(units.get(clock, 1)))
         try:
             graph.path(clock, trace_clock)
         except ConversionError as error:

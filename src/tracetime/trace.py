@@ -23,11 +23,10 @@ from tracetime.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.events_table import (
     BOUNDED_SCHEMA,
-    EVENTS_SCHEMA,
     Columns,
     Vocabulary,
     record_batch,
-    with_names,
+    schema_of,
 )
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
@@ -293,7 +292,7 @@ class Trace(ABC):
             UsageError: no such policy or bars.
             TraceError: no trace, cut off, corrupt, or an error that ends Perfetto's import too.
         """
-        schema = schema_of(policy)
+        schema = schema_of(policy, names)
         check_bars(bars)
         self.check_open()
         reading = self.columns(progress, names=names)
@@ -303,7 +302,7 @@ class Trace(ABC):
             batches = (record_batch(one, self.vocabulary) for one in reading)
         else:
             batches = self._bounded(reading, names, bars, observer, faults)
-        return Events(with_names(schema) if names else schema, reading, batches, faults)
+        return Events(schema, reading, batches, faults)
 
     def _bounded(
         self,
@@ -439,15 +438,3 @@ def check_trace(trace: object) -> None:
     if not isinstance(trace, Trace):
         kind = type(trace).__name__
         raise UsageError(f"a {kind} is no open trace: give what tracetime.open_trace(path) returns")
-
-
-def schema_of(policy: PolicyName) -> pa.Schema:
-    """The schema of the events by a policy.
-
-    Raises:
-        UsageError: no such policy.
-    """
-    schemas = {"floor": EVENTS_SCHEMA, "tube": BOUNDED_SCHEMA}
-    if policy not in schemas:
-        raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
-    return schemas[policy]

@@ -93,6 +93,7 @@ class Raised(Exception):
 def raising(act: Callable[[], object], at: int) -> int:
     """Do something, and raise at the `at`th place where a signal may; how many there were."""
     seen = 0
+    before = sys.getprofile()
 
     def profile(frame: FrameType, what: str, _: Any) -> None:
         nonlocal seen
@@ -112,7 +113,7 @@ def raising(act: Callable[[], object], at: int) -> int:
     except Raised:
         pass
     finally:
-        sys.setprofile(None)
+        sys.setprofile(before)
     return seen
 
 

@@ -97,11 +97,12 @@ def test_a_clock_is_found_by_its_likes(clock, protocol):
 def test_looking_a_clock_up_runs_no_python():
     clock, seen = ClockId(64, sequence=7), []
     table = {clock: 1}
+    before = sys.getprofile()
     sys.setprofile(lambda frame, event, arg: seen.append(event))
     try:
         table[clock]
     finally:
-        sys.setprofile(None)
+        sys.setprofile(before)
     assert "call" not in seen
 
 

@@ -9,7 +9,6 @@ from surveyed import BOOT, COARSE, MONO, REAL, S, Survey, X, Y, Z, jump
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import count, duration
 from tracetime.doctor.jumps import (
     _alternates,
     _back,
@@ -29,6 +28,7 @@ from tracetime.doctor.jumps import (
     _size_parts,
     _ticks_per_ns,
 )
+from tracetime.text import count, duration
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 MS = 1_000_000

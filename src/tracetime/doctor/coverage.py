@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tracetime.analysis.survey import MOST_EXAMINED, Survey
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, count
+from tracetime.doctor.finding import Finding
+from tracetime.text import count
 
 
 def unexamined(survey: Survey) -> Iterator[Finding]:

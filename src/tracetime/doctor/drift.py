@@ -14,8 +14,9 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, Severity, count, duration, names
+from tracetime.doctor.finding import Finding, Severity, names
 from tracetime.graph.values import difference, gains
+from tracetime.text import count, duration
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 _CPU_TIME: Final = (7, 8)

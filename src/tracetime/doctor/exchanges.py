@@ -16,9 +16,10 @@ from tracetime.analysis.snapshots import Series, Values
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, Severity, count
+from tracetime.doctor.finding import Finding, Severity
 from tracetime.graph.tube.policy import PairDiscontinuity
 from tracetime.graph.values import difference
+from tracetime.text import count
 
 EXCHANGED: Final = "clocks-exchanged"
 BELOW: Final = "boottime-below-monotonic"

@@ -8,18 +8,6 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from tracetime.clocks.ids import ClockId
-from tracetime.text import count, duration
-
-__all__ = [
-    "SEVERITIES",
-    "Finding",
-    "Severity",
-    "count",
-    "duration",
-    "first_packets",
-    "names",
-    "rank",
-]
 
 Severity = Literal["error", "warning", "info"]
 

@@ -15,11 +15,12 @@ from tracetime.clocks.families import NANOSECONDS, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.attribution import blamed
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, Severity, count, duration
+from tracetime.doctor.finding import Finding, Severity
 from tracetime.doctor.incidents import BACK, settled, sleeps
 from tracetime.doctor.jump_readings import Pair, Places, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.policy import PairDiscontinuity
 from tracetime.graph.values import difference, gains
+from tracetime.text import count, duration
 
 _BITS: Final = range(16, 64)
 # Told by where the clock fell: beside a clock of another rate it jumps elsewhere, too.

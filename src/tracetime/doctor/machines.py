@@ -11,9 +11,10 @@ import numpy as np
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, count
+from tracetime.doctor.finding import Finding
 from tracetime.errors import ConversionError
 from tracetime.graph.tube.pairs import Pair
+from tracetime.text import count
 
 _SAMPLES: Final = 512
 _MACHINES: Final = 64

@@ -15,8 +15,9 @@ from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, duration, names
+from tracetime.doctor.finding import Finding, names
 from tracetime.errors import RESOLVED, TraceError, TracetimeError
+from tracetime.text import duration
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000

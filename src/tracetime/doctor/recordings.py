@@ -15,7 +15,8 @@ from tracetime.analysis.snapshots import Series, Values, Written
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import NEVER_SET, ONE_OSCILLATOR
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, count
+from tracetime.doctor.finding import Finding
+from tracetime.text import count
 from tracetime.trace import Trace
 
 JOINED: Final = "recordings-joined"

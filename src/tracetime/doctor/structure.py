@@ -13,8 +13,9 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import COARSE, NEVER_SET
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, FIRST_HASHED_CLOCK, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, count, duration, names
+from tracetime.doctor.finding import Finding, names
 from tracetime.graph.tube.policy import Inconsistency
+from tracetime.text import count, duration
 from tracetime.trace import SnapshotFault
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]

@@ -11,10 +11,11 @@ from tracetime.analysis.survey import Survey
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, count
+from tracetime.doctor.finding import Finding
 from tracetime.doctor.machine_ties import tied_machines
 from tracetime.errors import ConversionError
 from tracetime.graph.values import distances
+from tracetime.text import count
 
 MOVED: Final = "trace-clock-moved"
 _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]

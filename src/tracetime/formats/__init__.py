@@ -1,6 +1,6 @@
 """Trace formats (floor 3), a package for each: bytes to events, clocks and snapshots, and back.
 
-A format is a `probe` and an `open`, and one line in `_FORMATS`; `register_format` adds another.
+A format is a `probe` and an `open`, and one line that registers it.
 """
 
 from __future__ import annotations

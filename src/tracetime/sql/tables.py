@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
-from tracetime.events_table import BATCH_ROWS, BOUNDED_SCHEMA, EVENTS_SCHEMA, with_names
+from tracetime.events_table import BATCH_ROWS, schema_of
 from tracetime.graph.arguments import PolicyName
 from tracetime.sql.streams import Faults, Stream
 
@@ -111,7 +111,7 @@ class View:
 def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Stream]:
     """Return the tables by name. Several traces are one below the other, told by `trace`."""
     makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
-        "events": (_events_schema(view), _events),
+        "events": (schema_of(view.policy, view.names), _events),
         "clocks": (CLOCKS, _clocks),
         "snapshots": (SNAPSHOTS, _snapshots),
         "discontinuities": (DISCONTINUITIES, _discontinuities),
@@ -144,11 +144,6 @@ def _together(
                 yield pa.RecordBatch.from_arrays([column, *batch.columns], schema=labelled)
 
     return labelled, chained
-
-
-def _events_schema(view: View) -> pa.Schema:
-    schema = BOUNDED_SCHEMA if view.policy == "tube" else EVENTS_SCHEMA
-    return with_names(schema) if view.names else schema
 
 
 def _events(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:

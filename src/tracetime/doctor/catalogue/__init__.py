@@ -13,7 +13,8 @@ from typing import Final
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.catalogue import events, files, jumps, machines, rates, snapshots
 from tracetime.doctor.catalogue.row import Row
-from tracetime.doctor.finding import Finding, Severity, count, duration, first_packets, names
+from tracetime.doctor.finding import Finding, Severity, first_packets, names
+from tracetime.text import count, duration
 
 __all__ = ["CATALOGUE", "Row", "finding"]
 
