@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.clocks import Values
 from benchmarks.machine import BOOTTIME, CLOCKS, COUNTER, MONOTONIC, RAW, Fault, Machine
 from tracetime import ClockGraph, ClockId
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 _KIND = {"slew": "rate_change", "suspend": "step", "step": "step", "reset": "reset"}
 

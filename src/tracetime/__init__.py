@@ -32,13 +32,8 @@ if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import ClockInfo, Readings, SeriesInfo
     from tracetime.graph.tube.curves import Curves
-    from tracetime.graph.tube.policy import (
-        Bounds,
-        Inconsistency,
-        PairDiscontinuity,
-        TubeExplanation,
-        TubeHop,
-    )
+    from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
+    from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
     from tracetime.trace import (
@@ -104,7 +99,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Bounds": "tracetime.graph.tube.policy",
+    "Bounds": "tracetime.graph.tube.results",
     "Calibration": "tracetime.capture.calibrate",
     "ClockCalibration": "tracetime.capture.calibrate",
     "ClockDomain": "tracetime.clocks.domain",
@@ -119,11 +114,11 @@ _HOMES: Final = {
     "Explanation": "tracetime.graph.explanation",
     "Finding": "tracetime.doctor",
     "Hop": "tracetime.graph.explanation",
-    "Inconsistency": "tracetime.graph.tube.policy",
+    "Inconsistency": "tracetime.graph.tube.results",
     "KernelClock": "tracetime.clocks.kernel_clock",
     "LateSnapshots": "tracetime.trace",
     "Outside": "tracetime.graph.explanation",
-    "PairDiscontinuity": "tracetime.graph.tube.policy",
+    "PairDiscontinuity": "tracetime.graph.tube.results",
     "Problem": "tracetime.capture.recorder",
     "Reading": "tracetime.clocks.snapshot",
     "Readings": "tracetime.graph.info",
@@ -141,8 +136,8 @@ _HOMES: Final = {
     "TraceWarning": "tracetime.trace",
     "TracetimeError": "tracetime.errors",
     "Track": "tracetime._kernels.perfetto.writer",
-    "TubeExplanation": "tracetime.graph.tube.policy",
-    "TubeHop": "tracetime.graph.tube.policy",
+    "TubeExplanation": "tracetime.graph.tube.explanation",
+    "TubeHop": "tracetime.graph.tube.explanation",
     "Unavailable": "tracetime.sources.source",
     "UnusedBounds": "tracetime.trace",
     "UsageError": "tracetime.errors",

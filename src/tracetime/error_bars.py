@@ -24,7 +24,8 @@ from tracetime.errors import (
 from tracetime.events_table import Columns
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
-from tracetime.graph.tube.policy import Reached, TubePolicy
+from tracetime.graph.tube.policy import TubePolicy
+from tracetime.graph.tube.results import Reached
 from tracetime.graph.tube.wraps import open_wraps
 
 Values = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from surveyed import BOOT, COARSE, MONO, RAW, REAL, S, Survey, X, Y, Z, jump
 
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.attribution import blamed
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

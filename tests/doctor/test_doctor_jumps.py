@@ -12,7 +12,7 @@ from fuzz import costly
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.incidents import settled, sleeps
 from tracetime.doctor.jump_readings import Places, moved
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 MANY = {
     "jumps": costly.jumps,

@@ -13,7 +13,7 @@ from tracetime.clocks.families import steadiness
 from tracetime.doctor.coverage import MOST_EXAMINED
 from tracetime.doctor.merging import MOST_ALIKE
 from tracetime.graph.clock_lists import Listed
-from tracetime.graph.tube import policy
+from tracetime.graph.tube import loops
 from tracetime.sql import tables
 
 pytest_plugins = ["cli"]
@@ -188,9 +188,9 @@ def test_events_that_only_a_broken_snapshot_reaches_are_beyond_the_last_one(writ
 
 def test_rings_of_clocks_that_were_not_compared_are_told(written, monkeypatch):
     path = written(costly.loops(6))
-    monkeypatch.setattr(policy, "_CHECKED_LOOPS", 18)
+    monkeypatch.setattr(loops, "_CHECKED_LOOPS", 18)
     assert "clocks-not-examined" not in {f.code for f in found_in(path)}
-    monkeypatch.setattr(policy, "_CHECKED_LOOPS", 17)
+    monkeypatch.setattr(loops, "_CHECKED_LOOPS", 17)
     (told,) = by_code(found_in(path), "clocks-not-examined")
     assert "not all ways from clock to clock were compared" in told.title
 

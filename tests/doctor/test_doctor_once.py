@@ -6,7 +6,7 @@ import pytest
 
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.incidents import settled, sleeps
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 A, B, D, C = ClockId(6), ClockId(3), ClockId(5), ClockId(128)
 

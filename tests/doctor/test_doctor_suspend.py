@@ -10,7 +10,7 @@ from reading import opened
 from tracetime import ClockId, diagnose
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.doctor.attribution import _Jumps, _Sleeps
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 DEVICES = (GPU, NIC, 64)
 STOP = (MONOTONIC, MONOTONIC_RAW)

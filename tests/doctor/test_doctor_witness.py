@@ -17,7 +17,7 @@ from tracetime.doctor.jump_readings import (
     spans_after,
     spans_read,
 )
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -449,9 +449,11 @@ def test_order_lies_on_the_steadier_clock_that_was_not_set_back() -> None:
     graph.add_snapshot({"MONOTONIC": AT, "REALTIME": AT - back, "BOOTTIME": AT + 5 * S})
     policy = graph._tubes()
     realtime, monotonic, boottime = ClockId(1), ClockId(3), ClockId(6)
-    assert policy.line(realtime, monotonic) == monotonic == policy.line(monotonic, realtime)
-    assert policy.line(realtime, boottime) == boottime
-    assert policy.line(boottime, monotonic) == monotonic
+    assert (
+        policy.reference(realtime, monotonic) == monotonic == policy.reference(monotonic, realtime)
+    )
+    assert policy.reference(realtime, boottime) == boottime
+    assert policy.reference(boottime, monotonic) == monotonic
     assert graph.order((4 * S, "REALTIME"), (6 * S, "MONOTONIC")) == 0
     assert graph.order((2 * S, "REALTIME"), (9 * S, "MONOTONIC")) == -1
 
@@ -461,12 +463,12 @@ def test_order_of_two_clocks_that_were_set_back_lies_on_a_third() -> None:
     back = np.where(AT >= 6 * S, 3 * S, 0)
     graph.add_snapshot({"MONOTONIC": AT, "REALTIME": AT - back, 200: AT - 2 * back})
     policy = graph._tubes()
-    assert policy.line(ClockId(1), ClockId(200)) == ClockId(3)
+    assert policy.reference(ClockId(1), ClockId(200)) == ClockId(3)
     assert graph.order((11 * S, "REALTIME"), (2 * S, 200)) == 1
     alone = ClockGraph()
     alone.add_snapshot({"REALTIME": AT - back, 200: AT - 2 * back})
     with pytest.raises(ConversionError, match="no snapshot"):
-        alone._tubes().line(ClockId(1), ClockId(3))
+        alone._tubes().reference(ClockId(1), ClockId(3))
 
 
 def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
@@ -482,7 +484,7 @@ def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
                 half_width_ns={200: half},
             )
         )  # fmt: skip
-        assert graph._tubes().shown_tick(ClockId(200)) is not None
+        assert graph._tubes().observed_tick(ClockId(200)) is not None
         told[half] = graph._tubes().pair(ClockId(6), ClockId(200)).half_width_ns
     width = int(np.ceil(told[0]))
     assert told[tick - 1] == tick - 1 + width

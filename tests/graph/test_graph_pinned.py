@@ -20,7 +20,8 @@ from tracetime import (
 )
 from tracetime._kernels.graph import view
 from tracetime.graph.explanation import Explanation
-from tracetime.graph.tube.policy import Bounds, TubeExplanation
+from tracetime.graph.tube.explanation import TubeExplanation
+from tracetime.graph.tube.results import Bounds
 from tracetime.graph.values import take
 
 S = 1_000_000_000

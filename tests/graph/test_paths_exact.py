@@ -12,16 +12,10 @@ import pytest
 
 from tracetime import ClockDomain, ClockGraph, ClockId, ConversionError, Snapshot
 from tracetime.errors import OVERFLOW
-from tracetime.graph.tube.policy import (
-    Inconsistency,
-    Reached,
-    TubeExplanation,
-    TubeHop,
-    TubePolicy,
-    _hop,
-    _scaled,
-    _ticks,
-)
+from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
+from tracetime.graph.tube.hops import hop, to_ns, to_ticks
+from tracetime.graph.tube.loops import Loops
+from tracetime.graph.tube.results import Inconsistency, Reached
 
 S = 1_000_000_000
 A, B, C, D = (ClockId(200 + k) for k in range(4))
@@ -58,19 +52,19 @@ def measured(one: ClockId, a: Any, other: ClockId, b: Any, half: Any) -> Snapsho
 def test_ns_are_the_first_the_nearest_or_the_last_tick(
     rate: Fraction, up: float, ns: list[int], expected: list[int]
 ) -> None:
-    ticks, beyond = _ticks(np.array(ns), rate, up)
+    ticks, beyond = to_ticks(np.array(ns), rate, up)
     assert ticks.tolist() == expected
     assert beyond.tolist() == [False] * len(ns)
 
 
 def test_ticks_beyond_int64_are_told() -> None:
-    ticks, beyond = _ticks(np.array([INT64_MAX // 2, INT64_MAX // 2 + 1, 5]), Fraction(1, 2), 0)
+    ticks, beyond = to_ticks(np.array([INT64_MAX // 2, INT64_MAX // 2 + 1, 5]), Fraction(1, 2), 0)
     assert ticks.tolist() == [INT64_MAX - 1, INT64_MAX, 10]
     assert beyond.tolist() == [False, True, False]
     values = np.array([4, INT64_MIN // 2, INT64_MIN // 2 - 1])
-    assert _scaled(values, Fraction(1))[0] is values
-    assert _scaled(values, Fraction(1))[1].tolist() == [False] * 3
-    ns, beyond = _scaled(values, Fraction(2))
+    assert to_ns(values, Fraction(1))[0] is values
+    assert to_ns(values, Fraction(1))[1].tolist() == [False] * 3
+    ns, beyond = to_ns(values, Fraction(2))
     assert ns.tolist() == [8, INT64_MIN, INT64_MIN]
     assert beyond.tolist() == [False, False, True]
 
@@ -91,7 +85,7 @@ def test_a_value_that_leaves_int64_on_its_way_is_an_overflow() -> None:
         here = np.array(values)
         marks = np.zeros(len(here), dtype=np.uint8)
         marks[0] = 5
-        reached = _hop(pair, src, Reached(here, here, here, marks), "estimated")
+        reached = hop(pair, src, Reached(here, here, here, marks), "estimated")
         assert (reached.earliest <= reached.estimate).all()
         assert (reached.estimate <= reached.latest).all()
         return list(reached.status.tolist())
@@ -266,7 +260,7 @@ def gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     def gap(_: Any, src: ClockId, dst: ClockId, via: tuple[ClockId, ...]) -> Inconsistency:
         return Inconsistency(src, dst, via, 0, 1)
 
-    monkeypatch.setattr(TubePolicy, "_gap", gap)
+    monkeypatch.setattr(Loops, "_gap", gap)
 
 
 # Of n clocks, any two of which share snapshots of their own, n (n - 1) / 2 pairs have n - 2 thirds.
@@ -387,19 +381,23 @@ def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
     assert policy._pairs.was_set_back(realtime)
     for ends in ((realtime, A), (A, realtime)):
         # Above all that a bar can be, which is half of int64.
-        assert policy._bar_ns(*ends) == 9_223_372_036_854_775_808.0
+        assert policy._paths.bar_ns(*ends) == 9_223_372_036_854_775_808.0
     pair = policy.pair(monotonic, realtime)
-    assert policy._bar_ns(monotonic, realtime) == policy._bar_ns(realtime, monotonic) == pair.bar_ns
+    assert (
+        policy._paths.bar_ns(monotonic, realtime)
+        == policy._paths.bar_ns(realtime, monotonic)
+        == pair.bar_ns
+    )
     slept = ClockGraph()
     slept.add_snapshot({"BOOTTIME": at + back, "MONOTONIC": at, A: at})
     policy = slept._tubes()
     pair = policy.pair(boottime, A)
-    assert policy._bar_ns(boottime, A) == pair.bar_ns
-    assert policy._bar_ns(A, boottime) == pair.bar_ns + 1_125_899_906_842_624
-    assert policy._bar_ns(A, monotonic) == policy.pair(A, monotonic).bar_ns
+    assert policy._paths.bar_ns(boottime, A) == pair.bar_ns
+    assert policy._paths.bar_ns(A, boottime) == pair.bar_ns + 1_125_899_906_842_624
+    assert policy._paths.bar_ns(A, monotonic) == policy.pair(A, monotonic).bar_ns
     assert policy.path(A, boottime) == [A, monotonic, boottime]
     assert policy.path(boottime, A) == [boottime, A]
-    fault = policy._bar_ns(A, ClockId(777))
+    fault = policy._paths.bar_ns(A, ClockId(777))
     assert isinstance(fault, ConversionError)
     assert fault.message == "no snapshot has both 200 and 777"
     with pytest.raises(ConversionError, match="the rate of TSC is unknown"):

@@ -13,7 +13,7 @@ import numpy as np
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.info import ClockInfo, Readings
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 S = 1_000_000_000
 BOOT, MONO, RAW, REAL, COARSE = (ClockId(k) for k in (6, 3, 5, 1, 2))

@@ -73,7 +73,7 @@ class Level:
         return min(one_to_next, overall + 2 * limits.wander, limits.drift)
 
     def _is_level(self, clock: ClockId) -> bool:
-        clocks = frozenset({clock, *self._graph._tubes().beside(clock)})
+        clocks = frozenset({clock, *self._graph._tubes().neighbours(clock)})
         if clocks not in self._known:
             self._known[clocks] = self._pairs_are_level(clocks)
         return self._known[clocks]

@@ -42,7 +42,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import ClockInfo
 from tracetime.graph.info import Strays as Ways
 from tracetime.graph.tube.lattice import LEAST_READINGS
-from tracetime.graph.tube.policy import Inconsistency, PairDiscontinuity
+from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import distances
 from tracetime.trace import Trace
@@ -309,7 +309,7 @@ class Survey:
 
     def shown_tick_ns(self, clock: ClockId) -> float | None:
         """What a clock ticks by where its readings show more than it is said to; else None."""
-        tick = self.graph._tubes().shown_tick(clock) if clock in self.infos else None
+        tick = self.graph._tubes().observed_tick(clock) if clock in self.infos else None
         return None if tick is None else tick.period_ns
 
     @cached_property

@@ -14,7 +14,7 @@ from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.policy import Bounds
+from tracetime.graph.tube.results import Bounds
 
 
 class Finding(NamedTuple):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.explanation import Explanation
     from tracetime.graph.tube import Bars
-    from tracetime.graph.tube.policy import TubeExplanation
+    from tracetime.graph.tube.explanation import TubeExplanation
     from tracetime.trace import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
@@ -169,7 +169,7 @@ def _value(text: str) -> tuple[int, bool]:
 
 
 def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
-    from tracetime.graph.tube.policy import TubeExplanation
+    from tracetime.graph.tube.explanation import TubeExplanation
 
     facts: dict[str, Any] = {
         "trace": trace,

@@ -17,7 +17,7 @@ from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.incidents import BACK, sleeps
 from tracetime.doctor.jump_readings import Floats, Mask, Pair, Places, by_pair, middle_ns, moved
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
 
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)

@@ -17,7 +17,7 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
 from tracetime.text import count
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 BACK: Final = 0.03
 """A jump back differs from the jump away by no more than this part of it: that is drift."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
 
 Floats = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity
 from tracetime.doctor.incidents import BACK, settled, sleeps
 from tracetime.doctor.jump_readings import Pair, Places, farthest_ns, spans_after, spans_read
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference, gains
 from tracetime.text import count, duration
 

@@ -14,7 +14,7 @@ from tracetime.clocks.families import COARSE, NEVER_SET
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, FIRST_HASHED_CLOCK, ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, names
-from tracetime.graph.tube.policy import Inconsistency
+from tracetime.graph.tube.results import Inconsistency
 from tracetime.text import count, duration
 from tracetime.trace import SnapshotFault
 

@@ -44,24 +44,17 @@ from tracetime.graph.info import ClockInfo, Readings, SeriesInfo, Strays
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.state import GraphState, clock_of
 from tracetime.graph.ticks import ns_per_tick, unit_of
-from tracetime.graph.tube import Bars
+from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.curves import MOST_POINTS, Curves, curves
 from tracetime.graph.tube.distances import Reach
+from tracetime.graph.tube.explanation import TubeExplanation
 from tracetime.graph.tube.machines import Machines
 from tracetime.graph.tube.measurements import NONE_STEERED, Column, Measured, Read, Values
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
-from tracetime.graph.tube.policy import (
-    Bounds,
-    Inconsistency,
-    Near,
-    PairDiscontinuity,
-    Reached,
-    TubeExplanation,
-    TubePolicy,
-    check_bars,
-)
+from tracetime.graph.tube.policy import Near, TubePolicy
+from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity, Reached
 from tracetime.graph.tube.tick_periods import EventReadings, Ticks
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import Given, Result, take
@@ -567,7 +560,7 @@ class ClockGraph:
         if first != second:
             try:
                 with self._lock:
-                    line = self._tubes().line(first, second)
+                    line = self._tubes().reference(first, second)
             except ConversionError as error:
                 raise self._by_name(error) from None
             earliest, latest = self._on_the_line(mine, first, line)

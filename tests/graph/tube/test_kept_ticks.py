@@ -65,7 +65,7 @@ def test_ticks_that_are_shown(group: int) -> None:
         policy = graph._tubes()
         here = []
         for info in graph.clocks():
-            tick = policy.shown_tick(info.clock)
+            tick = policy.observed_tick(info.clock)
             here.append(None if tick is None else list(tick))
         clock = ClockId(64, 3) if seed % 8 == 5 else APP
         unit = 1_000 if seed % 8 == 5 else 1
@@ -95,6 +95,6 @@ def test_of_many_clocks_beside_some_are_asked() -> None:
             )
         for k in range(3):
             graph.add_snapshot({ClockId(300 + k): boottime, app: boottime // 10**6 * 10**6})
-        tick = graph._tubes().shown_tick(app)
+        tick = graph._tubes().observed_tick(app)
         told.append(None if tick is None else list(tick))
     check_kept("shown", "beside", told)

@@ -454,7 +454,7 @@ def test_a_tick_is_shown_where_it_is_more_than_is_said() -> None:
     def shown(**domain: Any) -> Any:
         graph = ClockGraph(domains=[ClockDomain(B, **domain)])
         graph.add_snapshot({A: at, B: read})
-        found = graph._tubes().shown_tick(B)
+        found = graph._tubes().observed_tick(B)
         return None if found is None else tuple(found)
 
     assert shown() == shown(tick_ns=999_999) == (1_000_000, 1_000_000)
@@ -464,7 +464,7 @@ def test_a_tick_is_shown_where_it_is_more_than_is_said() -> None:
     assert shown(valid_bits=48) is None
     graph = ClockGraph()
     graph.add_snapshot({A: at, B: read})
-    assert graph._tubes().shown_tick(A) is None
+    assert graph._tubes().observed_tick(A) is None
 
 
 # Frequencies

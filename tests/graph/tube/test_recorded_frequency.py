@@ -17,7 +17,7 @@ from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pieces import SCALED_PPM, correction_of
-from tracetime.graph.tube.policy import PairDiscontinuity
+from tracetime.graph.tube.results import PairDiscontinuity
 
 S = 1_000_000_000
 START = 1000 * S

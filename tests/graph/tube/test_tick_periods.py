@@ -86,7 +86,7 @@ def outside(graph, at, read, bars):
 
 
 def tick_of(graph, clock=APP):
-    tick = graph._tubes().shown_tick(ClockId.parse(clock))
+    tick = graph._tubes().observed_tick(ClockId.parse(clock))
     return None if tick is None else tick.period_ns
 
 

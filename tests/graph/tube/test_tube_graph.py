@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId, ConversionError, Reading, Snapshot, UsageError
 from tracetime.clocks.domain import ClockDomain
-from tracetime.graph.tube.policy import Bounds
+from tracetime.graph.tube.results import Bounds
 from tracetime.graph.tube.triangles import Triangles
 
 S = 1_000_000_000

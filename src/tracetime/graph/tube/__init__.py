@@ -7,9 +7,10 @@ found. The loops are kernels: `_kernels/tube/sweep.pyx`, `smoother.pyx`, `bars.p
 `inverse.pyx`.
 """
 
+from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.findings import Discontinuity
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.tube import Bars, Converted, Tube
+from tracetime.graph.tube.tube import Converted, Tube
 
 __all__ = ["Bars", "Converted", "Discontinuity", "Evidence", "Limits", "Tube"]

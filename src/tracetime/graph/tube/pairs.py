@@ -324,7 +324,7 @@ class Pairs:
         shown = {
             clock: tick
             for clock, rate in ((a, a_rate), (b, b_rate))
-            if (tick := self.shown_tick(clock, rate)) is not None
+            if (tick := self.observed_tick(clock, rate)) is not None
         }
         evidence = self._evidence(a, b, given, limits, shown)
         tube = Tube.build(evidence, limits)
@@ -334,7 +334,7 @@ class Pairs:
             list(zip(*(column.tolist() for column in far[:3]), strict=True)),
         )  # fmt: skip
 
-    def shown_tick(self, clock: ClockId, rate: Fraction | None = None) -> Tick | None:
+    def observed_tick(self, clock: ClockId, rate: Fraction | None = None) -> Tick | None:
         """What a clock ticks by where its readings show more than it is said to; else None.
 
         Not of short counters, whose readings begin anew wherever they wrap.

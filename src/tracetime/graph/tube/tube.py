@@ -5,7 +5,7 @@ Built over clock a, the pair's steadier one; the other direction is its inverse.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,15 +15,13 @@ from tracetime._kernels.tube.inverse import InverseTable
 from tracetime._kernels.tube.tube import RowTable
 from tracetime.errors import UsageError
 from tracetime.graph.tube import findings
+from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
 from tracetime.graph.tube.findings import Around, Discontinuity
 from tracetime.graph.tube.inverse import Twice, ambiguous, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
-
-Bars: TypeAlias = Literal["estimated", "guaranteed"]
-"""What bars are to hold: as far as snapshots show, or as long as the declared limits do."""
 
 
 class Converted(NamedTuple):
@@ -177,8 +175,7 @@ class Tube:
 
     def _table(self, bars: Bars) -> _Table:
         if bars not in self._tables:
-            if bars != "guaranteed":
-                raise UsageError(f"bars are 'estimated' or 'guaranteed', not {bars!r}")
+            check_bars(bars)
             made = guaranteed(
                 self._runs.evidence.a, self._drift, self._segments.knots, self._bars, self._cells
             )

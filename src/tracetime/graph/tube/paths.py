@@ -1,0 +1,133 @@
+"""Paths of least error between clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Final
+
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import NO_PATH, REASONS, ConversionError
+from tracetime.graph.routes import least_error
+from tracetime.graph.tube.distances import Reach
+from tracetime.graph.tube.machines import Machines, untied
+from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.pairs import Pairs
+
+# Above every bar: for a tube along a clock that was set back, where no other path leads.
+_LAST_RESORT: Final = 2.0**63
+# Above the bars that matter: for a clock on which one reading can be two instants of the other.
+_AMBIGUOUS: Final = 2.0**50
+# Many paths lead over a clock with more neighbours: the search from there is worth keeping.
+_MANY_NEIGHBOURS: Final = 16
+
+Known = Callable[[ClockId], list[ClockId] | None]
+"""The best path from a clock to the target of a search, where it is known."""
+
+
+class Paths:
+    """Paths of least error, for one state of a graph.
+
+    Args: as of `TubePolicy`.
+    """
+
+    def __init__(
+        self, pairs: Pairs, neighbours: Neighbours, machines: Machines, reach: Reach
+    ) -> None:
+        self._pairs = pairs
+        self._neighbours = neighbours
+        self._machines = machines
+        self._reach = reach
+        self._found: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
+        self._bars: dict[tuple[ClockId, ClockId], float | ConversionError] = {}
+
+    def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
+        """The clocks of the least-error path, source first.
+
+        Raises:
+            ConversionError: a clock is unknown, or no path leads there.
+        """
+        for clock, reason in ((source, "unknown_source_clock"), (target, "unknown_target_clock")):
+            if clock not in self._neighbours:
+                raise ConversionError(f"no snapshot has {clock} with another clock", reason)
+        # Else the search would visit every clock of a machine for a path that does not exist.
+        if not self._machines.are_tied(source, target):
+            raise untied(source, target)
+        path = self._found.get((source, target))
+        if path is None:
+            path = self._found[source, target] = self._searched(source, target)
+        return path
+
+    def _searched(self, source: ClockId, target: ClockId) -> list[ClockId]:
+        faults: list[ConversionError] = []
+
+        def bar_ns(one: ClockId, other: ClockId) -> float:
+            bar = self.bar_ns(one, other)
+            if isinstance(bar, ConversionError):
+                faults.append(bar)
+                return float("inf")
+            return bar
+
+        def search(start: ClockId, known: Known) -> list[ClockId] | None:
+            def onward(here: ClockId) -> list[ClockId]:
+                return self._neighbours.onward(here, target)
+
+            return least_error(start, target, onward, bar_ns, known, self._reach.steps)
+
+        def found(here: ClockId) -> list[ClockId] | None:
+            return self._found.get((here, target))
+
+        def known(here: ClockId) -> list[ClockId] | None:
+            if found(here) is None and len(self._neighbours[here]) > _MANY_NEIGHBOURS:
+                path = search(here, found)
+                if path is not None:
+                    self._found[here, target] = path
+            return found(here)
+
+        self._reach.expect([source], target)
+        hops = self._reach.hops(source, target)
+        if hops is None:
+            raise _no_path(source, target)
+        self._reach.check_length(hops)
+        path = search(source, known)
+        self._reach.check_steps()
+        if path is None:
+            raise faults[0] if faults else _no_path(source, target)
+        self._reach.found(path)
+        return path
+
+    def bar_ns(self, one: ClockId, other: ClockId) -> float | ConversionError:
+        """What one hop adds to a path's bars, ns; or why there is no tube for it."""
+        if (one, other) not in self._bars:
+            try:
+                pair = self._pairs.pair(one, other)
+                if self._pairs.was_set_back(pair.a):
+                    bar = _LAST_RESORT
+                else:
+                    bar = self._pairs.bar_from(one, pair)
+                    bar += _AMBIGUOUS * (one == pair.b and self._pairs.only_stood_still(pair))
+                self._bars[one, other] = bar
+            except ConversionError as fault:
+                self._bars[one, other] = fault.with_traceback(None)
+        return self._bars[one, other]
+
+    def reference(self, one: ClockId, other: ClockId) -> ClockId:
+        """The clock to compare readings of two clocks on, which must not have been set back.
+
+        The steadier of the two, the other, or one that both lead to; the steadier where all were
+        set back.
+
+        Raises:
+            ConversionError: as `path`.
+        """
+        steadier, less_steady = self._pairs.steadier_first(one, other)
+        # From the less steady one: the other may have a tube to each of very many neighbours.
+        path = self.path(less_steady, steadier)
+        neighbours = self._neighbours[steadier]
+        tied = (clock for clock in neighbours if self._machines.are_tied(clock, steadier))
+        candidates = chain((steadier, less_steady), path, tied)
+        return next((c for c in candidates if not self._pairs.was_set_back(c)), steadier)
+
+
+def _no_path(source: ClockId, target: ClockId) -> ConversionError:
+    return ConversionError(f"the snapshots do not lead from {source} to {target}", REASONS[NO_PATH])
