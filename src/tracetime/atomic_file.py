@@ -34,15 +34,21 @@ def protect(file: IO[bytes]) -> None:
         _inputs[file] = os.fstat(file.fileno())
 
 
-def is_read(path: str | os.PathLike[str]) -> bool:
-    """Whether this is, under whatever name, a file that is being read."""
+def refuse_input(path: str | os.PathLike[str]) -> None:
+    """Check that nothing reads the file, under whatever name.
+
+    Raises:
+        UsageError: it is being read.
+    """
     try:
         facts = Path(path).stat()
     except (OSError, ValueError):
-        return False
+        return
     with _inputs_lock:
-        return any(
-            os.path.samestat(facts, read) for file, read in _inputs.items() if not file.closed
+        read = any(os.path.samestat(facts, of) for file, of in _inputs.items() if not file.closed)
+    if read:
+        raise UsageError(
+            f"cannot write {str(path)!r}: that is the trace itself; choose another file"
         )
 
 
@@ -57,10 +63,7 @@ def file_target(path: str | os.PathLike[str]) -> Path:
         if target.exists():
             if not target.is_file():
                 raise UsageError(f"cannot write {str(path)!r}: it is not a file")
-            if is_read(target):
-                raise UsageError(
-                    f"cannot write {str(path)!r}: that is the trace itself; choose another file"
-                )
+            refuse_input(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {str(path)!r}: {reason}; choose another file") from error

@@ -10,9 +10,6 @@ from html import escape
 from itertools import islice
 from typing import Final
 
-_WIDEST: Final = 200
-"""Characters of a cell that are shown; files have them all."""
-
 _UNITS: Final = ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s"))
 """Below how many ns a span is said in a unit, what that is in ns, and its name."""
 
@@ -62,24 +59,23 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: 
     return f"<table{attributes}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def printable(value: str, widest: int = _WIDEST) -> str:
-    """The text on one line, and without what would move a cursor, or hide or turn text."""
-    if len(value) <= widest and value.isprintable():
+def printable(value: str, most: int | None = None, *, lines: bool = False) -> str:
+    """Return a text on one line, without what would move a cursor, or hide or turn text.
+
+    Every text of a file passes here on its way to a terminal. What is not printable becomes its
+    escape.
+
+    Args:
+        value: the text.
+        most: how many characters of it to keep; an ellipsis stands for the rest. None keeps all.
+        lines: whether line ends and tabs stay.
+    """
+    kept = "\n\t" if lines else ""
+    whole = most is None or len(value) <= most
+    if whole and all(line.isprintable() for line in (value.split("\n") if lines else (value,))):
         return value
-    shown = "".join(c if c.isprintable() else _escaped(c) for c in islice(value, widest))
-    return shown + ("…" if len(value) > widest else "")
-
-
-def printable_path(path: str) -> str:
-    """A path as `printable` shows it, and whole: it is there to be copied."""
-    return printable(path, len(path))
-
-
-def printable_lines(text: str) -> str:
-    """A text of several lines as `printable` shows it: line ends and tabs stay."""
-    if all(line.isprintable() for line in text.split("\n")):
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
+    text = "".join(c if c.isprintable() or c in kept else _escaped(c) for c in islice(value, most))
+    return text if whole else text + "…"
 
 
 def _escaped(character: str) -> str:

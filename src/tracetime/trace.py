@@ -33,7 +33,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.bars import check_bars
 from tracetime.open_options import OpenOptions
-from tracetime.text import printable_path
+from tracetime.text import printable
 
 
 class TraceWarning(NamedTuple):
@@ -251,7 +251,7 @@ class Trace(ABC):
 
     def _repr_html_(self) -> str:
         """For notebooks: the trace and its clocks; reads the file where none has."""
-        path = escape(printable_path(self.path))
+        path = escape(printable(self.path))
         try:
             told = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
             return f"<p>{path}</p>{told}{self.clocks._repr_html_()}"

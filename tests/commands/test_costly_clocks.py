@@ -14,7 +14,7 @@ pytest_plugins = ["cli"]
 
 @pytest.fixture
 def few_lines(monkeypatch):
-    monkeypatch.setattr(show, "LINES_SHOWN", 5)
+    monkeypatch.setattr(show, "MOST_ROWS", 5)
 
 
 def test_a_table_ends_with_how_many_lines_are_left_out(tracetime, written, tmp_path, few_lines):

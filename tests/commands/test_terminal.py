@@ -25,7 +25,7 @@ from recorded import EXTENSION, EXTENSION_FIELD
 from tracetime import commands
 from tracetime.commands import SUBCOMMANDS, run
 from tracetime.commands.terminal import echo
-from tracetime.text import printable, printable_lines
+from tracetime.text import printable
 
 pytest_plugins = ["cli"]
 
@@ -231,9 +231,9 @@ def test_everything_printed_passes_one_function():
 
 @given(st.text())
 def test_what_is_printed_has_no_character_that_acts(text):
-    lines = printable_lines(text)
+    lines = printable(text, lines=True)
     assert all(c.isprintable() or c in "\n\t" for c in lines)
-    assert printable_lines(lines) == lines
+    assert printable(lines, lines=True) == lines
     assert printable(text).isprintable()
     assert lines == text or not all(c.isprintable() or c in "\n\t" for c in text)
 

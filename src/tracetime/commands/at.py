@@ -14,7 +14,6 @@ from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (
     Clock,
-    bars_of,
     clock_in,
     json_option,
     policy_options,
@@ -61,15 +60,14 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 @json_option
 def command(  # noqa: PLR0913  a parameter for each option
     trace: str,
-    partial: bool,
-    reading: dict[str, int],
+    reading: dict[str, Any],
     value: str,
     src: ClockId | None,
     dst: ClockId | None,
     sequence: int | None,
     near: int | None,
     policy: PolicyName,
-    bars: Bars | None,
+    bars: Bars,
     strict: bool,
     as_json: bool,
     **limits: Any,
@@ -96,13 +94,12 @@ def command(  # noqa: PLR0913  a parameter for each option
     """
     from tracetime.formats import open_trace
 
-    drawn = bars_of(policy, bars)
     domains = domains_of(limits)
-    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
+    with open_trace(trace, **reading, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
         if policy != "tube":
             warn_of_unused(limits)
-        told = _explain(opened, value, src, dst, sequence, near, policy, drawn)
+        told = _explain(opened, value, src, dst, sequence, near, policy, bars)
     if as_json:
         print_json(_facts(trace, told))
     else:

@@ -15,7 +15,6 @@ from tracetime.commands.options import json_option, trace_options
 from tracetime.commands.show import (
     console,
     fold,
-    number,
     print_json,
     print_table,
     print_warnings,
@@ -23,7 +22,7 @@ from tracetime.commands.show import (
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.graph.clock_names import coverage
-from tracetime.text import printable_path
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph
@@ -48,8 +47,7 @@ The help of the command names this number.
 @json_option
 def command(
     trace: str,
-    partial: bool,
-    reading: dict[str, int],
+    reading: dict[str, Any],
     dot: bool,
     every: bool,
     as_json: bool,
@@ -74,7 +72,7 @@ def command(
     if dot and as_json:
         raise UsageError("--dot and --json are two forms of the same: ask for one")
     domains = domains_of(limits)
-    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
+    with open_trace(trace, **reading, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
         if as_json:
             print_json(_facts(opened))
@@ -147,7 +145,7 @@ def _print(trace: Trace, every: bool) -> None:
         "Snapshots of these clocks together",
         (">snapshots", "clocks"),
         series.items(),
-        lambda line: (number(line[1]), line[0]),
+        lambda line: (f"{line[1]:,}", line[0]),
     )
 
 
@@ -156,8 +154,8 @@ def _clock_cells(trace_clock: ClockId, line: tuple[str, list[ClockInfo]]) -> tup
     return (
         name,
         alike[0].clock.scope,
-        ", ".join(map(number, sorted({info.unit_ns for info in alike}))),
-        number(sum(info.snapshots for info in alike)),
+        ", ".join(f"{unit:,}" for unit in sorted({info.unit_ns for info in alike})),
+        f"{sum(info.snapshots for info in alike):,}",
         coverage(alike, decimals=True),
         ", ".join(_notes(alike, trace_clock)),
     )
@@ -220,4 +218,4 @@ def _dot_edges(
 
 def _dot(name: str) -> str:
     """A string of Graphviz's language, in which a backslash begins an escape."""
-    return '"' + printable_path(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + printable(name).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -16,17 +16,15 @@ from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Clock,
-    bars_of,
     clock_in,
     json_option,
+    output_option,
     policy_options,
     trace_options,
 )
 from tracetime.commands.show import (
     console,
-    events,
     fold,
-    number,
     print_json,
     print_table,
     print_text,
@@ -35,7 +33,7 @@ from tracetime.commands.show import (
 )
 from tracetime.commands.terminal import echo
 from tracetime.graph.clock_names import coverage, named
-from tracetime.text import count, duration, printable_path
+from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
@@ -46,14 +44,7 @@ if TYPE_CHECKING:
 
 @click.command("convert")
 @trace_options
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(dir_okay=False),
-    help="The file to write: .parquet, .arrow or .csv, by its ending.",
-)
+@output_option("The file to write: .parquet, .arrow or .csv, by its ending.", required=True)
 @click.option("--to", type=Clock(), help="Add the column to_time: trace time on this clock.")
 @click.option(
     "--with-names",
@@ -70,13 +61,12 @@ if TYPE_CHECKING:
 @json_option
 def command(  # noqa: PLR0913  a parameter for each option
     trace: str,
-    partial: bool,
-    reading: dict[str, int],
+    reading: dict[str, Any],
     out: str,
     to: ClockId | None,
     with_names: bool,
     policy: PolicyName,
-    bars: Bars | None,
+    bars: Bars,
     strict: bool,
     as_json: bool,
     **limits: Any,
@@ -105,8 +95,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     from tracetime.formats import open_trace
 
     started = time.perf_counter()
-    drawn, domains = bars_of(policy, bars), domains_of(limits)
-    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
+    domains = domains_of(limits)
+    with open_trace(trace, **reading, domains=domains) as opened:
         if to is not None:
             to = clock_in(opened.clocks, to)
         with _progress(opened, shown=not as_json) as progress:
@@ -115,7 +105,7 @@ def command(  # noqa: PLR0913  a parameter for each option
                 out,
                 to=to,
                 policy=policy,
-                bars=drawn,
+                bars=bars,
                 names=with_names,
                 progress=progress,
             )
@@ -156,15 +146,15 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
     written = size(Path(summary.out).stat().st_size)
     print_text(
         screen,
-        f"{events(summary.rows)} on trace time {summary.trace_clock} "
-        f"in {printable_path(summary.out)} ({written}, {seconds:.1f} s)",
+        f"{count(summary.rows, 'event')} on trace time {summary.trace_clock} "
+        f"in {printable(summary.out)} ({written}, {seconds:.1f} s)",
     )
     print_warnings(
         screen, summary.warnings, summary.n_warnings, summary.truncated, summary.events_dropped
     )
     if summary.rows:
         kinds = [
-            (kind.kind, status, number(n))
+            (kind.kind, status, f"{n:,}")
             for kind in summary.kinds
             for status, n in kind.statuses.items()
         ]
@@ -179,11 +169,11 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         print_text(screen, told)
     if summary.names_left_out:
         what = "name" if summary.names_left_out == 1 else "names"
-        echo(f"\n{number(summary.names_left_out)} {what} left out: there are too many")
+        echo(f"\n{summary.names_left_out:,} {what} left out: there are too many")
     if summary.to is not None and summary.to_unresolved:
-        echo(f"\n{events(summary.to_unresolved)} without a time on {summary.to}")
+        echo(f"\n{count(summary.to_unresolved, 'event')} without a time on {summary.to}")
     if summary.reasons:
-        echo(f"\n{events(summary.unresolved)} without a trace time")
+        echo(f"\n{count(summary.unresolved, 'event')} without a trace time")
         for reason in summary.reasons:
             print_text(screen, _reason_told(reason, called), "  ", " " * 4)
             print_text(screen, named(reason.advice, called), " " * 4, " " * 4)
@@ -216,7 +206,7 @@ def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
     if cost.reordered is None:
         order = "--policy tube says how many events that puts in another order"
     else:
-        order = f"it puts {events(cost.reordered)} in another order than they certainly had"
+        order = f"it puts {count(cost.reordered, 'event')} in another order than they certainly had"
     if untied:
         order += f"; {untied}"
     if floor:
@@ -257,10 +247,10 @@ def _clock_cells(line: tuple[str, list[ClockUse]]) -> tuple[str, ...]:
     return (
         name if alike[0].clock.clock else "none given",
         alike[0].clock.scope if alike[0].clock.clock else "",
-        number(sum(use.snapshots for use in alike)),
+        f"{sum(use.snapshots for use in alike):,}",
         coverage(alike, decimals=True),
-        number(sum(use.events for use in alike)),
-        number(sum(use.unresolved for use in alike)),
+        f"{sum(use.events for use in alike):,}",
+        f"{sum(use.unresolved for use in alike):,}",
     )
 
 
@@ -270,7 +260,7 @@ def _reason_told(reason: Unresolved, called: Mapping[ClockId, str]) -> str:
     for clock, n in reason.clocks:
         name = names[clock] if clock.clock else "no clock"
         counts[name] = counts.get(name, 0) + n
-    told = [f"{name}: {number(n)}" for name, n in list(counts.items())[:8]]
+    told = [f"{name}: {n:,}" for name, n in list(counts.items())[:8]]
     if len(counts) > 8:
         told.append(f"{len(counts) - 8} more clocks")
-    return f"{reason.reason}: {events(reason.events)} ({', '.join(told)})"
+    return f"{reason.reason}: {count(reason.events, 'event')} ({', '.join(told)})"

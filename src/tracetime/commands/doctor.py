@@ -11,11 +11,11 @@ import click
 from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option
-from tracetime.commands.show import console, events, print_json, print_text, wrapped
+from tracetime.commands.show import console, print_json, print_text, wrapped
 from tracetime.commands.terminal import echo, tell_error
 from tracetime.errors import TracetimeError
 from tracetime.graph.clock_names import named
-from tracetime.text import count, printable_path
+from tracetime.text import count, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ def command(
     traces: tuple[str, ...],
     tolerance: int,
     fail_on: str | None,
-    reading: dict[str, int],
+    reading: dict[str, Any],
     verbose: bool,
     as_json: bool,
     **limits: Any,
@@ -89,7 +89,7 @@ def command(
             code = max(code, exit_code(error))
             told.append({"trace": path, "error": error.to_dict()})
             if not as_json:
-                of = f"{printable_path(path)}: " if len(traces) > 1 else ""
+                of = f"{printable(path)}: " if len(traces) > 1 else ""
                 tell_error("tracetime: error", f"{of}{error}")
             continue
         worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
@@ -108,7 +108,7 @@ def command(
 
 def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], verbose: bool) -> None:
     screen = console()
-    path = printable_path(path)
+    path = printable(path)
     counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
         echo(f"{path}: the clocks are in order.")
@@ -169,7 +169,7 @@ def _print_finding(
 def _details(finding: Finding) -> Iterator[str]:
     where = []
     if finding.events:
-        where.append(f"{events(finding.events)} touched")
+        where.append(f"{count(finding.events, 'event')} touched")
     if finding.packets:
         shown = ", ".join(map(str, finding.packets[:5]))
         more = ", ..." if len(finding.packets) > 5 else ""

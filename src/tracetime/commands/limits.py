@@ -15,7 +15,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.text import printable_path
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.graph.graph import ClockGraph
@@ -238,4 +238,4 @@ def warn_of_unused(limits: Mapping[str, Collection[Any]]) -> None:
 def _listed(words: Iterable[str]) -> str:
     every = list(words)
     more = f" and {len(every) - _TOLD} more" if len(every) > _TOLD else ""
-    return ", ".join(map(printable_path, every[:_TOLD])) + more
+    return ", ".join(map(printable, every[:_TOLD])) + more

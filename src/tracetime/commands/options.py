@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -86,6 +86,23 @@ class Clock(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(name) for name in known]
 
 
+def output_option(help: str, *, required: bool = False) -> Callable[[F], F]:
+    """Add -o, the file to write; the command takes it as `out`.
+
+    What writes the file checks the path: `file_target`, for all commands alike.
+    """
+    return click.option(
+        "-o",
+        "--output",
+        "--out",
+        "out",
+        required=required,
+        type=click.Path(),
+        metavar="FILE",
+        help=help,
+    )
+
+
 def time_option(*names: str, default: str | None = None, help: str) -> Callable[[F], F]:
     """An option that is a time with its unit, in ns; None where it is not given."""
     return click.option(
@@ -120,81 +137,91 @@ def clocks_option(verb: str, default: str = "all if not given.") -> Callable[[F]
     )
 
 
+_PARTIAL: Final = click.option(
+    "--partial",
+    is_flag=True,
+    help="Keep what comes before the place where the trace is cut off or corrupt.",
+)
 _LIMITS: Final = (
-    ("--max-expansion", Size(), "4G", "Stop at a trace that decompresses to more than this."),
-    (
-        "--max-clocks",
-        click.IntRange(min=1),
-        1 << 17,
-        "Stop at a trace whose snapshots name more clocks than this.",
+    click.option(
+        "--max-expansion",
+        type=Size(),
+        default="4G",
+        show_default=True,
+        help="Stop at a trace that decompresses to more than this.",
     ),
-    (
+    click.option(
+        "--max-clocks",
+        type=click.IntRange(min=1),
+        default=1 << 17,
+        show_default=True,
+        help="Stop at a trace whose snapshots name more clocks than this.",
+    ),
+    click.option(
         "--max-tubes",
-        click.IntRange(min=1),
-        3000,
-        "Stop where more pairs of clocks than this need error bars; a thousand take a second.",
+        type=click.IntRange(min=1),
+        default=3000,
+        show_default=True,
+        help="Stop where more pairs of clocks than this need error bars; a thousand take a second.",
     ),
 )
 
 
 def limits_of_reading(function: F) -> F:
-    """Add --max-expansion, --max-clocks and --max-tubes, which `open_trace` takes as `reading`."""
-
-    @wraps(function)
-    def command(*args: Any, **options: Any) -> Any:
-        names = [name.removeprefix("--").replace("-", "_") for name, *_ in _LIMITS]
-        return function(*args, reading={name: options.pop(name) for name in names}, **options)
-
-    made: Any = command
-    for name, kind, default, told in reversed(_LIMITS):
-        made = click.option(name, type=kind, default=default, show_default=True, help=told)(made)
-    return cast("F", made)
+    """Add the limits of `open_trace`; the command takes them as `reading`."""
+    return _as_reading(function, _LIMITS)
 
 
 def reading_options(function: F) -> F:
-    """Add how traces are read: --partial, and the limits."""
-    partial = click.option(
-        "--partial",
-        is_flag=True,
-        help="Keep what comes before the place where the trace is cut off or corrupt.",
-    )
-    return partial(limits_of_reading(function))
+    """Add --partial and the limits of `open_trace`; the command takes them as `reading`."""
+    return _as_reading(function, (_PARTIAL, *_LIMITS))
+
+
+def _as_reading(function: F, options: Sequence[Callable[[Any], Any]]) -> F:
+    """Add options whose values the command takes as one dictionary, `reading`."""
+    names = ("partial", "max_expansion", "max_clocks", "max_tubes")
+
+    @wraps(function)
+    def command(*args: Any, **values: Any) -> Any:
+        reading = {name: values.pop(name) for name in names if name in values}
+        return function(*args, reading=reading, **values)
+
+    decorated: Any = command
+    for option in reversed(options):
+        decorated = option(decorated)
+    return cast("F", decorated)
 
 
 def trace_options(function: F) -> F:
-    """Add what every subcommand that reads one trace takes: TRACE, and `reading_options`."""
+    """Add TRACE and `reading_options`, which every subcommand that reads one trace takes."""
     return click.argument("trace", type=click.Path(allow_dash=True))(reading_options(function))
 
 
 def policy_options(function: F) -> F:
-    """Add --policy and --bars; see `bars_of`."""
-    for decorate in (
-        click.option(
-            "--bars",
-            type=click.Choice(["estimated", "guaranteed"]),
-            help="Error bars of the tube: from rates that held (the default), or from limits only.",
-        ),
-        click.option(
-            "--policy",
-            type=click.Choice(["floor", "tube"]),
-            default="floor",
-            show_default=True,
-            help="Perfetto's rule, or one that follows drift and gives error bars.",
-        ),
-    ):
-        function = decorate(function)
-    return function
+    """Add --policy and --bars; the command takes `policy` and `bars`.
 
-
-def bars_of(policy: PolicyName, bars: Bars | None) -> Bars:
-    """Return what --bars asks for.
-
-    Raises:
-        UsageError: bars of a policy that has none.
+    The command raises UsageError for bars of a policy that has none.
     """
-    if bars is not None and policy != "tube":
-        raise UsageError("only the tube has error bars: give --policy tube with --bars")
-    return bars or "estimated"
+
+    @click.option(
+        "--policy",
+        type=click.Choice(["floor", "tube"]),
+        default="floor",
+        show_default=True,
+        help="Perfetto's rule, or one that follows drift and gives error bars.",
+    )
+    @click.option(
+        "--bars",
+        type=click.Choice(["estimated", "guaranteed"]),
+        help="Error bars of the tube: from rates that held (the default), or from limits only.",
+    )
+    @wraps(function)
+    def command(*args: Any, policy: PolicyName, bars: Bars | None, **values: Any) -> Any:
+        if bars is not None and policy != "tube":
+            raise UsageError("only the tube has error bars: give --policy tube with --bars")
+        return function(*args, policy=policy, bars=bars or "estimated", **values)
+
+    return cast("F", command)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")

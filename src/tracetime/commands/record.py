@@ -18,6 +18,7 @@ from tracetime.commands.options import (
     Size,
     clocks_option,
     json_option,
+    output_option,
     reference_option,
     time_option,
 )
@@ -25,7 +26,7 @@ from tracetime.commands.show import print_json, size
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import duration as span_of_time
-from tracetime.text import printable_path
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder
@@ -46,7 +47,7 @@ _NOT_RUN: Final = 126
 
 # Like `time` and `nohup`: from the command's name on, options are its own, also without `--`.
 @click.command("record", context_settings={"allow_interspersed_args": False})
-@click.option("-o", "--out", required=True, type=click.Path(), help="The trace to write.")
+@output_option("The trace to write.", required=True)
 @click.option("--force", is_flag=True, help="Replace the trace if it is there already.")
 @time_option(
     "--duration", help="How long: 10s, 5min. Until Ctrl-C or the command ends if not given."
@@ -267,7 +268,7 @@ class _Child:
 
 def _text(words: str) -> str:
     """Words of a command line, which may be no text, as file names may: such bytes show as `?`."""
-    return printable_path(words.encode(errors="replace").decode())
+    return printable(words.encode(errors="replace").decode())
 
 
 def _report(rec: Recorder, target_error: int | None, as_json: bool) -> None:
@@ -288,7 +289,7 @@ def _report(rec: Recorder, target_error: int | None, as_json: bool) -> None:
     short = rec.short_names
     called = ", ".join(short[name] for name in rec.clocks)
     echo(
-        f"{printable_path(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
+        f"{printable(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
         err=True,
     )
     if rec.out_of_reach:

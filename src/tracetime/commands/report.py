@@ -9,9 +9,9 @@ from typing import Any, Final
 import click
 
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
-from tracetime.commands.options import json_option, tolerance_option, trace_options
+from tracetime.commands.options import json_option, output_option, tolerance_option, trace_options
 from tracetime.commands.show import console, print_json, print_text, size
-from tracetime.text import printable_path
+from tracetime.text import printable
 
 _MOST_CLOCKS: Final = 1 << 16
 """A page of more takes seconds and half a gigabyte, and shows the first of them all the same."""
@@ -19,19 +19,13 @@ _MOST_CLOCKS: Final = 1 << 16
 
 @click.command("report", context_settings={"default_map": {"max_clocks": _MOST_CLOCKS}})
 @trace_options
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(dir_okay=False),
-    help="The file to write; the trace's name with .html where it is not given.",
-)
+@output_option("The HTML file to write. By default the trace's name with .html added, here.")
 @tolerance_option
 @limit_options
 @json_option
 def command(
     trace: str,
-    partial: bool,
-    reading: dict[str, int],
+    reading: dict[str, Any],
     out: str | None,
     tolerance: int,
     as_json: bool,
@@ -52,7 +46,7 @@ def command(
 
     domains = domains_of(limits)
     path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
-    with open_trace(trace, partial=partial, **reading, domains=domains) as opened:
+    with open_trace(trace, **reading, domains=domains) as opened:
         made = report(opened, path, tolerance)
         warn_of_absent_in(opened.clocks, domains)
     if as_json:
@@ -73,5 +67,5 @@ def command(
         f"{n} {what}{'' if n == 1 else 's'}" for what in ("error", "warning") if (n := counts[what])
     ]
     said = " and ".join(bad) if bad else "the clocks are in order"
-    print_text(screen, f"{printable_path(trace)}: {said}.", hanging="  ")
-    print_text(screen, f"report: {printable_path(made.path)} ({size(made.size)})", hanging="  ")
+    print_text(screen, f"{printable(trace)}: {said}.", hanging="  ")
+    print_text(screen, f"report: {printable(made.path)} ({size(made.size)})", hanging="  ")

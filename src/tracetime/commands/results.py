@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.commands.terminal import echo
-from tracetime.text import printable, printable_path
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tracetime.sql.session import Result
 
 NULL: Final = "NULL"
+
+_WIDEST: Final = 200
+"""Characters of a cell that are printed; files have them all."""
 
 
 def print_result(result: Result, limit: int, width: int | None) -> None:
@@ -37,7 +40,7 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
             break
     if hasattr(result.batches, "close"):
         result.batches.close()
-    names = [printable(name) for name in result.schema.names]
+    names = [printable(name, _WIDEST) for name in result.schema.names]
     right = [
         pa.types.is_integer(c.type) or pa.types.is_floating(c.type) or pa.types.is_decimal(c.type)
         for c in result.schema
@@ -61,13 +64,13 @@ def for_terminal(result: Result) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     plain = [is_plain(c.type) and not _is_text(c.type) for c in result.schema]
     schema = pa.schema(
         [
-            (printable(c.name), c.type if is_number else pa.string())
+            (printable(c.name, _WIDEST), c.type if is_number else pa.string())
             for c, is_number in zip(result.schema, plain, strict=True)
         ]
     )
 
     def shown(column: pa.Array) -> list[str | None]:
-        return [None if v is None else printable_path(text(v)) for v in column.to_pylist()]
+        return [None if v is None else printable(text(v)) for v in column.to_pylist()]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in result.batches:
@@ -90,7 +93,7 @@ def _cells(batch: pa.RecordBatch) -> list[list[str]]:
     from tracetime.sql.results import text
 
     columns = [
-        [NULL if value is None else printable(text(value)) for value in column.to_pylist()]
+        [NULL if value is None else printable(text(value), _WIDEST) for value in column.to_pylist()]
         for column in batch.columns
     ]
     return [list(row) for row in zip(*columns, strict=True)]

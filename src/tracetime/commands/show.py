@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.commands.terminal import echo
 from tracetime.graph import clock_names
-from tracetime.text import count, printable_lines, printable_path
+from tracetime.text import count, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, OverflowMethod
+    from rich.table import Table
 
     from tracetime.clocks.ids import ClockId
     from tracetime.errors import TraceError
     from tracetime.trace import TraceWarning
 
 WARNINGS_SHOWN: Final = 5
-LINES_SHOWN: Final = 500
-"""Lines of a table that are printed: each takes part of a millisecond, and nobody reads so many."""
+MOST_ROWS: Final = 500
+"""Rows of a table that are printed: each takes part of a millisecond, and nobody reads more."""
 
 
 def print_json(facts: Any) -> None:
@@ -59,7 +60,7 @@ def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> 
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return wrap.fill(printable_lines(text))
+    return wrap.fill(printable(text, lines=True))
 
 
 def print_table(
@@ -69,16 +70,40 @@ def print_table(
     rows: Iterable[Any],
     cells: Callable[[Any], Sequence[str]] = tuple,
 ) -> None:
-    """Print a table below an empty line; a column whose name starts with `>` is set right.
+    """Print a table (as `table_of`) below an empty line.
 
-    After `LINES_SHOWN` lines it says how many more there are, which are in --json. `cells` makes
-    of a row, where it is shown, what is printed.
+    After `MOST_ROWS` rows it says how many more there are, which are in --json. `cells` makes the
+    cells of a row that is printed.
+    """
+    waiting = iter(rows)
+    table = table_of(title, columns, map(cells, islice(waiting, MOST_ROWS)))
+    # Through a string, because rich fills every line up with spaces.
+    with screen.capture() as capture:
+        screen.print(table)
+    echo("\n" + "\n".join(line.rstrip() for line in capture.get().splitlines()), styled=True)
+    more = sum(1 for _ in waiting)
+    if more:
+        echo(f"and {count(more, 'more line')} (--json has all)")
+
+
+def table_of(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    overflow: OverflowMethod = "fold",
+) -> Table:
+    """Return a table for rich; a column whose name starts with `>` is aligned right.
+
+    Args:
+        overflow: what happens to cells that are too wide: with `fold` left-aligned columns wrap,
+            else each row is one line.
     """
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(
-        title=Text(printable_path(title)),
+    table = Table(
+        title=Text(printable(title)),
         box=None,
         title_justify="left",
         title_style="bold",
@@ -86,33 +111,16 @@ def print_table(
     )
     for column in columns:
         right = column.startswith(">")
-        made.add_column(
+        table.add_column(
             column.removeprefix(">"),
             justify="right" if right else "left",
             header_style="dim",
-            no_wrap=right,
-            overflow="fold",
+            no_wrap=right or overflow != "fold",
+            overflow=overflow,
         )
-    left = iter(rows)
-    for row in islice(left, LINES_SHOWN):
-        made.add_row(*(Text(printable_path(cell)) for cell in cells(row)))
-    # Through a string, because rich fills every line up with spaces.
-    with screen.capture() as drawn:
-        screen.print(made)
-    echo("\n" + "\n".join(line.rstrip() for line in drawn.get().splitlines()), styled=True)
-    more = sum(1 for _ in left)
-    if more:
-        echo(f"and {count(more, 'more line')} (--json has all)")
-
-
-def number(n: int) -> str:
-    """1234567 as ``1,234,567``."""
-    return f"{n:,}"
-
-
-def events(n: int) -> str:
-    """``1 event``, ``1,234 events``."""
-    return f"{number(n)} event{'' if n == 1 else 's'}"
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
 
 
 def size(n: int) -> str:
@@ -147,7 +155,7 @@ def print_warnings(
 ) -> None:
     """Print what was dropped, where a trace was cut off, and its warnings, those alike as one."""
     if dropped:
-        print_text(screen, f"warning: the recorder dropped {events(dropped)}", hanging="  ")
+        print_text(screen, f"warning: the recorder dropped {count(dropped, 'event')}", hanging="  ")
     if truncated is not None:
         print_text(screen, f"warning: not read to its end: {truncated}", hanging="  ")
     alike: dict[str, list[TraceWarning]] = {}
@@ -155,9 +163,9 @@ def print_warnings(
         alike.setdefault(warning.message, []).append(warning)
     for message, found in list(alike.items())[:WARNINGS_SHOWN]:
         place = f"byte {found[0].offset}, packet {found[0].packet}"
-        often = f"; the first of {number(len(found))}" if len(found) > 1 else ""
+        often = f"; the first of {len(found):,}" if len(found) > 1 else ""
         print_text(screen, f"warning: {message} ({place}{often})", hanging="  ")
     if len(alike) > WARNINGS_SHOWN:
-        echo(f"warning: {number(len(alike) - WARNINGS_SHOWN)} other kinds; see --json")
+        echo(f"warning: {len(alike) - WARNINGS_SHOWN:,} other kinds; see --json")
     if total > len(warnings):
-        echo(f"warning: {number(total)} in all; only the first {len(warnings)} are kept")
+        echo(f"warning: {total:,} in all; only the first {len(warnings)} are kept")

@@ -11,11 +11,17 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
-from tracetime.commands.options import Size, bars_of, json_option, policy_options, reading_options
+from tracetime.commands.options import (
+    Size,
+    json_option,
+    output_option,
+    policy_options,
+    reading_options,
+)
 from tracetime.commands.results import for_terminal, print_result
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.text import printable_path
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
@@ -35,13 +41,7 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     required=True,
     type=click.Path(allow_dash=True),
 )
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(dir_okay=False),
-    help="Write the result to this file: .csv, .json or .parquet, by its ending.",
-)
+@output_option("Write the result to this file: .csv, .json or .parquet, by its ending.")
 @click.option(
     "--format",
     "kind",
@@ -71,14 +71,13 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
 # long: half of it is its help
 def command(  # noqa: PLR0913  a parameter for each option
     arguments: tuple[str, ...],
-    partial: bool,
-    reading: dict[str, int],
+    reading: dict[str, Any],
     out: str | None,
     kind: str | None,
     rows: int,
     with_names: bool,
     policy: PolicyName,
-    bars: Bars | None,
+    bars: Bars,
     allow_files: bool,
     memory: int,
     as_json: bool,
@@ -117,11 +116,10 @@ def command(  # noqa: PLR0913  a parameter for each option
     if query is None and "-" in paths:
         raise UsageError("standard input is the trace: give a query with it")
     domains = domains_of(limits)
-    view = View(policy, bars_of(policy, bars), with_names, labels(domains))
+    view = View(policy, bars, with_names, labels(domains))
     with contextlib.ExitStack() as stack:
         traces = [
-            stack.enter_context(open_trace(path, partial=partial, **reading, domains=domains))
-            for path in paths
+            stack.enter_context(open_trace(path, **reading, domains=domains)) for path in paths
         ]
         if domains:
             graphs = [trace.clocks for trace in traces]
@@ -222,7 +220,7 @@ class _Answer:
             if trace.truncated is not None and trace.path not in self._warned:
                 self._warned.add(trace.path)
                 echo(
-                    f"warning: {printable_path(trace.path)} not read to its end: {trace.truncated}",
+                    f"warning: {printable(trace.path)} not read to its end: {trace.truncated}",
                     err=True,
                 )
 

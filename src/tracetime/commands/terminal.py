@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from tracetime.text import printable_lines
+from tracetime.text import printable
 
 _STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 
@@ -28,16 +28,16 @@ def echo(text: str = "", *, err: bool = False, styled: bool = False) -> None:
     """
     if styled:
         parts = _STYLE.split(text)
-        parts[::2] = map(printable_lines, parts[::2])
+        parts[::2] = (printable(part, lines=True) for part in parts[::2])
         text = "".join(parts)
     else:
-        text = printable_lines(text)
+        text = printable(text, lines=True)
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
 def tell_error(head: str, message: str, hint: str = "") -> None:
     """Print an error on stderr; its further lines are set in, for it may quote lines of a file."""
-    first, *more = printable_lines(message).split("\n")
+    first, *more = printable(message, lines=True).split("\n")
     lines = [f"{head}: {first}", *(f"  {line}".rstrip() for line in more)]
     echo("\n".join([*lines, hint] if hint else lines), err=True)

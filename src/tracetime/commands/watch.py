@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
-from tracetime.commands.show import console
+from tracetime.commands.show import console, table_of
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.text import duration, printable
+from tracetime.text import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -188,44 +188,37 @@ def _text(sampler: Sampler, lines: dict[ClockId, _Line]) -> str:
 def _table(
     sampler: Sampler, lines: dict[ClockId, _Line], sample: Sample, ascii_only: bool
 ) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.title = Text(printable(f"Against {sampler.names[sampler.reference]}; Ctrl-C ends it"))
-    for name, justify in (
-        ("clock", "left"), ("ahead by", "right"), ("moved", "right"), ("ppm", "right"),
-        ("+-", "right"), ("wander", "left"),
-    ):  # fmt: skip
-        table.add_column(
-            name,
-            justify=justify,  # type: ignore[arg-type]
-            header_style="dim",
-            no_wrap=True,
-            # An ellipsis is one character that not every terminal has, as are the bars.
-            overflow="crop" if ascii_only else "ellipsis",
-        )
     bars = _ASCII_BARS if ascii_only else _BARS
+    rows = []
     for clock, line in lines.items():
-        called = Text(printable(sampler.short_names[clock]))
-        if not line.at_ns:
-            table.add_row(called, Text(printable(sample.failed.get(clock, "not read yet"))))
-            continue
-        drift = line.drift_ppm()
-        left = line.wander_ns()
-        table.add_row(
-            called,
-            duration(line.offset_ns[-1], decimals=True),
-            duration(line.offset_ns[-1] - line.offset_ns[0], decimals=True),
-            "-" if drift is None else f"{drift:+.3f}",
-            duration(line.half_ns, decimals=True),
-            Text(f"{_sparkline(left, bars)} {duration(max(left) - min(left), decimals=True)}"),
-        )
-    return table
+        name = sampler.short_names[clock]
+        if line.at_ns:
+            rows.append((name, *_cells(line, bars)))
+        else:
+            rows.append((name, sample.failed.get(clock, "not read yet")))
+    return table_of(
+        f"Against {sampler.names[sampler.reference]}; Ctrl-C ends it",
+        ("clock", ">ahead by", ">moved", ">ppm", ">+-", "wander"),
+        rows,
+        # An ellipsis is one character that not every terminal has, as are the bars.
+        overflow="crop" if ascii_only else "ellipsis",
+    )
+
+
+def _cells(line: _Line, bars: str) -> tuple[str, ...]:
+    drift = line.drift_ppm()
+    wander = line.wander_ns()
+    return (
+        duration(line.offset_ns[-1], decimals=True),
+        duration(line.offset_ns[-1] - line.offset_ns[0], decimals=True),
+        "-" if drift is None else f"{drift:+.3f}",
+        duration(line.half_ns, decimals=True),
+        f"{_sparkline(wander, bars)} {duration(max(wander) - min(wander), decimals=True)}",
+    )
 
 
 def _sparkline(values: list[int], bars: str) -> str:
-    shown = values[-_SPARKS:]
-    low, high = min(shown), max(shown)
+    last = values[-_SPARKS:]
+    low, high = min(last), max(last)
     scale = max(high - low, 1)
-    return "".join(bars[(value - low) * (len(bars) - 1) // scale] for value in shown)
+    return "".join(bars[(value - low) * (len(bars) - 1) // scale] for value in last)

@@ -23,7 +23,7 @@ from tracetime.reporting.sections import (
     events_section,
     pair_links,
 )
-from tracetime.text import count, duration, printable_path
+from tracetime.text import count, duration, printable
 
 _OPEN: Final = 20
 """The findings from here on are closed: titles alone."""
@@ -35,7 +35,7 @@ _IN_FULL: Final = "`tracetime doctor --json` lists all"
 def page(facts: Facts) -> str:
     """Write the report of a trace."""
     figures = Figures()
-    name = printable_path(Path(facts.trace.path).name)
+    name = printable(Path(facts.trace.path).name)
     links = pair_links(facts)
     body = join(
         tag("a", "Skip to the findings", href="#findings", class_="skip"),

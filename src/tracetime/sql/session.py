@@ -11,14 +11,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from tracetime.atomic_file import is_read
+from tracetime.atomic_file import refuse_input
 from tracetime.errors import TracetimeError, UsageError
 from tracetime.events_table import NAMES_SCHEMA
 from tracetime.pandas_metadata import exact_in_pandas
@@ -126,12 +125,7 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -197,11 +191,8 @@ class Session:
         if all(one.type == duckdb.StatementType.SELECT for one in found):
             return
         for match in _QUOTED.finditer(statement):
-            name = next(text for text in match.groups() if text is not None).replace("''", "'")
-            if is_read(name):
-                raise UsageError(
-                    f"cannot write {name!r}: that is the trace itself; choose another file"
-                )
+            name = next(text for text in match.groups() if text is not None)
+            refuse_input(name.replace("''", "'"))
 
     def _end(self) -> None:
         """End the result before: a query that was not read to its end holds on to its tables."""
