@@ -155,6 +155,6 @@ def test_nothing_heavy_is_loaded_for_what_needs_none(args):
 
 
 def test_recording_does_not_wait_for_arrow():
-    program = "import sys, tracetime.capture.recorder, tracetime.capture.sampling; "
+    program = "import sys, tracetime.capture.record, tracetime.capture.sampling; "
     done = subprocess.run([sys.executable, "-c", program + "sys.exit('pyarrow' in sys.modules)"])
     assert done.returncode == 0

@@ -15,13 +15,19 @@ REFERENCE = (ROOT / "docs" / "reference" / "python.md").read_text()
 ANY_MAY_STAND_IN = {"NDArray", "integer"}
 
 
+def members(thing):
+    """(name, value) for what a class has, of its own and of the classes of tracetime below it."""
+    own = [one for one in thing.__mro__ if one.__module__.startswith("tracetime")]
+    return {key: value for one in reversed(own) for key, value in vars(one).items()}.items()
+
+
 def functions(name):
     """(what it is called, function) for a public function, or all that a public class has."""
     thing = getattr(tracetime, name)
     if inspect.isfunction(thing):
         yield name, thing
     if inspect.isclass(thing):
-        for key, value in vars(thing).items():
+        for key, value in members(thing):
             if isinstance(value, property):
                 value = value.fget
             value = getattr(value, "__func__", value)

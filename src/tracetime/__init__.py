@@ -12,7 +12,9 @@ from tracetime._version import __version__
 if TYPE_CHECKING:
     from tracetime._kernels.perfetto.writer import Track
     from tracetime.capture.calibrate import Calibration, ClockCalibration, calibrate
-    from tracetime.capture.recorder import Problem, Recorder, record
+    from tracetime.capture.problems import Problem
+    from tracetime.capture.record import record
+    from tracetime.capture.recorder import Recorder
     from tracetime.capture.sample import Count, Sample
     from tracetime.capture.sampling import Sampler
     from tracetime.clocks.domain import ClockDomain
@@ -119,7 +121,7 @@ _HOMES: Final = {
     "LateSnapshots": "tracetime.trace",
     "Outside": "tracetime.graph.explanation",
     "PairDiscontinuity": "tracetime.graph.tube.results",
-    "Problem": "tracetime.capture.recorder",
+    "Problem": "tracetime.capture.problems",
     "Reading": "tracetime.clocks.snapshot",
     "Readings": "tracetime.graph.info",
     "Recorder": "tracetime.capture.recorder",
@@ -145,7 +147,7 @@ _HOMES: Final = {
     "clock_id": "tracetime.clocks.ids",
     "diagnose": "tracetime.doctor",
     "open_trace": "tracetime.formats",
-    "record": "tracetime.capture.recorder",
+    "record": "tracetime.capture.record",
     "register_format": "tracetime.formats",
     "report": "tracetime.reporting",
 }

@@ -166,7 +166,7 @@ def once_raising(path: Path, interval: float | None, call: str, at: int) -> int:
     places = raising(lambda: attempt(call, rec, "outer"), at)
     if call == "close":
         # If not now, then at the exit; but nothing is added any more.
-        assert rec._closed is rec._writer._output.closed, at
+        assert rec._snapshots.closed is rec._writer._output.closed, at
     else:
         rec.snapshot()
         event(rec, "after")

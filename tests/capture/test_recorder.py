@@ -211,7 +211,7 @@ def test_clocks_of_ones_own(path):
 @pytest.mark.parametrize(
     ("readings", "says"),
     [
-        ({"MONOTONIC": 1, 3: 2, "com.example.gpu": 5}, "MONOTONIC stands twice"),
+        ({"MONOTONIC": 1, 3: 2, "com.example.gpu": 5}, "MONOTONIC appears twice"),
         ({"MONOTONIC": tt.Reading(1, unit_ns=1_000), "com.example.gpu": 5}, "units of 1 ns"),
         ({"MONOTONIC": 1, "com.example.ms": tt.Reading(5, unit_ns=1_000)}, "units of 1000000 ns"),
         ({"MONOTONIC": 1, 64: tt.Reading(5, unit_ns=1_000)}, "in ticks as declared"),

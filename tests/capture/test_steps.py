@@ -43,8 +43,9 @@ class Hours:
         self.over = threading.Event()
         self.woken = threading.Event()
         now = SimpleNamespace(monotonic=lambda: self.now_s)
-        monkeypatch.setattr("tracetime.capture.recorder.time", now)
-        monkeypatch.setattr("tracetime.capture.recorder.StepWatch", lambda: self)
+        for module in ("recorder", "background"):
+            monkeypatch.setattr(f"tracetime.capture.{module}.time", now)
+        monkeypatch.setattr("tracetime.capture.background.StepWatch", lambda: self)
 
     def wait(self, seconds: float) -> bool:
         if self.set_at_s is not None and self.now_s + seconds > self.set_at_s:

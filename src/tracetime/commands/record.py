@@ -95,7 +95,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime record -o run.pftrace --interval 100ms -- make test
       tracetime record -o gpu.pftrace --clock host --clock vulkan:0
     """
-    from tracetime.capture.recorder import record
+    from tracetime.capture.record import record
 
     if out == "-":
         raise UsageError(

@@ -1,0 +1,55 @@
+"""What goes wrong while a recording goes on: kept with how often, and warned of once a subject."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from typing import Final, NamedTuple
+
+THE_FILE: Final = "the file"
+FULL: Final = "max_size is reached: events and snapshots are left out but for the last one"
+
+_MOST_PROBLEMS: Final = 100
+"""Different ones: messages hold readings, so that a broken clock could make them without end."""
+
+
+class Problem(NamedTuple):
+    """Something that went wrong while recording went on.
+
+    Attributes:
+        what: a clock, or the file.
+        message: what happened.
+        times: how often.
+    """
+
+    what: str
+    message: str
+    times: int
+
+
+class Problems:
+    """The problems of one recording.
+
+    Args:
+        path: of the recording, for the warnings.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._times: dict[tuple[str, str], int] = {}
+
+    def all(self) -> list[Problem]:
+        """Each problem once, in the order in which they came."""
+        return [Problem(*key, times) for key, times in self._times.items()]
+
+    def note(self, what: str, message: str) -> None:
+        """Keep a problem; the first of each subject is also a warning."""
+        key = what, message
+        if key not in self._times:
+            if len(self._times) >= _MOST_PROBLEMS:
+                return
+            if all(known != what for known, _ in self._times):
+                # Where warnings are errors the recording, and its threads, go on all the same.
+                with contextlib.suppress(Warning):
+                    warnings.warn(f"recording {self._path}: {what}: {message}", stacklevel=3)
+        self._times[key] = self._times.get(key, 0) + 1
