@@ -15,7 +15,7 @@ import time
 
 
 def child(path: str, mode: str, seed: int) -> None:
-    from test_recorder import Live
+    from live import Live
 
     import tracetime
 
@@ -50,7 +50,7 @@ def say(line: str) -> None:
 
 
 def main() -> None:
-    import test_recorder  # noqa: F401
+    import live  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

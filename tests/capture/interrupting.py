@@ -20,8 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from live import Live
 from recorded import names_of, packets_of
-from test_recorder import Live
 
 import tracetime
 from tracetime import ClockDomain, ClockId, Recorder, UsageError, record

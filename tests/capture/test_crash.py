@@ -19,10 +19,10 @@ from random import Random
 
 import pyarrow.compute as pc
 import pytest
+from live import Live
 from reading import opened, rows_of
 from recorded import extensions_of, names_of, packets_of
 from simulated import Machine, usual_clocks
-from test_recorder import Live
 
 import tracetime as tt
 from tracetime import TraceError, UsageError, open_trace

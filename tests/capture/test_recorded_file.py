@@ -12,10 +12,10 @@ import warnings
 from pathlib import Path
 
 import pytest
+from live import Live
 from platforms import WITH_FDATASYNC
 from recorded import names_of, packets_of, split
 from simulated import Machine, usual_clocks
-from test_recorder import Live
 
 import tracetime as tt
 from tracetime import UsageError, open_trace

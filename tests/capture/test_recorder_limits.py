@@ -7,10 +7,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from recorded import packets_of
 from simulated import GPU, Machine, usual_clocks
 
 import tracetime as tt
-from tracetime import ClockDomain, ClockId, UsageError
+from tracetime import ClockDomain, ClockId, UsageError, open_trace
 from tracetime.capture.sample import Finding
 
 S = 10**9
@@ -173,3 +174,40 @@ def test_an_error_of_the_caller_has_a_note_where_the_end_fails_too(path, monkeyp
     with pytest.raises(KeyError) as told, rec:
         raise KeyError("own")
     assert told.value.__notes__ == ["The recording did not end well either: the disk is full"]
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_a_file_never_exceeds_its_max_size(path):
+    machine = Machine(usual_clocks())
+    with tt.record(path, interval=None, sampler=machine, max_size=40_000) as rec:
+        for n in range(500):
+            rec.snapshot()
+            rec.snapshot({64: n, "BOOTTIME": 5})
+            rec.instant("e", timestamp=machine.now_ns, clock=5)
+            machine.now_ns += S
+        assert rec.events_dropped > 100
+    assert 35_000 < path.stat().st_size <= 40_000
+    assert [p.what for p in rec.problems] == ["the file"]
+    with open_trace(path) as trace:
+        # The last one is there.
+        last = max(info.last_ns for info in trace.clocks.clocks() if info.clock == ClockId(5))
+        assert machine.now_ns - last < 10_000
+
+
+@pytest.mark.filterwarnings("ignore:recording")
+def test_tracks_and_long_snapshots_count_towards_max_size(path):
+    machine = Machine(usual_clocks())
+    readings = {f"com.example.{n}." + 100 * "x": n for n in range(100)}
+    for fill in (
+        lambda rec: [rec.track(f"track {n}") for n in range(3_000)],
+        lambda rec: rec.snapshot({"MONOTONIC": 5, **readings}),
+    ):
+        with tt.record(path, interval=None, sampler=machine, max_size=16_384) as rec:
+            fill(rec)
+            taken = rec.snapshots
+            rec.instant("e", timestamp=machine.now_ns, clock=5, track="one more")
+            assert rec.events_dropped == 1
+        assert path.stat().st_size <= 16_384
+        packets = packets_of(path.read_bytes())
+        assert sum(p.HasField("clock_snapshot") for p in packets) == taken + 1 == rec.snapshots
+        assert packets[-1].HasField("clock_snapshot")

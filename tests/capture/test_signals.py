@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from interrupting import lines_of
+from live import Live, wait_for
 from recorded import names_of, packets_of
-from test_recorder import Live, wait_for
 
 import tracetime as tt
 from tracetime import SourceError, open_trace
@@ -266,3 +266,35 @@ def test_what_interrupts_itself_is_refused_where_it_can_only_wait():
         assert not refused
     thread.join()
     assert refused == [False]
+
+
+@pytest.mark.parametrize("given", ["interval=60", "interval=None, flush_bytes=1"])
+def test_a_signals_handler_may_record(tmp_path, given):
+    """Whatever it interrupts: it waited for ever for what this thread itself was holding."""
+    path = tmp_path / "out.pftrace"
+    code = f"""
+import signal, time
+import tracetime as tt
+rec = tt.record({str(path)!r}, clocks=["MONOTONIC"], {given})
+came = 0
+def handler(*_):
+    global came
+    came += 1
+    rec.instant("signal", track="signals")
+    rec.counter(f"count {{came % 50}}", came)
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    rec.instant("e", track="usual")
+    rec.track(f"one more {{time.monotonic_ns()}}")
+signal.setitimer(signal.ITIMER_REAL, 0)
+rec.close()
+print(came)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], timeout=20, check=True, capture_output=True, text=True
+    )
+    assert names_of(path.read_bytes())["signal"] == int(done.stdout) > 10
+    tracks = [p.track_descriptor.uuid for p in packets_of(path.read_bytes())]
+    assert len(set(tracks)) == sum(map(bool, tracks)) + 1

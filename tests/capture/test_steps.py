@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from live import Live, wait_for
 from platforms import LINUX, WITH_BOOTTIME
 from simulated import START_NS, Machine, usual_clocks
-from test_recorder import Live, wait_for
 
 import tracetime as tt
 from tracetime import ClockId, open_trace
