@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -15,12 +16,13 @@ from places import ROOT
 
 import tracetime.convert
 from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace, table_files
+from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.summary import ADVICE
-from tracetime.analysis.tally import Tally
 from tracetime.convert import convert
 from tracetime.errors import REASONS
 from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 from tracetime.formats.perfetto.read import reader
+from tracetime.formats.perfetto.schema import vocabulary
 
 MONOTONIC, BOOTTIME, REALTIME = 3, 6, 1
 
@@ -50,19 +52,17 @@ class FakeTrace:
     """Yields `batches` of one row, then raises `error`."""
 
     trace_clock = "BOOTTIME"
+    vocabulary = vocabulary()
 
     def __init__(self, batches, error):
         self.path, self._batches, self._error = "fake.pftrace", batches, error
 
-    def events(self, policy, progress, *, bars, names, observer):
-        row = {field.name: [0] for field in EVENTS_SCHEMA}
-        row |= {"kind": ["packet"], "payload": ["track_event"], "status": ["resolved"]}
-        columns = [
-            pa.array(values, getattr(field.type, "value_type", field.type)).cast(field.type)
-            for field, values in zip(EVENTS_SCHEMA, row.values(), strict=True)
-        ]
+    def placed_columns(self, policy, progress, *, bars, names, observer):
+        columns = {field.name: np.zeros(1, np.int64) for field in EVENTS_SCHEMA}
+        columns |= {name: np.zeros(1, np.uint32) for name in ("clock", "sequence", "machine")}
+        columns |= {"status": np.zeros(1, np.uint8), "source_ns": np.zeros(1, np.int64)}
         for _ in range(self._batches):
-            yield pa.RecordBatch.from_arrays(columns, schema=EVENTS_SCHEMA)
+            yield columns
         raise self._error
 
 
@@ -237,17 +237,16 @@ def test_the_summary_adds_up_on_any_trace(tmp_path_factory, data):
     assert +by_number == Counter((row["clock"], row["sequence"]) for row in events)
 
 
-def test_a_tally_keeps_counts_in_little_room(path, monkeypatch):
-    monkeypatch.setattr("tracetime.analysis.tally._GROUPS_MAX", 3)
-    tally, whole = Tally(), Tally()
+def test_counts_of_many_batches_are_those_of_one(path):
+    parts, whole = EventCounts(), EventCounts()
     with open_trace(path) as opened:
-        table = opened.read_all()
-    for one in table.to_batches(max_chunksize=1):
-        tally.add(one)
-    for one in table.combine_chunks().to_batches():
-        whole.add(one)
-    assert sorted(tally.groups()) == sorted(whole.groups())
-    assert tally.kinds == whole.kinds
+        (columns,) = opened.columns()
+        clocks, machines = [info.clock for info in opened.clocks.clocks()], opened.machines
+    for k in range(len(columns["status"])):
+        parts.add({name: column[k : k + 1] for name, column in columns.items()})
+    whole.add(columns)
+    assert parts.groups(clocks, machines) == whole.groups(clocks, machines)
+    assert (parts.rows, parts.kinds) == (whole.rows, whole.kinds)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])

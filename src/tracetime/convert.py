@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tracetime._version import __version__
+from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.summary import ConvertOptions, Summary, summarise
-from tracetime.analysis.tally import Tally
 from tracetime.atomic_file import Part, file_target, not_written
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.events_table import schema_of, with_names
+from tracetime.events_table import record_batch, schema_of, with_names
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
@@ -77,8 +77,7 @@ def convert(
     """
     target = file_target(out)
     writer_class = table_writer(target)
-    schema = schema_of(policy)
-    n_times = len(schema)
+    schema = placed_schema = schema_of(policy)
     to_clock = None
     if to is not None:
         to_clock = ClockId.parse(to)
@@ -88,15 +87,15 @@ def convert(
         schema = exact_in_pandas(schema.append(pa.field("to_time", pa.int64())))
     if names:
         schema = with_names(schema)
-    tally = Tally()
+    counts = EventCounts()
 
     def metadata() -> dict[str, str]:
         values = (str(trace.trace_clock), policy, __version__)
-        told = dict(zip(METADATA_KEYS, values, strict=True))
+        found = dict(zip(METADATA_KEYS, values, strict=True))
         if policy == "tube":
             limits = [_limits(domain) for domain in trace.domains]
-            told |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
-        return told
+            found |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
+        return found
 
     def on(clock: ClockId, trace_time: pa.Array, by: PolicyName) -> pa.Array:
         return trace.clocks.convert(
@@ -104,25 +103,27 @@ def convert(
         )
 
     with _Output(target) as output:
-        # Asking for the trace clock reads the trace: only where the format needs it first.
+        # To know the trace clock, the trace is read: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
         cost = FloorCost(reordered=0) if policy == "tube" else None
-        events = trace.events(policy, progress, bars=bars, names=names, observer=cost)
-        for batch in events:
+        reading = trace.placed_columns(policy, progress, bars=bars, names=names, observer=cost)
+        for columns in reading:
+            batch = record_batch(columns, trace.vocabulary, placed_schema)
             if to_clock is not None:
                 to_time = on(to_clock, batch["trace_time"], policy)
+                counts.to_time.add(to_time, batch["trace_time"])
                 if policy == "floor":
-                    tally.add_to_cost(to_time, on(to_clock, batch["trace_time"], "tube"))
-                columns = batch.columns
-                columns.insert(n_times, to_time)
-                batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+                    counts.to_time.compare(to_time, on(to_clock, batch["trace_time"], "tube"))
+                arrays = batch.columns
+                arrays.insert(len(placed_schema), to_time)
+                batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
             output.put(batch)
-            tally.add(batch)
+            counts.add(columns)
         if cost is not None:
             cost.finish()
         # While the rest is being written.
         options = ConvertOptions(policy, bars, to_clock, names)
-        summary = summarise(trace, events, tally, os.fspath(out), options, cost)
+        summary = summarise(trace, reading, counts, os.fspath(out), options, cost)
         output.finish(metadata())
     return summary
 

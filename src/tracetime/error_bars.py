@@ -6,7 +6,6 @@ Nothing is done per event in Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from tracetime.errors import (
     RESOLVED,
     ConversionError,
 )
+from tracetime.event_clocks import by_clock, machine_indexes
 from tracetime.events_table import Columns
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
@@ -72,7 +72,7 @@ class ErrorBars:
     ) -> None:
         self._graph = graph
         self._trace_clock = trace_clock
-        self._machines = {machine_id: index for index, machine_id in enumerate(machines)}
+        self._machines = machine_indexes(machines)
         self._bars = bars
         self._observer = observer
         self._incremental = {info.clock for info in graph.clocks() if info.incremental}
@@ -161,32 +161,3 @@ class ErrorBars:
             told = open_wraps(clock, counter, self._graph.domain(clock).ns_per_tick)
             if told is not None:
                 self._faults[clock, AMBIGUOUS_SOURCE] = told
-
-
-def by_clock(
-    columns: Columns, rows: npt.NDArray[np.intp], machines: dict[int, int]
-) -> Iterator[tuple[ClockId, npt.NDArray[np.intp]]]:
-    """The clocks of some rows, each with its rows in file order.
-
-    machines: the index of each machine_id.
-    """
-    if not len(rows):
-        return
-    scoped = columns["clock"][rows].astype(np.uint64) << np.uint64(32)
-    scoped |= columns["sequence"][rows]
-    keys, which = np.unique(scoped, return_inverse=True)
-    found, on = np.unique(columns["machine"][rows], return_inverse=True)
-    if len(found) > 1:
-        pairs, which = np.unique(which * len(found) + on, return_inverse=True)
-    else:
-        pairs = np.arange(len(keys))
-    ends = np.cumsum(np.bincount(which, minlength=len(pairs)))
-    # Few clocks fit in 16 bits, where a stable sort is a radix sort.
-    kind = np.uint16 if len(pairs) <= 1 << 16 else np.int64
-    parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
-    for pair, group in zip(pairs.tolist(), parts, strict=True):
-        key, machine = divmod(pair, len(found))
-        clock, sequence = divmod(int(keys[key]), 1 << 32)
-        # A machine_id without an index is the one that stands for the host.
-        index = machines.get(int(found[machine]), 0)
-        yield ClockId(clock, sequence, index), group

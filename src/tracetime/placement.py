@@ -10,8 +10,8 @@ import numpy as np
 from tracetime._kernels.graph import view
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import ClockId
-from tracetime.error_bars import by_clock
 from tracetime.errors import AS_IS, OVERFLOW, REASONS, RESOLVED, ConversionError
+from tracetime.event_clocks import by_clock, machine_indexes
 from tracetime.events_table import Columns
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.rate import saturated_ns
@@ -47,9 +47,10 @@ def placed_by_floor(
     rows["trace_time"] = columns["timestamp"].copy()
     rows["status"] = np.full(n, AS_IS, dtype=np.uint8)
     rows["snapshots"] = np.full(n, len(view.snapshot_packets(graph._engine)), dtype=np.uint32)
-    index_of = {machine_id: index for index, machine_id in enumerate(machines)}
     units = {info.clock: info.unit_ns for info in graph.clocks()}
-    for clock, group in by_clock(rows, np.flatnonzero(columns["clock"] != 0), index_of):
+    for clock, group in by_clock(
+        rows, np.flatnonzero(columns["clock"] != 0), machine_indexes(machines)
+    ):
         raw = columns["timestamp"][group]
         rows["source_ns"][group], _ = saturated_ns(raw, Fraction(units.get(clock, 1)))
         try:

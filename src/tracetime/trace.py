@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -22,13 +22,12 @@ from tracetime.clocks.ids import ClockId
 from tracetime.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.errors import TraceError, TracetimeError, UsageError
 from tracetime.events_table import (
-    BOUNDED_SCHEMA,
     Columns,
     Vocabulary,
     record_batch,
     schema_of,
 )
-from tracetime.graph.arguments import PolicyName
+from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube import Bars
 from tracetime.graph.tube.bars import check_bars
@@ -130,13 +129,16 @@ class TraceReading:
     Attributes:
         batches: what it yields.
         names_left_out: how many names it had no room for; known at its end.
-        written: the snapshots as they stand in the file, where they were asked for; known at its
-            end.
+        written: the snapshots as the file lists them, where they were requested; known at its end.
+        truncated: with `partial`, the error after which the rest was not read; known at its end.
+        faults: see `Events`.
     """
 
     batches: Iterator[Columns]
     names_left_out: int = 0
     written: WrittenSnapshots | None = None
+    truncated: TraceError | None = None
+    faults: TubeFaults = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Columns]:
         return self.batches
@@ -152,16 +154,12 @@ class Events(Iterator[pa.RecordBatch]):
     """
 
     def __init__(
-        self,
-        schema: pa.Schema,
-        reading: TraceReading,
-        batches: Iterator[pa.RecordBatch],
-        faults: TubeFaults,
+        self, schema: pa.Schema, reading: TraceReading, batches: Iterator[pa.RecordBatch]
     ) -> None:
         self.schema = schema
         self._reading = reading
         self._batches = batches
-        self.faults = faults
+        self.faults = reading.faults
 
     def __next__(self) -> pa.RecordBatch:
         return next(self._batches)
@@ -181,8 +179,6 @@ class Trace(ABC):
     Attributes:
         path: as given to `open_trace`.
         size: of the file on disk, bytes.
-        truncated: with `partial`, the error after which the rest was not read; None before the
-            end has been reached, or where there was none.
         domains: as given to `open_trace`.
     """
 
@@ -191,7 +187,6 @@ class Trace(ABC):
         self.size = size
         self.options = options
         self.domains = options.domains
-        self.truncated: TraceError | None = None
 
     @property
     @abstractmethod
@@ -227,6 +222,14 @@ class Trace(ABC):
             TraceError: as `events`, while it is read.
         """
 
+    @property
+    def truncated(self) -> TraceError | None:
+        """With `partial`, the error after which the rest was not read.
+
+        None before the end has been reached, or where there was none.
+        """
+        return None
+
     def prepare(self, names: bool) -> None:  # noqa: B027  most formats have no need to
         """Read what has to be known of the whole file before its events, where nobody has."""
 
@@ -253,8 +256,8 @@ class Trace(ABC):
         """For notebooks: the trace and its clocks; reads the file where none has."""
         path = escape(printable(self.path))
         try:
-            told = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
-            return f"<p>{path}</p>{told}{self.clocks._repr_html_()}"
+            time = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"
+            return f"<p>{path}</p>{time}{self.clocks._repr_html_()}"
         except TracetimeError as error:
             return f"<p>{path}: {escape(str(error))}</p>"
 
@@ -292,30 +295,42 @@ class Trace(ABC):
             UsageError: no such policy or bars.
             TraceError: no trace, cut off, corrupt, or an error that ends Perfetto's import too.
         """
-        schema = schema_of(policy, names)
+        reading = self.placed_columns(policy, progress, bars=bars, names=names, observer=observer)
+        schema = schema_of(policy)
+        batches = (record_batch(columns, self.vocabulary, schema) for columns in reading)
+        return Events(schema_of(policy, names), reading, batches)
+
+    def placed_columns(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        names: bool = False,
+        observer: PlacementObserver | None = None,
+    ) -> TraceReading:
+        """Read the file from its start as `events` does, as columns."""
+        check_policy(policy)
         check_bars(bars)
         self.check_open()
         reading = self.columns(progress, names=names)
-        faults: TubeFaults = {}
-        batches: Iterator[pa.RecordBatch]
-        if policy == "floor":
-            batches = (record_batch(one, self.vocabulary) for one in reading)
-        else:
-            batches = self._bounded(reading, names, bars, observer, faults)
-        return Events(schema, reading, batches, faults)
+        if policy == "tube":
+            reading.batches = self._bounded(reading, reading.batches, names, bars, observer)
+        return reading
 
     def _bounded(
         self,
         reading: TraceReading,
+        batches: Iterator[Columns],
         names: bool,
         bars: Bars,
         observer: PlacementObserver | None,
-        faults: TubeFaults,
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[Columns]:
         self.prepare(names)
-        placed = ErrorBars(self.clocks, self.trace_clock, self.machines, bars, faults, observer)
-        for columns in reading:
-            yield record_batch(placed.place(columns), self.vocabulary, BOUNDED_SCHEMA)
+        placed = ErrorBars(
+            self.clocks, self.trace_clock, self.machines, bars, reading.faults, observer
+        )
+        yield from map(placed.place, batches)
 
     def read_all(
         self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False

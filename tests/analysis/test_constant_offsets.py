@@ -137,19 +137,19 @@ def test_a_trace_of_many_level_clocks_is_read_once(tmp_path, monkeypatch):
     path = tmp_path / "t.pftrace"
     path.write_bytes(trace(*packets))
     with open_trace(path) as read:
-        monkeypatch.setattr(
-            read, "events", lambda *args, _all=read.events, **more: _once(_all, args, more)
-        )
+        readings = []
+        columns = read.columns
+
+        def counted(*args, **options):
+            readings.append(options)
+            return columns(*args, **options)
+
+        monkeypatch.setattr(read, "columns", counted)
         summary = convert(read, tmp_path / "o.parquet")
         cost = summary.floor_cost
         assert read.late_snapshots is not None
+        assert len(readings) == 1
     assert (cost.is_limit, cost.reordered, cost.leaves_bars) == (True, 0, False)
     assert 0 < cost.largest_ns < 5000
     with open_trace(path) as read:
         assert floor_cost_of_events(read).largest_ns <= cost.largest_ns
-
-
-def _once(events, args, more):
-    assert more.get("policy", "floor") == "floor"
-    assert "tube" not in args
-    return events(*args, **more)

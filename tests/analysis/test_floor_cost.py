@@ -10,7 +10,6 @@ from reading import opened
 from tracetime import ClockId
 from tracetime.analysis import floor_cost
 from tracetime.analysis.floor_cost import FloorCost
-from tracetime.error_bars import by_clock
 from tracetime.graph.values import distances
 
 A, B = ClockId(MONOTONIC), ClockId(REALTIME)
@@ -119,47 +118,6 @@ def test_distances_fit_in_uint64():
     other = np.array([2**63 - 1, -(2**63), -4, -9, 7], dtype=np.int64)
     assert distances(one, other).tolist() == [2**64 - 1, 2**64 - 1, 9, 6, 0]
     assert distances(one, other).dtype == np.uint64
-
-
-def columns(clocks, sequences, machines):
-    return {
-        "clock": np.array(clocks, dtype=np.uint32),
-        "sequence": np.array(sequences, dtype=np.uint32),
-        "machine": np.array(machines, dtype=np.uint32),
-    }
-
-
-def test_rows_by_clock_sequence_and_machine_in_file_order():
-    made = columns([6, 64, 6, 64, 2**32 - 1, 64, 6, 3], [0, 1, 0, 2, 0, 2**32 - 1, 0, 0], [0] * 8)
-    rows = np.array([0, 1, 2, 3, 4, 5, 6])
-    found = {clock: group.tolist() for clock, group in by_clock(made, rows, {0: 0})}
-    assert found == {
-        ClockId(6): [0, 2, 6],
-        ClockId(64, 1): [1],
-        ClockId(64, 2): [3],
-        ClockId(64, 2**32 - 1): [5],
-        ClockId(2**32 - 1): [4],
-    }
-    assert list(by_clock(made, rows[:0], {0: 0})) == []
-    on = columns([6, 6, 3, 6, 3, 6], [0, 0, 0, 0, 0, 0], [77, 5, 77, 77, 5, 9])
-    found = {
-        c: group.tolist() for c, group in by_clock(on, np.array([5, 4, 3, 1, 0]), {5: 1, 77: 2})
-    }
-    # Those of a machine that nobody names are the host's.
-    assert found == {
-        ClockId(6): [5],
-        ClockId(3, machine=1): [4],
-        ClockId(6, machine=1): [1],
-        ClockId(6, machine=2): [3, 0],
-    }
-
-
-def test_more_clocks_than_16_bits_can_number():
-    n = (1 << 16) + 1
-    made = columns(np.arange(n) + 128, [0] * n, [0] * n)
-    found = list(by_clock(made, np.arange(n)[::-1], {0: 0}))
-    assert len(found) == n
-    assert all(group.tolist() == [clock.clock - 128] for clock, group in found)
 
 
 def points(monkeypatch, readings, unit=1, most=2048, others=None):

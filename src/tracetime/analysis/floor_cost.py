@@ -154,7 +154,7 @@ def floor_cost_of_events(trace: Trace) -> FloorCost:
         TraceError: the trace cannot be read.
     """
     cost = FloorCost(reordered=0)
-    for _ in trace.events("tube", observer=cost):
+    for _ in trace.placed_columns("tube", observer=cost):
         pass
     cost.finish()
     return cost

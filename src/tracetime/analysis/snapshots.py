@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.analysis.rows import distinct
 from tracetime.clocks.ids import ClockId
+from tracetime.event_clocks import distinct
 from tracetime.trace import WrittenSnapshots
 
 Values = npt.NDArray[np.int64]

@@ -1,6 +1,6 @@
 """What came of an import: events by kind and status, each clock, and why anything has no time.
 
-Counting is `tally.py`'s. How a summary looks on a terminal is not said here (`commands/`).
+`event_counts.py` counts; `commands/` prints.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import (
     CLOCKS_SAMPLED,
     FloorCost,
     floor_cost_at_snapshots,
     floor_cost_of_events,
 )
-from tracetime.analysis.tally import Group, Tally
+from tracetime.analysis.groups import Group
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
 from tracetime.graph.arguments import PolicyName
@@ -24,7 +25,7 @@ from tracetime.graph.tube import Bars
 
 if TYPE_CHECKING:
     from tracetime.graph.info import ClockInfo
-    from tracetime.trace import Events, Trace, TraceWarning
+    from tracetime.trace import Trace, TraceReading, TraceWarning
 
 
 class Advice(NamedTuple):
@@ -86,8 +87,8 @@ _COMPARED_CLOCKS: Final = 1000
 _FEW_ROWS: Final = 200_000
 """Up to so many are placed once more wherever floor may have used another snapshot, or way."""
 
-_FAULTS_TOLD: Final = 3
-"""Of so many clocks it is told what the tube says of them, of those with the most events."""
+_FAULTS_QUOTED: Final = 3
+"""Of so many clocks, those with the most events, advice quotes what the tube says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +245,8 @@ class ConvertOptions:
 
 def summarise(
     trace: Trace,
-    events: Events,
-    tally: Tally,
+    reading: TraceReading,
+    counts: EventCounts,
     out: str,
     options: ConvertOptions,
     cost: FloorCost | None = None,
@@ -253,65 +254,57 @@ def summarise(
     """Put together what was counted with what the trace says about its clocks.
 
     Args:
-        events: of the trace, read to their end.
-        tally: of those events.
+        reading: of the trace, at its end.
+        counts: of its events.
         out: the file they were written to.
         options: how they were converted.
         cost: by the tube, what floor costs of those events.
     """
     infos = trace.clocks.clocks()
-    groups = _named_groups(tally.groups(), infos, trace.machines)
-    clocks, reasons = _by_clock(groups, infos, events.faults)
+    groups = counts.groups([info.clock for info in infos], trace.machines)
+    clocks, reasons = _by_clock(groups, infos, reading.faults)
     if options.policy == "floor":
-        cost = _floor_cost(trace, tally, infos, groups, clocks)
+        cost = _floor_cost(trace, counts.rows, groups, infos)
     return Summary(
         trace=trace.path,
         out=out,
         trace_clock=trace.trace_clock,
         policy=options.policy,
-        rows=tally.rows,
-        kinds=_kinds(tally.kinds),
+        rows=counts.rows,
+        kinds=_kinds(counts.kinds, [kind.name for kind in trace.vocabulary.kinds]),
         clocks=clocks,
         reasons=reasons,
         to=options.to,
-        to_unresolved=tally.to_unresolved,
-        to_cost_ns=tally.to_cost_ns,
-        to_cost_is_limit=not tally.to_uncompared,
+        to_unresolved=counts.to_time.unresolved,
+        to_cost_ns=counts.to_time.cost_ns,
+        to_cost_is_limit=not counts.to_time.uncompared,
         warnings=tuple(trace.warnings),
         n_warnings=trace.n_warnings,
         events_dropped=trace.events_dropped,
-        truncated=trace.truncated,
+        truncated=reading.truncated,
         bars=options.bars if options.policy == "tube" else None,
         floor_cost=cost,
-        names_left_out=events.names_left_out if options.names else None,
+        names_left_out=reading.names_left_out if options.names else None,
     )
 
 
 def _floor_cost(
-    trace: Trace,
-    tally: Tally,
-    infos: list[ClockInfo],
-    groups: list[tuple[ClockId, Group]],
-    clocks: Sequence[ClockUse],
+    trace: Trace, rows: int, groups: Sequence[Group], infos: Sequence[ClockInfo]
 ) -> FloorCost:
     """What floor costs, from the snapshots; from every event where those leave it open."""
-    there = {use.clock for use in clocks if use.snapshots}
+    there = {info.clock for info in infos if info.snapshots}
     spans = {
-        clock: (group.first_ns, group.last_ns)
-        for clock, group in groups
-        if group.status == RESOLVED and clock in there
+        group.clock: (group.least_ns, group.most_ns)
+        for group in groups
+        if group.reason == REASONS[RESOLVED] and group.clock in there
     }
     # A tube takes as long as some 100,000 events: this is to stay a tenth of the whole.
-    most = min(CLOCKS_SAMPLED, 3 + tally.rows // 1_000_000)
+    most = min(CLOCKS_SAMPLED, 3 + rows // 1_000_000)
     late = trace.late_snapshots is not None
     cost = floor_cost_at_snapshots(trace.clocks, trace.trace_clock, spans, most, spans, late)
-    few = cost.drifts_on or tally.rows <= _FEW_ROWS
+    few = cost.drifts_on or rows <= _FEW_ROWS
     matters = cost.ended_early or (cost.other_ways and few)
-    if (
-        tally.rows <= _COUNTED_ROWS
-        and len(infos) <= _COMPARED_CLOCKS
-        and (cost.leaves_bars or matters)
-    ):
+    if rows <= _COUNTED_ROWS and len(infos) <= _COMPARED_CLOCKS and (cost.leaves_bars or matters):
         cost.join(floor_cost_of_events(trace))
     elif cost.settled and not cost.leaves_bars:
         # Of what was not looked at nothing is known.
@@ -331,43 +324,28 @@ def settle_cost(trace: Trace, summary: Summary) -> None:
         cost.join(floor_cost_of_events(trace))
 
 
-def _kinds(counted: Counter[tuple[str, str]]) -> tuple[KindCount, ...]:
-    """Counts by kind, the most frequent first."""
+def _kinds(counted: Counter[tuple[int, int]], names: list[str]) -> tuple[KindCount, ...]:
+    """Counts by kind, the most frequent first; names: of the kinds, by code."""
     by_kind: dict[str, dict[str, int]] = defaultdict(dict)
     for (kind, status), events in counted.most_common():
-        by_kind[kind][status] = events
+        by_kind[names[kind]][REASONS[status]] = events
     counts = [KindCount(kind, sum(n.values()), n) for kind, n in by_kind.items()]
     return tuple(sorted(counts, key=lambda count: -count.events))
 
 
-def _named_groups(
-    groups: list[Group], infos: list[ClockInfo], machines: list[int]
-) -> list[tuple[ClockId, Group]]:
-    """Groups with their clocks: the table says machine_id, a ClockId the machine's index."""
-    index_of = {machine_id: index for index, machine_id in enumerate(machines)}
-    # And the table knows no files.
-    named = {(info.clock.clock, info.clock.sequence, info.clock.machine): info for info in infos}
-    found = []
-    for group in groups:
-        key = (group.clock, group.sequence, index_of.get(group.machine, group.machine))
-        info = named.get(key)
-        found.append((ClockId(*key) if info is None else info.clock, group))
-    return found
-
-
 def _by_clock(
-    groups: list[tuple[ClockId, Group]],
+    groups: Sequence[Group],
     infos: list[ClockInfo],
     faults: Mapping[tuple[ClockId, int], str],
 ) -> tuple[tuple[ClockUse, ...], tuple[Unresolved, ...]]:
     events: Counter[ClockId] = Counter()
     unresolved: Counter[ClockId] = Counter()
-    by_reason: dict[int, Counter[ClockId]] = defaultdict(Counter)
-    for clock, group in groups:
-        events[clock] += group.events
-        if group.status not in (RESOLVED, AS_IS):
-            unresolved[clock] += group.events
-            by_reason[group.status][clock] += group.events
+    by_reason: dict[str, Counter[ClockId]] = defaultdict(Counter)
+    for group in groups:
+        events[group.clock] += group.events
+        if group.reason not in (REASONS[RESOLVED], REASONS[AS_IS]):
+            unresolved[group.clock] += group.events
+            by_reason[group.reason][group.clock] += group.events
     uses = [ClockUse(*info, events[info.clock], unresolved[info.clock]) for info in infos]
     in_snapshots = {info.clock for info in infos}
     for clock in events.keys() - in_snapshots:
@@ -375,26 +353,24 @@ def _by_clock(
         uses.append(bare)
     reasons = [
         Unresolved(
-            REASONS[status],
-            clocks.total(),
-            tuple(clocks.most_common()),
-            _advice(status, clocks, faults),
+            reason, clocks.total(), tuple(clocks.most_common()), _advice(reason, clocks, faults)
         )
-        for status, clocks in sorted(by_reason.items())
+        for reason, clocks in by_reason.items()
     ]
     return tuple(sorted(uses, key=lambda use: use.clock)), tuple(reasons)
 
 
 def _advice(
-    status: int, clocks: Counter[ClockId], faults: Mapping[tuple[ClockId, int], str]
+    reason: str, clocks: Counter[ClockId], faults: Mapping[tuple[ClockId, int], str]
 ) -> str:
     """What the tube says of these clocks; of those it says nothing of, what helps in general."""
+    status = REASONS.index(reason)
     # The tube knows no files, as the table.
-    told = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]
-    own = list(dict.fromkeys(fault for fault in told if fault is not None))
-    advice = [f"{fault}." for fault in own[:_FAULTS_TOLD]]
-    if len(own) > _FAULTS_TOLD:
-        advice.append(f"So it is with {len(own) - _FAULTS_TOLD} more clocks.")
-    if None in told:
-        advice += ADVICE[REASONS[status]]
+    found = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]
+    own = list(dict.fromkeys(fault for fault in found if fault is not None))
+    advice = [f"{fault}." for fault in own[:_FAULTS_QUOTED]]
+    if len(own) > _FAULTS_QUOTED:
+        advice.append(f"So it is with {len(own) - _FAULTS_QUOTED} more clocks.")
+    if None in found:
+        advice += ADVICE[reason]
     return " ".join(advice)

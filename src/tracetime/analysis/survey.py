@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from tracetime.analysis.event_distances import Spans, Strays
 from tracetime.analysis.floor_cost import FloorCost
+from tracetime.analysis.groups import Group, GroupCounter, places_of
 from tracetime.analysis.rates import LEAST_SNAPSHOTS, Rate, Read, rates_of
-from tracetime.analysis.rows import Counted, Group, Rows, places_of
 from tracetime.analysis.snapshots import MOST_KEPT, Written
 from tracetime.analysis.windows import Between, Counts
 from tracetime.arrays import known_of
@@ -36,6 +36,7 @@ from tracetime.errors import (
     TracetimeError,
     UsageError,
 )
+from tracetime.event_clocks import ClockNumbers
 from tracetime.events_table import Columns
 from tracetime.graph.arguments import is_cpu_time
 from tracetime.graph.graph import ClockGraph
@@ -91,8 +92,8 @@ class Survey:
         self.spans = Spans(self.graph)
         self.order_unexamined = False
         self._paths: dict[ClockId, list[ClockId] | None] = {}
-        self._rows = Rows(self.infos, trace.machines)
-        self.clocks: list[ClockId] = self._rows.clocks
+        self._numbers = ClockNumbers(self.infos, trace.machines)
+        self.clocks: list[ClockId] = self._numbers.clocks
         home = self.spans.get(self.equated or self.trace_clock)
         self.strays = None
         if home is not None:
@@ -108,11 +109,11 @@ class Survey:
 
     def _read(self, watch: Callable[[Columns], None] | None) -> None:
         """Read the events, and count them every way that findings ask for."""
-        counted = Counted()
+        groups = GroupCounter()
         reading = self.trace.columns(written=MOST_KEPT)
         for columns in reading:
-            numbers = self._rows.numbers(columns)
-            counted.add(columns, numbers)
+            numbers = self._numbers.of_rows(columns)
+            groups.add(columns, numbers)
             self._count(columns, numbers)
             if self.strays is not None:
                 self.strays.add(columns, numbers)
@@ -123,7 +124,7 @@ class Survey:
         self._floor_cost.finish()
         assert reading.written is not None
         self._as_written = reading.written
-        self.counted = counted.take()
+        self.counted = groups.take()
 
     def _count(self, columns: Columns, numbers: Values) -> None:
         resolved = columns["status"] == RESOLVED

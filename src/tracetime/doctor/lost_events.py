@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from tracetime.analysis.rows import Group
+from tracetime.analysis.groups import Group
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, ClockId
 from tracetime.doctor.catalogue import finding

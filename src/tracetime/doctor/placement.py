@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tracetime.analysis.event_distances import outside
+from tracetime.analysis.groups import Group
 from tracetime.analysis.rates import AGREE
-from tracetime.analysis.rows import Group
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, RESOLVED
+from tracetime.event_clocks import machine_indexes
 from tracetime.events_table import Columns
 
 Values = npt.NDArray[np.int64]
@@ -147,7 +148,7 @@ class Timeline:
         inside = (bins >= first) & (bins <= last)
         at = np.where(inside, (bins >> merge) - start, 0)
         names = {index: key for key, index in self._keys.items()}
-        index = {machine_id: i for i, machine_id in enumerate(machines)}
+        index = machine_indexes(machines)
         outside = np.bincount(keys[~inside] >> 1, events[~inside], len(names)).astype(np.int64)
         ranked = _ranked(keys[inside], events[inside], len(names))
         found = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from tracetime._kernels.perfetto.chronicle import Chronicle
 from tracetime._kernels.perfetto.directory import Directory
@@ -48,14 +48,26 @@ NAMES_LIMIT: Final = 64 << 20
 more those that sequences refer to."""
 
 
+class _End(NamedTuple):
+    """What a reading knows at the end of the file.
+
+    Attributes:
+        importer: that it was read with.
+        truncated: see `Trace.truncated`.
+    """
+
+    importer: Importer
+    truncated: TraceError | None
+
+
 class PerfettoTrace(Trace):
     """A Perfetto trace file: raw, gzip or zstd."""
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
         self._file = file
-        self._read: Importer | None = None
-        self._unused: Importer | None = None
+        self._end: _End | None = None
+        self._unused: _End | None = None
         self._graph: ClockGraph | None = None
         self._directory: Directory | None = None
 
@@ -107,11 +119,11 @@ class PerfettoTrace(Trace):
         except TraceError as error:
             if not self.options.partial:
                 raise
-            self.truncated = error.with_traceback(None)
-            if len(importer.rows):
-                yield importer.rows.take()
-        if self._read is None:
-            self._read = importer.final or importer
+            reading.truncated = error.with_traceback(None)
+        known = importer.final or importer if self._end is None else self._end.importer
+        self._end = _End(known, reading.truncated)
+        if len(importer.rows):
+            yield importer.rows.take()
         if names is not None and self._directory is not None:
             reading.names_left_out = names.left_out + self._directory.left_out
         if chronicle is not None:
@@ -123,8 +135,8 @@ class PerfettoTrace(Trace):
         """With names, read the file for its descriptors, which name what came before them."""
         if names and self._directory is None:
             directory = Directory(process_types(), NAMES_LIMIT)
-            # An importer at the end of the file: whoever needs that has it for nothing.
-            self._read = self._unused = self._learn(directory)
+            # This reading also finds what the end of the file decides.
+            self._end = self._unused = self._learn(directory)
             directory.settle()
             self._directory = directory
 
@@ -308,16 +320,24 @@ class PerfettoTrace(Trace):
 
     def _known(self) -> Importer:
         """An importer that has seen the end of the file."""
-        if self._read is None:
-            self._read = self._unused = self._learn()
-        return self._read
+        if self._end is None:
+            self._end = self._unused = self._learn()
+        return self._end.importer
+
+    @property
+    def truncated(self) -> TraceError | None:
+        """With `partial`, the error after which the rest was not read.
+
+        None before the end has been reached, or where there was none.
+        """
+        return None if self._end is None else self._end.truncated
 
     def _look_ahead(self) -> Importer:
         """An importer at the end of the file that no reading has used: using it changes it."""
         unused, self._unused = self._unused, None
-        return unused or self._learn()
+        return (unused or self._learn()).importer
 
-    def _learn(self, listener: Listener | None = None) -> Importer:
+    def _learn(self, listener: Listener | None = None) -> _End:
         """Read the file for what its end knows, without making rows."""
         self._file.check_open()
         importer = self._importer(silent=True)
@@ -329,9 +349,9 @@ class PerfettoTrace(Trace):
         except TraceError as error:
             if not self.options.partial:
                 raise
-            self.truncated = error.with_traceback(None)
             importer.finish()
-        return importer
+            return _End(importer, error.with_traceback(None))
+        return _End(importer, None)
 
     def _importer(self, *, silent: bool) -> Importer:
         importer = Importer(self._number, BATCH_ROWS, silent)

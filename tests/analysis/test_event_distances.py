@@ -1,4 +1,4 @@
-"""What the doctor counts by columns is what going through the rows one by one gives."""
+"""How far events are from snapshots, by columns, is what going through the rows gives."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from tracetime.analysis.event_distances import (
     Strays,
     outside,
 )
-from tracetime.analysis.rows import Counted, Groups, Rows, distinct, places_of
-from tracetime.errors import AS_IS, NO_PATH, REASONS, RESOLVED
+from tracetime.errors import AS_IS, NO_PATH, RESOLVED
 from tracetime.formats.perfetto.schema import KINDS
 
 S = 1_000_000_000
@@ -33,142 +32,6 @@ INT64_MAX, INT64_MIN = (1 << 63) - 1, -(1 << 63)
 def ints(values: Any, dtype: type = np.int64) -> np.ndarray:
     return np.array(list(values), dtype=dtype)
 
-
-# Clocks of rows, by number
-
-wide = st.sampled_from([0, 1, 6, 64, UINT32 - 1, UINT32])
-
-
-@given(st.lists(st.tuples(wide, wide, wide), max_size=12), st.booleans())
-@example([(1, 0, 0), (0, UINT32, 0)], False)
-@example([(1, 0, 0), (1, 0, 1), (0, 1, 1), (0, 1, 0), (1, 0, 0)], False)
-def test_the_triples_of_rows_are_told_once_each_in_order(rows, on_one_machine):
-    if on_one_machine:
-        rows = [(clock, sequence, UINT32) for clock, sequence, _ in rows]
-    columns = ints(rows, np.uint32).reshape(-1, 3).T
-    keys, which = distinct(*columns)
-    assert keys == sorted(set(rows))
-    assert [keys[k] for k in which.tolist()] == rows
-
-
-def test_clocks_of_rows_come_behind_those_of_snapshots_as_they_appear():
-    """Machines by their index; one that the trace does not list, by its own number."""
-    known = [ClockId(6), ClockId(64, 3), ClockId(6, machine=1)]
-    rows = Rows(known, [0, 77])
-    columns = {
-        "clock": ints([6, 64, 64, 6, 3, 6], np.uint32),
-        "sequence": ints([0, 3, 4, 0, 0, 0], np.uint32),
-        "machine": ints([0, 0, 0, 77, 77, 5], np.uint32),
-    }
-    assert rows.numbers(columns).tolist() == [0, 1, 5, 2, 3, 4]
-    assert rows.clocks == [*known, ClockId(3, machine=1), ClockId(6, machine=5), ClockId(64, 4)]
-    assert rows.numbers(columns).tolist() == [0, 1, 5, 2, 3, 4]
-    assert len(rows.clocks) == 6
-
-
-@given(st.lists(st.integers(-3, 3)))
-@example([])
-@example([2, -1, 2])
-def test_numbers_are_told_with_all_their_places(numbers):
-    places = {one: [k for k, n in enumerate(numbers) if n == one] for one in sorted(set(numbers))}
-    found = places_of(ints(numbers))
-    assert [(one, where.tolist()) for one, where in found.items()] == list(places.items())
-
-
-# Events by clock and status
-
-times = st.sampled_from([-5, -1, 0, 1, 40])
-batches = st.lists(
-    st.lists(
-        st.tuples(
-            st.sampled_from([0, 1, 2, 7_281, 7_282]),
-            st.sampled_from([RESOLVED, AS_IS, len(REASONS) - 1]),
-            times,
-            times,
-        ),
-        max_size=8,
-    ),
-    max_size=4,
-)
-
-
-def counted_singly(batches):
-    """Groups by batch of the first and key, each as it would be counted by hand."""
-    found: dict[tuple[int, int], list[Any]] = {}
-    number = 0
-    for batch, rows in enumerate(batches, 1):
-        for clock, status, source, time in rows:
-            number += 3
-            below = status == RESOLVED and time < 0
-            found.setdefault((clock, status), []).append((batch, number, source, time, below))
-    told = []
-    for (clock, status), rows in found.items():
-        negative = [number for _, number, _, _, below in rows if below]
-        told.append((
-            clock * len(REASONS) + status, rows[0][0], len(rows), rows[0][1], rows[-1][1],
-            min(source for _, _, source, _, _ in rows), max(source for _, _, source, _, _ in rows),
-            len(negative), min(negative, default=0), min(time for _, _, _, time, _ in rows),
-        ))  # fmt: skip
-    return sorted(told, key=lambda one: (one[1], one[0]))
-
-
-def count(batches) -> Groups:
-    counted, number = Counted(), 0
-    for rows in batches:
-        table = ints(rows).reshape(-1, 4)
-        packets = number + 3 * np.arange(1, len(rows) + 1)
-        number += 3 * len(rows)
-        counted.add(
-            {
-                "source_ns": table[:, 2], "trace_time": table[:, 3], "status": table[:, 1],
-                "packet": packets.astype(np.uint64),
-            },
-            table[:, 0],
-        )  # fmt: skip
-    return counted.take()
-
-
-@given(batches)
-@example([])
-@example([[]])
-@example([[(0, RESOLVED, 1, -1)], [(0, RESOLVED, 0, 1), (0, RESOLVED, 5, -5)]])
-@example([[(0, RESOLVED, 1, 1), (7_281, 7, 1, 1), (0, RESOLVED, 0, 0), (7_281, 6, 1, 1)]])
-@example([[(9, AS_IS, 1, -1)], [(9, AS_IS, 1, 1), (0, AS_IS, 1, 1)], [(4, RESOLVED, 0, -1)]])
-def test_groups_of_events_are_those_counted_one_by_one(batches):
-    found = count(batches)
-    assert list(zip(*(column.tolist() for column in found), strict=True)) == counted_singly(batches)
-
-
-def test_groups_are_counted_together_now_and_then_and_are_the_same(monkeypatch):
-    """However few may wait."""
-    chance = np.random.default_rng(3)
-    rows = [
-        [(int(k), int(s), int(t), int(t)) for k, s, t in part]
-        for part in chance.integers((0, 0, -9), (5, 9, 9), (30, 12, 3))
-    ]
-    told = count(rows)
-    for most in (0, 1, 40):
-        monkeypatch.setattr("tracetime.analysis.rows._MOST_APART", most)
-        for one, other in zip(count(rows), told, strict=True):
-            assert one.tolist() == other.tolist()
-
-
-def test_a_group_says_of_which_clock_and_why():
-    found = count([[(1, NO_PATH, 5, 0), (0, RESOLVED, 7, -2), (1, NO_PATH, 3, 0)]])
-    assert found.clock.tolist() == [0, 1]
-    assert found.status.tolist() == [RESOLVED, NO_PATH]
-    (one,) = found.each(ints([1]), [ClockId(6), ClockId(3)])
-    assert (one.clock, one.reason, one.events) == (ClockId(3), "no_path", 2)
-    assert (one.first_packet, one.last_packet, one.low_ns, one.high_ns) == (3, 9, 3, 5)
-    assert (one.negative, one.negative_packet, one.least_ns) == (0, 0, 0)
-    (one,) = found.each(ints([0]), [ClockId(6), ClockId(3)])
-    assert (one.clock, one.reason, one.negative, one.negative_packet) == (
-        ClockId(6), "resolved", 1, 6,
-    )  # fmt: skip
-    assert one.least_ns == -2
-
-
-# What clocks read in snapshots, and how far events are from that
 
 NUMBERS = [BOOTTIME, MONOTONIC, TRACE_FILE, 200]
 readings = st.sampled_from([INT64_MIN, -5, 0, 1, 5, 9, 3 * S, INT64_MAX - 1, INT64_MAX])

@@ -1,0 +1,179 @@
+"""Events counted by clock and status, batch by batch.
+
+What is kept grows with the number of clocks, never with the number of events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import REASONS, RESOLVED
+from tracetime.event_clocks import run_starts
+from tracetime.events_table import Columns
+
+Values = npt.NDArray[np.int64]
+
+_MOST_APART: Final = 1 << 18
+"""So many groups of single batches wait at most until they are merged."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Events of one clock with one status.
+
+    Attributes:
+        clock: 0 where they name none.
+        reason: of errors.REASONS.
+        events: how many.
+        first_packet, last_packet: in file order.
+        low_ns, high_ns: their least and greatest reading, as it was converted.
+        negative: how many have a trace time below 0.
+        negative_packet: the first of these.
+        least_ns, most_ns: the least and greatest trace time; anything where they have none.
+    """
+
+    clock: ClockId
+    reason: str
+    events: int
+    first_packet: int
+    last_packet: int
+    low_ns: int
+    high_ns: int
+    negative: int
+    negative_packet: int
+    least_ns: int
+    most_ns: int
+
+
+class Groups(NamedTuple):
+    """Many groups as columns of int64; see `Group`.
+
+    Attributes:
+        key: number of the clock and status, as one number.
+        batch: that in which the first of them came.
+    """
+
+    key: Values
+    batch: Values
+    events: Values
+    first_packet: Values
+    last_packet: Values
+    low_ns: Values
+    high_ns: Values
+    negative: Values
+    negative_packet: Values
+    least_ns: Values
+    most_ns: Values
+
+    @property
+    def clock(self) -> Values:
+        """The number of the clock of each."""
+        return self.key // len(REASONS)
+
+    @property
+    def status(self) -> Values:
+        return self.key % len(REASONS)
+
+    def each(self, rows: Values, clocks: list[ClockId]) -> list[Group]:
+        """Some of them as objects; clocks: by number."""
+        return [
+            Group(clocks[key // len(REASONS)], REASONS[key % len(REASONS)], *counts)
+            for key, *counts in zip(
+                self.key[rows].tolist(), *(c[rows].tolist() for c in self[2:]), strict=True
+            )
+        ]
+
+
+class GroupCounter:
+    """Counts the rows of batches by clock and status."""
+
+    def __init__(self) -> None:
+        self._parts: list[Groups] = []
+        self._waiting = 0
+        self._batch = 0
+
+    def add(self, columns: Columns, numbers: Values) -> None:
+        """Count a batch; numbers: of the clock of each row."""
+        n = len(numbers)
+        source, time = columns["source_ns"], columns["trace_time"]
+        packet, status = columns["packet"].astype(np.int64), columns["status"]
+        below = ((time < 0) & (status == RESOLVED)).astype(np.int64)
+        self._batch += 1
+        rows = Groups(
+            key=numbers * len(REASONS) + status,
+            batch=np.full(n, self._batch),
+            events=np.ones(n, dtype=np.int64),
+            first_packet=packet,
+            last_packet=packet,
+            low_ns=source,
+            high_ns=source,
+            negative=below,
+            negative_packet=packet * below,
+            least_ns=time,
+            most_ns=time,
+        )
+        self._parts.append(_merged(rows))
+        self._waiting += len(self._parts[-1].key)
+        if self._waiting > _MOST_APART:
+            self.take()
+
+    def take(self) -> Groups:
+        """What was counted, by batch of the first, then by number of the clock and status."""
+        if len(self._parts) != 1:
+            nothing = np.empty((len(Groups._fields), 0), dtype=np.int64)
+            every = Groups(*map(np.concatenate, zip(Groups(*nothing), *self._parts, strict=True)))
+            self._parts = [_merged(every)]
+        # What does not get fewer by being merged is merged again when there is twice as much.
+        self._waiting = -len(self._parts[0].key)
+        order = np.lexsort((self._parts[0].key, self._parts[0].batch))
+        return Groups(*(column[order] for column in self._parts[0]))
+
+
+def _merged(rows: Groups) -> Groups:
+    """Rows of one clock and status as one, in order of these; the rows are in file order."""
+    if not len(rows.key):
+        return rows
+    # Rows of one clock often follow each other: few are left to be sorted.
+    rows = _runs(rows)
+    # Few kinds of rows fit in 16 bits, where a stable sort is a radix sort.
+    kind = np.min_scalar_type(rows.key.max())
+    order = np.argsort(rows.key.astype(kind), kind="stable")
+    return _runs(Groups(*(column[order] for column in rows)))
+
+
+def _runs(rows: Groups) -> Groups:
+    """Rows of one key that follow each other as one."""
+    starts = run_starts(rows.key)
+    ends = np.append(starts[1:], len(rows.key)) - 1
+    negative, first_negative = rows.negative[starts], starts
+    if rows.negative.any():
+        negative = np.add.reduceat(rows.negative, starts)
+        # Rows without any come after all that have some.
+        places = np.where(rows.negative > 0, np.arange(len(rows.key)), len(rows.key))
+        first_negative = np.minimum(np.minimum.reduceat(places, starts), ends)
+    return Groups(
+        key=rows.key[starts],
+        batch=rows.batch[starts],
+        events=np.add.reduceat(rows.events, starts),
+        first_packet=rows.first_packet[starts],
+        last_packet=rows.last_packet[ends],
+        low_ns=np.minimum.reduceat(rows.low_ns, starts),
+        high_ns=np.maximum.reduceat(rows.high_ns, starts),
+        negative=negative,
+        negative_packet=rows.negative_packet[first_negative],
+        least_ns=np.minimum.reduceat(rows.least_ns, starts),
+        most_ns=np.maximum.reduceat(rows.most_ns, starts),
+    )
+
+
+def places_of(numbers: Values) -> dict[int, Values]:
+    """The places of each number, ascending; the numbers are in order."""
+    order = np.argsort(numbers, kind="stable")
+    found, starts = np.unique(numbers[order], return_index=True)
+    # Nothing comes before the first.
+    return dict(zip(found.tolist(), np.split(order, starts)[1:], strict=True))
