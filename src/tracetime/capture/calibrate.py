@@ -75,9 +75,12 @@ class ClockCalibration:
             "offset_ns": self.offset_ns,
             "drift_ppm": None if self.drift_ppm is None else round(self.drift_ppm, 4),
             "half_width_ns": {
-                "min": half.min, "median": half.median, "p99": half.p99, "max": half.max
+                "min": half.min,
+                "median": half.median,
+                "p99": half.p99,
+                "max": half.max,
             },
-        }  # fmt: skip
+        }
         return told if self.note is None else told | {"note": self.note}
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.errors import SourceError
 from tracetime.sources.names import HOST_OSCILLATOR, QPC, UPTIME_RAW, WALL_OSCILLATOR, named
 from tracetime.sources.source import ClockSource
 from tracetime.sources.tick import common_step
@@ -34,11 +33,10 @@ def readers_of(platform: str) -> dict[str, Read]:
         return {QPC: time.perf_counter_ns, "REALTIME": time.time_ns}
     if platform != "darwin":
         return {}
-    found = {"REALTIME": "CLOCK_REALTIME", "MONOTONIC": "CLOCK_MONOTONIC",
-             "MONOTONIC_RAW": "CLOCK_MONOTONIC_RAW", UPTIME_RAW: "CLOCK_UPTIME_RAW"}  # fmt: skip
     readers: dict[str, Read] = {}
-    for name, constant in found.items():
-        number = getattr(time, constant, None)
+    for name in ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", UPTIME_RAW):
+        constant = "UPTIME_RAW" if name == UPTIME_RAW else name
+        number = getattr(time, f"CLOCK_{constant}", None)
         if number is not None:
             readers[name] = _reader(number)
     return readers
@@ -72,7 +70,7 @@ class HostSource(ClockSource):
         return self._clocks
 
     def domain(self, clock: ClockId) -> ClockDomain:
-        read = self._reader(clock)
+        read = self._entry(self._readers, clock)
         made = self._domains.get(clock)
         if made is None:
             column = np.array([read() for _ in range(_READINGS)], dtype=np.int64)
@@ -92,12 +90,4 @@ class HostSource(ClockSource):
         return "read through Python; this platform was not tested"
 
     def read(self, clock: ClockId) -> int:
-        return self._reader(clock)()
-
-    def _reader(self, clock: ClockId) -> Read:
-        read = self._readers.get(clock)
-        if read is None:
-            raise SourceError(
-                f"{clock} is no clock of this system; there are {', '.join(self._clocks)}"
-            )
-        return read
+        return self._entry(self._readers, clock)()

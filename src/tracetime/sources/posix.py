@@ -71,7 +71,7 @@ class PosixSource(ClockSource):
     def domain(self, clock: ClockId) -> ClockDomain:
         made = self._domains.get(clock)
         if made is None:
-            code = self._code(clock)
+            code = self._entry(self._codes, clock)
             tick_ns = self._lag.tick_ns() if code in _COARSE else fine_tick_ns(code)
             if code == CODES[TAI]:
                 made = ClockDomain(
@@ -99,18 +99,10 @@ class PosixSource(ClockSource):
         return super().watch(clocks)
 
     def read(self, clock: ClockId) -> int:
-        value = read_one(self._code(clock))
+        value = read_one(self._entry(self._codes, clock))
         if value is None:
             raise SourceError(f"clock_gettime no longer reads {clock}: leave it out")
         return value
-
-    def _code(self, clock: ClockId) -> int:
-        code = self._codes.get(clock)
-        if code is None:
-            raise SourceError(
-                f"{clock} is no POSIX clock of this machine; there are {', '.join(self._clocks)}"
-            )
-        return code
 
 
 def tai_note() -> str | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
+
+_T = TypeVar("_T")
 
 
 class Unavailable(NamedTuple):
@@ -52,6 +54,19 @@ class ClockSource(ABC):
     def unavailable(self) -> tuple[Unavailable, ...]:
         """Those that others have, and why this machine lacks them."""
         return ()
+
+    def _entry(self, entries: Mapping[ClockId, _T], clock: ClockId) -> _T:
+        """What the source keeps of one of its clocks.
+
+        Raises:
+            SourceError: it has no such clock.
+        """
+        try:
+            return entries[clock]
+        except KeyError:
+            raise SourceError(
+                f"{clock} is no clock of this source; there are {', '.join(self.clocks)}"
+            ) from None
 
     @abstractmethod
     def domain(self, clock: ClockId) -> ClockDomain:

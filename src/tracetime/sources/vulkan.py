@@ -69,25 +69,25 @@ class VulkanInstance:
             self.close()
             raise
 
-    def function(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
+    def function(self, name: str) -> api.Function:
         """A function of this instance."""
-        return self.loader.function(self.handle, name, *arguments, returns=returns)
+        return self.loader.function(self.handle, name)
 
     def close(self) -> None:
         """Close the devices and the instance."""
         for device in getattr(self, "devices", []):
             device.close()
         if self.handle:
-            destroy = self.function("vkDestroyInstance", api.Handle, api.Pointer, returns=None)
-            destroy(self.handle, None)
+            self.function("vkDestroyInstance")(self.handle, None)
             self.handle = api.Handle()
 
     def _create(self) -> None:
-        offered = self.loader.function(
-            None, "vkEnumerateInstanceExtensionProperties", api.Pointer, api.Pointer, api.Pointer
+        offered = self.loader.function(None, "vkEnumerateInstanceExtensionProperties")
+        names = _listed(
+            api.ExtensionProperties,
+            "Vulkan's list of extensions",
+            lambda count, out: offered(None, count, out),
         )
-        names = _listed(api.ExtensionProperties, "Vulkan's list of extensions",
-                        lambda count, out: offered(None, count, out))  # fmt: skip
         # MoltenVK is shown only to those who ask for it (not tried here).
         portable = any(entry.name == _PORTABILITY for entry in names)
         extensions = api.strings([_PORTABILITY] if portable else [])
@@ -99,17 +99,12 @@ class VulkanInstance:
             extension_count=int(portable),
             extensions=api.pointer(extensions),
         )
-        create = self.loader.function(
-            None, "vkCreateInstance", api.Pointer, api.Pointer, api.Pointer
-        )
-        api.check(
-            create(api.pointer(info), None, api.pointer(self.handle)), "creating a Vulkan instance"
-        )
+        create = self.loader.function(None, "vkCreateInstance")
+        result = create(api.pointer(info), None, api.pointer(self.handle))
+        api.check(result, "creating a Vulkan instance")
 
     def _physical_devices(self) -> list[int]:
-        enumerate_ = self.function(
-            "vkEnumeratePhysicalDevices", api.Handle, api.Pointer, api.Pointer
-        )
+        enumerate_ = self.function("vkEnumeratePhysicalDevices")
         try:
             return _listed(
                 api.Handle,
@@ -161,17 +156,14 @@ class VulkanDevice(CalibratedDevice):
         self._read_domains(form[1])
         self._choose_family()
         self._open([form[0], *([_PORTABLE_DEVICE] if _PORTABLE_DEVICE in extensions else [])])
-        self._calibrate = instance.function(
-            f"vkGetCalibratedTimestamps{form[1]}",
-            api.Handle, api.u32, api.Pointer, api.Pointer, api.Pointer,
-        )  # fmt: skip
-        self._asked: dict[tuple[ClockId, ...], Any] = {}
+        self._calibrate = instance.function(f"vkGetCalibratedTimestamps{form[1]}")
+        self._infos_of: dict[tuple[ClockId, ...], Any] = {}
 
     def calibrate(self, clocks: Sequence[ClockId]) -> tuple[list[int], int]:
         key = tuple(clocks)
-        infos = self._asked.get(key)
+        infos = self._infos_of.get(key)
         if infos is None:
-            infos = self._asked[key] = self._infos(key)
+            infos = self._infos_of[key] = self._infos(key)
         if not self.handle:
             raise SourceError(f"{self.label} was closed: open it again")
         # Values of its own for each call: threads may call at once.
@@ -196,29 +188,27 @@ class VulkanDevice(CalibratedDevice):
             if self._queue is None:
                 if not self.handle:
                     raise SourceError(f"{self.label} was closed: open it again")
-                self._queue = StampQueue(self, self._physical)
+                self._queue = StampQueue(self)
             return self._queue
 
-    def function(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
+    def function(self, name: str) -> api.Function:
         """A function of the instance or device."""
-        return self._instance.function(name, *arguments, returns=returns)
+        return self._instance.function(name)
 
     def close(self) -> None:
         if self._queue is not None:
             self._queue.close()
             self._queue = None
         if self.handle:
-            destroy = self.function("vkDestroyDevice", api.Handle, api.Pointer, returns=None)
-            destroy(self.handle, None)
+            self.function("vkDestroyDevice")(self.handle, None)
             self.handle = api.Handle()
 
     def _describe(self) -> str:
         """Take name and period from the device's properties; returns its UUID in hex."""
         ids = api.make(api.PhysicalDeviceIDProperties)
         properties = api.make(api.PhysicalDeviceProperties2, pNext=api.pointer(ids))
-        self.function(
-            "vkGetPhysicalDeviceProperties2", api.Handle, api.Pointer, returns=None
-        )(self._physical, api.pointer(properties))  # fmt: skip
+        describe = self.function("vkGetPhysicalDeviceProperties2")
+        describe(self._physical, api.pointer(properties))
         self.label = properties.properties.name.decode(errors="replace")
         if properties.properties.api_version < api.API_1_1:
             raise SourceError(f"{self.label} has Vulkan 1.0 only: a newer driver is needed")
@@ -226,25 +216,20 @@ class VulkanDevice(CalibratedDevice):
         return bytes(ids.device_uuid).hex()
 
     def _extensions(self) -> set[bytes]:
-        offered = self.function(
-            "vkEnumerateDeviceExtensionProperties",
-            api.Handle, api.Pointer, api.Pointer, api.Pointer,
-        )  # fmt: skip
-        return {
-            entry.name
-            for entry in _listed(api.ExtensionProperties, f"the extensions of {self.label}",
-                                 lambda count, out: offered(self._physical, None, count, out))
-        }  # fmt: skip
+        offered = self.function("vkEnumerateDeviceExtensionProperties")
+        listed = _listed(
+            api.ExtensionProperties,
+            f"the extensions of {self.label}",
+            lambda count, out: offered(self._physical, None, count, out),
+        )
+        return {entry.name for entry in listed}
 
     def _read_domains(self, form: str) -> None:
-        ask = self.function(
-            f"vkGetPhysicalDeviceCalibrateableTimeDomains{form}",
-            api.Handle, api.Pointer, api.Pointer,
-        )  # fmt: skip
+        list_domains = self.function(f"vkGetPhysicalDeviceCalibrateableTimeDomains{form}")
         domains: list[int] = _listed(
             api.u32,
             f"the time domains of {self.label}",
-            lambda count, out: ask(self._physical, count, out),
+            lambda count, out: list_domains(self._physical, count, out),
         )
         self.has_device_domain = api.DOMAIN_DEVICE in domains
         self.host_clocks = tuple(
@@ -264,12 +249,12 @@ class VulkanDevice(CalibratedDevice):
 
     def _choose_family(self) -> None:
         """A queue family that writes timestamps; the extension itself needs none."""
-        ask = self.function(
-            "vkGetPhysicalDeviceQueueFamilyProperties",
-            api.Handle, api.Pointer, api.Pointer, returns=None,
-        )  # fmt: skip
-        families = _listed(api.QueueFamilyProperties, "queue families",
-                           lambda count, out: ask(self._physical, count, out) or 0)  # fmt: skip
+        list_families = self.function("vkGetPhysicalDeviceQueueFamilyProperties")
+        families = _listed(
+            api.QueueFamilyProperties,
+            "queue families",
+            lambda count, out: list_families(self._physical, count, out) or 0,
+        )
         bits = [family.timestamp_valid_bits for family in families]
         if not any(bits):
             raise SourceError(f"no queue of {self.label} writes timestamps: another device may")
@@ -280,9 +265,8 @@ class VulkanDevice(CalibratedDevice):
     def _open(self, extensions: list[bytes]) -> None:
         priority = ctypes.c_float(1.0)
         queue = api.make(
-            api.DeviceQueueCreateInfo,
-            family=self.family, count=1, priorities=api.pointer(priority),
-        )  # fmt: skip
+            api.DeviceQueueCreateInfo, family=self.family, count=1, priorities=api.pointer(priority)
+        )
         names = api.strings(extensions)
         info = api.make(
             api.DeviceCreateInfo,
@@ -291,11 +275,9 @@ class VulkanDevice(CalibratedDevice):
             extension_count=len(extensions),
             extensions=api.pointer(names),
         )
-        create = self.function("vkCreateDevice", api.Handle, api.Pointer, api.Pointer, api.Pointer)
-        api.check(
-            create(self._physical, api.pointer(info), None, api.pointer(self.handle)),
-            f"opening {self.label}",
-        )
+        create = self.function("vkCreateDevice")
+        result = create(self._physical, api.pointer(info), None, api.pointer(self.handle))
+        api.check(result, f"opening {self.label}")
 
     def _infos(self, clocks: tuple[ClockId, ...]) -> Any:
         numbers = {clock: number for number, clock in HOST_DOMAINS.items()}
@@ -317,13 +299,13 @@ def _qpc_ns(ticks: int) -> int:
     return ticks * 10**9 // round(1 / time.get_clock_info("perf_counter").resolution)
 
 
-def _listed(kind: Any, what: str, ask: Any) -> list[Any]:
+def _listed(kind: Any, what: str, fill: Any) -> list[Any]:
     """A list that Vulkan gives in two calls: how many, then which."""
     for _ in range(8):
         count = api.u32()
-        api.check(ask(api.pointer(count), None), what)
+        api.check(fill(api.pointer(count), None), what)
         out = (kind * count.value)()
-        result = ask(api.pointer(count), api.pointer(out) if count.value else None)
+        result = fill(api.pointer(count), api.pointer(out) if count.value else None)
         api.check(result, what)
         if result != api.INCOMPLETE:
             return list(out[: count.value])

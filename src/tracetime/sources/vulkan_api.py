@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from tracetime.errors import SourceError
@@ -53,17 +53,24 @@ class _Chained(ctypes.Structure):
 class ApplicationInfo(_Chained):
     TYPE = 0
     _fields_ = (
-        ("name", String), ("version", u32), ("engine", String), ("engine_version", u32),
+        ("name", String),
+        ("version", u32),
+        ("engine", String),
+        ("engine_version", u32),
         ("api_version", u32),
-    )  # fmt: skip
+    )
 
 
 class InstanceCreateInfo(_Chained):
     TYPE = 1
     _fields_ = (
-        ("flags", u32), ("application", Pointer), ("layer_count", u32), ("layers", Pointer),
-        ("extension_count", u32), ("extensions", Pointer),
-    )  # fmt: skip
+        ("flags", u32),
+        ("application", Pointer),
+        ("layer_count", u32),
+        ("layers", Pointer),
+        ("extension_count", u32),
+        ("extensions", Pointer),
+    )
 
 
 class DeviceQueueCreateInfo(_Chained):
@@ -74,18 +81,28 @@ class DeviceQueueCreateInfo(_Chained):
 class DeviceCreateInfo(_Chained):
     TYPE = 3
     _fields_ = (
-        ("flags", u32), ("queue_count", u32), ("queues", Pointer), ("layer_count", u32),
-        ("layers", Pointer), ("extension_count", u32), ("extensions", Pointer),
+        ("flags", u32),
+        ("queue_count", u32),
+        ("queues", Pointer),
+        ("layer_count", u32),
+        ("layers", Pointer),
+        ("extension_count", u32),
+        ("extensions", Pointer),
         ("features", Pointer),
-    )  # fmt: skip
+    )
 
 
 class SubmitInfo(_Chained):
     TYPE = 4
     _fields_ = (
-        ("wait_count", u32), ("waits", Pointer), ("stages", Pointer), ("buffer_count", u32),
-        ("buffers", Pointer), ("signal_count", u32), ("signals", Pointer),
-    )  # fmt: skip
+        ("wait_count", u32),
+        ("waits", Pointer),
+        ("stages", Pointer),
+        ("buffer_count", u32),
+        ("buffers", Pointer),
+        ("signal_count", u32),
+        ("signals", Pointer),
+    )
 
 
 class MemoryAllocateInfo(_Chained):
@@ -106,9 +123,13 @@ class QueryPoolCreateInfo(_Chained):
 class BufferCreateInfo(_Chained):
     TYPE = 12
     _fields_ = (
-        ("flags", u32), ("size", u64), ("usage", u32), ("sharing", u32), ("family_count", u32),
+        ("flags", u32),
+        ("size", u64),
+        ("usage", u32),
+        ("sharing", u32),
+        ("family_count", u32),
         ("families", Pointer),
-    )  # fmt: skip
+    )
 
 
 class CommandPoolCreateInfo(_Chained):
@@ -142,19 +163,28 @@ class Limits(ctypes.Structure):
     """VkPhysicalDeviceLimits, of which only what concerns timestamps has a name."""
 
     _fields_ = (
-        ("_before", u64 * 52), ("_also", u32), ("timestamps_everywhere", u32),
-        ("period", ctypes.c_float), ("_after", u8 * 76),
-    )  # fmt: skip
+        ("_before", u64 * 52),
+        ("_also", u32),
+        ("timestamps_everywhere", u32),
+        ("period", ctypes.c_float),
+        ("_after", u8 * 76),
+    )
 
 
 class PhysicalDeviceProperties(ctypes.Structure):
     """824 bytes; limits at 296, timestampPeriod at limits + 424."""
 
     _fields_ = (
-        ("api_version", u32), ("driver_version", u32), ("vendor", u32), ("device", u32),
-        ("kind", u32), ("name", ctypes.c_char * 256), ("cache_uuid", u8 * 16),
-        ("limits", Limits), ("_sparse", u32 * 5),
-    )  # fmt: skip
+        ("api_version", u32),
+        ("driver_version", u32),
+        ("vendor", u32),
+        ("device", u32),
+        ("kind", u32),
+        ("name", ctypes.c_char * 256),
+        ("cache_uuid", u8 * 16),
+        ("limits", Limits),
+        ("_sparse", u32 * 5),
+    )
 
 
 class PhysicalDeviceProperties2(_Chained):
@@ -165,15 +195,21 @@ class PhysicalDeviceProperties2(_Chained):
 class PhysicalDeviceIDProperties(_Chained):
     TYPE = 1_000_071_004
     _fields_ = (
-        ("device_uuid", u8 * 16), ("driver_uuid", u8 * 16), ("luid", u8 * 8), ("node_mask", u32),
+        ("device_uuid", u8 * 16),
+        ("driver_uuid", u8 * 16),
+        ("luid", u8 * 8),
+        ("node_mask", u32),
         ("luid_valid", u32),
-    )  # fmt: skip
+    )
 
 
 class QueueFamilyProperties(ctypes.Structure):
     _fields_ = (
-        ("flags", u32), ("count", u32), ("timestamp_valid_bits", u32), ("granularity", u32 * 3),
-    )  # fmt: skip
+        ("flags", u32),
+        ("count", u32),
+        ("timestamp_valid_bits", u32),
+        ("granularity", u32 * 3),
+    )
 
 
 class ExtensionProperties(ctypes.Structure):
@@ -185,6 +221,53 @@ class MemoryRequirements(ctypes.Structure):
 
 
 Function = Callable[..., int]
+
+_POINTERS_3: Final = (Pointer, Pointer, Pointer)
+_NEW: Final = (i32, Handle, *_POINTERS_3)
+"""Of what makes an object: the device, its description, an allocator (none), where it goes."""
+
+_DESTROY: Final = (None, Handle, u64, Pointer)
+"""Of what destroys one: the device, the object, an allocator (none)."""
+
+SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
+    "vkEnumerateInstanceExtensionProperties": (i32, *_POINTERS_3),
+    "vkCreateInstance": (i32, *_POINTERS_3),
+    "vkDestroyInstance": (None, Handle, Pointer),
+    "vkEnumeratePhysicalDevices": (i32, Handle, Pointer, Pointer),
+    "vkGetPhysicalDeviceProperties2": (None, Handle, Pointer),
+    "vkGetPhysicalDeviceQueueFamilyProperties": (None, Handle, Pointer, Pointer),
+    "vkGetPhysicalDeviceCalibrateableTimeDomains": (i32, Handle, Pointer, Pointer),
+    "vkEnumerateDeviceExtensionProperties": (i32, Handle, *_POINTERS_3),
+    "vkCreateDevice": _NEW,
+    "vkDestroyDevice": (None, Handle, Pointer),
+    "vkDeviceWaitIdle": (i32, Handle),
+    "vkGetCalibratedTimestamps": (i32, Handle, u32, *_POINTERS_3),
+    "vkGetDeviceQueue": (None, Handle, u32, u32, Pointer),
+    "vkQueueSubmit": (i32, Handle, u32, Pointer, u64),
+    "vkCreateFence": _NEW,
+    "vkDestroyFence": _DESTROY,
+    "vkResetFences": (i32, Handle, u32, Pointer),
+    "vkWaitForFences": (i32, Handle, u32, Pointer, u32, u64),
+    "vkCreateBuffer": _NEW,
+    "vkDestroyBuffer": _DESTROY,
+    "vkGetBufferMemoryRequirements": (None, Handle, u64, Pointer),
+    "vkAllocateMemory": _NEW,
+    "vkFreeMemory": _DESTROY,
+    "vkBindBufferMemory": (i32, Handle, u64, u64, u64),
+    "vkCreateQueryPool": _NEW,
+    "vkDestroyQueryPool": _DESTROY,
+    "vkGetQueryPoolResults": (i32, Handle, u64, u32, u32, ctypes.c_size_t, Pointer, u64, u32),
+    "vkCreateCommandPool": _NEW,
+    "vkDestroyCommandPool": _DESTROY,
+    "vkAllocateCommandBuffers": (i32, Handle, Pointer, Pointer),
+    "vkBeginCommandBuffer": (i32, Handle, Pointer),
+    "vkEndCommandBuffer": (i32, Handle),
+    "vkCmdResetQueryPool": (None, Handle, u64, u32, u32),
+    "vkCmdWriteTimestamp": (None, Handle, u32, u64, u32),
+    "vkCmdFillBuffer": (None, Handle, u64, u64, u64, u32),
+    "vkCmdPipelineBarrier": (None, Handle, *3 * (u32,), *3 * (u32, Pointer)),
+}
+"""What each function returns, and its arguments. Extensions' are without KHR and EXT."""
 
 
 class Loader:
@@ -206,10 +289,8 @@ class Loader:
         self._address.argtypes = [Handle, String]
         self._address.restype = ctypes.c_void_p
 
-    def function(
-        self, instance: Handle | None, name: str, *arguments: Any, returns: Any = i32
-    ) -> Function:
-        """A function of the API, typed.
+    def function(self, instance: Handle | None, name: str) -> Function:
+        """A function of the API, typed by `SIGNATURES`.
 
         Raises:
             SourceError: the loader or driver has no such function.
@@ -217,7 +298,8 @@ class Loader:
         address = self._address(instance, name.encode())
         if not address:
             raise SourceError(f"Vulkan's {name} is missing: the loader or driver is too old")
-        call: Function = ctypes.CFUNCTYPE(returns, *arguments)(address)
+        signature = SIGNATURES[name.removesuffix("KHR").removesuffix("EXT")]
+        call: Function = ctypes.CFUNCTYPE(*signature)(address)
         return call
 
 
@@ -233,7 +315,7 @@ def make(kind: type[Any], /, **fields: Any) -> Any:
 
 
 def pointer(thing: Any) -> Pointer:
-    """Its address as void*; None for None. Whoever passes it on keeps the thing alive."""
+    """Its address as void*. The caller keeps the thing alive for as long as that is used."""
     return ctypes.cast(ctypes.pointer(thing), Pointer)
 
 

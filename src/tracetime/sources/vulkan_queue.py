@@ -42,7 +42,7 @@ class OpenedDevice(Protocol):
     label: str
     family: int
 
-    def function(self, name: str, *arguments: Any, returns: Any = ...) -> api.Function:
+    def function(self, name: str) -> api.Function:
         """A function of the device."""
 
 
@@ -53,13 +53,12 @@ class StampQueue:
 
     Args:
         device: opened, with a queue family that writes timestamps.
-        physical: its physical device.
 
     Raises:
         SourceError: something of it cannot be made.
     """
 
-    def __init__(self, device: OpenedDevice, physical: api.Handle) -> None:
+    def __init__(self, device: OpenedDevice) -> None:
         self._device = device
         self._made: list[tuple[str, int]] = []
         self._functions: dict[str, api.Function] = {}
@@ -68,7 +67,7 @@ class StampQueue:
         self._queue = api.Handle()
         self._command = api.Handle()
         try:
-            self._make(physical)
+            self._make()
         except BaseException:
             self.close()
             raise
@@ -103,23 +102,19 @@ class StampQueue:
         command = api.Handle(self._command.value)
         submit = api.make(api.SubmitInfo, buffer_count=1, buffers=api.pointer(command))
         fence = api.u64(self._fence)
-        self._call("vkResetFences", api.Handle, api.u32, api.Pointer)(
-            self._device.handle, 1, api.pointer(fence)
-        )
+        self._call("vkResetFences", self._device.handle, 1, api.pointer(fence))
         self._pending = True
-        result = self._call("vkQueueSubmit", api.Handle, api.u32, api.Pointer, api.u64)(
-            self._queue, 1, api.pointer(submit), self._fence
-        )
+        result = self._call("vkQueueSubmit", self._queue, 1, api.pointer(submit), self._fence)
         if result < 0:
             self._pending = False
         api.check(result, f"submitting work to {self._device.label}")
 
     def _wait(self) -> None:
-        """Until what was submitted is done."""
+        """Wait until the submitted work is done."""
         fence = api.u64(self._fence)
         result = self._call(
-            "vkWaitForFences", api.Handle, api.u32, api.Pointer, api.u32, api.u64
-        )(self._device.handle, 1, api.pointer(fence), 1, _WAIT_NS)  # fmt: skip
+            "vkWaitForFences", self._device.handle, 1, api.pointer(fence), 1, _WAIT_NS
+        )
         api.check(result, f"waiting for {self._device.label}")
         if result:
             raise SourceError(f"{self._device.label} has not done its work in 10 s: is it stuck?")
@@ -127,125 +122,91 @@ class StampQueue:
 
     def _results(self, count: int) -> list[int]:
         values = (api.u64 * count)()
-        api.check(
-            self._call(
-                "vkGetQueryPoolResults",
-                api.Handle, api.u64, api.u32, api.u32, ctypes.c_size_t, api.Pointer, api.u64,
-                api.u32,
-            )(
-                self._device.handle, self._queries, 0, count, ctypes.sizeof(values),
-                ctypes.addressof(values), 8, _RESULT_64_WAIT,
-            ),
-            f"reading timestamps of {self._device.label}",
-        )  # fmt: skip
+        size, address, stride = ctypes.sizeof(values), ctypes.addressof(values), 8
+        result = self._call(
+            "vkGetQueryPoolResults",
+            self._device.handle,
+            self._queries,
+            0,
+            count,
+            size,
+            address,
+            stride,
+            _RESULT_64_WAIT,
+        )
+        api.check(result, f"reading timestamps of {self._device.label}")
         return list(values)
 
     def close(self) -> None:
-        """Give back what was made."""
+        """Destroy what was made."""
         with self._one.turn():
             if self._made:
-                self._call("vkDeviceWaitIdle", api.Handle)(self._device.handle)
+                self._call("vkDeviceWaitIdle", self._device.handle)
             while self._made:
                 name, handle = self._made.pop()
-                self._call(name, api.Handle, api.u64, api.Pointer, returns=None)(
-                    self._device.handle, handle, None
-                )
+                self._call(name, self._device.handle, handle, None)
 
-    def _call(self, name: str, *arguments: Any, returns: Any = api.i32) -> api.Function:
-        made = self._functions.get(name)
-        if made is None:
-            made = self._functions[name] = self._device.function(name, *arguments, returns=returns)
-        return made
+    def _call(self, name: str, *arguments: Any) -> int:
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = self._device.function(name)
+        return function(*arguments)
 
     def _new(self, create: str, destroy: str, info: Any) -> int:
         """Make something that has a 64-bit handle, to be destroyed at the end."""
         handle = api.u64()
-        api.check(
-            self._call(create, api.Handle, api.Pointer, api.Pointer, api.Pointer)(
-                self._device.handle, api.pointer(info), None, api.pointer(handle)
-            ),
-            f"{create} of {self._device.label}",
+        result = self._call(
+            create, self._device.handle, api.pointer(info), None, api.pointer(handle)
         )
+        api.check(result, f"{create} of {self._device.label}")
         self._made.append((destroy, handle.value))
         return int(handle.value)
 
-    def _make(self, physical: api.Handle) -> None:
+    def _make(self) -> None:
         device, family = self._device.handle, self._device.family
-        self._call(
-            "vkGetDeviceQueue", api.Handle, api.u32, api.u32, api.Pointer, returns=None
-        )(device, family, 0, api.pointer(self._queue))  # fmt: skip
-        pool = self._new(
-            "vkCreateCommandPool", "vkDestroyCommandPool",
-            api.make(api.CommandPoolCreateInfo, flags=_RESETTABLE, family=family),
-        )  # fmt: skip
+        self._call("vkGetDeviceQueue", device, family, 0, api.pointer(self._queue))
+        pool_info = api.make(api.CommandPoolCreateInfo, flags=_RESETTABLE, family=family)
+        pool = self._new("vkCreateCommandPool", "vkDestroyCommandPool", pool_info)
         info = api.make(api.CommandBufferAllocateInfo, pool=pool, level=0, count=1)
-        api.check(
-            self._call("vkAllocateCommandBuffers", api.Handle, api.Pointer, api.Pointer)(
-                device, api.pointer(info), api.pointer(self._command)
-            ),
-            "allocating a command buffer",
+        result = self._call(
+            "vkAllocateCommandBuffers", device, api.pointer(info), api.pointer(self._command)
         )
-        self._queries = self._new(
-            "vkCreateQueryPool", "vkDestroyQueryPool",
-            api.make(api.QueryPoolCreateInfo, kind=_QUERY_TIMESTAMP, count=MOST_STAMPS),
-        )  # fmt: skip
+        api.check(result, "allocating a command buffer")
+        query_info = api.make(api.QueryPoolCreateInfo, kind=_QUERY_TIMESTAMP, count=MOST_STAMPS)
+        self._queries = self._new("vkCreateQueryPool", "vkDestroyQueryPool", query_info)
         self._fence = self._new("vkCreateFence", "vkDestroyFence", api.make(api.FenceCreateInfo))
-        self._buffer = self._new(
-            "vkCreateBuffer", "vkDestroyBuffer",
-            api.make(api.BufferCreateInfo, size=WORK_BYTES, usage=_TRANSFER_TARGET),
-        )  # fmt: skip
+        buffer_info = api.make(api.BufferCreateInfo, size=WORK_BYTES, usage=_TRANSFER_TARGET)
+        self._buffer = self._new("vkCreateBuffer", "vkDestroyBuffer", buffer_info)
         needs = api.MemoryRequirements()
-        self._call(
-            "vkGetBufferMemoryRequirements", api.Handle, api.u64, api.Pointer, returns=None
-        )(device, self._buffer, api.pointer(needs))  # fmt: skip
+        self._call("vkGetBufferMemoryRequirements", device, self._buffer, api.pointer(needs))
         kind = (needs.kinds & -needs.kinds).bit_length() - 1
-        memory = self._new(
-            "vkAllocateMemory", "vkFreeMemory",
-            api.make(api.MemoryAllocateInfo, size=needs.size, kind=kind),
-        )  # fmt: skip
-        api.check(
-            self._call("vkBindBufferMemory", api.Handle, api.u64, api.u64, api.u64)(
-                device, self._buffer, memory, 0
-            ),
-            "binding memory",
-        )
+        memory_info = api.make(api.MemoryAllocateInfo, size=needs.size, kind=kind)
+        memory = self._new("vkAllocateMemory", "vkFreeMemory", memory_info)
+        result = self._call("vkBindBufferMemory", device, self._buffer, memory, 0)
+        api.check(result, "binding memory")
 
     def _record(self, count: int, work: int) -> None:
         """Write the command buffer anew."""
         begin = api.make(api.CommandBufferBeginInfo, flags=_ONE_TIME)
-        api.check(
-            self._call("vkBeginCommandBuffer", api.Handle, api.Pointer)(
-                self._command, api.pointer(begin)
-            ),
-            "beginning a command buffer",
-        )
-        self._call(
-            "vkCmdResetQueryPool", api.Handle, api.u64, api.u32, api.u32, returns=None
-        )(self._command, self._queries, 0, count)  # fmt: skip
-        write = self._call(
-            "vkCmdWriteTimestamp", api.Handle, api.u32, api.u64, api.u32, returns=None
-        )
-        fill = self._call(
-            "vkCmdFillBuffer", api.Handle, api.u64, api.u64, api.u64, api.u32, returns=None
-        )
-        between = self._call(
-            "vkCmdPipelineBarrier",
-            api.Handle, api.u32, api.u32, api.u32, api.u32, api.Pointer, api.u32, api.Pointer,
-            api.u32, api.Pointer, returns=None,
-        )  # fmt: skip
-        # Fills go to the same memory: without it they may overlap.
+        result = self._call("vkBeginCommandBuffer", self._command, api.pointer(begin))
+        api.check(result, "beginning a command buffer")
+        self._call("vkCmdResetQueryPool", self._command, self._queries, 0, count)
+        # All work fills the same memory: without a barrier it may overlap.
         after_writing = api.make(
             api.MemoryBarrier, source=_TRANSFER_WRITE, destination=_TRANSFER_WRITE
         )
-        barrier = api.pointer(after_writing)
         for index in range(count):
             if index:
                 for turn in range(work):
-                    between(
-                        self._command, _STAGE_TRANSFER, _STAGE_TRANSFER, 0, 1, barrier, 0, None, 0,
-                        None,
-                    )  # fmt: skip
-                    fill(self._command, self._buffer, 0, WORK_BYTES, turn)
+                    self._fill(turn, api.pointer(after_writing))
             stage = _BOTTOM_OF_PIPE if index else _TOP_OF_PIPE
-            write(self._command, stage, self._queries, index)
-        api.check(self._call("vkEndCommandBuffer", api.Handle)(self._command), "ending it")
+            self._call("vkCmdWriteTimestamp", self._command, stage, self._queries, index)
+        api.check(self._call("vkEndCommandBuffer", self._command), "ending it")
+
+    def _fill(self, turn: int, barrier: api.Pointer) -> None:
+        """One unit of work, after what was written before it."""
+        stages = _STAGE_TRANSFER, _STAGE_TRANSFER
+        # One barrier of memory; none of buffers, none of images.
+        barriers = 1, barrier, 0, None, 0, None
+        self._call("vkCmdPipelineBarrier", self._command, *stages, 0, *barriers)
+        self._call("vkCmdFillBuffer", self._command, self._buffer, 0, WORK_BYTES, turn)

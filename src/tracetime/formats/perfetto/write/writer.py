@@ -76,9 +76,8 @@ class TraceWriter:
         buffer_bytes: int = BUFFER_BYTES,
         flush_bytes: int = FLUSH_BYTES,
     ) -> None:
-        for what, size in (
-            ("max_size", max_size), ("buffer_bytes", buffer_bytes), ("flush_bytes", flush_bytes),
-        ):  # fmt: skip
+        sizes = {"max_size": max_size, "buffer_bytes": buffer_bytes, "flush_bytes": flush_bytes}
+        for what, size in sizes.items():
             if size is not None and not (isinstance(size, Integral) and size <= INT64_MAX):
                 raise UsageError(f"{what} is {size!r}: use a whole number within int64")
         if max_size is not None and max_size < 4 * _KEPT_FOR_END:
