@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 from samples import CLOCK_SYNC
 
 from tracetime import ClockGraph
@@ -77,3 +78,18 @@ def test_neither_pandas_nor_masked_arrays_are_imported(tmp_path, more):
         [sys.executable, "-c", RUNS, str(path), *more], capture_output=True, text=True
     )
     assert (told.stderr, told.stdout.splitlines()[-1:]) == ("", ["[]"])
+
+
+def test_a_recording_of_ten_clocks_needs_no_masked_arrays(tmp_path):
+    program = (
+        "import sys\n"
+        "from tracetime.commands import run\n"
+        "for args in (['doctor'], ['convert', '-o', sys.argv[2], '--policy', 'tube']):\n"
+        "    run([args[0], sys.argv[1], *args[1:]])\n"
+        "print('numpy.ma' in sys.modules)\n"
+    )
+    arguments = [str(ROOT / "demo" / "demo.pftrace"), str(tmp_path / "t.parquet")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True
+    )
+    assert (done.stderr, done.stdout.splitlines()[-1:]) == ("", ["False"])

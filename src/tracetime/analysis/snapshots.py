@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.event_clocks import distinct
+from tracetime.graph.values import ascending
 from tracetime.trace import WrittenSnapshots
 
 Values = npt.NDArray[np.int64]
@@ -140,7 +141,7 @@ class Written:
         """
         _, starts, sizes = np.unique(self.packets, return_index=True, return_counts=True)
         found = []
-        for size in np.unique(sizes).tolist():
+        for size in ascending(sizes).tolist():
             rows = starts[sizes == size][:, None] + np.arange(size)
             lists, which, counts = np.unique(
                 self.clock[rows], axis=0, return_inverse=True, return_counts=True

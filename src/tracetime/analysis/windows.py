@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime._kernels.common.counts import count_between
+from tracetime.graph.values import ascending
 
 Values = npt.NDArray[np.int64]
 
@@ -53,7 +54,7 @@ class Between:
     """`Counts` of one list of marks, int64, in any order."""
 
     def __init__(self, marks: Values) -> None:
-        marks = np.unique(marks)
+        marks = ascending(marks)
         self._counts = Counts(marks, np.array([0, len(marks)]))
 
     def add(self, values: Values) -> None:

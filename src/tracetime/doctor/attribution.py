@@ -19,6 +19,7 @@ from tracetime.doctor.incidents import BACK, sleeps
 from tracetime.doctor.jump_readings import Floats, Mask, Pair, Places, by_pair, middle_ns, moved
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
+from tracetime.quantiles import median
 
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_ASKED: Final = 15
@@ -222,7 +223,7 @@ class _Votes:
         steps, others = (difference(c[1:], c[:-1]) for c in (usual, longer))
         # What counts something else than ns loses in every step.
         alike = np.abs(steps - others) <= np.abs(others) * _ONE_RATE
-        most = float(np.median(steps)) if alike.any() else 0.0
+        most = median(steps) if alike.any() else 0.0
         if most <= 0:
             return nowhere
         first, last = places.outer(places.rows_in(numbers)[0])

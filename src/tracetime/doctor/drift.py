@@ -16,6 +16,7 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity, names
 from tracetime.graph.values import difference, gains
+from tracetime.quantiles import median
 from tracetime.text import count, duration
 
 _TSC: Final = BUILTIN_IDS["TSC"]
@@ -52,7 +53,7 @@ def rates(survey: Survey) -> Iterator[Finding]:
         together = len(ppm) > 1 and max(ppm) - min(ppm) <= _HEALTHY_PPM[True]
         if together and 2 * len(ppm) > len(known):
             # Most went one way: it is the clock they were compared with that drifts.
-            yield _drifts(survey, partner, list(drifting), drifting, -float(np.median(ppm)))
+            yield _drifts(survey, partner, list(drifting), drifting, -median(np.array(ppm)))
         else:
             for clock, found in drifting.items():
                 yield _drifts(survey, clock, [partner], {clock: found}, found.rate * 1e6)

@@ -19,6 +19,7 @@ from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
+from tracetime.quantiles import median
 from tracetime.text import count
 
 EXCHANGED: Final = "clocks-exchanged"
@@ -99,7 +100,7 @@ def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Turned]
         flips = (np.sign(apart[1:]) != np.sign(apart[:-1])) & (off <= slack) & (gap >= 0)
         flips &= (size > _SIGNIFICANT * slack) & (size >= _LEAST_NS)
         # Clocks that lag by their ticks pass each other all the time.
-        flips &= size > _TIMES_SPREAD * float(np.median(np.abs(np.diff(np.abs(apart)))))
+        flips &= size > _TIMES_SPREAD * median(np.abs(np.diff(np.abs(apart))))
         others = np.delete(steps, (i, j), axis=1)
         if others.shape[1]:
             flips &= np.abs(np.median(others, axis=1) - gap) <= slack
@@ -157,7 +158,7 @@ def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Find
         packets, apart, at = _apart(survey, boottime, monotonic)
         if not len(apart):
             continue
-        middle = -int(np.median(apart))
+        middle = -int(median(apart))
         if middle <= _LEAST_NS or middle <= _least_ns(apart, at):
             continue
         sign = _sleeps_backwards(survey, boottime, monotonic)
@@ -191,7 +192,7 @@ def _least_ns(apart: Values, at: Values) -> float:
     """How far below it may be by the order of reading: by how it scatters between snapshots."""
     if int(at.max()) - int(at.min()) < _ONE_MOMENT_NS:
         return _UNKNOWN_NS
-    return _TIMES_SPREAD * float(np.median(np.abs(np.diff(apart))))
+    return _TIMES_SPREAD * median(np.abs(np.diff(apart)))
 
 
 def _sleeps_backwards(survey: Survey, boottime: ClockId, monotonic: ClockId) -> bool:

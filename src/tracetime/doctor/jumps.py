@@ -20,6 +20,7 @@ from tracetime.doctor.incidents import BACK, settled, sleeps
 from tracetime.doctor.jump_readings import Pair, Places, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference, gains
+from tracetime.quantiles import median
 from tracetime.text import count, duration
 
 _BITS: Final = range(16, 64)
@@ -266,7 +267,7 @@ def _ticks_per_ns(readings: Values, theirs: Values) -> float:
     rises = (rises_by > 0) & (gaps > 0)
     if rises.sum() < 3:
         return 1.0
-    rate = float(np.median(rises_by[rises] / gaps[rises]))
+    rate = median(rises_by[rises] / gaps[rises])
     return rate if abs(rate - 1) >= _OTHER_UNIT else 1.0
 
 

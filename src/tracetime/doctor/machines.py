@@ -14,6 +14,7 @@ from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
 from tracetime.errors import ConversionError
 from tracetime.graph.tube.pairs import Pair
+from tracetime.quantiles import median
 from tracetime.text import count
 
 _SAMPLES: Final = 512
@@ -97,7 +98,7 @@ def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
         first, last = min(first, int(there[0])), max(last, int(there[1]))
     steps = np.arange(_SAMPLES, dtype=np.int64)
     bars = pair.tube.convert(first + (last - first) // (_SAMPLES - 1) * steps)
-    return int(np.median((bars.latest - bars.earliest) // 2))
+    return int(median((bars.latest - bars.earliest) // 2))
 
 
 def _bounded(survey: Survey) -> list[tuple[ClockId, ClockId]]:

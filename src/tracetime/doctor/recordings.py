@@ -16,6 +16,7 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import NEVER_SET, ONE_OSCILLATOR
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
+from tracetime.quantiles import median
 from tracetime.text import count
 from tracetime.trace import Trace
 
@@ -212,5 +213,5 @@ def _one_recording(every: list[Series], breaks: list[int], trace: Trace) -> bool
     agree = (2 * np.count_nonzero(alike, axis=1) >= alike.shape[1]) & (gaps >= 0)
     if np.mean(agree[across]) < _AGREE or np.mean(gaps[across] == 0) > _TWICE:
         return False
-    usual = float(np.median(gaps[~across])) if not across.all() else float(np.median(gaps))
-    return bool(np.median(gaps[across]) <= _PAUSE * max(usual, _ALIKE_NS))
+    usual = median(gaps if across.all() else gaps[~across])
+    return median(gaps[across]) <= _PAUSE * max(usual, _ALIKE_NS)

@@ -19,6 +19,7 @@ from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pieces import SHORTEST, Pieces
 from tracetime.graph.tube.segments import Segments
+from tracetime.graph.values import ascending
 
 Mask = npt.NDArray[np.bool_]
 
@@ -92,7 +93,7 @@ def told_rates(
     for order in (range(len(few)), range(len(few) - 1, -1, -1)):
         _carry(found, mine, starts, correction, order, told, drift)
     without = np.bincount(found.segment[~few], minlength=len(segments.first)) == 0
-    for g in np.unique(found.segment[mine & without[found.segment]]).tolist():
+    for g in ascending(found.segment[mine & without[found.segment]]).tolist():
         _share(found, mine, segments, g, correction, int(wander[g]), told, drift)
     told.known[told.low > told.high] = False
     return told

@@ -18,7 +18,7 @@ from tracetime.errors import RESOLVED
 from tracetime.graph.tube.decimation import thin
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pairs import Pair
-from tracetime.graph.values import difference, if_it_fits
+from tracetime.graph.values import ascending, difference, if_it_fits
 from tracetime.quantiles import median, medians
 
 Values = npt.NDArray[np.int64]
@@ -339,7 +339,7 @@ def _points(a: Values, reach: tuple[int, int]) -> Values:
         share = (a[1:].view(np.uint64) - a[:-1].view(np.uint64)) // np.uint64(_AROUND)
         for k in range(1, _AROUND):
             out.append((a[:-1].view(np.uint64) + share * np.uint64(k)).view(np.int64))
-    return np.unique(np.concatenate(out))
+    return ascending(np.concatenate(out))
 
 
 def _offsets(b: Values, a: Values, base: int) -> Floats:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tracetime.graph.values import ascending
+
 Indices = npt.NDArray[np.int64]
 
 
@@ -40,7 +42,7 @@ def thin(
             chosen.append(_firsts(filled == np.repeat(extreme, np.diff(edges)), edges))
     if keep is not None and keep.sum() <= 2 * most:
         chosen.append(np.flatnonzero(keep))
-    return np.unique(np.concatenate(chosen))
+    return ascending(np.concatenate(chosen))
 
 
 def _firsts(marks: npt.NDArray[np.bool_], edges: Indices) -> Indices:

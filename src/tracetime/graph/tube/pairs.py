@@ -40,7 +40,7 @@ from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.wraps import Counter
-from tracetime.graph.values import difference
+from tracetime.graph.values import ascending, difference
 from tracetime.quantiles import median
 
 Values = npt.NDArray[np.int64]
@@ -424,7 +424,7 @@ class Pairs:
 
 def _keep_step(one: Values, other: Values) -> bool:
     """Whether two pairs rest on the same messages, each of which is a snapshot to each of them."""
-    return len(one) == len(other) and len(np.unique(other - one)) == 1
+    return len(one) == len(other) and len(ascending(other - one)) == 1
 
 
 def _fell(evidence: Evidence) -> bool:

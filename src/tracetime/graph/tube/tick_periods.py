@@ -78,8 +78,10 @@ class EventReadings(NamedTuple):
         times = lattice.steps(self.some_ns)
         # What neighbours in a block are apart, and then the next.
         one, two = times[:-1], times[1:]
-        told = (np.arange(len(one)) % BLOCK < BLOCK - 2) & (one > 0) & (two > 0)
-        return len(np.unique(np.stack([one[told], two[told]]), axis=1).T) >= _LEAST_UNEVEN
+        whole = (np.arange(len(one)) % BLOCK < BLOCK - 2) & (one > 0) & (two > 0)
+        # A set, not np.unique, which loads numpy.ma.
+        different = set(zip(one[whole].tolist(), two[whole].tolist(), strict=True))
+        return len(different) >= _LEAST_UNEVEN
 
 
 class Ticks:
@@ -159,7 +161,8 @@ class Ticks:
         events = self._events.get(clock)
         if events is None or not events.are_uneven(lattice):
             return False
-        times = lattice.steps(np.setdiff1d(events.some_ns, self._readings(clock)))
+        own, readings = ascending(events.some_ns), ascending(self._readings(clock))
+        times = lattice.steps(np.setdiff1d(own, readings, assume_unique=True))
         on_it = times[times > 0].astype(np.int64)
         return len(on_it) >= LEAST_READINGS - 1 and int(np.gcd.reduce(on_it)) == 1
 
