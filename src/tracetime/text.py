@@ -6,7 +6,6 @@ What a sentence says is its writer's; nothing here knows clocks or traces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from itertools import islice
 from typing import Final
 
@@ -45,6 +44,9 @@ def count(n: int, what: str) -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: str = "") -> str:
     """An HTML table; every cell is text, whatever it holds. A column named `>...` is set right."""
+    # html loads a table of 2,231 entities, which the command line never needs.
+    from html import escape
+
     right = [column.startswith(">") for column in columns]
 
     def line(tag: str, cells: Sequence[object]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from html import escape
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -254,6 +253,8 @@ class Trace(ABC):
 
     def _repr_html_(self) -> str:
         """For notebooks: the trace and its clocks; reads the file where none has."""
+        from html import escape
+
         path = escape(printable(self.path))
         try:
             time = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"

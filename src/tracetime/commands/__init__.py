@@ -7,7 +7,6 @@ be imported on the way to `tracetime --version`.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import signal
 import sys
@@ -165,6 +164,8 @@ def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
 def tell(error: TracetimeError, as_json: bool, hint: str = "") -> None:
     """Tell an error on stderr: in words, or as an object in JSON."""
     if as_json:
+        import json
+
         echo(json.dumps({"schema": SCHEMA, "error": error.to_dict()}), err=True)
     else:
         tell_error("tracetime: error", str(error), hint)

@@ -45,7 +45,6 @@ from tracetime.graph.rate import saturated_ns
 from tracetime.graph.state import GraphState, clock_of
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube.bars import Bars, check_bars
-from tracetime.graph.tube.curves import MOST_POINTS, Curves, curves
 from tracetime.graph.tube.distances import Reach
 from tracetime.graph.tube.explanation import TubeExplanation
 from tracetime.graph.tube.machines import Machines
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from bokeh.models import UIElement
 
     from tracetime.graph.storage.save import Parts
+    from tracetime.graph.tube.curves import Curves
 
 _KEPT_ROUTES: Final = 64
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
@@ -775,6 +775,8 @@ class ClockGraph:
         Raises:
             UsageError, ConversionError: as `convert` with the tube; they share no snapshot.
         """
+        from tracetime.graph.tube.curves import MOST_POINTS, curves
+
         hub, clock = clock_of_caller(src), clock_of_caller(dst)
         if hub == clock:
             raise UsageError(f"{hub} beside itself: name two clocks")
