@@ -36,7 +36,6 @@ cdef class Importer:
     cdef int place_packet(self, Packet *p) except -1 nogil
     cdef int give_up(self, Packet *p, int status) except -1 nogil
     cdef int import_items(self, Packet *p) except -1 nogil
-    cdef int import_inner(self, Packet *p, uint32_t inner) except -1 nogil
     cdef int import_fields(self, Packet *p) except -1 nogil
     cdef int import_at_end(self, Packet *p) except -1 nogil
     cdef int _feed(

@@ -18,11 +18,9 @@ from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC, machine_key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.perfetto.ftrace cimport import_bundle
 from tracetime._kernels.perfetto.items cimport (
-    has_times_after_sorting, import_after_sorting, import_atoms, import_etw, import_logs,
-    import_rails, import_streaming_profile, import_thread_descriptor, import_track_descriptor,
-    import_track_event,
+    has_times_after_sorting, import_after_sorting, import_items, import_thread_descriptor,
+    import_track_descriptor,
 )
 from tracetime._kernels.perfetto.observer cimport Heard, Listener
 from tracetime._kernels.perfetto.packet cimport (
@@ -244,7 +242,7 @@ cdef class Importer:
         if p.payloads > 1:
             return self.import_fields(p)
         if p.inner_field:
-            return self.import_inner(p, p.inner_field)
+            return import_items(self.timeline, p, p.inner_field)
         if is_set(p.thread_descriptor):
             if import_thread_descriptor(self.timeline, p, p.thread_descriptor):
                 return STOP_END
@@ -276,7 +274,7 @@ cdef class Importer:
                 # This module reads the packet's last one, the others the one at hand.
                 if f.number == PACKET_ANDROID_LOG or f.number == PACKET_POWER_RAILS:
                     p.inner = load_bytes(p.whole, f.number)
-                return self.import_inner(p, f.number)
+                return import_items(self.timeline, p, f.number)
             if f.number == PACKET_THREAD_DESCRIPTOR:
                 if import_thread_descriptor(self.timeline, p, payload):
                     return STOP_END
@@ -300,21 +298,6 @@ cdef class Importer:
                     p.after_sorting = span_of(&f)
                     self.import_at_end(p)
         return STOP_END
-
-    cdef int import_inner(self, Packet *p, uint32_t inner) except -1 nogil:
-        if inner == PACKET_TRACK_EVENT:
-            return import_track_event(self.timeline, p)
-        if inner == PACKET_FTRACE_EVENTS:
-            return import_bundle(self.timeline, p)
-        if inner == PACKET_ANDROID_LOG:
-            return import_logs(self.timeline, p)
-        if inner == PACKET_STATSD_ATOM:
-            return import_atoms(self.timeline, p)
-        if inner == PACKET_POWER_RAILS:
-            return import_rails(self.timeline, p)
-        if inner == PACKET_STREAMING_PROFILE_PACKET:
-            return import_streaming_profile(self.timeline, p)
-        return import_etw(self.timeline, p)
 
     cdef int import_at_end(self, Packet *p) except -1 nogil:
         """Times that Perfetto reads after sorting: converted with every snapshot of the file."""

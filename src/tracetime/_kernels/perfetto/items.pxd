@@ -1,3 +1,5 @@
+from libc.stdint cimport uint32_t
+
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.timeline cimport Timeline
@@ -5,11 +7,6 @@ from tracetime._kernels.perfetto.timeline cimport Timeline
 
 cdef bint import_thread_descriptor(Timeline timeline, Packet *p, Span thread) noexcept nogil
 cdef bint import_track_descriptor(Timeline timeline, Packet *p, Span track) noexcept nogil
-cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil
-cdef int import_logs(Timeline timeline, Packet *p) except -1 nogil
-cdef int import_rails(Timeline timeline, Packet *p) except -1 nogil
-cdef int import_atoms(Timeline timeline, Packet *p) except -1 nogil
-cdef int import_etw(Timeline timeline, Packet *p) except -1 nogil
-cdef int import_streaming_profile(Timeline timeline, Packet *p) except -1 nogil
+cdef int import_items(Timeline timeline, Packet *p, uint32_t inner) except -1 nogil
 cdef bint has_times_after_sorting(Packet *p) noexcept nogil
 cdef int import_after_sorting(Timeline timeline, Packet *p) except -1 nogil

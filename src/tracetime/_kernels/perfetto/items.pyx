@@ -19,6 +19,7 @@ from tracetime._kernels.perfetto.clock_ids cimport (
     BOOTTIME, MONOTONIC, MONOTONIC_COARSE, REALTIME, machine_key,
 )
 from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.ftrace cimport import_bundle
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.rows cimport (
     KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_HEAP_DUMP, KIND_POWER_RAIL, KIND_PROCESS_START,
@@ -27,6 +28,23 @@ from tracetime._kernels.perfetto.rows cimport (
 from tracetime._kernels.perfetto.sorter cimport push
 from tracetime._kernels.perfetto.streams cimport MAX_CPUS, Sequence
 from tracetime._kernels.perfetto.timeline cimport STOP_END, Timeline
+
+
+cdef int import_items(Timeline timeline, Packet *p, uint32_t inner) except -1 nogil:
+    """Convert the items of `p.inner`, the field `inner` of the packet (see `is_inner`)."""
+    if inner == PACKET_TRACK_EVENT:
+        return import_track_event(timeline, p)
+    if inner == PACKET_FTRACE_EVENTS:
+        return import_bundle(timeline, p)
+    if inner == PACKET_ANDROID_LOG:
+        return import_logs(timeline, p)
+    if inner == PACKET_STATSD_ATOM:
+        return import_atoms(timeline, p)
+    if inner == PACKET_POWER_RAILS:
+        return import_rails(timeline, p)
+    if inner == PACKET_STREAMING_PROFILE_PACKET:
+        return import_streaming_profile(timeline, p)
+    return import_etw(timeline, p)
 
 
 cdef bint import_thread_descriptor(Timeline timeline, Packet *p, Span thread) noexcept nogil:
