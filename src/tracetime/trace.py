@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -121,6 +121,11 @@ class WrittenSnapshots(NamedTuple):
     left_out: int
 
 
+NOTHING_WRITTEN: Final = WrittenSnapshots(
+    np.empty((7, 0), dtype=np.int64), np.empty((4, 0), dtype=np.int64), 0
+)
+
+
 @dataclass(eq=False, slots=True)
 class TraceReading:
     """One reading of a trace, from its start: yields columns, batch by batch.
@@ -128,14 +133,15 @@ class TraceReading:
     Attributes:
         batches: what it yields.
         names_left_out: how many names it had no room for; known at its end.
-        written: the snapshots as the file lists them, where they were requested; known at its end.
+        written: the snapshots as the file lists them, where they were requested and the format
+            keeps them; known at its end.
         truncated: with `partial`, the error after which the rest was not read; known at its end.
         faults: see `Events`.
     """
 
     batches: Iterator[Columns]
     names_left_out: int = 0
-    written: WrittenSnapshots | None = None
+    written: WrittenSnapshots = NOTHING_WRITTEN
     truncated: TraceError | None = None
     faults: TubeFaults = field(default_factory=dict)
 
@@ -215,7 +221,8 @@ class Trace(ABC):
         Args:
             progress: called with the byte position reached in the file.
             names: say what each row is, too, where the format can.
-            written: keep so many readings of snapshots as they stand in the file.
+            written: keep so many readings of snapshots as they stand in the file, where the format
+                can: the doctor then finds exchanged clocks, and recordings that were joined.
 
         Raises:
             TraceError: as `events`, while it is read.

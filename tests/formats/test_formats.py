@@ -102,6 +102,13 @@ def test_it_is_examined(text, tracetime):
     assert {one["code"] for one in told["traces"][0]["findings"]} == set(codes)
 
 
+def test_a_format_need_not_keep_snapshots_as_they_stand_in_the_file(text, monkeypatch):
+    given = TextTrace.columns
+    monkeypatch.setattr(TextTrace, "columns", lambda self, *_, **__: given(self))
+    with open_trace(text) as trace:
+        assert "clock-without-snapshot" in {finding.code for finding in diagnose(trace)}
+
+
 def test_it_is_drawn(text, tmp_path):
     with open_trace(text) as trace:
         report(trace, tmp_path / "r.html")

@@ -100,12 +100,8 @@ class TextTrace(Trace):
             raise TraceError(str(error), at) from error
 
     def _rows(self):
-        if self._file.compressed:
-            pieces = self._file.chunks(Budget(self.options.max_expansion))
-            content = b"".join(piece for piece, _ in pieces)
-        else:
-            content = bytearray(self._file.size)
-            self._file.read(memoryview(content), 0)
+        pieces = self._file.chunks(Budget(self.options.max_expansion))
+        content = b"".join(piece for piece, _ in pieces)
         at = len(MAGIC)
         for line in content[at:].decode().splitlines(keepends=True):
             yield at, line.rstrip().split(",")

@@ -122,7 +122,6 @@ class Survey:
             if watch is not None:
                 watch(columns)
         self._floor_cost.finish()
-        assert reading.written is not None
         self._as_written = reading.written
         self.counted = groups.take()
 

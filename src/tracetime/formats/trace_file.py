@@ -144,8 +144,16 @@ class TraceFile:
         return done
 
     def chunks(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
-        """Yield the decompressed content of a compressed file, with the file position reached."""
-        return self._unzstd(budget) if self._zstd else self._gunzip(budget)
+        """Yield the content, decompressed where it is not plain, with the file position reached."""
+        if self._zstd:
+            return self._unzstd(budget)
+        return self._gunzip(budget) if self.compressed else self._plain()
+
+    def _plain(self) -> Iterator[tuple[bytes, int]]:
+        at = 0
+        while piece := os.pread(self._file.fileno(), CHUNK, at):
+            at += len(piece)
+            yield piece, at
 
     def _gunzip(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
         engine = zlib.decompressobj(wbits=31)
