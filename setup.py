@@ -1,4 +1,4 @@
-"""The native kernels; everything else about the project stands in pyproject.toml."""
+"""The native kernels; everything else about the project is in pyproject.toml."""
 
 import os
 from pathlib import Path
@@ -12,8 +12,8 @@ if os.environ.get("TRACETIME_SANITIZE"):
     link = ["-fsanitize=address"]
 else:
     flags, link = ["-O3", "-g0"], []
-# Else machines that can fuse a multiplication and an addition round otherwise than those that
-# cannot, and a value in a long array otherwise than one alone.
+# A fused multiplication and addition rounds once, not twice: results would depend on the machine,
+# and on whether a value is converted alone or in an array.
 flags.append("-ffp-contract=off")
 
 extensions = [
@@ -27,9 +27,11 @@ extensions = [
 ]
 
 setup(
+    # One compiler for each processor.
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
     ext_modules=cythonize(
         extensions,
         include_path=["src"],
         compiler_directives={"language_level": "3", "embedsignature": True},
-    )
+    ),
 )

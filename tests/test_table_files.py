@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 
 from tracetime import table_files
+from tracetime.commands import convert
 from tracetime.errors import UsageError
 from tracetime.table_files import table_writer
 
@@ -26,7 +28,7 @@ SCHEMA = pa.schema(
     ]
 )
 METADATA = {"tracetime.trace_clock": "BOOTTIME@machine2", "tracetime.policy": "floor"}
-ENDINGS = [".parquet", ".arrow", ".csv"]
+ENDINGS = list(table_files._WRITERS)
 
 rows = st.tuples(
     st.integers(0, 2**64 - 1),
@@ -70,6 +72,13 @@ def read(path):
             types = {field.name: getattr(field.type, "value_type", field.type) for field in SCHEMA}
             options = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
             return pa.csv.read_csv(path, convert_options=options)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_help_and_the_page_of_convert_name_every_ending(ending):
+    (option,) = (one for one in convert.command.params if "--output" in one.opts)
+    assert ending in option.help
+    assert f"`{ending}`" in (ROOT / "docs/howto/convert.md").read_text()
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
