@@ -18,7 +18,7 @@ QUICK = ("-n", "5", "--clock", "MONOTONIC", "--clock", "REALTIME")
 def test_calibrate_tells_what_each_clock_is_like(tracetime):
     code, text, err = tracetime("calibrate", *QUICK, "--seconds", "0")
     assert (code, err) == (0, "")
-    assert text.startswith("5 snapshots over 0 s, against MONOTONIC")
+    assert text.startswith("5 snapshots in 0 s, against MONOTONIC")
     assert "REALTIME" in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -96,7 +96,7 @@ def test_watch_draws_on_a_terminal_without_unicode(spawn, columns):
 
 def test_times_may_have_units(tracetime):
     code, text, _ = tracetime("calibrate", *QUICK, "--seconds", "20ms")
-    assert (code, text.partition(",")[0]) == (0, "5 snapshots over 0.02 s")
+    assert (code, text.partition(",")[0]) == (0, "5 snapshots in 0.02 s")
     assert tracetime("watch", "-n", "2", "--interval", "10ms", *QUICK[2:])[0] == 0
     for interval, says in (("1ms", "0.01<=x<=3600"), ("2d", "100us, 5s or 2min")):
         code, _, err = tracetime("watch", "-n", "2", "--interval", interval)
@@ -108,4 +108,4 @@ def test_times_may_have_units(tracetime):
 def test_one_clock_alone_cannot_be_watched(tracetime):
     code, _, err = tracetime("watch", "--clock", "MONOTONIC_RAW", "-n", "1")
     assert code == 2
-    assert "name another" in err
+    assert "give another --clock" in err

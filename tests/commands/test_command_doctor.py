@@ -32,7 +32,7 @@ def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
     assert (code, err) == (0, "")
     assert text.startswith(f"{path}: 1 error\n\nerror: REALTIME was set back once")
     assert "[realtime-set-back]" in text
-    assert " events touched; packet" in text
+    assert " events affected; packet" in text
     assert "\n  why: " in text
     assert "\n  fix: " in text
     assert max(map(len, text.splitlines()[1:])) <= 80
@@ -171,7 +171,7 @@ def test_a_hostile_name_of_a_file_stays_on_its_line(
 def test_nan_is_no_number_of_seconds(tracetime, args):
     code, _, err = tracetime(*args, "nan")
     assert code == 2
-    assert "'nan' is no number of seconds" in err
+    assert "'nan' is not a number of seconds" in err
 
 
 def test_many_findings_of_one_kind_are_folded(tracetime, write):
@@ -188,7 +188,7 @@ def test_many_findings_of_one_kind_are_folded(tracetime, write):
     )
     text = tracetime("doctor", path)[1]
     assert text.count("was reset once [clock-reset]") == 5
-    assert "info: 7 more [clock-reset]; --verbose shows them\n" in text
+    assert "info: 7 more [clock-reset]; --verbose prints them\n" in text
     verbose = tracetime("doctor", path, "--verbose")[1]
     assert verbose.count("was reset once [clock-reset]") == 12
     assert "--verbose" not in verbose

@@ -267,7 +267,7 @@ def test_open_ends_when_the_trace_was_fetched(tracetime, write, browser):
     assert (code, err) == (0, "")
     link, fetched = text.splitlines()
     assert link.startswith(f"{UI}/#!/?url=http://127.0.0.1:")
-    assert fetched == "fetched"
+    assert fetched == "The UI has fetched the trace."
     code, text, _ = tracetime("open", write(CLOCK_SYNC, "b c"), "--json")
     assert code == 0
     assert json.loads(text)["link"].endswith("/b%2520c")
@@ -279,7 +279,7 @@ def test_open_without_a_browser(tracetime, write, monkeypatch):
     monkeypatch.setattr(webbrowser, "open_new_tab", lambda link: pytest.fail("opened"))
     code, text, err = tracetime("open", write(CLOCK_SYNC), "--no-browser", "--timeout", "0.1")
     assert (code, len(text.splitlines())) == (1, 1)
-    assert err == "the trace was not fetched within 0.1 s\n"
+    assert err == "the UI did not fetch the trace within 0.1 s\n"
     monkeypatch.setattr(webbrowser, "open_new_tab", lambda link: False)
     err = tracetime("open", write(CLOCK_SYNC), "--timeout", "0.1")[2]
     assert "open the link above" in err

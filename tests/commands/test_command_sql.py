@@ -102,19 +102,19 @@ def test_options_are_those_of_convert(tracetime, write):
         (["{trace}", "from nowhere.pftrace"], "nowhere"),
         (["{trace}", "none.pftrace", "select 1"], "No such file"),
         (["none.pftrace"], "No such file"),
-        (["{trace}", "selec"], "'selec' is neither a file that is there nor a query"),
+        (["{trace}", "selec"], "'selec' is neither an existing file nor a query"),
         (["{trace}", "from", "events"], '"from events"'),
         (["{trace}", "{trace}", "select 1"], "each once"),
         (["{trace}", " ; "], "no statement"),
         (["{trace}", "select 1", "-o", "x.xls"], ".parquet"),
         (["{trace}", "select 1", "--format", "parquet"], "-o"),
-        (["{trace}", "select 1", "--format", "csv", "--json"], "two forms"),
-        (["{trace}", "select 1", "-o", "x", "--format", "table"], "screen"),
+        (["{trace}", "select 1", "--format", "csv", "--json"], "exclude each other"),
+        (["{trace}", "select 1", "-o", "x", "--format", "table"], "for the terminal"),
         (["{trace}", "select 1", "-o", "nowhere/x.csv"], "nowhere/x.csv"),
         (["{trace}", "select 1", "-o", "{trace}", "--format", "csv"], "the trace itself"),
         (["{trace}", "select 1", "--bars", "guaranteed"], "--policy tube"),
         (["{trace}", "from read_csv('{trace}')"], "--allow-files"),
-        (["-"], "give a query"),
+        (["-"], "give the query as an argument"),
     ],
 )
 def test_wrong_usage_is_code_2(tracetime, write, tmp_path, monkeypatch, args, message):
@@ -133,7 +133,7 @@ def test_wrong_usage_is_code_2(tracetime, write, tmp_path, monkeypatch, args, me
 def test_a_bad_trace_is_code_3(tracetime, write, tmp_path):
     code, text, err = tracetime("sql", write(CLOCK_SYNC[:-3]), "from events")
     assert (code, text) == (3, "")
-    assert err.endswith("\n--partial keeps what comes before that.\n")
+    assert err.endswith("\nGive --partial to keep what comes before that.\n")
     code, text, err = tracetime(
         "sql", write(CLOCK_SYNC[:-3]), "select 5 as x from events", "--partial"
     )
@@ -195,7 +195,7 @@ def test_a_table_shows_the_first_rows(tracetime, write):
     assert text.splitlines()[-3:] == [
         "    0",
         "    1",
-        "(2 rows are shown, and there are more: --rows, or -o FILE for all)",
+        "(2 rows are printed, and there are more: give --rows, or -o FILE for all)",
     ]
     assert tracetime("sql", write(EMPTY), "from range(2)", "--rows", "2")[1].endswith("(2 rows)\n")
     assert tracetime("sql", write(EMPTY), "select 'x' as a where false")[1] == "a\n-\n(0 rows)\n"

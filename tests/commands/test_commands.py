@@ -71,7 +71,9 @@ def test_a_bad_trace_is_code_3_and_says_where(tracetime, write, tmp_path, comman
     path = write(CLOCK_SYNC[:-3])
     code, out, err = tracetime(command, path, *more.get(command, []))
     assert (code, out) == (3, "")
-    assert re.fullmatch(r"tracetime: error: .*\(byte \d+, packet 8\)\n--partial keeps .*\n", err)
+    assert re.fullmatch(
+        r"tracetime: error: .*\(byte \d+, packet 8\)\nGive --partial to keep .*\n", err
+    )
     assert [p.name for p in tmp_path.iterdir()] == ["t.pftrace"]
 
 

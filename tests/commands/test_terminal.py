@@ -267,7 +267,7 @@ def test_a_fault_of_ours_acts_as_little(capsys):
     try:
         raise RuntimeError(HOSTILE)
     except RuntimeError as error:
-        commands._tell_fault(type(error), error, error.__traceback__)
+        commands._print_fault(type(error), error, error.__traceback__)
     err = capsys.readouterr().err
     assert err.startswith("Traceback")
     assert ACTS.findall(err.replace("\nINJECTED", "")) == []

@@ -1,7 +1,7 @@
-"""The command `tracetime`: its subcommands by name, and what becomes of errors.
+"""The command `tracetime`: its subcommands by name, and how it ends.
 
-Each subcommand is a module here with a `command`, loaded when it is asked for: nothing heavy may
-be imported on the way to `tracetime --version`.
+Each subcommand is a module here with a `command`, which is imported when it is used:
+`tracetime --version` imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 import click
 
 from tracetime._version import __version__
-from tracetime.commands.terminal import echo, tell_error
+from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
 
 SUBCOMMANDS: Final = (
@@ -35,7 +35,7 @@ SUBCOMMANDS: Final = (
     "completion",
 )
 
-# Exit codes, and those that shells give to signals.
+# Exit codes, with those that shells give to signals.
 DONE: Final = 0
 CHECK_FAILED: Final = 1
 USAGE: Final = 2
@@ -52,18 +52,19 @@ _EXIT_CODES: Final[dict[type[TracetimeError], int]] = {
 }
 
 SCHEMA: Final = 1
-"""Of the JSON in which commands that take several traces say what came of each, and of errors."""
+"""Version of the JSON of errors, and of the results of commands that take several traces."""
 
 
 class ReaderGone(Exception):
-    """Whoever read the output has had enough of it."""
+    """The reader of the output has closed it, as `head` does."""
 
 
-_OBJECTS_UNTIL_LOOK: Final = 200_000
+_OBJECTS_PER_COLLECTION: Final = 200_000
+"""What is read of a trace stays: more frequent collections take up to a third longer."""
 
 
 class LazyGroup(click.Group):
-    """A group whose subcommands are imported when they are asked for."""
+    """A group whose subcommands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)
@@ -79,14 +80,14 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            # Under another name, because click would make exit code 1 of it.
+            # Click would end a BrokenPipeError with exit code 1.
             raise ReaderGone from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tracetime", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Put the events of a trace, read in many clocks, on one timeline.
+    """Put events from many clocks on one timeline, and say how far off each can be.
 
     \b
     Examples:
@@ -96,25 +97,24 @@ def cli() -> None:
       tracetime doctor trace.pftrace
       tracetime report trace.pftrace -o report.html
 
-    Exit codes: 0 done, 1 the check asked for failed (--strict, --fail-on, --check) or a value does
-    not convert, 2 wrong usage, 3 bad trace, 4 no such clock source.
+    Exit codes: 0 done, 1 a check failed (--strict, --fail-on, --check) or a value does not
+    convert, 2 wrong usage, 3 bad trace, 4 a clock of this machine cannot be read.
     """
 
 
 def main() -> NoReturn:
     """Run the command line and exit; the entry point of the console script."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # nohup has hang-ups ignored, and they stay so.
+        # nohup ignores hang-ups: they stay ignored.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _terminate)
-    sys.excepthook = _tell_fault
-    # What is read of a trace stays: to look through it again and again takes up to a third longer.
-    gc.set_threshold(_OBJECTS_UNTIL_LOOK)
+    sys.excepthook = _print_fault
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
     sys.exit(run(sys.argv[1:]))
 
 
 def run(args: Sequence[str]) -> int:
-    """Run the command line `args` and return the exit code; errors are told on stderr."""
+    """Run the command line `args` and return the exit code; errors are printed on stderr."""
     try:
         result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
         if sys.stdout is not None:
@@ -138,48 +138,48 @@ def run(args: Sequence[str]) -> int:
     except TracetimeError as error:
         hint = ""
         if isinstance(error, TraceError) and error.offset and "--partial" not in args:
-            hint = "--partial keeps what comes before that."
+            hint = "Give --partial to keep what comes before that."
         return _fail(error, args, hint)
     return result if isinstance(result, int) else DONE
 
 
 def exit_code(error: TracetimeError) -> int:
-    """What to exit with where `error` ends a command."""
+    """Return the exit code of a command that `error` ends."""
     codes = (code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))
     return next(codes, CHECK_FAILED)
 
 
 def _silence() -> None:
-    """What is still buffered for stdout must go somewhere at exit."""
+    """Discard what is still buffered for stdout, which Python writes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: TracetimeError, args: Sequence[str], hint: str = "") -> int:
-    """Tell an error on stderr, in the form that was asked for; returns what to exit with."""
+    """Print an error on stderr, as JSON if --json is given; return the exit code."""
     # What follows -- is no option.
-    tell(error, "--json" in args[: args.index("--") if "--" in args else None], hint)
+    report_error(error, "--json" in args[: args.index("--") if "--" in args else None], hint)
     return exit_code(error)
 
 
-def tell(error: TracetimeError, as_json: bool, hint: str = "") -> None:
-    """Tell an error on stderr: in words, or as an object in JSON."""
+def report_error(error: TracetimeError, as_json: bool, hint: str = "") -> None:
+    """Print an error on stderr: as text, or as a JSON object."""
     if as_json:
         import json
 
         echo(json.dumps({"schema": SCHEMA, "error": error.to_dict()}), err=True)
     else:
-        tell_error("tracetime: error", str(error), hint)
+        echo_error("tracetime: error", str(error), hint)
 
 
-def _tell_fault(
+def _print_fault(
     kind: type[BaseException], error: BaseException, frames: TracebackType | None
 ) -> None:
-    """A fault of ours: what it quotes acts on the terminal as little as all else."""
+    """Print the traceback of a bug by `echo`: it may quote text of a file."""
     from traceback import format_exception
 
     echo("".join(format_exception(kind, error, frames)).rstrip(), err=True)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:
-    # As an exception, so that half-done files are removed on the way out.
+    # As an exception, so that unfinished files are removed.
     sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""`tracetime at`: one timestamp from one clock of a trace to another, explained."""
+"""`tracetime at`: convert one timestamp from one clock of a trace to another, and explain it."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 @click.command("at")
 @trace_options
 @click.argument("value", metavar="TIME")
-@click.option("--from", "src", type=Clock(), help="The clock TIME was read in.")
+@click.option("--from", "src", type=Clock(), help="The clock that TIME is a reading of.")
 @click.option("--to", "dst", type=Clock(), help="The clock to convert to.")
 @click.option(
     "--sequence",
     type=click.IntRange(1, 2**32 - 1),
-    help="The packet sequence of a clock from 64 to 127.",
+    help="The packet sequence of a clock numbered 64 to 127.",
 )
 @click.option(
     "--near",
     type=int,
     metavar="NS",
-    help="About when that was, in trace time: which wrap of a short counter TIME belongs to.",
+    help="Roughly when that was, in trace time: for a counter that wraps, it says which wrap.",
 )
 @policy_options
 @limit_options
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if TIME lies outside the snapshots that it is converted by.",
+    help="Exit with 1 if TIME is outside the snapshots that convert it.",
 )
 @json_option
 def command(  # noqa: PLR0913  a parameter for each option
@@ -72,15 +72,18 @@ def command(  # noqa: PLR0913  a parameter for each option
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Convert one TIME from a clock to another, and tell how.
+    """Convert one TIME from a clock to another, and explain how.
 
     TIME is what the clock read, in its own unit (ns for most), or for REALTIME a date and time in
-    ISO 8601. A clock that is not given is the trace clock. A clock is a name (MONOTONIC), a number
-    (6, 0x8a01b2c3), a name with dots (com.example.gpu) or 64@seq7. For an incremental clock, TIME
-    is its absolute value. The result is in ns, whatever the unit of its clock. Put -- before a TIME
-    below 0. With --policy tube the answer has an error bar, and says what it rests on. To a clock
-    that counts ticks (TSC, or by --clock-rate) only the tube converts, and the answer is in ticks.
-    How far TIME lies outside the snapshots is told, and is what --strict fails on.
+    ISO 8601. For an incremental clock it is the absolute value. Put -- before a TIME below 0.
+
+    A clock is a name (MONOTONIC), a number (6, 0x8a01b2c3), a name with dots (com.example.gpu) or
+    64@seq7. Give --from, --to or both: the other one is the trace clock.
+
+    The result is in ns, whatever the unit of its clock. With --policy tube it has an error bar, and
+    says what that rests on. Only the tube converts to a clock that counts ticks (TSC, or one with
+    --clock-rate), and the result is in ticks. If TIME is outside the snapshots, the output says how
+    far.
 
     \b
     Examples:
@@ -99,18 +102,19 @@ def command(  # noqa: PLR0913  a parameter for each option
         warn_of_absent_in(opened.clocks, domains)
         if policy != "tube":
             warn_of_unused(limits)
-        told = _explain(opened, value, src, dst, sequence, near, policy, bars)
+        explanation = _explain(opened, value, src, dst, sequence, near, policy, bars)
     if as_json:
-        print_json(_facts(trace, told))
+        print_json(_facts(trace, explanation))
     else:
-        echo(str(told))
-        for clock, ns in ((told.src, told.value), (told.dst, told.result)):
+        echo(str(explanation))
+        ends = (explanation.src, explanation.value), (explanation.dst, explanation.result)
+        for clock, ns in ends:
             if clock.clock in WALL:
                 echo(f"{clock} {ns} is {format_wall_time(ns)}")
-    return CHECK_FAILED if strict and told.outside is not None else DONE
+    return CHECK_FAILED if strict and explanation.outside is not None else DONE
 
 
-def _explain(  # noqa: PLR0913  all that the command line says of the conversion
+def _explain(  # noqa: PLR0913  the options of the command that concern the conversion
     trace: Trace,
     text: str,
     src: ClockId | None,
@@ -128,14 +132,14 @@ def _explain(  # noqa: PLR0913  all that the command line says of the conversion
                 f"a date and time is a reading of REALTIME, not of {src}: leave out --from"
             )
     if src is None and dst is None:
-        raise UsageError("say which clock to convert from or to: --from CLOCK, --to CLOCK or both")
+        raise UsageError("give the clock to convert from or to: --from CLOCK, --to CLOCK or both")
     if sequence and not any(
         clock is not None and clock.is_sequence_scoped and not clock.sequence
         for clock in (src, dst)
     ):
-        raise UsageError("--sequence is for a clock from 64 to 127, and none is given without one")
+        raise UsageError("--sequence is for a clock numbered 64 to 127 without @seq: none is given")
     if near is not None and policy != "tube":
-        raise UsageError("only the tube tells wraps apart: give --policy tube with --near")
+        raise UsageError("only the tube distinguishes wraps: give --policy tube, too")
     from tracetime.graph.ticks import refuse_floor_into_ticks
 
     graph = trace.clocks
@@ -154,47 +158,51 @@ def _explain(  # noqa: PLR0913  all that the command line says of the conversion
 
 
 def _value(text: str) -> tuple[int, bool]:
-    """The number that `text` stands for, and whether it is a date and time."""
+    """Return the number that `text` means, and whether it is a date and time."""
     if looks_like_wall_time(text):
         return parse_wall_time(text), True
     if _INTEGER.fullmatch(text) is None or len(text) > 40:
         raise UsageError(
-            f"cannot read {text!r} as a time: write a whole number, or for REALTIME a date and "
+            f"cannot read {text!r} as a time: give a whole number, or for REALTIME a date and "
             "time such as 2026-08-22T14:48:40.123456789Z"
         )
     return int(text), False
 
 
-def _facts(trace: str, told: Explanation | TubeExplanation) -> dict[str, Any]:
+def _facts(trace: str, explanation: Explanation | TubeExplanation) -> dict[str, Any]:
     from tracetime.graph.tube.explanation import TubeExplanation
 
     facts: dict[str, Any] = {
         "trace": trace,
-        "from": str(told.src),
-        "to": str(told.dst),
-        "value": told.value,
-        "value_unit": told.value_unit,
+        "from": str(explanation.src),
+        "to": str(explanation.dst),
+        "value": explanation.value,
+        "value_unit": explanation.value_unit,
     }
-    if isinstance(told, TubeExplanation):
+    if isinstance(explanation, TubeExplanation):
         facts |= {
             "policy": "tube",
-            "bars": told.bars,
-            "basis": told.basis,
-            "result": told.result,
-            "unit": told.unit,
-            "earliest": told.earliest,
-            "latest": told.latest,
+            "bars": explanation.bars,
+            "basis": explanation.basis,
+            "result": explanation.result,
+            "unit": explanation.unit,
+            "earliest": explanation.earliest,
+            "latest": explanation.latest,
         }
     else:
-        facts |= {"unit_ns": told.unit_ns, "result": told.result, "unit": told.unit}
-    outside = told.outside
+        facts |= {
+            "unit_ns": explanation.unit_ns,
+            "result": explanation.result,
+            "unit": explanation.unit,
+        }
+    outside = explanation.outside
     facts["extrapolated"] = "" if outside is None else outside.side
     facts["outside_ns"] = 0 if outside is None else outside.ns
     facts["steps"] = [
-        step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in told.steps
+        step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in explanation.steps
     ]
-    if told.src.clock in WALL:
-        facts["value_utc"] = format_wall_time(told.value)
-    if told.dst.clock in WALL:
-        facts["result_utc"] = format_wall_time(told.result)
+    if explanation.src.clock in WALL:
+        facts["value_utc"] = format_wall_time(explanation.value)
+    if explanation.dst.clock in WALL:
+        facts["result_utc"] = format_wall_time(explanation.result)
     return facts

@@ -1,4 +1,4 @@
-"""`tracetime calibrate`: the clocks of this machine, and how exactly they can be read together."""
+"""`tracetime calibrate`: how exactly the clocks of this machine can be read together."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ if TYPE_CHECKING:
 
     from tracetime.capture.calibrate import Calibration
     from tracetime.capture.sample import Finding
+    from tracetime.sources.source import Unavailable
 
 _ANSWERS: Final = {True: "yes", False: "no", None: "?"}
 
 
 @click.command("calibrate")
-@clocks_option("look at")
+@clocks_option("measure")
 @click.option(
     "-n",
     "--snapshots",
     type=click.IntRange(1, 1_000_000),
     default=1000,
     show_default=True,
-    help="How often to read them together.",
+    help="How many snapshots to take.",
 )
 @click.option(
     "--seconds",
     type=Seconds(0, 3600),
     default=1.0,
     show_default=True,
-    help="The time to spread that over, so that drift can show: 500ms, or seconds without a unit.",
+    help="The time that the snapshots take in all: drift needs some. 500ms, or seconds.",
 )
 @reference_option
 @click.option(
     "--check",
     is_flag=True,
-    help="Check what devices promise of their calibrated timestamps instead; exit code 1 if an "
-    "error bar cannot rest on it.",
+    help="Instead check what devices promise of their calibrated timestamps; exit with 1 if a "
+    "promise that error bars rest on is broken.",
 )
 @json_option
 def command(
@@ -55,10 +56,10 @@ def command(
     check: bool,
     as_json: bool,
 ) -> int:
-    """Show this machine's clocks, and how well they are read.
+    """Measure how exactly this machine's clocks can be read.
 
-    Each clock is read between two readings of the reference: half of the time between these, and
-    what the clocks step by, is the half-width, which bounds how far apart the two readings are.
+    Each clock is read between two readings of the reference clock. Half of the time between these,
+    plus the ticks of both clocks, is the half-width: it bounds the error of the offset.
 
     \b
     Examples:
@@ -71,54 +72,61 @@ def command(
         return _check(clocks, as_json)
     from tracetime.capture.calibrate import calibrate
 
-    found = calibrate(clocks or None, snapshots, reference=reference, seconds=seconds)
+    result = calibrate(clocks or None, snapshots, reference=reference, seconds=seconds)
     if as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
         return DONE
     screen = console()
-    taken = count(snapshots, "snapshot")
-    echo(f"{taken} over {seconds:g} s, against {found.reference}.")
+    echo(f"{count(snapshots, 'snapshot')} in {seconds:g} s, against {result.reference}.")
     columns = ("clock", ">tick", ">read", ">half-width", ">p99", ">ppm", ">ahead by")
-    print_table(screen, "Clocks", columns, _rows(found))
-    for clock in found.clocks:
+    print_table(screen, "Clocks", columns, _rows(result))
+    for clock in result.clocks:
         if clock.note is not None:
             print_text(screen, f"{clock.short_name}: {clock.note}", hanging="  ")
-    for entry in found.unavailable:
-        print_text(screen, f"not to be had: {entry.name}: {entry.reason}", hanging="  ")
-    _print_findings(screen, found.findings)
+    _print_unavailable(screen, result.unavailable)
+    _print_findings(screen, result.findings)
     return DONE
 
 
 def _check(clocks: tuple[str, ...], as_json: bool) -> int:
-    """Check promises; the exit code."""
+    """Check what devices promise; return the exit code."""
     from tracetime.capture.promise_checks import check
 
-    checked, missing = check(clocks or None)
-    code = CHECK_FAILED if any(one.fails for one in checked) else DONE
+    checked, unavailable = check(clocks or None)
+    code = CHECK_FAILED if any(clock.fails for clock in checked) else DONE
     if as_json:
-        told = [one.to_dict() for one in checked]
-        print_json({"checked": told, "unavailable": [entry._asdict() for entry in missing]})
+        print_json(
+            {
+                "checked": [clock.to_dict() for clock in checked],
+                "unavailable": [entry._asdict() for entry in unavailable],
+            }
+        )
         return code
     screen = console()
-    for one in checked:
-        kept = sum(promise.holds is True for promise in one.promises)
-        named = one.name if one.label == one.name else f"{one.short_name}, {one.label}"
-        title = f"{named}: {kept} of {count(len(one.promises), 'promise')} hold{'s' * (kept == 1)}"
+    for clock in checked:
+        kept = sum(promise.holds is True for promise in clock.promises)
+        name = clock.name if clock.label == clock.name else f"{clock.short_name}, {clock.label}"
+        promises = count(len(clock.promises), "promise")
+        title = f"{name}: {kept} of {promises} hold{'s' * (kept == 1)}"
         print_table(
             screen,
             title,
             ("holds", "promise"),
-            [(_ANSWERS[promise.holds], promise.says) for promise in one.promises],
+            [(_ANSWERS[promise.holds], promise.says) for promise in clock.promises],
         )
-        for promise in one.promises:
+        for promise in clock.promises:
             _print_findings(screen, promise.findings)
             if promise.error is not None:
                 print_text(screen, f"not checked: {promise.says}: {promise.error}", hanging="  ")
     if len(checked) == 1:
         echo("\nNo device was checked.")
-    for entry in missing:
-        print_text(screen, f"not to be had: {entry.name}: {entry.reason}", hanging="  ")
+    _print_unavailable(screen, unavailable)
     return code
+
+
+def _print_unavailable(screen: Console, clocks: Iterable[Unavailable]) -> None:
+    for clock in clocks:
+        print_text(screen, f"not available: {clock.name}: {clock.reason}", hanging="  ")
 
 
 def _print_findings(screen: Console, findings: Iterable[Finding]) -> None:
@@ -126,8 +134,8 @@ def _print_findings(screen: Console, findings: Iterable[Finding]) -> None:
         print_text(screen, f"{finding.severity}: {finding.clock}: {finding.message}", hanging="  ")
 
 
-def _rows(found: Calibration) -> Iterator[tuple[str, ...]]:
-    for clock in found.clocks:
+def _rows(result: Calibration) -> Iterator[tuple[str, ...]]:
+    for clock in result.clocks:
         half: Any = clock.half_width_ns
         yield (
             clock.short_name,

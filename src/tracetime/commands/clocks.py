@@ -1,4 +1,4 @@
-"""`tracetime clocks`: the clock graph of a trace, as tables, for Graphviz, or as JSON."""
+"""`tracetime clocks`: print the clock graph of a trace as tables, for Graphviz, or as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 EDGES_LISTED: Final = 1 << 16
-"""Of more edges `--json` gives the lists of clocks alone, and `--dot` draws each as a point.
+"""Of more edges `--json` gives only the lists of clocks, and `--dot` draws each list as a point.
 
 The help of the command names this number.
 """
@@ -41,7 +41,7 @@ The help of the command names this number.
 @trace_options
 @click.option("--dot", is_flag=True, help="Print the graph in the language of Graphviz.")
 @click.option(
-    "--all", "every", is_flag=True, help="Show each clock of each sequence on a line of its own."
+    "--all", "every", is_flag=True, help="Give each clock of each packet sequence its own line."
 )
 @name_option
 @json_option
@@ -53,13 +53,13 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Show the clocks of TRACE and how they are tied together.
+    """Print the clocks of TRACE and their snapshots.
 
-    A clock that many packet sequences have is shown once, as 64@seq*, with how many there are.
+    A clock number that many packet sequences use has one line, as 64@seq*.
 
-    A snapshot of n clocks ties each of them to each other one: n (n - 1) edges. Where that makes
-    more than 65,536, "edges" in --json is null and "series", the lists of clocks that were read
-    together, tells the same; --dot draws each such list as a point that its clocks are tied to.
+    A snapshot of n clocks makes n (n - 1) edges of the graph. With more than 65,536, "edges" in
+    --json is null, and "series", the lists of clocks that were read together, has the same
+    information; --dot then draws each of these lists as a point, with a line to each clock.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def command(
     from tracetime.formats import open_trace
 
     if dot and as_json:
-        raise UsageError("--dot and --json are two forms of the same: ask for one")
+        raise UsageError("--dot and --json exclude each other: give one")
     domains = domains_of(limits)
     with open_trace(trace, **reading, domains=domains) as opened:
         warn_of_absent_in(opened.clocks, domains)
@@ -109,12 +109,12 @@ def _facts(trace: Trace) -> dict[str, Any]:
 
 
 def _most_edges(graph: ClockGraph) -> int:
-    """How many edges there are, at most: two lists of clocks may hold the same ones."""
+    """Return an upper bound of the number of edges: lists of clocks may have edges in common."""
     return sum(len(clocks) * (len(clocks) - 1) for clocks, _ in graph.series())
 
 
 def _edges(graph: ClockGraph) -> list[dict[str, Any]] | None:
-    """What converts in one hop; None where that is too much to list, and `series` tells it."""
+    """Return the edges; None if they are too many, and `series` has the same information."""
     if _most_edges(graph) > EDGES_LISTED:
         return None
     return [
@@ -129,7 +129,7 @@ def _print(trace: Trace, every: bool) -> None:
     echo(f"Trace time is {trace.trace_clock}.")
     print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated, trace.events_dropped)
     if not infos:
-        echo("The trace has no clock snapshots: timestamps are taken as they stand.")
+        echo("The trace has no clock snapshots: timestamps stay as they are.")
         return
     names = fold((info.clock for info in infos), every, graph.names)
     columns = ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes")
@@ -142,7 +142,7 @@ def _print(trace: Trace, every: bool) -> None:
         series[", ".join(names[clock] for clock in clocks)] += snapshots
     print_table(
         screen,
-        "Snapshots of these clocks together",
+        "Clocks read together in snapshots",
         (">snapshots", "clocks"),
         series.items(),
         lambda line: (f"{line[1]:,}", line[0]),
@@ -150,30 +150,30 @@ def _print(trace: Trace, every: bool) -> None:
 
 
 def _clock_cells(trace_clock: ClockId, line: tuple[str, list[ClockInfo]]) -> tuple[str, ...]:
-    name, alike = line
+    name, infos = line
     return (
         name,
-        alike[0].clock.scope,
-        ", ".join(f"{unit:,}" for unit in sorted({info.unit_ns for info in alike})),
-        f"{sum(info.snapshots for info in alike):,}",
-        coverage(alike, decimals=True),
-        ", ".join(_notes(alike, trace_clock)),
+        infos[0].clock.scope,
+        ", ".join(f"{unit:,}" for unit in sorted({info.unit_ns for info in infos})),
+        f"{sum(info.snapshots for info in infos):,}",
+        coverage(infos, decimals=True),
+        ", ".join(_notes(infos, trace_clock)),
     )
 
 
-def _notes(alike: list[ClockInfo], trace_clock: ClockId) -> Iterator[str]:
-    if any(info.clock == trace_clock for info in alike):
+def _notes(infos: list[ClockInfo], trace_clock: ClockId) -> Iterator[str]:
+    if any(info.clock == trace_clock for info in infos):
         yield "trace time"
     for note, n in (
-        ("incremental", sum(info.incremental for info in alike)),
-        ("ran backwards", sum(not info.monotonic for info in alike)),
+        ("incremental", sum(info.incremental for info in infos)),
+        ("ran backwards", sum(not info.monotonic for info in infos)),
     ):
         if n:
-            yield note if n == len(alike) else f"{n} {note}"
+            yield note if n == len(infos) else f"{n} {note}"
 
 
 def _dot_lines(graph: ClockGraph, every: bool) -> Iterator[str]:
-    """The graph in Graphviz's language: an arrow where one hop converts, both ways as one line."""
+    """Yield the graph in Graphviz's language: an arrow for an edge, or for two opposite ones."""
     infos = graph.clocks()
     names = fold((info.clock for info in infos), every, graph.names)
     yield "digraph clocks {"
@@ -194,7 +194,7 @@ def _dot_lines(graph: ClockGraph, every: bool) -> Iterator[str]:
 
 
 def _dot_points(graph: ClockGraph, names: dict[ClockId, str]) -> Iterator[str]:
-    """A point for each list of clocks, tied to each of them: n lines, where n clocks have n^2."""
+    """Yield a point for each list of clocks, and its lines: n lines instead of n^2 edges."""
     backwards = {info.clock for info in graph.clocks() if not info.monotonic}
     for i, (clocks, snapshots) in enumerate(graph.series()):
         yield f'  series{i} [shape=point, xlabel="{snapshots}"];'
@@ -217,5 +217,5 @@ def _dot_edges(
 
 
 def _dot(name: str) -> str:
-    """A string of Graphviz's language, in which a backslash begins an escape."""
+    """Return a string of Graphviz's language, in which a backslash begins an escape."""
     return '"' + printable(name).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,4 +1,4 @@
-"""`tracetime completion`: the script that makes a shell complete `tracetime` on the tab key."""
+"""`tracetime completion`: the script by which a shell completes `tracetime` on the tab key."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tracetime.commands.terminal import echo
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the completion script for SHELL.
+    """Print the script that completes tracetime in SHELL.
 
     \b
     For this shell only:
       eval "$(tracetime completion bash)"
-    For good:
+    For all later shells:
       tracetime completion bash >> ~/.bashrc
       tracetime completion zsh >> ~/.zshrc
       tracetime completion fish > ~/.config/fish/completions/tracetime.fish
@@ -25,5 +25,5 @@ def command(ctx: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     script = found(ctx.find_root().command, {}, "tracetime", "_TRACETIME_COMPLETE")
-    # BashComplete.source() would first run bash to see how old it is; the script is the same.
+    # Not by source(), which for bash first runs bash to check its version.
     echo(script.source_template % script.source_vars())

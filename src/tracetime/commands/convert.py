@@ -1,4 +1,4 @@
-"""`tracetime convert`: a trace to a table of every event on trace time."""
+"""`tracetime convert`: write every event of a trace, on trace time, to a table file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -42,14 +42,19 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace
 
 
+_MOST_CLOCKS: Final = 8
+"""Clocks that a reason names: about three lines."""
+
+
 @click.command("convert")
 @trace_options
 @output_option("The file to write: .parquet, .arrow or .csv, by its ending.", required=True)
-@click.option("--to", type=Clock(), help="Add the column to_time: trace time on this clock.")
+@click.option("--to", type=Clock(), help="Add the column to_time: trace time, on this clock.")
 @click.option(
     "--with-names",
     is_flag=True,
-    help="Say what each event is: name, category, type, track, process, thread, args.",
+    help="Add columns that say what each event is: name, category, type, track, process, thread, "
+    "args.",
 )
 @policy_options
 @limit_options
@@ -74,12 +79,12 @@ def command(  # noqa: PLR0913  a parameter for each option
     """Write every event of TRACE, on trace time, to a table file.
 
     TRACE is a Perfetto trace, raw or compressed; - is standard input. Each event keeps its raw
-    timestamp, its clock and a status beside its trace_time. At the end stands a summary: what the
-    trace clock is, what was found, and why anything has no trace time.
+    timestamp and its clock, and has a trace_time and a status. A summary follows: the trace clock,
+    the events and clocks found, and why events have no trace time.
 
-    --policy tube follows the drift between snapshots: trace_time is the best estimate, and the
-    columns earliest and latest are its error bar. What the trace does not say of its clocks can be
-    given.
+    With --policy tube, trace_time follows the drift between snapshots, and the columns earliest and
+    latest are its error bar. Options such as --max-drift-ppm and --clock-rate describe clocks that
+    the trace does not describe.
 
     \b
     Examples:
@@ -99,7 +104,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     with open_trace(trace, **reading, domains=domains) as opened:
         if to is not None:
             to = clock_in(opened.clocks, to)
-        with _progress(opened, shown=not as_json) as progress:
+        with _progress(opened, visible=not as_json) as progress:
             summary = convert(
                 opened,
                 out,
@@ -110,20 +115,20 @@ def command(  # noqa: PLR0913  a parameter for each option
                 progress=progress,
             )
         settle_cost(opened, summary)
-        called = opened.clocks.names
-    warn_of_absent(domains, {use.clock for use in summary.clocks if use.clock.clock}, called)
+        names = opened.clocks.names
+    warn_of_absent(domains, {use.clock for use in summary.clocks if use.clock.clock}, names)
     if as_json:
         print_json(summary.to_dict())
     else:
-        _print_summary(summary, time.perf_counter() - started, called)
+        _print_summary(summary, time.perf_counter() - started, names)
     failed = strict and (summary.unresolved or summary.truncated is not None)
     return CHECK_FAILED if failed else DONE
 
 
 @contextlib.contextmanager
-def _progress(trace: Trace, shown: bool) -> Iterator[Callable[[int], None] | None]:
-    """A progress bar on stderr, where that is a terminal."""
-    if not (shown and sys.stderr.isatty()):
+def _progress(trace: Trace, visible: bool) -> Iterator[Callable[[int], None] | None]:
+    """Show a progress bar on stderr, if that is a terminal."""
+    if not (visible and sys.stderr.isatty()):
         yield None
         return
     from rich import progress
@@ -141,7 +146,7 @@ def _progress(trace: Trace, shown: bool) -> Iterator[Callable[[int], None] | Non
         yield lambda at: bar.update(task, completed=at)
 
 
-def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, str]) -> None:
+def _print_summary(summary: Summary, seconds: float, names: Mapping[ClockId, str]) -> None:
     screen = console()
     written = size(Path(summary.out).stat().st_size)
     print_text(
@@ -161,52 +166,51 @@ def _print_summary(summary: Summary, seconds: float, called: Mapping[ClockId, st
         print_table(screen, "Events", ("kind", "status", ">events"), kinds)
     if summary.clocks:
         columns = ("clock", "scope", ">snapshots", ">coverage", ">events", ">unresolved")
-        lines = _alike(summary.clocks, called)
+        lines = _by_name(summary.clocks, names)
         print_table(screen, "Clocks", columns, lines.items(), _clock_cells)
-    told = _cost_told(summary, called)
-    if told:
+    cost = _floor_cost(summary, names)
+    if cost:
         echo()
-        print_text(screen, told)
+        print_text(screen, cost)
     if summary.names_left_out:
-        what = "name" if summary.names_left_out == 1 else "names"
-        echo(f"\n{summary.names_left_out:,} {what} left out: there are too many")
+        echo(f"\n{count(summary.names_left_out, 'name')} left out: there are too many")
     if summary.to is not None and summary.to_unresolved:
         echo(f"\n{count(summary.to_unresolved, 'event')} without a time on {summary.to}")
     if summary.reasons:
         echo(f"\n{count(summary.unresolved, 'event')} without a trace time")
         for reason in summary.reasons:
-            print_text(screen, _reason_told(reason, called), "  ", " " * 4)
-            print_text(screen, named(reason.advice, called), " " * 4, " " * 4)
+            print_text(screen, _reason(reason, names), "  ", " " * 4)
+            print_text(screen, named(reason.advice, names), " " * 4, " " * 4)
 
 
 def _was_converted(use: ClockUse, summary: Summary) -> bool:
-    """Whether events of a clock were placed by snapshots; those that name no clock are not."""
+    """Whether snapshots placed events of a clock; clock 0 stands for events that name none."""
     placed = use.events > use.unresolved
     return placed and use.clock.clock != 0 and use.clock != summary.trace_clock
 
 
-def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
-    """How far off floor is in the columns that it wrote, or would have written."""
+def _floor_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:
+    """Return how far off floor is in the columns that it wrote, or would have written."""
     cost, floor = summary.floor_cost, summary.policy == "floor"
-    to_cost = _to_cost_told(summary, called)
+    to_cost = _to_cost(summary, names)
     untied = ""
     if cost is not None and cost.untied:
-        untied = f"of {count(len(cost.untied), 'clock')} nothing says how far off it is"
+        untied = f"how far off {count(len(cost.untied), 'clock')} can be is not known"
     if cost is None or cost.clock is None:
         converted = any(_was_converted(use, summary) for use in summary.clocks)
         if to_cost:
             also = f"; {untied}" if untied else ""
             return f"The floor policy's {to_cost}{also}. --policy tube follows the drift"
         if untied:
-            return f"The floor policy's trace time is compared nowhere: {untied}"
+            return f"The error of the floor policy's trace time is not known: {untied}"
         if summary.rows and not converted:
-            return "The floor policy costs nothing here: no event was converted from another clock"
+            return "The floor policy has no error here: no event was converted from another clock"
         return ""
-    name = called.get(cost.clock, str(cost.clock))
+    name = names.get(cost.clock, str(cost.clock))
     if cost.reordered is None:
-        order = "--policy tube says how many events that puts in another order"
+        order = "--policy tube says how many events that puts in the wrong order"
     else:
-        order = f"it puts {count(cost.reordered, 'event')} in another order than they certainly had"
+        order = f"it puts {count(cost.reordered, 'event')} in an order that is certainly wrong"
     if untied:
         order += f"; {untied}"
     if floor:
@@ -222,11 +226,11 @@ def _cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
     )
 
 
-def _to_cost_told(summary: Summary, called: Mapping[ClockId, str]) -> str:
+def _to_cost(summary: Summary, names: Mapping[ClockId, str]) -> str:
     if summary.to is None or summary.to_cost_ns is None:
         return ""
     limit = _limit(summary.to_cost_ns, summary.to_cost_is_limit)
-    name = called.get(summary.to, str(summary.to))
+    name = names.get(summary.to, str(summary.to))
     return f"to_time is {limit} from where the tube puts that trace time on {name}"
 
 
@@ -234,8 +238,10 @@ def _limit(ns: int, is_limit: bool) -> str:
     return f"at {'most' if is_limit else 'least'} {duration(ns, decimals=True)}"
 
 
-def _alike(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> dict[str, list[ClockUse]]:
-    names = fold((use.clock for use in uses), labels=called)
+def _by_name(
+    uses: tuple[ClockUse, ...], labels: Mapping[ClockId, str]
+) -> dict[str, list[ClockUse]]:
+    names = fold((use.clock for use in uses), labels=labels)
     lines: dict[str, list[ClockUse]] = {}
     for use in uses:
         lines.setdefault(names[use.clock], []).append(use)
@@ -243,24 +249,24 @@ def _alike(uses: tuple[ClockUse, ...], called: Mapping[ClockId, str]) -> dict[st
 
 
 def _clock_cells(line: tuple[str, list[ClockUse]]) -> tuple[str, ...]:
-    name, alike = line
+    name, uses = line
     return (
-        name if alike[0].clock.clock else "none given",
-        alike[0].clock.scope if alike[0].clock.clock else "",
-        f"{sum(use.snapshots for use in alike):,}",
-        coverage(alike, decimals=True),
-        f"{sum(use.events for use in alike):,}",
-        f"{sum(use.unresolved for use in alike):,}",
+        name if uses[0].clock.clock else "none given",
+        uses[0].clock.scope if uses[0].clock.clock else "",
+        f"{sum(use.snapshots for use in uses):,}",
+        coverage(uses, decimals=True),
+        f"{sum(use.events for use in uses):,}",
+        f"{sum(use.unresolved for use in uses):,}",
     )
 
 
-def _reason_told(reason: Unresolved, called: Mapping[ClockId, str]) -> str:
-    names = fold((clock for clock, _ in reason.clocks), labels=called)
+def _reason(reason: Unresolved, labels: Mapping[ClockId, str]) -> str:
+    names = fold((clock for clock, _ in reason.clocks), labels=labels)
     counts: dict[str, int] = {}
     for clock, n in reason.clocks:
         name = names[clock] if clock.clock else "no clock"
         counts[name] = counts.get(name, 0) + n
-    told = [f"{name}: {n:,}" for name, n in list(counts.items())[:8]]
-    if len(counts) > 8:
-        told.append(f"{len(counts) - 8} more clocks")
-    return f"{reason.reason}: {count(reason.events, 'event')} ({', '.join(told)})"
+    clocks = [f"{name}: {n:,}" for name, n in list(counts.items())[:_MOST_CLOCKS]]
+    if len(counts) > _MOST_CLOCKS:
+        clocks.append(f"{len(counts) - _MOST_CLOCKS} more clocks")
+    return f"{reason.reason}: {count(reason.events, 'event')} ({', '.join(clocks)})"

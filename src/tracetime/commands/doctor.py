@@ -1,4 +1,4 @@
-"""`tracetime doctor`: what is wrong with the clocks of traces, and what mends it."""
+"""`tracetime doctor`: what is wrong with the clocks of traces, and how to fix it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option
 from tracetime.commands.show import console, print_json, print_text, wrapped
-from tracetime.commands.terminal import echo, tell_error
+from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TracetimeError
 from tracetime.graph.clock_names import named
 from tracetime.text import count, printable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
 _MOST_ALIKE: Final = 5
-"""How many findings of one code and severity are shown one by one, unless all are asked for."""
+"""Findings of one code and severity that are printed without --verbose: about a screen."""
 
 
 @click.command("doctor")
@@ -36,10 +36,15 @@ _MOST_ALIKE: Final = 5
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning"]),
-    help="Exit with 1 if there is a finding as bad as this, or worse.",
+    help="Exit with 1 if there is a finding of this severity, or a worse one.",
 )
 @limits_of_reading
-@click.option("-v", "--verbose", is_flag=True, help="Explain info, too, and show all findings.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Explain findings of severity info, too, and print all findings.",
+)
 @limit_options
 @json_option
 # long: a third of it is its help
@@ -52,15 +57,15 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Say what is wrong with clocks, and what mends it.
+    """Say what is wrong with clocks, and how to fix it.
 
     Findings come worst first. An error loses events, or misplaces them by more than the tolerance;
-    a warning could; an info is worth knowing and normal. What follows from a finding stands below
-    it.
+    a warning could do so; an info is normal, and worth knowing. The consequences of a finding are
+    listed below it.
 
-    --json gives one object, however many traces there are: "schema", 1, and "traces", each with its
-    "findings", or with the "error" for which it could not be read. The exit code is then 2 or 3, as
-    of one trace alone.
+    --json prints one object, however many traces there are: "schema", 1, and "traces", each with
+    its "findings", or with the "error" if it cannot be read. The exit code is then 2 or 3, as for
+    one trace alone.
 
     \b
     Examples:
@@ -72,34 +77,34 @@ def command(
     from tracetime.formats import open_trace
 
     domains = domains_of(limits)
-    told: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     code = DONE
     worst = len(SEVERITIES)
-    called: dict[ClockId, str] = {}
+    names: dict[ClockId, str] = {}
     present: set[ClockId] = set()
     for path in traces:
         try:
             with open_trace(path, partial=True, **reading, domains=domains) as trace:
                 findings = diagnose(trace, tolerance)
-                names = trace.clocks.names
+                own_names = trace.clocks.names
                 present |= {info.clock for info in trace.clocks.clocks()}
-                called |= names
+                names |= own_names
         except TracetimeError as error:
-            # The others are still worth a look.
+            # The other traces are read all the same.
             code = max(code, exit_code(error))
-            told.append({"trace": path, "error": error.to_dict()})
+            results.append({"trace": path, "error": error.to_dict()})
             if not as_json:
-                of = f"{printable(path)}: " if len(traces) > 1 else ""
-                tell_error("tracetime: error", f"{of}{error}")
+                prefix = f"{printable(path)}: " if len(traces) > 1 else ""
+                echo_error("tracetime: error", f"{prefix}{error}")
             continue
         worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
-        told.append({"trace": path, "findings": [finding.to_dict() for finding in findings]})
+        results.append({"trace": path, "findings": [finding.to_dict() for finding in findings]})
         if not as_json:
-            _print(path, findings, names, verbose)
+            _print(path, findings, own_names, verbose)
     if as_json:
-        print_json({"schema": SCHEMA, "traces": told})
-    if any("findings" in one for one in told):
-        warn_of_absent(domains, present, called)
+        print_json({"schema": SCHEMA, "traces": results})
+    if any("findings" in result for result in results):
+        warn_of_absent(domains, present, names)
     if code != DONE:
         return code
     failed = fail_on is not None and worst <= SEVERITIES.index(fail_on)
@@ -113,12 +118,12 @@ def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], ver
     if not counts["error"] and not counts["warning"]:
         echo(f"{path}: the clocks are in order.")
     else:
-        told = [
+        found = [
             f"{n} {severity}" if severity == "info" else count(n, severity)
             for severity in _COLOURS
             if (n := counts[severity])
         ]
-        echo(f"{path}: {', '.join(told)}")
+        echo(f"{path}: {', '.join(found)}")
     before = None
     for finding, more in _folded(findings, verbose):
         brief = finding.severity == "info" and not verbose
@@ -129,16 +134,16 @@ def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], ver
 
 
 def _folded(findings: Iterable[Finding], verbose: bool) -> Iterator[tuple[Finding, int]]:
-    """The findings to show, each with how many like it are left out after it."""
+    """Yield the findings to print, each with how many alike are left out after it."""
     findings = list(findings)
-    left = Counter((finding.severity, finding.code) for finding in findings)
-    shown = Counter[tuple[str, str]]()
+    total = Counter((finding.severity, finding.code) for finding in findings)
+    printed = Counter[tuple[str, str]]()
     for finding in findings:
-        alike = finding.severity, finding.code
-        shown[alike] += 1
-        if verbose or shown[alike] <= _MOST_ALIKE:
-            last = not verbose and shown[alike] == _MOST_ALIKE
-            yield finding, left[alike] - _MOST_ALIKE if last else 0
+        kind = finding.severity, finding.code
+        printed[kind] += 1
+        if verbose or printed[kind] <= _MOST_ALIKE:
+            last = not verbose and printed[kind] == _MOST_ALIKE
+            yield finding, total[kind] - _MOST_ALIKE if last else 0
 
 
 def _print_finding(
@@ -152,28 +157,28 @@ def _print_finding(
     head = finding.severity
     title = named(f"{head}: {finding.title} [{finding.code}]", names)
     lines = wrapped(screen, title, indent, indent + "  ")
-    # Coloured after wrapping, which would count the codes.
+    # Coloured after wrapping, which would count the characters of the colour.
     coloured = click.style(head, fg=_COLOURS[finding.severity], bold=True)
     echo(lines.replace(head, coloured, 1), styled=True)
     if finding.severity != "info" or verbose:
         for line in _details(finding):
             print_text(screen, named(line, names), indent + "  ", indent + "    ")
         for consequence, others in _folded(finding.consequences, verbose):
-            print_text(screen, "which leads to", indent + "  ")
+            print_text(screen, "This leads to:", indent + "  ")
             _print_finding(screen, consequence, names, indent + "    ", verbose, others)
     if more:
-        told = f"{head}: {more:,} more [{finding.code}]; --verbose shows them"
-        print_text(screen, told, indent, indent + "  ")
+        text = f"{head}: {more:,} more [{finding.code}]; --verbose prints them"
+        print_text(screen, text, indent, indent + "  ")
 
 
 def _details(finding: Finding) -> Iterator[str]:
     where = []
     if finding.events:
-        where.append(f"{count(finding.events, 'event')} touched")
+        where.append(f"{count(finding.events, 'event')} affected")
     if finding.packets:
-        shown = ", ".join(map(str, finding.packets[:5]))
+        first = ", ".join(map(str, finding.packets[:5]))
         more = ", ..." if len(finding.packets) > 5 else ""
-        where.append(f"packet{'' if len(finding.packets) == 1 else 's'} {shown}{more}")
+        where.append(f"packet{'' if len(finding.packets) == 1 else 's'} {first}{more}")
     if where:
         yield "; ".join(where)
     yield f"why: {finding.why}"

@@ -1,4 +1,4 @@
-"""Options by which a caller says what clocks are and may do, and how they become ClockDomains."""
+"""Options that describe clocks (limits, rates, names), and the ClockDomains made of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
@@ -24,21 +24,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _NAMES: Final = "tracetime.clock_names"
 _TYPED: Final = "tracetime.typed_clocks"
-_TOLD: Final = 8
-"""How many clocks a warning names at most."""
+_MOST_NAMED: Final = 8
+"""Clocks that a warning names: about three lines."""
 
 _QUANTITY: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?) ?([a-zµ]*)", re.IGNORECASE | re.ASCII)
 _HERTZ: Final = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
-_NS: Final = {
-    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
-}  # fmt: skip
+_S: Final = 10**9
+_NS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}
 
 
 def named_clock(text: str) -> ClockId:
-    """Return the clock that `text` names, by a --clock-name of this command line or by itself.
+    """Return the clock that `text` names: by a --clock-name of this command line, or as an id.
 
     Raises:
-        UsageError: no clock.
+        UsageError: `text` is no clock.
     """
     context = click.get_current_context(silent=True)
     if context is None:
@@ -50,11 +49,11 @@ def named_clock(text: str) -> ClockId:
 
 
 class Setting(click.ParamType):  # type: ignore[type-arg]
-    """CLOCK=VALUE; gives (clock, value).
+    """CLOCK=VALUE, as (clock, value).
 
     Args:
-        parse: makes the value of its text; raises ValueError where it is none.
-        form: an example of the whole.
+        parse: makes the value from its text, or raises ValueError.
+        form: an example of the whole setting, for the error.
     """
 
     name = "setting"
@@ -87,7 +86,7 @@ def _ppm(text: str) -> float:
 
 
 def _rate(text: str) -> Fraction:
-    """ns per tick, exactly, of a frequency such as 2.445GHz."""
+    """Return the exact ns per tick of a frequency such as 2.445GHz."""
     hertz = _quantity(text, _HERTZ)
     if hertz == 0:
         raise ValueError(text)
@@ -95,16 +94,16 @@ def _rate(text: str) -> Fraction:
 
 
 def _width_ns(text: str) -> int:
-    """Whole ns, rounded up, of a duration such as 1us."""
+    """Return the whole ns, rounded up, of a duration such as 1us."""
     return -int(-_quantity(text, _NS) // 1)
 
 
 def time_ns(text: str) -> int:
-    """Whole ns, rounded up, of a duration such as 1us on a command line."""
+    """Return the whole ns, rounded up, of an option's duration such as 1us."""
     try:
         return _width_ns(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no time: write it as 100us, 5s or 2min") from None
+        raise click.BadParameter(f"{text!r} is not a time: write it as 100us, 5s or 2min") from None
 
 
 def _quantity(text: str, units: Mapping[str, int]) -> Fraction:
@@ -126,36 +125,84 @@ def _learn_names(
     names: dict[str, ClockId] = ctx.meta.setdefault(_NAMES, {})
     for clock, name in given:
         if names.setdefault(name, clock) != clock:
-            raise UsageError(f"{name} is the name of one clock, not of {names[name]} and {clock}")
+            raise UsageError(
+                f"{name} is given as the name of two clocks: {names[name]} and {clock}"
+            )
     return given
 
 
+class _Option(NamedTuple):
+    """An option that takes a `Setting`, and the field of ClockDomain that it sets."""
+
+    option: str
+    field: str
+    parse: Callable[[str], Any]
+    example: str
+    metavar: str
+    help: str
+
+
 _SETTINGS: Final = (
-    ("--max-drift-ppm", "max_drift_ppm", Setting(_ppm, "MONOTONIC=500"), "CLOCK=PPM",
-     "How far the clock's rate may be from nominal."),
-    ("--wander-ppm", "wander_ppm", Setting(_ppm, "MONOTONIC_RAW=0.5"), "CLOCK=PPM",
-     "How far the clock's rate strays from its mean over a run."),
-    ("--assume-half-width", "assumed_half_width_ns", Setting(_width_ns, "BOOTTIME=1us"),
-     "CLOCK=TIME", "How far off the clock's snapshots are, where they do not say: 1us."),
-    ("--clock-rate", "ns_per_tick", Setting(_rate, "TSC=2.445GHz"), "CLOCK=RATE",
-     "The nominal rate of a clock that counts ticks: 2.445GHz."),
-    ("--valid-bits", "valid_bits", Setting(int, "0x8a01b2c3=36"), "CLOCK=BITS",
-     "How many bits the clock counts before it wraps."),
-)  # fmt: skip
+    _Option(
+        "--max-drift-ppm",
+        "max_drift_ppm",
+        _ppm,
+        "MONOTONIC=500",
+        "CLOCK=PPM",
+        "How far the clock's rate may be from nominal.",
+    ),
+    _Option(
+        "--wander-ppm",
+        "wander_ppm",
+        _ppm,
+        "MONOTONIC_RAW=0.5",
+        "CLOCK=PPM",
+        "How far the clock's rate may be from its mean over a run.",
+    ),
+    _Option(
+        "--assume-half-width",
+        "assumed_half_width_ns",
+        _width_ns,
+        "BOOTTIME=1us",
+        "CLOCK=TIME",
+        "How far off readings in the clock's snapshots are, if these do not say: 1us.",
+    ),
+    _Option(
+        "--clock-rate",
+        "ns_per_tick",
+        _rate,
+        "TSC=2.445GHz",
+        "CLOCK=RATE",
+        "The nominal rate of a clock that counts ticks: 2.445GHz.",
+    ),
+    _Option(
+        "--valid-bits",
+        "valid_bits",
+        int,
+        "0x8a01b2c3=36",
+        "CLOCK=BITS",
+        "How many bits the clock counts before it wraps.",
+    ),
+)
 
 
 def limit_options(function: F) -> F:
-    """Add the options that say what clocks are; the command takes them as `**limits`."""
-    for option, field, kind, metavar, told in reversed(_SETTINGS):
+    """Add the options that describe clocks; the command takes them as `**limits`."""
+    for setting in reversed(_SETTINGS):
         function = click.option(
-            option, field, type=kind, metavar=metavar, multiple=True, help=f"{told} Repeatable."
+            setting.option,
+            setting.field,
+            type=Setting(setting.parse, setting.example),
+            metavar=setting.metavar,
+            multiple=True,
+            help=f"{setting.help} Repeatable.",
         )(function)
     return name_option(function)
 
 
 def name_option(function: F) -> F:
     """Add --clock-name; the command takes it as `name`."""
-    # Read before all others, so that they can use the names.
+    # Eager, so that all other options can use the names.
     return click.option(
         "--clock-name",
         "name",
@@ -164,38 +211,38 @@ def name_option(function: F) -> F:
         multiple=True,
         is_eager=True,
         callback=_learn_names,
-        help="What to call a clock, here and in what is printed. Repeatable.",
+        help="Give a clock a name, for other options and for the output. Repeatable.",
     )(function)
 
 
 def domains_of(limits: Mapping[str, tuple[tuple[ClockId, Any], ...]]) -> list[ClockDomain]:
-    """Put together what `limit_options` were given: one domain a clock, in order of clocks.
+    """Return one domain for each clock of `limit_options`, ordered by clock.
 
     Raises:
-        UsageError: a value out of range, or two different ones for one clock.
+        UsageError: a value out of range, or two different values for one clock.
     """
     fields: dict[ClockId, dict[str, Any]] = {}
     for field, settings in limits.items():
         for clock, value in settings:
             if fields.setdefault(clock, {}).setdefault(field, value) != value:
-                raise UsageError(f"{field} of {clock} is given twice, and not the same")
+                raise UsageError(f"{field} of {clock} is given twice, with different values")
     return [replace(ClockDomain.of_kind(clock), **fields[clock]) for clock in sorted(fields)]
 
 
 def labels(domains: list[ClockDomain]) -> dict[ClockId, str]:
-    """The names given to clocks, as they are to be shown."""
+    """Return the names given to clocks."""
     return {domain.id: domain.name for domain in domains if domain.name is not None}
 
 
 def warn_of_absent(
     domains: Iterable[ClockDomain], present: Collection[ClockId], names: Mapping[ClockId, str]
 ) -> None:
-    """Warn, on one line of stderr, of clocks that options name and a trace does not have.
+    """Warn, on one line of stderr, of clocks that options name and no snapshot has.
 
     Args:
-        domains: as `domains_of` put them together.
+        domains: as `domains_of` returns them.
         present: the clocks of the trace, or of all traces.
-        names: what these are called, where that is known.
+        names: names of these, where known.
     """
     from tracetime.graph.clock_names import fold
 
@@ -205,37 +252,37 @@ def warn_of_absent(
         return
     context = click.get_current_context(silent=True)
     typed: Mapping[ClockId, str] = {} if context is None else context.meta.get(_TYPED, {})
-    told = _listed(typed.get(clock, str(clock)) for clock in absent)
-    there = fold(sorted(present), lambda clock: names.get(clock) or str(clock))
-    have = f"the clocks are {_listed(dict.fromkeys(there.values()))}"
+    missing = _listed(typed.get(clock, str(clock)) for clock in absent)
+    known = fold(sorted(present), lambda clock: names.get(clock) or str(clock))
+    have = f"the clocks are {_listed(dict.fromkeys(known.values()))}"
     echo(
-        f"warning: no snapshot has {told}, which options name; "
-        f"{have if there else 'there are no snapshots'}",
+        f"warning: no snapshot has {missing}, which options name; "
+        f"{have if known else 'there are no snapshots'}",
         err=True,
     )
 
 
 def warn_of_absent_in(graph: ClockGraph, domains: list[ClockDomain]) -> None:
-    """`warn_of_absent`, of the clocks that a trace's snapshots have."""
+    """Call `warn_of_absent` with the clocks of a trace's snapshots."""
     if domains:
         warn_of_absent(domains, {info.clock for info in graph.clocks()}, graph.names)
 
 
 def warn_of_unused(limits: Mapping[str, Collection[Any]]) -> None:
-    """Warn, on one line of stderr, of options whose limits the policy asked for takes no part in.
+    """Warn, on one line of stderr, of options that the floor policy does not use.
 
     Args:
         limits: as `limit_options` gives them to a command.
     """
-    given = [option for option, field, *_ in _SETTINGS if limits.get(field)]
-    if given:
+    unused = [setting.option for setting in _SETTINGS if limits.get(setting.field)]
+    if unused:
         echo(
-            f"warning: the floor policy uses no {' and no '.join(given)}: give --policy tube",
+            f"warning: the floor policy does not use {', '.join(unused)}: give --policy tube",
             err=True,
         )
 
 
 def _listed(words: Iterable[str]) -> str:
     every = list(words)
-    more = f" and {len(every) - _TOLD} more" if len(every) > _TOLD else ""
-    return ", ".join(map(printable, every[:_TOLD])) + more
+    more = f" and {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
+    return ", ".join(map(printable, every[:_MOST_NAMED])) + more

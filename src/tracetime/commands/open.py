@@ -1,4 +1,4 @@
-"""`tracetime open`: a trace in the Perfetto UI."""
+"""`tracetime open`: open a trace in the Perfetto UI."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tracetime.commands.terminal import echo
 @click.option(
     "--timeout",
     type=Seconds(min=0, min_open=True),
-    help="Exit with 1 if the file has not been fetched by then: 500ms, or seconds without a unit.",
+    help="Exit with 1 if the UI has not fetched the trace by then: 500ms, or seconds.",
 )
 @click.option(
     "--ui",
     metavar="URL",
-    help="Another UI than https://ui.perfetto.dev; it alone may read the file.",
+    help="Another UI than https://ui.perfetto.dev. Only this UI may read the trace.",
 )
 @json_option
 def command(
@@ -29,8 +29,8 @@ def command(
 ) -> int:
     """Open TRACE in the Perfetto UI.
 
-    The trace is served on 127.0.0.1, port 9001 (the UI fetches from no other), until the UI has
-    fetched it: nothing is uploaded. No other file can be had there. Stop it with Ctrl-C.
+    The trace is served on 127.0.0.1, port 9001 (the only one that the UI fetches from), until the
+    UI has fetched it. Nothing is uploaded, and no other file is served. Ctrl-C ends it.
 
     \b
     Examples:
@@ -47,10 +47,10 @@ def command(
         if not (no_browser or _browse(served.link)):
             echo("no browser could be started: open the link above", err=True)
         if not served.wait(timeout):
-            echo(f"the trace was not fetched within {timeout:g} s", err=True)
+            echo(f"the UI did not fetch the trace within {timeout:g} s", err=True)
             return CHECK_FAILED
         if not as_json:
-            echo("fetched")
+            echo("The UI has fetched the trace.")
     return DONE
 
 

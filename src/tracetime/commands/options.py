@@ -36,14 +36,18 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
             return value
         match = _SIZE.fullmatch(value.strip())
         if match is None:
-            self.fail(f"{value!r} is no size: write bytes, or 512M, 4G, 1T", param, ctx)
+            self.fail(
+                f"{value!r} is not a size: give bytes, or a number with a unit: 512M, 4G, 1T",
+                param,
+                ctx,
+            )
         return int(match[1]) * _UNITS[match[2].upper()]
 
 
 class Seconds(click.FloatRange):
-    """A time within limits: a number of seconds, or one with its unit, such as 100ms.
+    """A time within limits, in seconds: a number, or one with its unit, such as 100ms.
 
-    nan, which compares with none, is not.
+    nan is refused: it passes every limit.
     """
 
     name = "time"
@@ -53,7 +57,7 @@ class Seconds(click.FloatRange):
     ) -> float:
         seconds = float(super().convert(_seconds(value), param, ctx))
         if not isfinite(seconds):
-            self.fail(f"{value!r} is no number of seconds", param, ctx)
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
         return seconds
 
 
@@ -104,7 +108,7 @@ def output_option(help: str, *, required: bool = False) -> Callable[[F], F]:
 
 
 def time_option(*names: str, default: str | None = None, help: str) -> Callable[[F], F]:
-    """An option that is a time with its unit, in ns; None where it is not given."""
+    """Add an option that is a time with its unit; the command takes it in ns, or None."""
     return click.option(
         *names,
         metavar="TIME",
@@ -118,29 +122,29 @@ def time_option(*names: str, default: str | None = None, help: str) -> Callable[
 tolerance_option = time_option(
     "--tolerance",
     default="1ms",
-    help="Events may be misplaced by so much without that being an error.",
+    help="By how much events may be misplaced before that is an error.",
 )
 
 reference_option = click.option(
-    "--reference", metavar="CLOCK", help="The clock that the others are bracketed by."
+    "--reference", metavar="CLOCK", help="The clock to read before and after each other clock."
 )
 
 
-def clocks_option(verb: str, default: str = "all if not given.") -> Callable[[F], F]:
-    """Add --clock, for clocks of this machine; `default` says which are taken if none is named."""
+def clocks_option(verb: str, default: str = "By default all.") -> Callable[[F], F]:
+    """Add --clock, for clocks of this machine; `default` says which are used if none is given."""
     return click.option(
         "--clock",
         "clocks",
         multiple=True,
         metavar="CLOCK",
-        help=f"A clock to {verb}: MONOTONIC, TSC, vulkan:0. Repeatable; {default}",
+        help=f"A clock to {verb}: MONOTONIC, TSC, vulkan:0. Repeatable. {default}",
     )
 
 
 _PARTIAL: Final = click.option(
     "--partial",
     is_flag=True,
-    help="Keep what comes before the place where the trace is cut off or corrupt.",
+    help="If the trace is cut off or corrupt, keep what comes before that place.",
 )
 _LIMITS: Final = (
     click.option(
@@ -148,21 +152,21 @@ _LIMITS: Final = (
         type=Size(),
         default="4G",
         show_default=True,
-        help="Stop at a trace that decompresses to more than this.",
+        help="Refuse a trace that decompresses to more bytes than this.",
     ),
     click.option(
         "--max-clocks",
         type=click.IntRange(min=1),
         default=1 << 17,
         show_default=True,
-        help="Stop at a trace whose snapshots name more clocks than this.",
+        help="Refuse a trace whose snapshots name more clocks than this.",
     ),
     click.option(
         "--max-tubes",
         type=click.IntRange(min=1),
         default=3000,
         show_default=True,
-        help="Stop where more pairs of clocks than this need error bars; a thousand take a second.",
+        help="Compute error bars of at most this many pairs of clocks; 1,000 take about a second.",
     ),
 )
 
@@ -208,30 +212,31 @@ def policy_options(function: F) -> F:
         type=click.Choice(["floor", "tube"]),
         default="floor",
         show_default=True,
-        help="Perfetto's rule, or one that follows drift and gives error bars.",
+        help="Perfetto's rule (floor), or one that follows drift and has error bars (tube).",
     )
     @click.option(
         "--bars",
         type=click.Choice(["estimated", "guaranteed"]),
-        help="Error bars of the tube: from rates that held (the default), or from limits only.",
+        help="Error bars of the tube: from measured rates, or from limits only.  "
+        "[default: estimated]",
     )
     @wraps(function)
     def command(*args: Any, policy: PolicyName, bars: Bars | None, **values: Any) -> Any:
         if bars is not None and policy != "tube":
-            raise UsageError("only the tube has error bars: give --policy tube with --bars")
+            raise UsageError("only the tube has error bars: give --policy tube, too")
         return function(*args, policy=policy, bars=bars or "estimated", **values)
 
     return cast("F", command)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def clock_in(graph: ClockGraph, clock: ClockId, sequence: int | None = None) -> ClockId:
-    """Return `clock`, with `sequence` where it is sequence-scoped and says none.
+    """Return `clock`, with `sequence` if it is sequence-scoped and has none.
 
     Raises:
-        UsageError: a sequence-scoped clock, and no sequence is said.
+        UsageError: a sequence-scoped clock, and no sequence is given.
     """
     if not clock.is_sequence_scoped or clock.sequence:
         return clock
@@ -240,7 +245,6 @@ def clock_in(graph: ClockGraph, clock: ClockId, sequence: int | None = None) -> 
     found = [str(info.clock.sequence) for info in graph.clocks() if info.clock.clock == clock.clock]
     more = f" and {len(found) - 12} more" if len(found) > 12 else ""
     raise UsageError(
-        f"clock {clock} belongs to a packet sequence: say which with --sequence, or as "
-        f"{clock}@seq7; this trace has it on "
-        + (f"{', '.join(found[:12])}{more}" if found else "none")
+        f"clock {clock} belongs to a packet sequence: give --sequence, or write {clock}@seq7; "
+        "this trace has it on " + (f"{', '.join(found[:12])}{more}" if found else "no sequence")
     )

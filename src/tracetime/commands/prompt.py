@@ -1,4 +1,4 @@
-"""The prompt of `tracetime sql`: statements read line by line, until a semicolon ends them."""
+"""The prompt of `tracetime sql`, which reads statements line by line until a semicolon."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from tracetime.commands.terminal import echo, tell_error
+from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TracetimeError, UsageError
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ _MORE: Final = "      ...> "
 _HISTORY_LINES: Final = 2000
 _FORMATS: Final = ("table", "csv", "json")
 _HELP: Final = """\
-A statement ends in a semicolon and may take several lines. Ctrl-C drops what was written so far,
-or stops the statement that runs; Ctrl-D leaves.
+A statement ends with a semicolon and may take several lines. Ctrl-C discards the statement that is
+being typed, or stops the one that runs. Ctrl-D leaves the prompt.
   .tables          the tables
   .schema [TABLE]  columns and their types
   .format FORMAT   table, csv or json
-  .help            this
-  .quit            leave
+  .help            this text
+  .quit            leave the prompt
 to_clock(ts, 'FROM', 'TO'), earliest(...) and latest(...) convert timestamps between clocks."""
 
 
 class Answer(Protocol):
-    """Where results go."""
+    """Writes results."""
 
     kind: str
 
@@ -44,21 +44,21 @@ class Answer(Protocol):
 
 
 class _Left(Exception):
-    """Asked to leave."""
+    """The user leaves the prompt."""
 
 
 def prompt(session: Session, answer: Answer) -> None:
     """Read and run statements until the input ends.
 
-    On a terminal an error is told and the next statement read; else it ends the reading.
+    On a terminal an error is printed, and the next statement is read; else an error ends it.
 
     Raises:
-        TracetimeError: of a statement, where standard input is no terminal.
+        TracetimeError: of a statement, if standard input is not a terminal.
     """
     interactive = sys.stdin.isatty()
     with _line_editing(session) if interactive else contextlib.nullcontext():
         if interactive:
-            echo("Tables: " + ", ".join(session.tables) + ". Try .help")
+            echo("Tables: " + ", ".join(session.tables) + ". Type .help for help.")
         with contextlib.suppress(_Left):
             for text in _texts(interactive):
                 try:
@@ -66,7 +66,7 @@ def prompt(session: Session, answer: Answer) -> None:
                 except TracetimeError as error:
                     if not interactive:
                         raise
-                    tell_error("error", str(error))
+                    echo_error("error", str(error))
                 except KeyboardInterrupt:
                     if not interactive:
                         raise
@@ -74,7 +74,7 @@ def prompt(session: Session, answer: Answer) -> None:
 
 
 def _texts(interactive: bool) -> Iterator[str]:
-    """Dot commands and statements, as they are entered."""
+    """Yield dot commands and statements as they are entered."""
     held = ""
     while True:
         try:
@@ -97,22 +97,22 @@ def _texts(interactive: bool) -> Iterator[str]:
             held = ""
 
 
-def _line(shown: str) -> str | None:
-    """The next line of standard input; None at its end."""
-    if not shown:
+def _line(prompt_text: str) -> str | None:
+    """Return the next line of standard input; None at its end."""
+    if not prompt_text:
         line = sys.stdin.readline()
         return line.rstrip("\n") if line else None
     try:
-        return input(shown)
+        return input(prompt_text)
     except EOFError:
         echo()
         return None
 
 
 def is_whole(text: str) -> bool:
-    """Whether a statement ends at the end of `text`: in a semicolon that stands for itself.
+    """Whether a statement ends at the end of `text`: with a semicolon.
 
-    That is not one in quotes, a comment, or between $$ and $$.
+    One in quotes, in a comment, or between $$ and $$ does not count.
     """
     at, ended = 0, False
     while at < len(text):
@@ -156,18 +156,18 @@ def _dot(session: Session, answer: Answer, words: list[str]) -> None:
         case [".quit" | ".exit"]:
             raise _Left
         case _:
-            raise UsageError(f"there is no {' '.join(words)}: see .help")
+            raise UsageError(f"there is no command {' '.join(words)}: type .help")
 
 
 def _quoted(name: str, session: Session) -> str:
     if name not in session.tables:
-        raise UsageError(f"there is no table {name}: there is {', '.join(session.tables)}")
+        raise UsageError(f"there is no table {name}: the tables are {', '.join(session.tables)}")
     return f'"{name}"'
 
 
 @contextlib.contextmanager
 def _line_editing(session: Session) -> Iterator[None]:
-    """Editing, history and completion by readline, where Python has it."""
+    """Turn on editing, history and completion by readline, if Python has it."""
     try:
         import readline
     except ImportError:
@@ -201,7 +201,7 @@ def _line_editing(session: Session) -> Iterator[None]:
 
 
 def _history_file() -> Path | None:
-    """Where the XDG base directories have state."""
+    """Return the file of the history, in the XDG directory for state."""
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     except RuntimeError:

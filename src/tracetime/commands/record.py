@@ -1,4 +1,4 @@
-"""`tracetime record`: this machine's clocks into a trace, alone or while a command runs."""
+"""`tracetime record`: record this machine's clocks, alone or while a command runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands import tell
+from tracetime.commands import report_error
 from tracetime.commands.options import (
     Size,
     clocks_option,
@@ -25,8 +25,7 @@ from tracetime.commands.options import (
 from tracetime.commands.show import print_json, size
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
-from tracetime.text import duration as span_of_time
-from tracetime.text import printable
+from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
     from tracetime.capture.recorder import Recorder
@@ -35,35 +34,37 @@ _S: Final = 1_000_000_000
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PASSED_ON: Final = (*_ENDING, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_KEYBOARD: Final = (signal.SIGINT, signal.SIGQUIT)
-_LOOK_S: Final = 0.05
-"""How often it is looked whether a signal has come."""
+_POLL_S: Final = 0.05
+"""How often to check whether a signal has come: Ctrl-C seems to act at once."""
 
 _GRACE_S: Final = 10.0
-"""How long a command may take to end after --duration, before it is killed."""
+"""How long a command may take to end after SIGTERM; the help names this number."""
 
 _NOT_FOUND: Final = 127
 _NOT_RUN: Final = 126
 
 
-# Like `time` and `nohup`: from the command's name on, options are its own, also without `--`.
+# As with `time` and `nohup`, options after the command's name belong to it, also without `--`.
 @click.command("record", context_settings={"allow_interspersed_args": False})
 @output_option("The trace to write.", required=True)
-@click.option("--force", is_flag=True, help="Replace the trace if it is there already.")
+@click.option("--force", is_flag=True, help="Replace the trace if it exists.")
 @time_option(
-    "--duration", help="How long: 10s, 5min. Until Ctrl-C or the command ends if not given."
+    "--duration", help="How long to record: 10s, 5min. By default until Ctrl-C or the command ends."
 )
-@time_option("--interval", default="1s", help="From the start of one snapshot to the next.")
+@time_option("--interval", default="1s", help="The time from one snapshot to the next.")
 @time_option(
     "--target-error",
-    help="Let the interval adapt, so that bars between snapshots stay within: 1us.",
+    help="Adapt the interval, so that error bars between snapshots stay within this: 1us.",
 )
-@clocks_option("record", "`host` if not given: all but devices. `vulkan` is all of these.")
+@clocks_option("record", "By default host, all but devices; vulkan is all Vulkan devices.")
 @reference_option
-@click.option("--max-size", type=Size(), help="Let the file become no larger than this.")
+@click.option(
+    "--max-size", type=Size(), help="Drop events and snapshots beyond this size of the file."
+)
 @click.option(
     "--sync",
     is_flag=True,
-    help="Wait for the disk, once a second: what is in the file survives a power cut, too.",
+    help="Flush the file to the disk once a second, so that it survives a power cut.",
 )
 @json_option
 @click.argument("command", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
@@ -82,12 +83,13 @@ def command(  # noqa: PLR0913  a parameter for each option
 ) -> int:
     """Record this machine's clocks into a Perfetto trace.
 
-    Snapshots are taken at the start, at the end, in between, and when the wall clock is set. With a
-    COMMAND, while it runs: its exit code is passed on, and so are signals; after --duration it is
-    sent SIGTERM, and SIGKILL 10 s later. What is in the file is a whole trace at any moment,
-    whatever becomes of this process; of a power cut it may lose half a minute, or with --sync a
-    second. A file that is there is kept, also what is left of a recording that was killed, unless
-    --force is given.
+    Snapshots are taken at the start, at the end, at intervals, and when the wall clock is set.
+
+    With a COMMAND, recording lasts while it runs. Signals are passed to it, and its exit code is
+    passed on. After --duration it gets SIGTERM, and SIGKILL 10 s later.
+
+    The file is a complete trace at any moment, even if this process is killed. A power cut may lose
+    the last 30 s, or with --sync the last second. An existing file is kept unless --force is given.
 
     \b
     Examples:
@@ -99,10 +101,10 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     if out == "-":
         raise UsageError(
-            "a recording needs a file, to be whole if this process is killed: give -o run.pftrace"
+            "a recording cannot go to standard output: give a file, such as -o run.pftrace"
         )
     with warnings.catch_warnings(), _Signals(_PASSED_ON if command else _ENDING) as signals:
-        # They are told at the end, with how often each was.
+        # They are printed at the end, with how often each occurred.
         warnings.simplefilter("ignore")
         child = _Child(command, signals)
         try:
@@ -120,7 +122,7 @@ def command(  # noqa: PLR0913  a parameter for each option
             with recording as rec:
                 code = child.wait(rec, duration) if command else _wait(duration, signals)
         except _NotStarted as error:
-            tell(error, as_json)
+            report_error(error, as_json)
             return error.exit_code
         finally:
             child.end()
@@ -129,13 +131,13 @@ def command(  # noqa: PLR0913  a parameter for each option
 
 
 class _Signals:
-    """What this process is sent while it records: kept until it is asked for, or passed on.
+    """Receives signals while this process records: it keeps them, or passes them to the command.
 
-    An exception in the middle of things would lose what waits for the disk. Only where the
-    recording is to end already, a second signal is one: whoever sends it has waited enough.
+    A signal does not raise an exception, which would lose what waits to be written. A second signal
+    does: the recording is ending already, and its sender does not want to wait.
 
     Args:
-        numbers: of the signals. Those that are ignored, as by nohup, stay so.
+        numbers: the signals. Those that are ignored, as by nohup, stay ignored.
     """
 
     def __init__(self, numbers: tuple[signal.Signals, ...]) -> None:
@@ -156,7 +158,7 @@ class _Signals:
             signal.signal(number, handler)
 
     def pass_to(self, child: subprocess.Popen[bytes]) -> None:
-        """From now on to a command, with what has come before it was there."""
+        """Pass signals to a command from now on, and those that have come before it started."""
         self._child = child
         while self._waiting:
             child.send_signal(self._waiting.pop(0))
@@ -178,7 +180,7 @@ class _Signals:
 
 
 def _at_the_keyboard() -> bool:
-    """Whether Ctrl-C reaches this process by its terminal, which sends it to the command too."""
+    """Whether Ctrl-C comes from the terminal, which sends it to the command, too."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:
@@ -192,12 +194,12 @@ def _at_the_keyboard() -> bool:
 
 
 def _wait(duration_ns: int | None, signals: _Signals) -> int:
-    """Until the time is over, or Ctrl-C, which is how a recording without end ends."""
+    """Wait until the time is over, or for a signal; return the exit code."""
     if duration_ns is None:
         echo("Recording until Ctrl-C ...", err=True)
     end_s = None if duration_ns is None else time.monotonic() + duration_ns / _S
     while signals.received is None:
-        left_s = _LOOK_S if end_s is None else min(_LOOK_S, end_s - time.monotonic())
+        left_s = _POLL_S if end_s is None else min(_POLL_S, end_s - time.monotonic())
         if left_s <= 0:
             break
         time.sleep(left_s)
@@ -205,7 +207,7 @@ def _wait(duration_ns: int | None, signals: _Signals) -> int:
 
 
 class _NotStarted(UsageError):
-    """A command cannot be run; with the exit code that shells give it."""
+    """The command cannot be run; `exit_code` is what shells return then."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -213,11 +215,11 @@ class _NotStarted(UsageError):
 
 
 class _Child:
-    """The command.
+    """The command that runs during the recording.
 
     Args:
-        words: of it.
-        signals: passed on to it from when it runs: a terminal sends it its own from then on.
+        words: its name and arguments.
+        signals: those of this process, passed to the command once it runs.
     """
 
     def __init__(self, words: tuple[str, ...], signals: _Signals) -> None:
@@ -226,14 +228,14 @@ class _Child:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Run it.
+        """Start the command.
 
         Raises:
-            _NotStarted: it cannot be.
+            _NotStarted: it cannot be run.
         """
         name = _text(self._words[0])
         try:
-            # What it is to inherit it does, as make's job server wants; what is opened here is not.
+            # It inherits open files, which make's job server needs; files opened here do not pass.
             self._process = subprocess.Popen(self._words, close_fds=False)
             self._signals.pass_to(self._process)
         except FileNotFoundError:
@@ -242,7 +244,7 @@ class _Child:
             raise _NotStarted(f"cannot run {name}: {error.strerror}", _NOT_RUN) from None
 
     def wait(self, rec: Recorder, duration_ns: int | None) -> int:
-        """Until it ends, or is to; its exit code as shells give it."""
+        """Wait until it ends, or end it after the duration; return its exit code as shells do."""
         child = self._process
         assert child is not None
         track = rec.track("command")
@@ -255,7 +257,7 @@ class _Child:
         return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
     def end(self) -> None:
-        """See to it that it does not run any more: told to end, and killed if it does not."""
+        """End the command if it runs: by SIGTERM, and by SIGKILL if it does not end in time."""
         if self._process is None or self._process.returncode is not None:
             return
         self._process.terminate()
@@ -267,7 +269,7 @@ class _Child:
 
 
 def _text(words: str) -> str:
-    """Words of a command line, which may be no text, as file names may: such bytes show as `?`."""
+    """Return words of a command line as printable text; bytes that are no text become `?`."""
     return printable(words.encode(errors="replace").decode())
 
 
@@ -287,27 +289,28 @@ def _report(rec: Recorder, target_error: int | None, as_json: bool) -> None:
         return
     # On stderr: stdout is the command's.
     short = rec.short_names
-    called = ", ".join(short[name] for name in rec.clocks)
+    clocks = ", ".join(short[name] for name in rec.clocks)
     echo(
-        f"{printable(rec.path)}: {rec.snapshots:,} snapshots of {called} ({size(rec.size)})",
+        f"{printable(rec.path)}: {count(rec.snapshots, 'snapshot')} of {clocks} ({size(rec.size)})",
         err=True,
     )
     if rec.out_of_reach:
         missed = ", ".join(short[name] for name in rec.out_of_reach)
         echo(
-            f"warning: out of reach of --target-error, by their half-widths alone: {missed}",
+            f"warning: half-widths alone are above --target-error: {missed}",
             err=True,
         )
     floor = {name: ns for name, ns in rec.floor_error_ns.items() if name not in rec.out_of_reach}
     worst = max(floor, key=floor.__getitem__, default=None)
     if target_error is not None and worst is not None and floor[worst] > target_error:
         echo(
-            "note: --target-error is for bars (--policy tube); floor, which interpolates nothing, "
-            f"was off by up to {span_of_time(floor[worst])} between snapshots ({short[worst]})",
+            "note: --target-error is for the error bars of --policy tube. --policy floor does not "
+            f"interpolate: it is off by up to {duration(floor[worst])} between snapshots "
+            f"({short[worst]})",
             err=True,
         )
     for problem in rec.problems:
         often = f" ({problem.times} times)" if problem.times > 1 else ""
         echo(f"warning: {problem.what}: {problem.message}{often}", err=True)
     if rec.events_dropped:
-        echo(f"warning: {rec.events_dropped:,} events did not fit", err=True)
+        echo(f"warning: {count(rec.events_dropped, 'event')} did not fit into the file", err=True)

@@ -1,4 +1,4 @@
-"""`tracetime report`: a page that shows what the clocks of a trace did."""
+"""`tracetime report`: an HTML page on the clocks of a trace."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import click
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
 from tracetime.commands.options import json_option, output_option, tolerance_option, trace_options
 from tracetime.commands.show import console, print_json, print_text, size
-from tracetime.text import printable
+from tracetime.text import count, printable
 
 _MOST_CLOCKS: Final = 1 << 16
-"""A page of more takes seconds and half a gigabyte, and shows the first of them all the same."""
+"""Of more clocks a page takes seconds and 0.5 GB, and still shows only the first ones."""
 
 
 @click.command("report", context_settings={"default_map": {"max_clocks": _MOST_CLOCKS}})
@@ -31,10 +31,10 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Write a page that shows what the clocks of TRACE did.
+    """Write an HTML page on the clocks of TRACE.
 
-    One HTML file that needs no network: the clock graph, events over time, the offset of each pair
-    of clocks with its error bars, drift, and the doctor's findings beside what they point at.
+    It shows the doctor's findings, the clock graph, events over time, and for each pair of clocks
+    the offset with error bars and the drift. The page is one file and needs no network.
 
     \b
     Examples:
@@ -47,25 +47,23 @@ def command(
     domains = domains_of(limits)
     path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
     with open_trace(trace, **reading, domains=domains) as opened:
-        made = report(opened, path, tolerance)
+        page = report(opened, path, tolerance)
         warn_of_absent_in(opened.clocks, domains)
     if as_json:
         print_json(
             {
                 "trace": trace,
-                "report": made.path,
-                "bytes": made.size,
-                "findings": [finding.to_dict() for finding in made.findings],
-                "pairs": [{"hub": hub, "clock": clock} for hub, clock in made.pairs],
-                "left_out": made.left_out,
+                "report": page.path,
+                "bytes": page.size,
+                "findings": [finding.to_dict() for finding in page.findings],
+                "pairs": [{"hub": hub, "clock": clock} for hub, clock in page.pairs],
+                "left_out": page.left_out,
             }
         )
         return
     screen = console()
-    counts = Counter[str](finding.severity for finding in made.findings)
-    bad = [
-        f"{n} {what}{'' if n == 1 else 's'}" for what in ("error", "warning") if (n := counts[what])
-    ]
-    said = " and ".join(bad) if bad else "the clocks are in order"
-    print_text(screen, f"{printable(trace)}: {said}.", hanging="  ")
-    print_text(screen, f"report: {printable(made.path)} ({size(made.size)})", hanging="  ")
+    counts = Counter[str](finding.severity for finding in page.findings)
+    bad = [count(n, what) for what in ("error", "warning") if (n := counts[what])]
+    verdict = " and ".join(bad) if bad else "the clocks are in order"
+    print_text(screen, f"{printable(trace)}: {verdict}.", hanging="  ")
+    print_text(screen, f"report: {printable(page.path)} ({size(page.size)})", hanging="  ")

@@ -1,4 +1,8 @@
-"""How results of SQL look on a terminal: as a table, or a row below the other where too wide."""
+"""Results of SQL on a terminal: a table, or one value a line where that is too wide.
+
+Not by `show.table_of`, which folds cells to the width of the terminal: here a row is one line, and
+what is not printed on a terminal is as wide as its values.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,8 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
 
     Args:
         limit: how many rows.
-        width: of the screen; a table that is wider is printed row below row. None for no limit.
+        width: of the terminal; of a wider table each value is printed on a line of its own. None
+            for no limit.
     """
     import pyarrow as pa
 
@@ -50,13 +55,13 @@ def print_result(result: Result, limit: int, width: int | None) -> None:
         lines = _records(names, rows)
     echo("\n".join(lines))
     if more:
-        echo(f"({limit:,} rows are shown, and there are more: --rows, or -o FILE for all)")
+        echo(f"({limit:,} rows are printed, and there are more: give --rows, or -o FILE for all)")
     elif len(rows) != 1:
         echo(f"({len(rows):,} rows)")
 
 
 def for_terminal(result: Result) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """A result whose texts, and names of columns, act on no terminal."""
+    """Return a result with its texts and names of columns made printable."""
     import pyarrow as pa
 
     from tracetime.sql.results import is_plain, text
@@ -69,13 +74,13 @@ def for_terminal(result: Result) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         ]
     )
 
-    def shown(column: pa.Array) -> list[str | None]:
+    def texts(column: pa.Array) -> list[str | None]:
         return [None if v is None else printable(text(v)) for v in column.to_pylist()]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in result.batches:
             columns = [
-                column if is_number else pa.array(shown(column), pa.string())
+                column if is_number else pa.array(texts(column), pa.string())
                 for column, is_number in zip(batch.columns, plain, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -124,7 +129,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> 
 
 
 def _records(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Each row as lines of name and value."""
+    """Return each row as lines of name and value."""
     widest = max(map(_width, names))
     lines = []
     for number, row in enumerate(rows, 1):

@@ -1,4 +1,4 @@
-"""How facts look on a terminal: tables that fit in 80 columns, numbers, durations, JSON."""
+"""Text, tables and JSON on a terminal."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ if TYPE_CHECKING:
     from tracetime.errors import TraceError
     from tracetime.trace import TraceWarning
 
-WARNINGS_SHOWN: Final = 5
+MOST_WARNINGS: Final = 5
+"""Messages of warnings that are printed: the summary stays on one screen."""
+
 MOST_ROWS: Final = 500
 """Rows of a table that are printed: each takes part of a millisecond, and nobody reads more."""
 
 
 def print_json(facts: Any) -> None:
     """Print `facts` as JSON on stdout."""
-    # Not json.dumps, which holds every word of it as a string of its own.
+    # Not json.dumps, which keeps each token as a string until the end.
     text = StringIO()
     text.writelines(json.JSONEncoder(indent=2).iterencode(facts))
     echo(text.getvalue())
 
 
 NARROWEST: Final = 72
-"""Columns that a table needs; on a narrower terminal its lines wrap, and nothing is cut."""
+"""Width that tables need; on a narrower terminal their lines wrap, and nothing is cut."""
 
 
 def console() -> Console:
-    """Return where text goes: stdout, plain where that is no terminal."""
+    """Return the console on stdout; it prints plain text if that is not a terminal."""
     from rich.console import Console
 
     width = None if Console().width >= NARROWEST else NARROWEST
@@ -52,7 +54,7 @@ def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") 
 
 
 def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> str:
-    """What `print_text` prints."""
+    """Return what `print_text` prints."""
     wrap = textwrap.TextWrapper(
         screen.width,
         initial_indent=indent,
@@ -124,7 +126,7 @@ def table_of(
 
 
 def size(n: int) -> str:
-    """A number of bytes: ``3.6 MB``."""
+    """Return a number of bytes as text: ``3.6 MB``."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n >= scale:
             return f"{n / scale:.1f} {unit}"
@@ -134,11 +136,12 @@ def size(n: int) -> str:
 def fold(
     clocks: Iterable[ClockId], every: bool = False, labels: Mapping[ClockId, str] | None = None
 ) -> dict[ClockId, str]:
-    """Name each clock as it is to be shown: alike on many sequences, they share one name.
+    """Return the name of each clock for output: one number on many sequences shares one name.
 
-    Returns:
-        {clock: name}, in the order given. With `every`, each clock has its own. Those that have
-        a label are called by it.
+    Args:
+        clocks: the clocks; the result keeps their order.
+        every: give each clock its own name.
+        labels: names given to clocks, which are used where there are any.
     """
     given = labels or {}
     if every:
@@ -153,19 +156,19 @@ def print_warnings(
     truncated: TraceError | None,
     dropped: int,
 ) -> None:
-    """Print what was dropped, where a trace was cut off, and its warnings, those alike as one."""
+    """Print how many events were dropped, where a trace was cut off, and each warning once."""
     if dropped:
         print_text(screen, f"warning: the recorder dropped {count(dropped, 'event')}", hanging="  ")
     if truncated is not None:
-        print_text(screen, f"warning: not read to its end: {truncated}", hanging="  ")
-    alike: dict[str, list[TraceWarning]] = {}
+        print_text(screen, f"warning: the trace was not read to its end: {truncated}", hanging="  ")
+    by_message: dict[str, list[TraceWarning]] = {}
     for warning in warnings:
-        alike.setdefault(warning.message, []).append(warning)
-    for message, found in list(alike.items())[:WARNINGS_SHOWN]:
+        by_message.setdefault(warning.message, []).append(warning)
+    for message, found in list(by_message.items())[:MOST_WARNINGS]:
         place = f"byte {found[0].offset}, packet {found[0].packet}"
         often = f"; the first of {len(found):,}" if len(found) > 1 else ""
         print_text(screen, f"warning: {message} ({place}{often})", hanging="  ")
-    if len(alike) > WARNINGS_SHOWN:
-        echo(f"warning: {len(alike) - WARNINGS_SHOWN:,} other kinds; see --json")
+    if len(by_message) > MOST_WARNINGS:
+        echo(f"warning: {len(by_message) - MOST_WARNINGS:,} other kinds; see --json")
     if total > len(warnings):
-        echo(f"warning: {total:,} in all; only the first {len(warnings)} are kept")
+        echo(f"warning: {total:,} warnings in all; only the first {len(warnings):,} are kept")

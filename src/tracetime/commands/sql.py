@@ -1,4 +1,4 @@
-"""`tracetime sql`: questions to traces in SQL."""
+"""`tracetime sql`: query traces in SQL."""
 
 from __future__ import annotations
 
@@ -46,16 +46,20 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     "--format",
     "kind",
     type=click.Choice(_FORMATS),
-    help="How the result is written.  [default: the ending of -o, else table]",
+    help="The format of the result.  [default: the ending of -o, else table]",
 )
 @click.option(
     "--rows",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="How many rows of a table are shown.",
+    help="How many rows of a table are printed.",
 )
-@click.option("--with-names", is_flag=True, help="Let events say what they are: names, threads.")
+@click.option(
+    "--with-names",
+    is_flag=True,
+    help="Add columns to events that say what each is: name, category, thread, args.",
+)
 @policy_options
 @limit_options
 @click.option("--allow-files", is_flag=True, help="Let SQL read and write files.")
@@ -65,7 +69,7 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     type=Size(),
     default="2G",
     show_default=True,
-    help="Memory for the database; beyond it, temporary files.",
+    help="Memory for the database; above this it uses temporary files.",
 )
 @json_option
 # long: half of it is its help
@@ -83,18 +87,20 @@ def command(  # noqa: PLR0913  a parameter for each option
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Ask traces in SQL.
+    """Query traces in SQL.
 
-    Without QUERY there is a prompt, or statements come from standard input.
+    Without QUERY, statements are read from a prompt, or from standard input.
 
-    The tables are events (as `tracetime convert` writes them), clocks, snapshots (a row a reading),
-    discontinuities and findings; of several traces, the column trace says of which. The SQL is
-    DuckDB's. to_clock(ts, 'FROM', 'TO') converts a timestamp, to ns of the clock TO, by --policy;
-    earliest(...) and latest(...) are its error bar, always of the tube. Where it does not convert
-    they are NULL; with several traces they take a fourth argument, trace.
+    The tables are events (as `tracetime convert` writes them), clocks, snapshots (one row for each
+    reading), discontinuities and findings. With several traces they have the column trace. The SQL
+    is DuckDB's.
 
-    Traces are read as a query scans them, in windows. Queries cannot touch files unless
-    --allow-files is given. Of several statements, the last one's result is written.
+    to_clock(ts, 'FROM', 'TO') converts a timestamp to ns of the clock TO, by --policy;
+    earliest(...) and latest(...) are its error bar, always by the tube. They are NULL where a
+    timestamp does not convert. With several traces they take a fourth argument, trace.
+
+    A query reads the traces while it scans them. It cannot read or write files unless --allow-files
+    is given. Of several statements, only the result of the last one is written.
 
     \b
     Examples:
@@ -111,10 +117,10 @@ def command(  # noqa: PLR0913  a parameter for each option
     from tracetime.sql.session import Session
     from tracetime.sql.tables import View
 
-    paths, query = _taken_apart(arguments)
+    paths, query = _split(arguments)
     kind = _format(kind, out, as_json)
     if query is None and "-" in paths:
-        raise UsageError("standard input is the trace: give a query with it")
+        raise UsageError("the trace is read from standard input: give the query as an argument")
     domains = domains_of(limits)
     view = View(policy, bars, with_names, labels(domains))
     with contextlib.ExitStack() as stack:
@@ -128,7 +134,7 @@ def command(  # noqa: PLR0913  a parameter for each option
         session = stack.enter_context(Session(traces, view, allow_files=allow_files, memory=memory))
         answer = _Answer(traces, kind, out, rows)
         if query is not None:
-            _ask(session, query, answer)
+            _run(session, query, answer)
         elif sys.stdin is None:
             raise UsageError("there is no standard input to read statements from: give a query")
         elif out is None:
@@ -136,20 +142,20 @@ def command(  # noqa: PLR0913  a parameter for each option
 
             prompt(session, answer)
         else:
-            _ask(session, sys.stdin.read(), answer)
+            _run(session, sys.stdin.read(), answer)
 
 
-def _taken_apart(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """The traces, and the query where the last argument is one and not a file."""
+def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """Return the traces, and the query if the last argument is one and not a file."""
     *paths, last = arguments
-    # Every statement that says something has a space, a bracket or a semicolon.
+    # Every statement with a result has a space, a bracket or a semicolon.
     if any(c.isspace() or c in "(;" for c in last) and not _exists(last):
         if not paths:
             raise UsageError(f"give a trace before the query (there is no file {last!r})")
         return paths, last
     if paths and last != "-" and not _exists(last):
         raise UsageError(
-            f"{last!r} is neither a file that is there nor a query: a query is one argument, "
+            f"{last!r} is neither an existing file nor a query: a query is one argument, "
             'in quotes, such as "from events"'
         )
     return [*paths, last], None
@@ -165,24 +171,24 @@ def _exists(path: str) -> bool:
 def _format(kind: str | None, out: str | None, as_json: bool) -> str:
     if as_json:
         if kind not in (None, "json"):
-            raise UsageError(f"--json and --format {kind} are two forms: ask for one")
+            raise UsageError(f"--json and --format {kind} exclude each other: give one")
         return "json"
     if kind is None:
         kind = "table" if out is None else Path(out).suffix.lower().removeprefix(".")
         if kind not in _FORMATS[1:] and out is not None:
             raise UsageError(
-                f"cannot tell the format of {out!r}: let it end in .csv, .json or .parquet, or say "
-                "it with --format"
+                f"cannot tell the format of {out!r}: let it end in .csv, .json or .parquet, or "
+                "give --format"
             )
     if out is not None and kind == "table":
-        raise UsageError("a table is for the screen: -o takes --format csv, json or parquet")
+        raise UsageError("a table is for the terminal: -o takes --format csv, json or parquet")
     if out is None and kind == "parquet":
-        raise UsageError("Parquet goes to a file: say which with -o")
+        raise UsageError("Parquet goes to a file: name it with -o")
     return kind
 
 
 class _Answer:
-    """Where results go, and how."""
+    """Writes results where the command line says, and in its format."""
 
     def __init__(self, traces: Sequence[Trace], kind: str, out: str | None, rows: int) -> None:
         self._traces = traces
@@ -197,13 +203,13 @@ class _Answer:
         return self.kind != "parquet"
 
     def give(self, result: Result) -> None:
-        """Write a result where the command line says."""
+        """Write a result, and warn once of each trace that was not read to its end."""
         from tracetime.sql.results import WRITERS, save
 
         if self._out is not None:
             save(result, self._out, self.kind)
         elif self.kind == "table":
-            print_result(result, self._rows, _screen())
+            print_result(result, self._rows, _terminal_width())
         else:
             binary: IO[bytes] = sys.stdout.buffer
             sys.stdout.flush()
@@ -220,13 +226,13 @@ class _Answer:
             if trace.truncated is not None and trace.path not in self._warned:
                 self._warned.add(trace.path)
                 echo(
-                    f"warning: {printable(trace.path)} not read to its end: {trace.truncated}",
+                    f"warning: {printable(trace.path)} was not read to its end: {trace.truncated}",
                     err=True,
                 )
 
 
-def _screen() -> int | None:
-    """The width of the terminal; None where the output goes elsewhere."""
+def _terminal_width() -> int | None:
+    """Return the width of the terminal; None if the output is not a terminal."""
     if not sys.stdout.isatty():
         return None
     from rich.console import Console
@@ -234,7 +240,7 @@ def _screen() -> int | None:
     return Console().width
 
 
-def _ask(session: Session, text: str, answer: _Answer) -> None:
+def _run(session: Session, text: str, answer: _Answer) -> None:
     statements = session.statements(text)
     if not statements:
         raise UsageError("there is no statement in the query")

@@ -1,6 +1,6 @@
-"""What is printed: everything passes `echo`, which lets nothing of a name act on a terminal.
+"""Printing: all output passes `echo`, so that no text of a file acts on a terminal.
 
-Nothing heavy may be imported here: errors on the way to a subcommand are printed, too.
+Nothing heavy may be imported here: errors are printed before a subcommand is loaded, too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ _STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 def echo(text: str = "", *, err: bool = False, styled: bool = False) -> None:
     """Print a text and a line end.
 
-    What would move a cursor, hide or turn text, ring, or what the terminal's encoding lacks, shows
-    as its escape; line ends and tabs stay.
+    Characters that are not printable, or that the encoding of the terminal lacks, become their
+    escapes; line ends and tabs stay.
 
     Args:
-        err: to stderr.
-        styled: colours and weights in it are ours, and stay. Names in it have passed `printable`.
+        err: print on stderr.
+        styled: keep the styles in `text`, which are the program's. Names in it have passed
+            `printable`.
     """
     if styled:
         parts = _STYLE.split(text)
@@ -36,8 +37,8 @@ def echo(text: str = "", *, err: bool = False, styled: bool = False) -> None:
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
-def tell_error(head: str, message: str, hint: str = "") -> None:
-    """Print an error on stderr; its further lines are set in, for it may quote lines of a file."""
+def echo_error(head: str, message: str, hint: str = "") -> None:
+    """Print an error on stderr. Its further lines are indented: they may quote lines of a file."""
     first, *more = printable(message, lines=True).split("\n")
     lines = [f"{head}: {first}", *(f"  {line}".rstrip() for line in more)]
     echo("\n".join([*lines, hint] if hint else lines), err=True)

@@ -27,14 +27,17 @@ if TYPE_CHECKING:
     from tracetime.clocks.ids import ClockId
 
 _KEPT: Final = 600
+"""Readings of a clock that drift and wander are computed from: ten minutes at 1 s."""
+
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_BARS: Final = "_.-~=+*#"
 _SPARKS: Final = 10
+"""Readings that a sparkline has: the table fits in 80 columns."""
 
 
 @dataclass(slots=True)
 class _Line:
-    """What a clock did: when (ns of the reference), its offset then, and half-widths."""
+    """The last readings of a clock: when (ns of the reference), its offset, its half-width."""
 
     at_ns: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
     offset_ns: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
@@ -46,14 +49,14 @@ class _Line:
         self.half_ns = half_ns
 
     def drift_ppm(self) -> float | None:
-        """From the first to the last that is kept; None where the half-widths hide it."""
+        """Return the drift over the readings kept; None if the half-widths hide it."""
         span_ns = self.at_ns[-1] - self.at_ns[0]
         if span_ns <= 0 or 2 * self.half_ns > span_ns * 1e-3:
             return None
         return (self.offset_ns[-1] - self.offset_ns[0]) / span_ns * 1e6
 
     def wander_ns(self) -> list[int]:
-        """How far the offset was from the line between the first and the last, ns."""
+        """Return how far each offset is from the line between the first and the last, ns."""
         first, last = self.offset_ns[0], self.offset_ns[-1]
         span_ns = max(self.at_ns[-1] - self.at_ns[0], 1)
         return [
@@ -69,9 +72,9 @@ class _Line:
     type=Seconds(0.01, 3600),
     default=1.0,
     show_default=True,
-    help="From one snapshot to the next: 100ms, or seconds without a unit.",
+    help="The time from one snapshot to the next: 100ms, or seconds.",
 )
-@click.option("-n", "--snapshots", type=click.IntRange(1), help="Stop after so many.")
+@click.option("-n", "--snapshots", type=click.IntRange(1), help="Stop after this many snapshots.")
 @reference_option
 @json_option
 def command(
@@ -83,9 +86,8 @@ def command(
 ) -> None:
     """Watch this machine's clocks drift, until Ctrl-C.
 
-    A table of each clock's offset, drift and half-width, with what is left of the offset once the
-    drift is taken out as a sparkline. With --json, or where the output is no terminal, a line a
-    snapshot.
+    The table has each clock's offset, drift and half-width, and as a sparkline the offset without
+    the drift (wander). With --json, or if the output is not a terminal, each snapshot is a line.
 
     \b
     Examples:
@@ -98,10 +100,10 @@ def command(
     screen = console()
     with Sampler(clocks or None, reference=reference) as sampler:
         if len(sampler.domains) < 2:
-            raise UsageError("one clock alone has nothing to be compared with: name another")
+            raise UsageError("one clock alone cannot be compared: give another --clock")
         lines = {clock: _Line() for clock in sampler.domains if clock != sampler.reference}
         samples = _samples(sampler, interval, snapshots)
-        # Ctrl-C is how it ends.
+        # Ctrl-C is the usual end.
         with contextlib.suppress(KeyboardInterrupt):
             if as_json or not screen.is_terminal:
                 _print_lines(sampler, lines, samples, as_json)
@@ -113,7 +115,7 @@ def _print_lines(
     sampler: Sampler, lines: dict[ClockId, _Line], samples: Iterator[Sample], as_json: bool
 ) -> None:
     for sample in samples:
-        _note(lines, sample)
+        _add(lines, sample)
         echo(json.dumps(_facts(sampler, lines, sample)) if as_json else _text(sampler, lines))
 
 
@@ -125,7 +127,7 @@ def _draw(
     ascii_only = screen.options.ascii_only
     with Live(console=screen, auto_refresh=False, transient=False) as live:
         for sample in samples:
-            _note(lines, sample)
+            _add(lines, sample)
             live.update(_table(sampler, lines, sample, ascii_only), refresh=True)
 
 
@@ -140,7 +142,7 @@ def _samples(sampler: Sampler, interval: float, most: int | None) -> Iterator[Sa
             time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _note(lines: dict[ClockId, _Line], sample: Sample) -> None:
+def _add(lines: dict[ClockId, _Line], sample: Sample) -> None:
     snapshot = sample.snapshot
     assert snapshot.reference is not None
     base = _int(snapshot.readings[snapshot.reference].value)
