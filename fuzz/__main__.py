@@ -80,7 +80,7 @@ def named(random: Random) -> bytes:  # noqa: C901  a branch for each kind of fie
 
 def seeds(given: list[Path], random: Random) -> list[bytes]:
     sys.path.insert(0, str(ROOT / "tests" / "helpers"))
-    from building import nasty_trace
+    from random_traces import nasty_trace
     from simulated import recorded_trace
 
     demo = ROOT / "demo" / "demo.pftrace"

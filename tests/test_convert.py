@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from building import event, packet, pb, snapshot, trace, traces
+from building import event, packet, pb, snapshot, trace
 from hypothesis import given, settings
 from places import ROOT
+from random_traces import traces
 
 import tracetime.convert
 from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace, table_files

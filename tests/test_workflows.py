@@ -1,4 +1,4 @@
-"""What CI runs of others is the code that was looked at: actions are pinned by hash."""
+"""Actions of others are pinned by hash, and scripts name files that exist."""
 
 import re
 
@@ -14,3 +14,10 @@ def test_actions_are_pinned_by_hash_with_the_version_beside_it(path):
     used = re.findall(r"\buses: (.*)", path.read_text())
     assert used
     assert [action for action in used if not PINNED.fullmatch(action)] == []
+
+
+def test_the_tests_that_the_sanitizer_runs_are_there():
+    text = (ROOT / "tools" / "asan").read_text()
+    listed = re.findall(r"^    (tests/\S+)$", text, re.M)
+    assert len(listed) > 10
+    assert [path for path in listed if not (ROOT / path).exists()] == []

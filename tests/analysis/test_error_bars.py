@@ -6,9 +6,10 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
-from building import event, nasty_trace, snapshot, trace
+from building import event, snapshot, trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_traces import nasty_trace
 from reading import opened
 
 from tracetime import ClockDomain, ClockId, TraceError, UsageError, open_trace

@@ -14,13 +14,13 @@ from building import (
     MONOTONIC_RAW,
     REALTIME,
     event,
-    nasty_trace,
     snapshot,
     trace,
 )
 from faults import FAULTS, GPU, NIC, Model, S
 from google.protobuf import text_format
 from kept import check_kept
+from random_traces import nasty_trace
 from reading import opened
 from recorded import extensions_of, names_of, packets_of
 from simulated import recorded_trace

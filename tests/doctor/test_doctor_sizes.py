@@ -4,9 +4,10 @@ import re
 from random import Random
 
 import pytest
-from building import BOOTTIME, MONOTONIC, REALTIME, nasty_trace, snapshot, trace
+from building import BOOTTIME, MONOTONIC, REALTIME, snapshot, trace
 from corpus import OWN
 from faults import START, S
+from random_traces import nasty_trace
 from reading import opened
 
 from tracetime import TraceError, diagnose, open_trace

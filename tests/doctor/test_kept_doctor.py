@@ -8,9 +8,9 @@ from hashlib import sha256
 from random import Random
 
 import pytest
-from building import nasty_trace
 from faults import FAULTS, Model
 from kept import check_kept
+from random_traces import nasty_trace
 from reading import opened
 
 from tracetime import Finding, TraceError, diagnose

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from building import BOOTTIME, MONOTONIC, REALTIME, event, nasty_trace, snapshot, trace
+from building import BOOTTIME, MONOTONIC, REALTIME, event, snapshot, trace
 from corpus import files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT
+from random_traces import nasty_trace
 from reading import opened
 
 from tracetime import (

@@ -19,7 +19,6 @@ from building import (
     compressed,
     event,
     ftrace,
-    nasty_trace,
     packet,
     pb,
     snapshot,
@@ -27,6 +26,7 @@ from building import (
     varint,
     zstd,
 )
+from random_traces import nasty_trace
 from reading import opened, placed, read, read_partial, rows_of
 from twin import resolve
 

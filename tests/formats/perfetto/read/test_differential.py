@@ -10,12 +10,12 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from building import nasty_trace, traces
 from corpus import OWN
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+from random_traces import nasty_trace, traces
 from reading import read_partial
 from simulated import recorded_trace
 from twin import Row, TwinError

@@ -25,7 +25,6 @@ from building import (
     TRACE_FILE,
     compressed,
     event,
-    nasty_trace,
     packet,
     pb,
     power_rails,
@@ -33,6 +32,7 @@ from building import (
     snapshot,
     trace,
 )
+from random_traces import nasty_trace
 from reading import items, opened, placed, read, rows_of
 
 from tracetime import ClockId, UsageError, open_trace

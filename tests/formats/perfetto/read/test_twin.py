@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from building import traces
 from corpus import OWN, files, trace_of
 from hypothesis import given, settings
+from random_traces import traces
 from twin import Key, Reading, TwinError, TwinGraph, resolve
 
 SMALL = 600_000
