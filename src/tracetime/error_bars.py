@@ -95,7 +95,7 @@ class ErrorBars:
         )
         groups = list(by_clock(columns, rows, self._machines))
         others = (clock for clock, _ in groups if clock != self._trace_clock)
-        self._graph._tubes().expect(others, self._trace_clock)
+        self._graph._parts.tubes.expect(others, self._trace_clock)
         for clock, group in groups:
             if clock in self._incremental:
                 # Deltas of a clock that Perfetto had given up: nobody summed them.
@@ -125,7 +125,7 @@ class ErrorBars:
 
     def _has_way(self, clock: ClockId) -> bool:
         try:
-            self._graph._tubes().path(clock, self._trace_clock)
+            self._graph._parts.tubes.path(clock, self._trace_clock)
         except ConversionError as error:
             return error.reason not in (REASONS[NO_PATH], *_UNKNOWN)
         return True
@@ -137,7 +137,7 @@ class ErrorBars:
             return Reached(source_ns, source_ns, source_ns, known)
         try:
             # Not `graph.convert`: these are ns already, and which value fails why matters.
-            tubes = self._graph._tubes()
+            tubes = self._graph._parts.tubes
             reached = tubes.convert(
                 source_ns,
                 clock,

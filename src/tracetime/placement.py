@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from tracetime._kernels.graph import view
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, OVERFLOW, REASONS, RESOLVED, ConversionError
@@ -46,7 +45,7 @@ def placed_by_floor(
     rows["source_ns"] = columns["timestamp"].copy()
     rows["trace_time"] = columns["timestamp"].copy()
     rows["status"] = np.full(n, AS_IS, dtype=np.uint8)
-    rows["snapshots"] = np.full(n, len(view.snapshot_packets(graph._engine)), dtype=np.uint32)
+    rows["snapshots"] = np.full(n, len(graph._parts.contents.packets()), dtype=np.uint32)
     units = {info.clock: info.unit_ns for info in graph.clocks()}
     for clock, group in by_clock(
         rows, np.flatnonzero(columns["clock"] != 0), machine_indexes(machines)

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.graph import view
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.error_bars import ErrorBars, PlacementObserver, TubeFaults
@@ -353,7 +352,7 @@ class Trace(ABC):
 
         Of these, those of all sequences go first, and then those of one.
         """
-        graph._most_tubes = self.options.max_tubes
+        graph._parts.most_tubes = self.options.max_tubes
         clocks = [info.clock for info in graph.clocks()]
         for domain in sorted(self.domains, key=lambda domain: domain.id.sequence):
             if domain.id.is_sequence_scoped and not domain.id.sequence:
@@ -380,7 +379,7 @@ class Trace(ABC):
     @property
     def snapshot_packets(self) -> npt.NDArray[np.uint64]:
         """The packet that each snapshot of `clocks` came in, by its number."""
-        return view.snapshot_packets(self.clocks._engine)
+        return self.clocks._parts.contents.packets()
 
     @property
     def late_trace_clock(self) -> tuple[int, ClockId] | None:

@@ -35,7 +35,7 @@ def test_all_that_floor_can_have_made_of_a_level_clock_lies_within_its_bars(made
     graph = ClockGraph()
     graph.add_snapshot(made)
     at, offsets = made[HUB], made[HUB] - made[CLOCK]
-    level = Level(graph, HUB, graph._only_beside(HUB))
+    level = Level(graph, HUB, graph._parts.contents.only_beside(HUB))
     first, last = int(at[0]) - 10**9, int(at[-1]) + 10**9
     limit = level.limit_ns(CLOCK, (first, last))
     if limit is None:
@@ -57,7 +57,10 @@ def test_what_strays_by_more_than_a_half_width_takes_a_tube(strays):
     graph = ClockGraph()
     at = np.arange(1, 4) * S
     graph.add_snapshot({HUB: at, CLOCK: at + np.array(strays)})
-    assert Level(graph, HUB, graph._only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S)) is None
+    assert (
+        Level(graph, HUB, graph._parts.contents.only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S))
+        is None
+    )
 
 
 def test_what_is_measured_declared_or_counts_ticks_takes_a_tube():
@@ -66,7 +69,7 @@ def test_what_is_measured_declared_or_counts_ticks_takes_a_tube():
     def limit(snapshot, *domains):
         graph = ClockGraph(domains=domains)
         graph.add_snapshot(snapshot)
-        return Level(graph, HUB, graph._only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S))
+        return Level(graph, HUB, graph._parts.contents.only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S))
 
     plain = {HUB: at, CLOCK: at}
     assert limit(plain) == 0
@@ -81,7 +84,10 @@ def test_a_clock_that_has_another_way_takes_a_tube():
     graph = ClockGraph()
     graph.add_snapshot({HUB: at, CLOCK: at, THIRD: at})
     graph.add_snapshot({HUB: at + 5, THIRD: at + 5})
-    assert Level(graph, HUB, graph._only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S)) is None
+    assert (
+        Level(graph, HUB, graph._parts.contents.only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S))
+        is None
+    )
 
 
 @st.composite

@@ -47,7 +47,7 @@ def test_spans_of_clocks_are_those_of_their_readings(snapshots):
     for one in snapshots:
         graph.add_snapshot(one)
     for info in graph.clocks():
-        which, values = graph._every_reading()
+        which, values = graph._parts.contents.every_reading()
         place = [i.clock for i in graph.clocks()].index(info.clock)
         read[info.clock.clock] = sorted(values[which == place].tolist())
     spans = Spans(graph)

@@ -21,7 +21,7 @@ def level_of(*snapshots: Any, domains: Any = (), hub: ClockId = HUB) -> Level:
     graph = ClockGraph(domains=domains)
     for snapshot in snapshots:
         graph.add_snapshot(snapshot)
-    return Level(graph, hub, graph._only_beside(hub))
+    return Level(graph, hub, graph._parts.contents.only_beside(hub))
 
 
 def limit(at: Any, strays: Any, span: Any = None, **more: Any) -> int | None:
@@ -67,7 +67,7 @@ def test_an_estimate_is_no_steeper_than_the_limits_nor_than_a_line_and_its_wande
     at = [0, 1_000_000, 8 * S]
     graph = ClockGraph()
     graph.add_snapshot({HUB: np.array(at), CLOCK: np.array(at)})
-    wander = graph._tubes().limits(CLOCK, HUB).wander
+    wander = graph._parts.tubes.limits(CLOCK, HUB).wander
     assert limit(at, [0, 1_000, 0]) == 1_504 + math.ceil(
         (2.5e-7 + 2 * wander) * (8 * S - 1_000_000) / 4
     )

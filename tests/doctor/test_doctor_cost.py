@@ -180,14 +180,14 @@ def test_a_finding_without_consequences_is_taken_as_it_is(written, monkeypatch):
 def test_machines_whose_clocks_never_read_0_are_tied_at_no_cost_of_their_own(written, monkeypatch):
     with tt.open_trace(written(costly.machines_synced(9))) as trace:
         survey = Survey(trace, 1000)
-        monkeypatch.setattr(type(survey.graph), "_shared", None)
+        monkeypatch.setattr(type(survey.graph._parts), "shared", None)
         assert tied_machines(survey) == set(range(10))
 
 
 def test_events_near_the_snapshots_of_their_clock_cost_no_look_at_readings(written, monkeypatch):
     with tt.open_trace(written(costly.machines_synced(9))) as trace:
         survey = Survey(trace, 1000)
-        monkeypatch.setattr(type(survey.graph), "_shared", None)
+        monkeypatch.setattr(type(survey.graph._parts), "shared", None)
         assert not list(_beyond(survey)) and not survey.rates
 
 
@@ -198,4 +198,4 @@ def test_events_that_show_no_tick_are_not_kept(written):
             *(costly.event(k, 200) for k in range(9, 9 + n)),
         ]
         with tt.open_trace(written(parts)) as trace:
-            assert bool(trace.clocks._events) == kept
+            assert bool(trace.clocks._parts.state.events) == kept

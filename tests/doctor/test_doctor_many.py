@@ -12,7 +12,7 @@ from fuzz import costly
 from tracetime.clocks.families import steadiness
 from tracetime.doctor.coverage import MOST_EXAMINED
 from tracetime.doctor.merging import MOST_ALIKE
-from tracetime.graph.clock_lists import Listed
+from tracetime.graph.clock_lists import ClockLists
 from tracetime.graph.tube import loops
 from tracetime.sql import tables
 
@@ -145,7 +145,7 @@ NAMES = [6, 3, 1, 7, 200, 201]
 def test_lists_as_columns_are_what_each_list_says(lists, trace, linked):
     clocks = sorted((tt.ClockId(number) for number in NAMES), key=tt.ClockId.order)
     trace_clock = None if trace is None else clocks[trace]
-    listed = Listed(clocks, lists, np.arange(6), trace_clock)
+    listed = ClockLists(clocks, lists, np.arange(6), trace_clock)
 
     def rank(k):
         return (clocks[k] != trace_clock, *steadiness(clocks[k]))

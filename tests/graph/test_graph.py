@@ -570,7 +570,7 @@ def test_widths_of_refused_snapshots_are_not_those_of_later_ones():
     assert boottime.half_width_ns.tolist() == [0, 0, -1, -1]
     assert monotonic.half_width_ns.tolist() == [7, 8, -1, -1]
     assert monotonic.centre_ns.tolist() == [1, 2, 0, 0]
-    recorded = graph._measured.frequency(ClockId(3), monotonic.snapshots)
+    recorded = graph._parts.state.measured.frequency(ClockId(3), monotonic.snapshots)
     assert recorded.tolist() == [5, 6, LOW, LOW]
 
 
@@ -748,11 +748,13 @@ def test_paths_are_kept_but_not_without_end():
     graph = graph_of(dict.fromkeys(["BOOTTIME", *clocks], 5))
     boottime = ClockId(6)
     graph.convert(5, clocks[0], boottime)
-    first = graph._route(clocks[0], boottime)
-    assert graph._route(clocks[0], boottime) is first
+    floor = graph._parts.floor
+    first = floor.route(clocks[0], boottime)
+    assert floor.route(clocks[0], boottime) is first
     for clock in clocks[1:]:
         assert graph.convert(6, clock, boottime) == graph.convert(6, boottime, clock) == 6
-        assert len(graph._routes) <= 64
-        assert len(graph._routers) <= 64
-    assert graph._route(clocks[-1], boottime) is graph._route(clocks[-1], boottime)
-    assert graph._router(boottime) is graph._router(boottime)
+        assert len(floor._routes) <= 64
+        assert len(floor._routers) <= 64
+    assert graph._parts.floor is floor
+    assert floor.route(clocks[-1], boottime) is floor.route(clocks[-1], boottime)
+    assert floor._router(boottime) is floor._router(boottime)

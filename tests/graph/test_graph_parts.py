@@ -11,7 +11,7 @@ import pytest
 
 from tracetime import ClockId
 from tracetime.clocks.families import steadiness
-from tracetime.graph.clock_lists import Listed
+from tracetime.graph.clock_lists import ClockLists
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
 from tracetime.graph.tube.curves import _offsets, _points, _within, since
 from tracetime.graph.tube.lattice import Lattice
@@ -332,7 +332,7 @@ def test_clocks_that_no_way_leads_round_over(seed: int) -> None:
         lists.append(chance.sample(range(len(clocks)), size))
     apart = ClockId(900)
     messages = [(clocks[0], apart), (apart, clocks[1])][: seed % 3]
-    listed = Listed(clocks, lists, np.arange(len(clocks)), None)
+    listed = ClockLists(clocks, lists, np.arange(len(clocks)), None)
     tied: dict[ClockId, set[ClockId]] = {clock: set() for clock in clocks}
     pairs = [tuple(clocks[k] for k in members) for members in lists if len(members) == 2]
     for one, other in [*pairs, *messages]:
@@ -356,7 +356,7 @@ def test_clocks_are_compared_with_the_steadiest_of_their_lists(seed: int) -> Non
     lists = [
         chance.sample(range(len(clocks)), 1 + int(chance.random() * 3)) for _ in range(seed % 5)
     ]
-    listed = Listed(clocks, lists, np.arange(len(clocks)), trace_clock)
+    listed = ClockLists(clocks, lists, np.arange(len(clocks)), trace_clock)
 
     def rank(k: int) -> Any:
         return clocks[k] != trace_clock, steadiness(clocks[k])[0], k
@@ -366,13 +366,13 @@ def test_clocks_are_compared_with_the_steadiest_of_their_lists(seed: int) -> Non
         for k in range(len(clocks))
     ]
     firsts = {(min(some, key=rank), k) for some in lists for k in some}
-    assert listed.partners().tolist() == partners
+    assert listed.references().tolist() == partners
     pairs = sorted((h, k) for h, k in firsts if h != k and clocks[k].clock not in (7, 8))
     assert list(zip(*(side.tolist() for side in listed.compared()), strict=True)) == pairs
 
 
 def test_no_clocks_are_compared_with_none() -> None:
-    none = Listed([], [], ints(), None)
+    none = ClockLists([], [], ints(), None)
     assert none.loopless([]) == set()
     assert [side.tolist() for side in none.compared()] == [[], []]
-    assert none.partners().tolist() == []
+    assert none.references().tolist() == []

@@ -19,10 +19,11 @@ from tracetime import (
     UsageError,
 )
 from tracetime._kernels.graph import view
+from tracetime.graph.comparison import eventful
 from tracetime.graph.explanation import Explanation
+from tracetime.graph.ordering import own_bars
 from tracetime.graph.tube.explanation import TubeExplanation
 from tracetime.graph.tube.results import Bounds
-from tracetime.graph.values import take
 
 S = 1_000_000_000
 A, B, C = (ClockId(200 + k) for k in range(3))
@@ -69,12 +70,12 @@ def test_what_is_farther_apart_than_the_bar_is_in_order(half: int, clear: int) -
 def test_readings_on_the_line_are_in_ns_and_end_with_int64() -> None:
     graph = ClockGraph()
     graph.add_snapshot({"64@seq1": Reading(AT // 1000, 1000), B: AT})
-    assert graph._as_told(np.array([3, 0, -3]), ClockId(64, 1)).tolist() == [3000, 0, -3000]
+    assert own_bars(graph._parts, np.array([3, 0, -3]), ClockId(64, 1)).tolist() == [3000, 0, -3000]
     ends = np.array([INT64_MAX, INT64_MAX // 1000, INT64_MAX // 1000 + 1, INT64_MIN, -(2**60)])
-    assert graph._as_told(ends, ClockId(64, 1)).tolist() == [
+    assert own_bars(graph._parts, ends, ClockId(64, 1)).tolist() == [
         INT64_MAX, INT64_MAX // 1000 * 1000, INT64_MAX, INT64_MIN, INT64_MIN,
     ]  # fmt: skip
-    assert graph._as_told(np.array([1, 0, -1]), B).tolist() == [1, 0, -1]
+    assert own_bars(graph._parts, np.array([1, 0, -1]), B).tolist() == [1, 0, -1]
 
 
 def counting(n: int = 10) -> ClockGraph:
@@ -129,8 +130,8 @@ def test_order_on_a_counter_that_wraps_asks_for_the_time() -> None:
     # Of 20 minutes, the first 100 s are of two wraps.
     graph, wrap = counting(5), 1 << 40
     once = [200 * S, 900 * S, wrap - 1]
-    assert graph._as_told(np.array(once), B).tolist() == once
-    assert words(graph._as_told, np.array([800 * S, 50 * S, 60 * S]), B) == (
+    assert own_bars(graph._parts, np.array(once), B).tolist() == once
+    assert words(own_bars, graph._parts, np.array([800 * S, 50 * S, 60 * S]), B) == (
         f"201 {50 * S} can mean two instants: 201 wrapped; convert it, saying near which time it "
         "was (near)"
     )
@@ -186,25 +187,25 @@ def test_units_of_a_source_are_ns_before_a_tube() -> None:
 
 
 def test_only_clocks_of_which_something_is_known_need_a_tube_where_nothing_befell() -> None:
-    def eventful(clock: Any, snapshot: Any, *domains: ClockDomain) -> list[tuple[ClockId, ClockId]]:
+    def of_a_graph(snapshot: Any, *domains: ClockDomain) -> list[tuple[ClockId, ClockId]]:
         graph = ClockGraph(domains=domains)
         graph.add_snapshot(snapshot)
         assert len(graph.compared()) == 1
-        return graph._eventful()
+        return eventful(graph._parts)
 
     plain = {"BOOTTIME": AT, A: AT + 5}
     pair = (ClockId(6), A)
-    assert eventful(A, plain) == []
-    assert eventful(A, {"BOOTTIME": AT, A: AT + AT // S}) == [pair]
-    assert eventful(A, plain, ClockDomain(A)) == [pair]
-    assert eventful(A, plain, ClockDomain(ClockId(6))) == [pair]
-    assert eventful(A, plain, ClockDomain(B)) == []
-    assert eventful(A, Snapshot(plain, frequency_scaled_ppm={A: 5})) == [pair]
-    assert eventful(A, Snapshot(plain, frequency_scaled_ppm={"BOOTTIME": 5})) == [pair]
-    assert eventful(A, Snapshot(plain, reference=A, half_width_ns={"BOOTTIME": 5})) == [pair]
+    assert of_a_graph(plain) == []
+    assert of_a_graph({"BOOTTIME": AT, A: AT + AT // S}) == [pair]
+    assert of_a_graph(plain, ClockDomain(A)) == [pair]
+    assert of_a_graph(plain, ClockDomain(ClockId(6))) == [pair]
+    assert of_a_graph(plain, ClockDomain(B)) == []
+    assert of_a_graph(Snapshot(plain, frequency_scaled_ppm={A: 5})) == [pair]
+    assert of_a_graph(Snapshot(plain, frequency_scaled_ppm={"BOOTTIME": 5})) == [pair]
+    assert of_a_graph(Snapshot(plain, reference=A, half_width_ns={"BOOTTIME": 5})) == [pair]
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": AT, "TSC": AT + 5})
-    assert graph._eventful() == [(ClockId(6), ClockId(9))]
+    assert eventful(graph._parts) == [(ClockId(6), ClockId(9))]
 
 
 def test_a_declared_domain_counts_at_once_and_a_kind_is_no_declaration() -> None:
@@ -275,17 +276,23 @@ def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
     graph, seq = ClockGraph(), ClockId(64, 1)
     graph.add_snapshot({A: 1, seq: 1})
     graph.add_snapshot({A: 1, ClockId(64, 2): 1})
-    graph._file = 3
+    graph._parts.state.file = 3
     graph.add_snapshot({A: 2, seq: 2})
     graph.add_snapshot({A: 3, ClockId(64, 4): 3})
-    keys = view.keys(graph._engine, 0)
-    found = dict(zip(graph._listed().clocks, graph._nodes().tolist(), strict=True))
+    keys = view.keys(graph._parts.state.engine, 0)
+    found = dict(
+        zip(
+            graph._parts.contents.lists().clocks,
+            graph._parts.contents.nodes().tolist(),
+            strict=True,
+        )
+    )
     assert {str(clock): keys[number] for clock, number in found.items()} == {
         "200": (200, 0, 0, 0), "64@seq1": (64, 1, 3, 0), "64@seq2": (64, 2, 0, 0),
         "64@seq4": (64, 4, 3, 0),
     }  # fmt: skip
-    assert graph._beside(seq) == {A}
-    assert graph._beside(A) == {seq, ClockId(64, 2), ClockId(64, 4)}
+    assert graph._parts.contents.neighbours(seq) == {A}
+    assert graph._parts.contents.neighbours(A) == {seq, ClockId(64, 2), ClockId(64, 4)}
 
 
 def test_of_several_snapshots_the_refused_one_is_numbered_of_one_not() -> None:
@@ -340,7 +347,8 @@ def test_a_clock_is_itself_by_whatever_name(policy: str) -> None:
     assert graph.order((7, 200), (7, "201")) == 0
     with pytest.raises(ConversionError):
         graph.order((7, 1), (7, "201"))
-    assert graph._on_the_line(take(5), ClockId(200), ClockId(200))[0].tolist() == [5]
+    five = np.array([5])
+    assert own_bars(graph._parts, five, ClockId(200)).tolist() == [5]
     hub, there = 200, ClockId(201)
     curves = graph.curves(hub, "201")
     assert (curves.hub, curves.clock) == (ClockId(200), there)

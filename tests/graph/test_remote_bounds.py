@@ -222,7 +222,7 @@ def test_three_of_four_readings_bound():
         del rounds[missing[0]][missing[1]][BOOTTIME]
         data = relay.trace(packet(machine=CLIENT, remote_clock_sync=remote_sync(rounds)))
         with opened(data) as trace:
-            pairs = trace.clocks._between.pairs()
+            pairs = trace.clocks._parts.state.between.pairs()
         # Without the first host reading, or the second client one, the others bound nothing.
         assert ((ours(), theirs()) in pairs) == (missing in ((0, 0), (1, 1)))
 

@@ -67,12 +67,14 @@ def content(graph: ClockGraph) -> dict[str, Any]:
         "names": graph.names,
         "declared": graph.declared,
         "trace_clock": graph.trace_clock,
-        "file": graph._file,
+        "file": graph._parts.state.file,
         "readings": [[r.clock, *(v.tolist() for v in r[1:])] for r in reads],
-        "frequency": [graph._measured.frequency(r.clock, r.snapshots).tolist() for r in reads],
-        "known": [graph._measured.knows(clock) for clock in clocks],
-        "packets": view.snapshot_packets(graph._engine).tolist(),
-        "engine": [np.asarray(part).tolist() for part in state_of(graph._engine)],
+        "frequency": [
+            graph._parts.state.measured.frequency(r.clock, r.snapshots).tolist() for r in reads
+        ],
+        "known": [graph._parts.state.measured.knows(clock) for clock in clocks],
+        "packets": view.snapshot_packets(graph._parts.state.engine).tolist(),
+        "engine": [np.asarray(part).tolist() for part in state_of(graph._parts.state.engine)],
     }
 
 
@@ -169,7 +171,7 @@ def test_half_widths_centres_and_frequencies_come_back(measured):
     assert boottime.half_width_ns.tolist() == [40 + n for n in range(40)]
     assert tsc.centre_ns.tolist() == [-3 * n for n in range(40)]
     assert raw.half_width_ns.tolist() == [0] * 40
-    assert graph._measured.frequency(ClockId(6), np.array([0, 1, 15, 41])).tolist() == [
+    assert graph._parts.state.measured.frequency(ClockId(6), np.array([0, 1, 15, 41])).tolist() == [
         LOW, 0, 65_536, LOW,
     ]  # fmt: skip
 
@@ -303,7 +305,7 @@ def test_the_demo_trace(tmp_path):
     graph.save(tmp_path / "graph.npz")
     loaded = ClockGraph.load(tmp_path / "graph.npz")
     assert_same(graph, loaded)
-    assert view.snapshot_packets(loaded._engine).tolist() == packets.tolist()
+    assert view.snapshot_packets(loaded._parts.state.engine).tolist() == packets.tolist()
     assert len(set(packets.tolist())) > 20
     assert loaded.discontinuities()
 
@@ -326,11 +328,13 @@ def test_what_a_recorded_trace_says_of_its_clocks(tmp_path):
     writer.close()
     with open_trace(path) as one:
         graph = one.clocks
-    assert graph._measured.knows(ClockId(6))
+    assert graph._parts.state.measured.knows(ClockId(6))
     loaded = saved(graph)
     assert_same(graph, loaded)
     assert loaded.names[ClockId.parse("dev.gpu")] == "dev.gpu"
-    assert loaded._measured.frequency(ClockId(6), np.array([0, 1, 2, 3]))[1::2].tolist() == [
+    assert loaded._parts.state.measured.frequency(ClockId(6), np.array([0, 1, 2, 3]))[
+        1::2
+    ].tolist() == [
         1000,
         3000,
     ]
@@ -355,7 +359,7 @@ def test_snapshots_that_were_not_taken_whole():
     loaded = saved(graph)
     assert_same(graph, loaded, 9)
     # Neither 201 nor the second unit of 200 has a reading, and both snapshots count.
-    assert len(view.snapshot_packets(loaded._engine)) == 10
+    assert len(view.snapshot_packets(loaded._parts.state.engine)) == 10
     assert {info.clock for info in loaded.clocks() if not info.snapshots} == {ClockId(201)}
     assert [info.clock for info in loaded.clocks() if not info.monotonic] == [ClockId(3)]
     for one in (graph, loaded):
@@ -369,7 +373,7 @@ def test_a_compressed_trace_numbers_its_one_file():
     data = trace(snapshot({64: (5, 1000, True), BOOTTIME: 5000}, seq=7), event(2, 64, seq=7))
     graph = of_trace(gzip.compress(data))
     loaded = saved(graph)
-    assert (graph._file, loaded._file) == (1, 1)
+    assert (graph._parts.state.file, loaded._parts.state.file) == (1, 1)
     assert_same(graph, loaded)
     for one in (graph, loaded):
         one.add_snapshot({"64@seq7": Reading(6, 1000, True), "BOOTTIME": 6000})
@@ -902,7 +906,7 @@ def test_metadata_that_is_no_json(tmp_path, example, facts):
 
 def test_the_kernel_takes_no_arrays_that_do_not_fit(example):
     """Whoever calls it, and whatever the file was checked for before."""
-    state = state_of(from_bytes(example)._engine)
+    state = state_of(from_bytes(example)._parts.state.engine)
     for changed in (
         state._replace(clocks=state.clocks[:, :3].copy()),
         state._replace(columns=state.columns[:, :2].copy()),

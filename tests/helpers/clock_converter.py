@@ -27,7 +27,11 @@ def displayed(graph: ClockGraph, trace_time: int, clock: Any = "REALTIME") -> in
     if graph.trace_clock is None:
         raise UsageError("this graph has no trace clock: make it with ClockGraph(trace_clock=...)")
     target = clock_of_caller(clock)
-    _, times, readings = pairs(graph._engine, graph._key(graph.trace_clock), graph._key(target))
+    _, times, readings = pairs(
+        graph._parts.state.engine,
+        graph._parts.state.key(graph.trace_clock),
+        graph._parts.state.key(target),
+    )
     if not len(times):
         raise ConversionError(
             f"no snapshot has both {target} and the trace clock, {graph.trace_clock}", "no_path"

@@ -46,7 +46,7 @@ class Level:
         """
         if clock not in self._alone or not self._is_level(clock):
             return None
-        _, ours, theirs = self._graph._shared(clock, self._hub)
+        _, ours, theirs = self._graph._parts.shared(clock, self._hub)
         offsets = theirs - ours
         stray = int(offsets.max() - offsets.min())
         first, last = int(theirs.min()), int(theirs.max())
@@ -68,12 +68,12 @@ class Level:
             return 0.0
         one_to_next = float(np.max(np.abs(np.diff(offsets)[moved]) / gaps[moved]))
         # A line of least squares is no steeper than that, nor than twice the stray over its span.
-        limits = self._graph._tubes().limits(clock, self._hub)
+        limits = self._graph._parts.tubes.limits(clock, self._hub)
         overall = 2 * float(offsets.max() - offsets.min()) / float(at.max() - at.min())
         return min(one_to_next, overall + 2 * limits.wander, limits.drift)
 
     def _is_level(self, clock: ClockId) -> bool:
-        clocks = frozenset({clock, *self._graph._tubes().neighbours(clock)})
+        clocks = frozenset({clock, *self._graph._parts.tubes.neighbours(clock)})
         if clocks not in self._known:
             self._known[clocks] = self._pairs_are_level(clocks)
         return self._known[clocks]
@@ -92,10 +92,11 @@ class Level:
         return all(self._pair_is_level(one, other) for one, other in combinations(clocks, 2))
 
     def _pair_is_level(self, one: ClockId, other: ClockId) -> bool:
-        snapshots, ours, theirs = self._graph._shared(one, other)
-        if not len(snapshots) or len(self._graph._tubes().shared(one, other)[0]) < len(snapshots):
+        snapshots, ours, theirs = self._graph._parts.shared(one, other)
+        used, *_ = self._graph._parts.tubes.shared(one, other)
+        if not len(snapshots) or len(used) < len(snapshots):
             return False
-        measured = self._graph._measured
+        measured = self._graph._parts.state.measured
         for clock in (one, other):
             read, steered = measured.reads(clock, snapshots), measured.frequency(clock, snapshots)
             if (read.half >= 0).any() or (steered != NOT_RECORDED).any():
@@ -104,5 +105,5 @@ class Level:
         if not np.all(np.abs(theirs.astype(np.float64) - ours) < FARTHEST):
             return False
         offsets = theirs - ours
-        width = self._graph._tubes().least_assumed_ns(one, other)
+        width = self._graph._parts.tubes.least_assumed_ns(one, other)
         return int(offsets.max()) - int(offsets.min()) <= width

@@ -93,7 +93,7 @@ class Spans(Mapping[ClockId, Span]):
         clocks = dict.fromkeys(info.clock for info in graph.clocks())
         self.numbers = {clock: k for k, clock in enumerate(clocks)}
         n = len(self.numbers)
-        which, values = graph._every_reading()
+        which, values = graph._parts.contents.every_reading()
         order = np.lexsort((values, which))
         which, values = which[order], values[order]
         kept = np.append(True, (which[1:] != which[:-1]) | (values[1:] != values[:-1]))

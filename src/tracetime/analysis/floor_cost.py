@@ -188,10 +188,10 @@ def floor_cost_at_snapshots(
     spans = None
     if spans_ns is not None:
         spans = np.array([spans_ns[clock] for clock in asked], dtype=np.int64).reshape(-1, 2)
-    hops, changes, drifts = graph._strays(asked, trace_clock, spans)
+    hops, changes, drifts = graph._parts.floor.strays(asked, trace_clock, spans)
     cost.ended_early = bool((hops < 0).any())
     away = np.flatnonzero(hops > 0).tolist()
-    one_way = graph._only_beside(trace_clock)
+    one_way = graph._parts.contents.only_beside(trace_clock)
     cost.other_ways = any(asked[k] not in one_way for k in away)
     cost.drift_ns = int(drifts[away].max(initial=0))
     away.sort(key=lambda k: (-float(changes[k]), asked[k].order()))
@@ -208,7 +208,7 @@ def floor_cost_at_snapshots(
             cost.note(asked[k], limit)
         else:
             cost.clocks_left_out += changes[k] > cost.largest_ns
-    are_tied = graph._tubes().machines.are_tied
+    are_tied = graph._parts.tubes.machines.are_tied
     cost.untied = {asked[k] for k in away if not are_tied(asked[k], trace_clock)}
     cost.settled = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
@@ -235,9 +235,10 @@ def _compare_at_ends(
     at, estimate, low, high = (values_of(one)[0][known] for one in (floor, *tube))
     placed = [at]
     if late:
-        _, ours, theirs = graph._shared(clock, hub)
+        _, ours, theirs = graph._parts.shared(clock, hub)
         offsets = theirs - ours
-        used = np.searchsorted(ours, points[known] * graph._unit_ns(clock), side="right") - 1
+        unit_ns = graph._parts.contents.unit_ns(clock)
+        used = np.searchsorted(ours, points[known] * unit_ns, side="right") - 1
         used = np.maximum(used, 0)
         for reach in (np.minimum, np.maximum):
             placed.append(at - offsets[used] + reach.accumulate(offsets)[used])
@@ -246,7 +247,7 @@ def _compare_at_ends(
         cost.leaves_bars |= bool(np.any((one < low) | (one > high)))
     # Across a jump a bar is the hull of two, which bulges: its ends say little of what is between.
     cost.leaves_bars |= any(
-        graph._tubes().pair(*pair).tube.discontinuities
+        graph._parts.tubes.pair(*pair).tube.discontinuities
         for pair in pairwise(graph.path(clock, hub, policy="tube"))
     )
 
@@ -260,13 +261,13 @@ def _ends(
     except TracetimeError:
         return np.empty(0, dtype=np.int64)
     values, known = known_of(there)
-    return values[known] // graph._unit_ns(clock)
+    return values[known] // graph._parts.contents.unit_ns(clock)
 
 
 def _points(graph: ClockGraph, clock: ClockId, other: ClockId) -> Values:
     """Readings of a clock at and between the snapshots that it shares with another."""
-    _, ours, theirs = graph._shared(clock, other)
-    unit_ns = graph._unit_ns(clock)
+    _, ours, theirs = graph._parts.shared(clock, other)
+    unit_ns = graph._parts.contents.unit_ns(clock)
     readings = ascending(ours // unit_ns)
     here, there = readings[:-1], readings[1:]
     if len(here) > _GAPS_SAMPLED:

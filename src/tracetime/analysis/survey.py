@@ -39,6 +39,7 @@ from tracetime.errors import (
 from tracetime.event_clocks import ClockNumbers
 from tracetime.events_table import Columns
 from tracetime.graph.arguments import is_cpu_time
+from tracetime.graph.comparison import eventful, inconsistencies, shared_with_references
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import ClockInfo
 from tracetime.graph.info import Strays as Ways
@@ -86,7 +87,7 @@ class Survey:
         self.tolerance_ns = tolerance_ns
         self.graph: ClockGraph = trace.clocks
         # Whoever asks goes through what befell one pair, then the next.
-        self._shared = lru_cache(1)(self.graph._shared)
+        self._shared = lru_cache(1)(self.graph._parts.shared)
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
         self.spans = Spans(self.graph)
@@ -199,7 +200,7 @@ class Survey:
     @cached_property
     def ways(self) -> Ways:
         """How clocks of snapshots lead to trace time, by number."""
-        return self.graph._strays(list(self.infos), self.trace_clock)
+        return self.graph._parts.floor.strays(list(self.infos), self.trace_clock)
 
     @cached_property
     def written(self) -> Written:
@@ -235,12 +236,12 @@ class Survey:
 
     @cached_property
     def discontinuities(self) -> list[PairDiscontinuity]:
-        return self.graph._tubes().discontinuities(self._examined[0])
+        return self.graph._parts.tubes.discontinuities(self._examined[0])
 
     @property
     def most_examined(self) -> int:
         """For so many pairs of clocks tubes are made to see what happened to them."""
-        return min(MOST_EXAMINED, self.graph._most_tubes or MOST_EXAMINED)
+        return min(MOST_EXAMINED, self.graph._parts.most_tubes or MOST_EXAMINED)
 
     @property
     def unexamined(self) -> tuple[ClockId, ...]:
@@ -250,7 +251,7 @@ class Survey:
     @cached_property
     def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
         """The pairs of clocks to which anything may have happened: looked at, and left out."""
-        pairs = self.graph._eventful()
+        pairs = eventful(self.graph._parts)
         most_used = sorted(pairs, key=lambda pair: -self.used.get(pair[1], 0))
         chosen = set(most_used[: self.most_examined])
         return (
@@ -309,13 +310,13 @@ class Survey:
 
     def shown_tick_ns(self, clock: ClockId) -> float | None:
         """What a clock ticks by where its readings show more than it is said to; else None."""
-        tick = self.graph._tubes().observed_tick(clock) if clock in self.infos else None
+        tick = self.graph._parts.tubes.observed_tick(clock) if clock in self.infos else None
         return None if tick is None else tick.period_ns
 
     @cached_property
     def _inconsistencies(self) -> tuple[list[Inconsistency], bool]:
         try:
-            return self.graph._inconsistencies()
+            return inconsistencies(self.graph._parts)
         except TraceError:
             # There may be no more tubes.
             return [], True
@@ -423,7 +424,7 @@ class Survey:
             if clock not in self.infos:
                 continue
             try:
-                counter = self.graph._tubes().counter(clock)
+                counter = self.graph._parts.tubes.counter(clock)
             except ConversionError as error:
                 if error.reason == REASONS[AMBIGUOUS_SOURCE]:
                     is_open[clock] = error
@@ -451,15 +452,15 @@ class Survey:
 
         How many readings, the least and the greatest, ns.
         """
-        place = {clock: k for k, clock in enumerate(self.graph._listed().clocks)}
+        place = {clock: k for k, clock in enumerate(self.graph._parts.contents.lists().clocks)}
         places = np.array([place[clock] for clock in self.infos], dtype=np.int64)
-        n, least, greatest = self.graph._beside_partners()
+        n, least, greatest = shared_with_references(self.graph._parts)
         return n[places], least[places], greatest[places]
 
     @cached_property
     def _partners(self) -> dict[ClockId, ClockId]:
-        listed = self.graph._listed()
-        found = zip(listed.clocks, listed.partners().tolist(), strict=True)
+        listed = self.graph._parts.contents.lists()
+        found = zip(listed.clocks, listed.references().tolist(), strict=True)
         return {clock: listed.clocks[partner] for clock, partner in found if partner >= 0}
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:

@@ -156,7 +156,7 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
         if d.kind == "rate_change":
             by_pair[d.src, d.dst].append(d)
     for (src, dst), found in by_pair.items():
-        hidden = survey.graph._tubes().pair(src, dst).tube.nearly_hidden
+        hidden = survey.graph._parts.tubes.pair(src, dst).tube.nearly_hidden
         most = max(abs(sum(d.rate_ppm)) / 2 for d in found if d.rate_ppm is not None)
         yield finding(
             "rate-changed",

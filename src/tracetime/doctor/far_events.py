@@ -81,7 +81,7 @@ def far_events(survey: Survey) -> Iterator[Finding]:
                 found = groups.setdefault(key, _Found(cause))
                 found.clocks.append(clock)
                 found.stray.add(there)
-    are_tied = survey.graph._tubes().machines.are_tied
+    are_tied = survey.graph._parts.tubes.machines.are_tied
     for (_, _, before, *_), found in groups.items():
         if not found.cause.told and (
             # Where a rule alone places a machine's events, that is told of as that.

@@ -30,12 +30,12 @@ def tied_machines(survey: Survey) -> set[int]:
 
 def _equated(survey: Survey, ours: ClockId, theirs: ClockId) -> bool:
     """Whether all that ties clocks of two machines is the rule that equates them, at 0."""
-    _, one, other = survey.graph._shared(ours, theirs)
+    _, one, other = survey.graph._parts.shared(ours, theirs)
     return bool(equated(ours, theirs, one, other).all())
 
 
 def _ever_0(survey: Survey) -> set[ClockId]:
     """The clocks that read 0 in any snapshot."""
-    which, values = survey.graph._every_reading()
-    clocks = survey.graph._listed().clocks
+    which, values = survey.graph._parts.contents.every_reading()
+    clocks = survey.graph._parts.contents.lists().clocks
     return {clocks[k] for k in set(which[values == 0].tolist()) if k >= 0}

@@ -64,7 +64,7 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
         if theirs.machine not in looked_at:
             continue
         try:
-            pair = survey.graph._tubes().pair(ours, theirs)
+            pair = survey.graph._parts.tubes.pair(ours, theirs)
         except ConversionError:
             continue
         rank = ours != survey.trace_clock, _usual_bar(survey, pair, theirs), pair, ours
@@ -103,7 +103,7 @@ def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
 
 def _bounded(survey: Survey) -> list[tuple[ClockId, ClockId]]:
     """The pairs of clocks, a host's and a client's, that messages bound."""
-    return survey.graph._between.pairs()
+    return survey.graph._parts.state.between.pairs()
 
 
 def _events(survey: Survey) -> dict[int, int]:

@@ -137,7 +137,7 @@ def _off(
     if not by_tube:
         return _off_by_rate(survey, clock, target, away_ns)
     try:
-        there, _ = survey.graph._tubes().convert(given, clock, target, "estimated")
+        there, _ = survey.graph._parts.tubes.convert(given, clock, target, "estimated")
         placed = survey.graph.convert(reading_ns // survey.infos[clock].unit_ns, clock, target)
     except TraceError:
         # There may be no more tubes.

@@ -16,7 +16,7 @@ from tracetime.graph.values import ascending
 Values = npt.NDArray[np.int64]
 
 
-class Listed:
+class ClockLists:
     """The lists of clocks that snapshots have had, as columns.
 
     Args:
@@ -55,7 +55,7 @@ class Listed:
         self.first = np.flatnonzero(begins)
         self.sizes = np.diff(np.append(self.first, len(self.which)))
 
-    def partners(self) -> Values:
+    def references(self) -> Values:
         """By number, the clock that each is best compared with, of those it is in a list with.
 
         -1 where there are none.
@@ -72,7 +72,7 @@ class Listed:
         return found
 
     def compared(self) -> tuple[Values, Values]:
-        """(hub, clock) by number: the first of a list and each other, in order, each pair once.
+        """(reference, clock) by number: the first of a list and each other, in order and once.
 
         Clocks of CPU time are left out.
         """

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.graph.floor import hop, make_grid
+from tracetime._kernels.graph.floor import hop, make_grid, scale
 from tracetime.clocks.ids import ClockId
 
 Values = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,7 +48,7 @@ class FloorHop:
         """Prepare a hop over `columns`: readings, offsets, lowest, highest."""
         return cls(source, target, series, *columns, make_grid(columns[0]))
 
-    def convert(self, values: Values, out: Values, bad: npt.NDArray[np.uint8] | None) -> bool:
+    def convert(self, values: Values, out: Values, bad: Marks | None) -> bool:
         """Convert values into out, which may be values; returns whether anything overflowed.
 
         values, out: int64 ns, 1-d, of one length. `bad`, of that length, is marked where a result
@@ -60,3 +61,32 @@ class FloorHop:
     def snapshot_of(self, value: int) -> int:
         """Index of the snapshot that a value takes."""
         return max(0, int(np.searchsorted(self.readings, np.int64(value), side="right")) - 1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FloorRoute:
+    """The way from one clock to another.
+
+    Attributes:
+        unit_ns: nanoseconds per unit of the source.
+        hops: to the target, one at least.
+    """
+
+    unit_ns: int
+    hops: list[FloorHop]
+
+    def convert(self, values: Values) -> tuple[Values, Marks | None]:
+        """Converted values, and marks where they overflow, if any does."""
+        out = np.empty_like(values)
+        # Most arrays overflow nowhere: marks are only made where the first try finds a need.
+        for bad in (None, np.zeros(len(out), dtype=np.uint8)):
+            given, overflowed = values, False
+            if self.unit_ns != 1:
+                overflowed = scale(given, self.unit_ns, out, bad)
+                given = out
+            for step in self.hops:
+                overflowed |= step.convert(given, out, bad)
+                given = out
+            if not overflowed:
+                return out, None
+        return out, bad

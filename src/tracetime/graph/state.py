@@ -3,43 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tracetime._kernels.graph.engine import Engine
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.tube.measurements import Measured
+from tracetime.graph.tube.measurements import Column, Measured, Read, Values
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.tick_periods import EventReadings
 
+Key: TypeAlias = tuple[int, int, int, int]
+"""A clock as the engine knows it: (clock, sequence, file, machine)."""
 
-class GraphState(NamedTuple):
-    """The parts of a clock graph.
+
+@dataclass(slots=True, eq=False)
+class GraphState:
+    """The columns of a clock graph, and what is declared of its clocks.
 
     Attributes:
         engine: the snapshots.
-        trace_clock: as the graph was given it.
+        trace_clock: the clock given as trace clock, if any.
         file: the number that the engine gives the one file there is; callers know it as 0.
-        domains: that were declared, by clock.
+        domains: the declared domains, by clock.
         measured: how clocks were read in snapshots.
         between: bounds of clocks that no snapshot has read together.
         events: what clocks read in events, by clock.
     """
 
-    engine: Engine
-    trace_clock: ClockId | None
-    file: int
-    domains: Mapping[ClockId, ClockDomain]
-    measured: Measured
-    between: Between
-    events: Mapping[ClockId, EventReadings]
+    engine: Engine = field(default_factory=Engine)
+    trace_clock: ClockId | None = None
+    file: int = 0
+    domains: dict[ClockId, ClockDomain] = field(default_factory=dict)
+    measured: Measured = field(default_factory=Measured)
+    between: Between = field(default_factory=Between)
+    events: Mapping[ClockId, EventReadings] = field(default_factory=dict)
 
-    def clock(self, key: tuple[int, int, int, int]) -> ClockId:
-        """The clock that the engine numbers so: (clock, sequence, file, machine)."""
+    def take_import(
+        self,
+        measured: Mapping[Key, tuple[Values, Values, Values]],
+        steered: tuple[Values, Values, Values],
+        events: Mapping[Key, tuple[Values, int, int]],
+    ) -> None:
+        """Take over what an importer found besides the readings, which the engine has.
+
+        Args:
+            measured: by clock, the snapshots that say how it was read, with its centres and
+                half-widths in them.
+            steered: (snapshots, machines, 2^-16 ppm) by which kernels steered their clocks.
+            events: by clock, the parts of `EventReadings`.
+        """
+        columns = {
+            self.clock(key): Column(snapshots, Read(centre, half))
+            for key, (snapshots, centre, half) in measured.items()
+        }
+        self.measured = Measured(columns, steered)
+        self.events = {self.clock(key): EventReadings(*parts) for key, parts in events.items()}
+
+    def key(self, clock: ClockId) -> Key:
+        """A clock as the engine knows it: only sequence-scoped clocks differ by file."""
+        file = self.file if clock.is_sequence_scoped and not clock.file else clock.file
+        return clock.clock, clock.sequence, file, clock.machine
+
+    def clock(self, key: Key) -> ClockId:
+        """The clock that the engine knows by a key."""
         return clock_of(key, self.file)
 
+    def domain(self, clock: ClockId) -> ClockDomain:
+        """The declared domain of a clock, or the one of its kind."""
+        return self.domains.get(clock) or ClockDomain.of_kind(clock)
 
-def clock_of(key: tuple[int, int, int, int], own_file: int) -> ClockId:
-    """The clock of an engine's (clock, sequence, file, machine); callers know own_file as 0."""
+    def name(self, clock: ClockId) -> str:
+        """The declared name of a clock, or its id."""
+        # Not `domain`: that of a kind has no name, and takes long to make.
+        declared = self.domains.get(clock)
+        return (None if declared is None else declared.name) or str(clock)
+
+    @property
+    def names(self) -> dict[ClockId, str]:
+        """The declared names, by clock."""
+        return {clock: d.name for clock, d in self.domains.items() if d.name is not None}
+
+
+def clock_of(key: Key, own_file: int) -> ClockId:
+    """The clock of an engine's key; callers know own_file as 0."""
     clock, sequence, file, machine = key
     return ClockId.of_trace(clock, sequence, machine, 0 if file == own_file else file)

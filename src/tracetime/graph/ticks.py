@@ -22,32 +22,39 @@ Unit = Literal["ns", "ticks"]
 _SAME: Final = Fraction(SLEWED_DRIFT_PPM) / 10**6
 
 
-class Clocks(Protocol):
-    """What a clock graph knows of its clocks."""
+class Rates(Protocol):
+    """What a clock graph knows of how long ticks last."""
 
-    def domain(self, clock: Any) -> ClockDomain: ...
+    def domain(self, clock: ClockId) -> ClockDomain: ...
+    def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]: ...
+
+
+class Clocks(Protocol):
+    """A clock graph."""
+
+    @property
+    def _parts(self) -> Rates: ...
     def name(self, clock: ClockId) -> str: ...
     def path(self, src: Any, dst: Any) -> list[ClockId]: ...
-    def _shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]: ...
 
 
-def ns_per_tick(graph: Clocks, clock: ClockId, beside: ClockId | None) -> Fraction | None:
-    """How long a tick of `clock` lasts: declared, or as its snapshots with `beside` have it.
+def ns_per_tick(rates: Rates, clock: ClockId, other: ClockId | None) -> Fraction | None:
+    """How long a tick of `clock` lasts: declared, or as its snapshots with `other` have it.
 
-    1 where it counts ns, to within what a clock may drift; None where nothing says.
+    1 where it counts ns, to within what a clock may drift; None where it is unknown.
     """
-    rate = graph.domain(clock).ns_per_tick
-    if rate is None and beside is not None:
-        _, ours, theirs = graph._shared(clock, beside)
+    rate = rates.domain(clock).ns_per_tick
+    if rate is None and other is not None:
+        _, ours, theirs = rates.shared(clock, other)
         with suppress(ConversionError):
             rate = learn_rate(ours, theirs)
             rate = Fraction(1) if abs(rate - 1) <= _SAME else rate
     return rate
 
 
-def unit_of(graph: Clocks, clock: ClockId) -> Unit:
+def unit_of(rates: Rates, clock: ClockId) -> Unit:
     """What the readings of a clock count, as far as it was declared or its kind says."""
-    return "ns" if ns_per_tick(graph, clock, None) == 1 else "ticks"
+    return "ns" if ns_per_tick(rates, clock, None) == 1 else "ticks"
 
 
 def refuse_floor_into_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
@@ -61,7 +68,7 @@ def refuse_floor_into_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
     except ConversionError:
         return
     for before, clock in pairwise(path):
-        rate = ns_per_tick(graph, clock, before)
+        rate = ns_per_tick(graph._parts, clock, before)
         if rate == 1:
             continue
         name = graph.name(clock)

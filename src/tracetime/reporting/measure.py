@@ -80,7 +80,7 @@ def measure(
         names: of every clock, as it is shown.
         compared: (hub, clock) of all pairs.
     """
-    tubes = survey.graph._tubes()
+    tubes = survey.graph._parts.tubes
     ranks = _Ranks(survey, findings)
     found, without = [], []
     first = _first(compared, names, ranks)

@@ -53,7 +53,9 @@ def made(seed: int) -> ClockGraph:
         ]
         read = np.sort(np.array([t // tick * tick for t in at]))
         repeated = [0, m // 2, m][seed // 12 % 3]
-        graph._events = {clock: EventReadings(read // unit * unit, m - repeated, repeated)}
+        graph._parts.state.events = {
+            clock: EventReadings(read // unit * unit, m - repeated, repeated)
+        }
     return graph
 
 
@@ -62,7 +64,7 @@ def test_ticks_that_are_shown(group: int) -> None:
     told = []
     for seed in range(10 * group, 10 * group + 10):
         graph = made(seed)
-        policy = graph._tubes()
+        policy = graph._parts.tubes
         here = []
         for info in graph.clocks():
             tick = policy.observed_tick(info.clock)
@@ -95,6 +97,6 @@ def test_of_many_clocks_beside_some_are_asked() -> None:
             )
         for k in range(3):
             graph.add_snapshot({ClockId(300 + k): boottime, app: boottime // 10**6 * 10**6})
-        tick = graph._tubes().observed_tick(app)
+        tick = graph._parts.tubes.observed_tick(app)
         told.append(None if tick is None else list(tick))
     check_kept("shown", "beside", told)

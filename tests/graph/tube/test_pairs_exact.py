@@ -43,7 +43,7 @@ def pair_of(*snapshots: Any, domains: Any = (), one: ClockId = A, other: ClockId
     graph = ClockGraph(domains=domains)
     for snapshot in snapshots:
         graph.add_snapshot(snapshot)
-    return graph._tubes().pair(one, other)
+    return graph._parts.tubes.pair(one, other)
 
 
 # Bars
@@ -71,7 +71,7 @@ def bars_from(*others: Snapshot) -> list[float]:
     graph.add_snapshot(sparse_at_the_end())
     for other in others:
         graph.add_snapshot(other)
-    policy = graph._tubes()
+    policy = graph._parts.tubes
     pair = policy.pair(A, B)
     return [policy._pairs.bar_from(clock, pair) for clock in (A, B)]
 
@@ -278,7 +278,7 @@ def machines(boot: tuple[Any, ...], mono: tuple[Any, ...]) -> ClockGraph:
         graph.add_snapshot({FAR_BOOT: 500 + k, FAR_MONO: 1 + k})
     pairs = [(BOOT, FAR_BOOT), (MONO, FAR_MONO)]
     boxes = Boxes(*(np.concatenate(column) for column in zip(boot, mono, strict=True)))
-    graph._between = Between(pairs, boxes, np.cumsum([len(boot[0]), len(mono[0])]))
+    graph._parts.state.between = Between(pairs, boxes, np.cumsum([len(boot[0]), len(mono[0])]))
     return graph
 
 
@@ -289,7 +289,7 @@ LATER = [number + 1 for number in NUMBERS]
 
 
 def slept(boot: tuple[Any, ...], mono: tuple[Any, ...]) -> bool:
-    policy = machines(boot, mono)._tubes()
+    policy = machines(boot, mono)._parts.tubes
     pair = policy.pair(MONO, FAR_MONO)
     assert (pair.a, pair.b) == (MONO, FAR_MONO)
     assert pair.tube.has_set_back
@@ -316,7 +316,7 @@ def test_monotonic_of_another_machine_was_not_set_back_where_that_slept() -> Non
 def test_no_clock_of_one_machine_slept_by_another() -> None:
     graph = ClockGraph()
     graph.add_snapshot({"MONOTONIC_RAW": AT, "MONOTONIC": AT - SLEPT, "BOOTTIME": AT})
-    policy = graph._tubes()
+    policy = graph._parts.tubes
     pair = policy.pair(ClockId(5), MONO)
     assert pair.tube.has_set_back
     assert not policy._pairs._slept(pair)
@@ -331,7 +331,7 @@ def test_a_clock_stood_still_where_another_that_was_always_read_with_it_did_too(
         graph.add_snapshot({"BOOTTIME": AT + SLEPT, "MONOTONIC": AT, A: counter})
         if also is not None:
             graph.add_snapshot({"BOOTTIME": also, A: also - 8 * S})
-        policy = graph._tubes()
+        policy = graph._parts.tubes
         return [
             policy._pairs.only_stood_still(policy.pair(ClockId(other), A)) for other in (6, 3)
         ] + [policy._pairs.was_set_back(A)]
@@ -352,7 +352,7 @@ def test_zeros_of_two_machines_count_where_anybody_says_how_well_they_were_read(
         reads = {BOOT: 0, FAR_BOOT: 0}
         halves = None if half is None else {FAR_BOOT: half}
         graph.add_snapshot(Snapshot(reads, half_width_ns=halves, **other))
-        return list(graph._tubes().shared(BOOT, FAR_BOOT)[0])
+        return list(graph._parts.tubes.shared(BOOT, FAR_BOOT)[0])
 
     assert numbers(None) == []
     assert numbers(0, reference=BOOT) == [1]
@@ -363,8 +363,8 @@ def test_zeros_of_two_machines_count_where_anybody_says_how_well_they_were_read(
 def test_snapshots_that_were_worked_out_are_not_read() -> None:
     graph = ClockGraph()
     graph.add_snapshot({BOOT: AT, FAR_BOOT: AT + 5, MONO: AT})
-    graph._between = Between(worked_out=[2, 3, 4])
-    policy = graph._tubes()
+    graph._parts.state.between = Between(worked_out=[2, 3, 4])
+    policy = graph._parts.tubes
     snapshots, one, other = policy.shared(BOOT, FAR_BOOT)
     assert snapshots.tolist() == [0, 1, *range(5, 12)]
     assert one.tolist() == [10 * S, 20 * S, *range(60 * S, 130 * S, 10 * S)]
@@ -380,7 +380,7 @@ def test_the_span_of_a_clock_is_what_it_read_but_0() -> None:
     def span(clock: ClockId, **reads: Any) -> Any:
         graph = ClockGraph()
         graph.add_snapshot({A: reads["a"], B: reads["b"]})
-        return graph._tubes()._pairs._span(clock)
+        return graph._parts.tubes._pairs._span(clock)
 
     assert span(A, a=[5, -3, 9], b=[1, 2, 3]) == (-3, 9)
     assert span(A, a=[0, 1, 9], b=[1, 2, 3]) == (1, 9)
@@ -454,7 +454,7 @@ def test_a_tick_is_shown_where_it_is_more_than_is_said() -> None:
     def shown(**domain: Any) -> Any:
         graph = ClockGraph(domains=[ClockDomain(B, **domain)])
         graph.add_snapshot({A: at, B: read})
-        found = graph._tubes().observed_tick(B)
+        found = graph._parts.tubes.observed_tick(B)
         return None if found is None else tuple(found)
 
     assert shown() == shown(tick_ns=999_999) == (1_000_000, 1_000_000)
@@ -464,7 +464,7 @@ def test_a_tick_is_shown_where_it_is_more_than_is_said() -> None:
     assert shown(valid_bits=48) is None
     graph = ClockGraph()
     graph.add_snapshot({A: at, B: read})
-    assert graph._tubes().observed_tick(A) is None
+    assert graph._parts.tubes.observed_tick(A) is None
 
 
 # Frequencies
@@ -478,7 +478,7 @@ def test_a_clock_that_nothing_steers_is_steered_by_nothing() -> None:
         graph = ClockGraph(domains=[ClockDomain(B, disciplined=disciplined)])
         graph.add_snapshot(Snapshot({A: at, B: at}, frequency_scaled_ppm={A: 65_536}))
         graph.add_snapshot({A: 9 * S, B: 9 * S})
-        pair = graph._tubes().pair(A, B)
+        pair = graph._parts.tubes.pair(A, B)
         found = pair.tube.evidence.correction
         return None if found is None else [round(c / 2**52 * 1e9) for c in found[:3].tolist()]
 
@@ -498,8 +498,8 @@ def test_bounds_hold_the_ticks_and_the_drift_of_both_clocks() -> None:
         graph.add_snapshot({BOOT: 1, MONO: 1})
         graph.add_snapshot({FAR_BOOT: 1, FAR_MONO: 1})
         boxes = Boxes(*(np.array([c]) for c in (1, S, S + one_wide, 5 * S, 5 * S + other_wide)))
-        graph._between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
-        pair = graph._tubes().pair(BOOT, FAR_BOOT)
+        graph._parts.state.between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
+        pair = graph._parts.tubes.pair(BOOT, FAR_BOOT)
         assert not pair.assumed
         assert pair.snapshots.tolist() == [1]
         return pair.half_width_ns
@@ -518,8 +518,8 @@ def test_bounds_widen_no_snapshot_that_was_read() -> None:
     reads = {BOOT: [S, 9 * S], FAR_BOOT: [5 * S, 13 * S]}
     graph.add_snapshot(Snapshot(reads, reference=BOOT, half_width_ns={FAR_BOOT: [0, 50]}))
     boxes = Boxes(*(np.array([c]) for c in (3, 4 * S, 4 * S, 8 * S, 8 * S)))
-    graph._between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
-    evidence = graph._tubes().pair(BOOT, FAR_BOOT).tube.evidence
+    graph._parts.state.between = Between([(BOOT, FAR_BOOT)], boxes, np.array([1]))
+    evidence = graph._parts.tubes.pair(BOOT, FAR_BOOT).tube.evidence
     assert evidence.a.tolist() == [S, 4 * S, 9 * S]
     assert evidence.half.tolist() == [0, 6, 50]
     assert evidence.r.tolist() == [4 * S] * 3
@@ -534,8 +534,10 @@ def test_bounds_count_for_clocks_that_count_ns_and_do_not_wrap() -> None:
         graph = ClockGraph(domains=domains)
         graph.add_snapshot({BOOT: 1, here: Reading(1, unit_ns)})
         graph.add_snapshot({FAR_BOOT: 1, there: Reading(1, unit_ns)})
-        graph._between = Between([(BOOT, there), (here, FAR_BOOT)], boxes, np.array([1, 1]))
-        pairs = graph._tubes()._pairs
+        graph._parts.state.between = Between(
+            [(BOOT, there), (here, FAR_BOOT)], boxes, np.array([1, 1])
+        )
+        pairs = graph._parts.tubes._pairs
         found = [(BOOT, there), (there, BOOT), (here, FAR_BOOT), (FAR_BOOT, here), (here, there)]
         return [pairs._boxes(*ends) is not None for ends in found]
 
@@ -551,8 +553,8 @@ def test_so_many_pairs_have_a_tube_as_may(most: int) -> None:
     clocks = [ClockId(200 + k) for k in range(5)]
     for one, other in pairwise(clocks):
         graph.add_snapshot({one: at, other: at})
-    graph._most_tubes = most
-    policy = graph._tubes()
+    graph._parts.most_tubes = most
+    policy = graph._parts.tubes
     for k in range(most):
         assert policy.has_room(clocks[k], clocks[k + 1])
         made = policy.pair(clocks[k + 1], clocks[k])
@@ -562,13 +564,13 @@ def test_so_many_pairs_have_a_tube_as_may(most: int) -> None:
     assert not policy.has_room(clocks[most], clocks[most + 1])
     with pytest.raises(TraceError, match=f"asked for of more than {most} pairs"):
         policy.pair(clocks[most], clocks[most + 1])
-    graph._most_tubes = None
+    graph._parts.most_tubes = None
     graph.declare(ClockDomain(A))
-    assert graph._tubes().has_room(clocks[3], clocks[4])
+    assert graph._parts.tubes.has_room(clocks[3], clocks[4])
 
 
 def test_the_steadier_clock_comes_first() -> None:
-    pairs = ClockGraph()._tubes()._pairs
+    pairs = ClockGraph()._parts.tubes._pairs
     order = [ClockId(c) for c in (5, 3, 4, 6, 9, 1, 200)]
     for k, one in enumerate(order):
         for other in order[k + 1 :]:
@@ -582,7 +584,9 @@ def test_the_steadier_clock_comes_first() -> None:
 
 def test_limits_are_those_of_the_two_clocks_in_that_order() -> None:
     def of(one: str, other: str, *domains: ClockDomain) -> tuple[Any, ...]:
-        made = ClockGraph(domains=domains)._tubes().limits(ClockId.parse(one), ClockId.parse(other))
+        made = ClockGraph(domains=domains)._parts.tubes.limits(
+            ClockId.parse(one), ClockId.parse(other)
+        )
         return (
             round(made.drift * 1e6), round(made.wander * 1e6, 6), made.wander_declared, made.rise,
             made.shared, made.one_rate,
@@ -640,7 +644,7 @@ def test_who_has_no_snapshot_with_whom_is_told() -> None:
     graph = ClockGraph()
     graph.add_snapshot({A: 5, B: 5})
     graph.add_snapshot({C: 5, FAR_BOOT: 5})
-    pairs = graph._tubes()._pairs
+    pairs = graph._parts.tubes._pairs
 
     def why(one: ClockId, other: ClockId) -> str:
         with pytest.raises(ConversionError) as error:

@@ -355,5 +355,5 @@ def test_what_a_recording_says_of_the_frequency_is_read_back(tmp_path):
     with record(path, interval=None, sampler=Steered(usual_clocks())) as rec:
         rec.snapshot()
     with open_trace(path) as trace:
-        told = trace.clocks._measured.frequency(ClockId(3), np.arange(3))
+        told = trace.clocks._parts.state.measured.frequency(ClockId(3), np.arange(3))
     assert told.tolist() == [1_234_567, -2_000_000, 0]

@@ -59,24 +59,24 @@ WORKED_OUT: Final = ("worked_out", "<u4")
 messages; left out where there are none."""
 
 
-class Parts(NamedTuple):
+class FileContents(NamedTuple):
     """What a file holds: all that is no row, in the types of JSON, and columns by name."""
 
     facts: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
 
-def save(parts: Parts, path: str | os.PathLike[str]) -> None:
+def save(contents: FileContents, path: str | os.PathLike[str]) -> None:
     """Write a graph to a file; see `ClockGraph.save`."""
     target = file_target(path)
     with whole_file(target) as part, part.open("wb") as file:
-        _write(*parts, file)
+        _write(*contents, file)
 
 
-def to_bytes(parts: Parts) -> bytes:
+def to_bytes(contents: FileContents) -> bytes:
     """The bytes of a file with the graph."""
     sink = io.BytesIO()
-    _write(*parts, sink)
+    _write(*contents, sink)
     return sink.getvalue()
 
 
@@ -89,7 +89,7 @@ def _write(facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], sink: IO[
                 np.lib.format.write_array(file, values, version=(1, 0), allow_pickle=False)
 
 
-def parts_of(graph: GraphState) -> Parts:
+def contents_of(graph: GraphState) -> FileContents:
     """What is written of a graph, which must not change meanwhile."""
     state = state_of(graph.engine)
     said = _said(graph, state)
@@ -111,7 +111,7 @@ def parts_of(graph: GraphState) -> Parts:
             arrays[name] = values.astype(kind)
     if len(between.worked_out):
         arrays[WORKED_OUT[0]] = between.worked_out.astype(WORKED_OUT[1])
-    return Parts(facts, arrays)
+    return FileContents(facts, arrays)
 
 
 def clocks_of_rows(columns: Values) -> npt.NDArray[np.uint32]:

@@ -27,6 +27,7 @@ from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocab
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.arguments import SNAPSHOT_FAULTS
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.state import GraphState
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.open_options import OpenOptions
 from tracetime.trace import (
@@ -151,23 +152,22 @@ class PerfettoTrace(Trace):
         if self._graph is None:
             importer = self._known()
             extensions = importer.extensions
-            self._graph = ClockGraph._of(
-                importer.engine,
-                self.trace_clock,
-                self._number,
+            state = GraphState(importer.engine, self.trace_clock, self._number)
+            state.take_import(
                 with_largest_lag(extensions.measured(importer.engine)),
                 tuple(extensions.kernel_clock()[:3]),
                 # Fewer readings show no tick, and most clocks of very many have few.
                 importer.clocks.events_sampled(LEAST_READINGS),
             )
-            self._graph._between = bounds_between(importer.snapshots.remote, self._graph._clock)
+            state.between = bounds_between(importer.snapshots.remote, state.clock)
+            self._graph = ClockGraph._of(state)
             self._declare(self._graph)
         return self._graph
 
     def _declare(self, graph: ClockGraph) -> None:
         """Tell the graph the domains: what the trace says, and over it what the caller does."""
         for clock, recorded in self.recorded_domains.items():
-            graph.declare(as_written(recorded, measured=graph._measured.knows(clock)))
+            graph.declare(as_written(recorded, measured=graph._parts.state.measured.knows(clock)))
         self.apply_options(graph)
         self._part_wall_clocks(graph)
 
@@ -255,7 +255,7 @@ class PerfettoTrace(Trace):
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
         """Messages between machines that bound nothing: a clock fell between them, or stood."""
-        return unused_bounds(self._known().snapshots.remote, self.clocks._clock)
+        return unused_bounds(self._known().snapshots.remote, self.clocks._parts.state.clock)
 
     @property
     def events_dropped(self) -> int:
@@ -288,7 +288,7 @@ class PerfettoTrace(Trace):
     def faults(self) -> list[SnapshotFault]:
         """What was the matter, of each of `warnings`."""
         return [
-            SnapshotFault(fault, packet, offset, self.clocks._clock(key), fell_by_ns)
+            SnapshotFault(fault, packet, offset, self.clocks._parts.state.clock(key), fell_by_ns)
             for fault, packet, offset, key, fell_by_ns in self._known().clocks.faults
         ]
 

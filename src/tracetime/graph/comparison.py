@@ -1,0 +1,69 @@
+"""Which pairs and loops of clocks are compared, to find where snapshots disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+
+from tracetime._kernels.graph import shared_snapshots
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.graph.clock_lists import Values
+from tracetime.graph.parts import GraphParts
+from tracetime.graph.state import GraphState
+from tracetime.graph.tube.results import Inconsistency
+
+
+def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
+    """The pairs of `ClockGraph.compared` that may have a discontinuity.
+
+    The other pairs need no tube.
+    """
+    with parts.lock:
+        contents = parts.contents
+        lists = contents.lists()
+        ones, others = lists.compared()
+        nodes = contents.nodes()
+        steady = shared_snapshots.steady(parts.state.engine, nodes[ones], nodes[others])
+    plain = np.array([_is_plain(parts.state, clock) for clock in lists.clocks], dtype=bool)
+    may_be = ~(steady.astype(bool) & plain[ones] & plain[others])
+    pairs = zip(ones[may_be].tolist(), others[may_be].tolist(), strict=True)
+    return [(lists.clocks[one], lists.clocks[other]) for one, other in pairs]
+
+
+def _is_plain(state: GraphState, clock: ClockId) -> bool:
+    """Whether a clock counts ns, and only the readings of snapshots are known of it."""
+    return (
+        clock not in state.domains
+        and ClockDomain.rate_of_kind(clock) is not None
+        and not state.measured.tells(clock)
+    )
+
+
+def inconsistencies(parts: GraphParts) -> tuple[list[Inconsistency], bool]:
+    """The loops of clocks whose two ways do not meet, and whether some were not compared."""
+    with parts.lock:
+        contents, messages = parts.contents, parts.state.between.pairs()
+        loopless = contents.lists().loopless(messages)
+        lists: Iterable[tuple[ClockId, ...]] = ()
+        if not loopless.issuperset(contents.lists().clocks):
+            lists = (clocks for clocks, _ in contents.series())
+        tied = [clocks for clocks in chain(lists, messages) if loopless.isdisjoint(clocks)]
+    return parts.tubes.inconsistencies(tied)
+
+
+def shared_with_references(parts: GraphParts) -> tuple[Values, Values, Values]:
+    """By place of a clock, its readings in the snapshots that it shares with its reference.
+
+    The number of readings, the least and the greatest; of none INT64_MAX and INT64_MIN.
+    """
+    contents = parts.contents
+    references, nodes = contents.lists().references(), contents.nodes()
+    has_one = references >= 0
+    n, least, greatest = (np.full(len(nodes), v) for v in (0, INT64_MAX, INT64_MIN))
+    found = shared_snapshots.beside(parts.state.engine, nodes[has_one], nodes[references[has_one]])
+    n[has_one], least[has_one], greatest[has_one] = found.T
+    return n, least, greatest

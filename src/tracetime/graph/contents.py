@@ -1,0 +1,174 @@
+"""What the snapshots of a graph contain: clocks, the lists of clocks that they have, readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.graph import shared_snapshots, view
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.graph.clock_lists import ClockLists, Values
+from tracetime.graph.info import ClockInfo, Readings, SeriesInfo
+from tracetime.graph.state import GraphState
+
+
+class Numbering:
+    """The engine's numbers of clocks, which stay as snapshots are added.
+
+    Attributes:
+        numbers: by clock; a file of a graph may hold two that are one clock here.
+    """
+
+    def __init__(self, state: GraphState, lock: RLock) -> None:
+        self._state = state
+        self._lock = lock
+        self._ids: list[ClockId] = []
+        self.numbers: dict[ClockId, list[int]] = {}
+
+    def clocks(self) -> list[ClockId]:
+        """The clocks by number."""
+        with self._lock:
+            for key in view.keys(self._state.engine, len(self._ids)):
+                clock = self._state.clock(key)
+                self.numbers.setdefault(clock, []).append(len(self._ids))
+                self._ids.append(clock)
+            return self._ids
+
+
+class Contents:
+    """The contents of a graph's snapshots, as long as none is added.
+
+    Each list is made where it is first needed. Nobody changes a list that is returned.
+    """
+
+    def __init__(self, state: GraphState, numbering: Numbering, lock: RLock) -> None:
+        self._state = state
+        self._engine = state.engine
+        self._numbering = numbering
+        self._lock = lock
+        self._clocks: list[ClockInfo] | None = None
+        self._series: list[SeriesInfo] | None = None
+        self._lists: ClockLists | None = None
+        self._compared: list[tuple[ClockId, ClockId]] | None = None
+        self._units: dict[ClockId, int] | None = None
+
+    def clocks(self) -> list[ClockInfo]:
+        """Every clock of a snapshot, in Perfetto's order."""
+        with self._lock:
+            if self._clocks is None:
+                ids = self._numbering.clocks()
+                infos = (ClockInfo(ids[row[0]], *row[1:]) for row in view.clocks(self._engine))
+                self._clocks = sorted(infos, key=lambda info: info.clock.order())
+            return self._clocks
+
+    def series(self) -> list[SeriesInfo]:
+        """The ordered lists of clocks that snapshots have, in order of appearance."""
+        with self._lock:
+            if self._series is None:
+                ids = self._numbering.clocks()
+                self._series = [
+                    SeriesInfo(tuple([ids[number] for number in numbers]), snapshots)
+                    for numbers, snapshots in view.series(self._engine)
+                ]
+            return self._series
+
+    def mixed_series(self) -> Iterator[list[ClockId]]:
+        """The lists of clocks of several machines."""
+        ids = self._numbering.clocks()
+        for numbers, _ in view.series(self._engine, mixed=True):
+            yield [ids[number] for number in numbers]
+
+    def lists(self) -> ClockLists:
+        """Which clocks are in which of `series`."""
+        with self._lock:
+            if self._lists is None:
+                clocks = list(dict.fromkeys(info.clock for info in self.clocks()))
+                lists = (numbers for numbers, _ in view.series(self._engine))
+                self._lists = ClockLists(clocks, lists, self._places(), self._state.trace_clock)
+            return self._lists
+
+    def compared(self) -> list[tuple[ClockId, ClockId]]:
+        """(reference, clock) of the pairs in which discontinuities are searched, in order."""
+        with self._lock:
+            if self._compared is None:
+                clocks = self.lists().clocks
+                pairs = zip(*(side.tolist() for side in self.lists().compared()), strict=True)
+                self._compared = [(clocks[one], clocks[other]) for one, other in pairs]
+            return self._compared
+
+    def edges(self) -> list[tuple[ClockId, ClockId, int]]:
+        """(source, target, snapshots) of all conversions of one hop."""
+        backwards = {info.clock for info in self.clocks() if not info.monotonic}
+        counts: dict[tuple[ClockId, ClockId], int] = {}
+        for clocks, snapshots in self.series():
+            for source in clocks:
+                for target in clocks:
+                    if source != target and source not in backwards:
+                        counts[source, target] = counts.get((source, target), 0) + snapshots
+        return [(source, target, n) for (source, target), n in sorted(counts.items())]
+
+    def unit_ns(self, clock: ClockId) -> int:
+        """Nanoseconds per unit of a clock; 1 of one that no snapshot has."""
+        if self._units is None:
+            self._units = {info.clock: info.unit_ns for info in self.clocks()}
+        return self._units.get(clock, 1)
+
+    def neighbours(self, clock: ClockId, enough: int = INT64_MAX) -> set[ClockId]:
+        """The clocks that share snapshots with one; of very many `enough`."""
+        ids = self._numbering.clocks()
+        return {
+            ids[other]
+            for number in self._numbering.numbers.get(clock, ())
+            for other in view.neighbours(self._engine, number, enough)
+        } - {clock}
+
+    def only_beside(self, clock: ClockId) -> set[ClockId]:
+        """The clocks of one list alone, which has this clock, too."""
+        ids = self._numbering.clocks()
+        return {ids[n] for n in view.only_beside(self._engine, self._state.key(clock))}
+
+    def readings(self) -> Iterator[Readings]:
+        """Every reading of every snapshot; a clock comes once for each list of clocks it is in."""
+        for index in range(view.n_columns(self._engine)):
+            key, snapshots, values_ns = view.column_of(self._engine, index)
+            clock = self._state.clock(key)
+            read = self._state.measured.reads(clock, snapshots)
+            yield Readings(clock, snapshots, values_ns, read.centre, read.half)
+
+    def readings_of(self, clock: ClockId) -> Values:
+        """Every reading of one clock, ns."""
+        return view.readings_of(self._engine, self._state.key(clock))
+
+    def every_reading(self) -> tuple[Values, Values]:
+        """(place of the clock among `clocks`, ns) of every reading of every snapshot."""
+        which, values_ns = view.every_reading(self._engine)
+        return self._places()[which], values_ns
+
+    def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
+        """(snapshots, readings of one, readings of the other) of the snapshots that have both."""
+        key = self._state.key
+        return shared_snapshots.pairs(self._engine, key(one), key(other))
+
+    def packets(self) -> npt.NDArray[np.uint64]:
+        """The packet of the trace that each snapshot came in, by its number."""
+        return view.snapshot_packets(self._engine)
+
+    def nodes(self) -> Values:
+        """By place of a clock, the engine's number of what is converted from it."""
+        nodes: dict[ClockId, int] = {}
+        keys = view.keys(self._engine, 0)
+        for number, (key, clock) in enumerate(zip(keys, self._numbering.clocks(), strict=True)):
+            if clock not in nodes or key == self._state.key(clock):
+                nodes[clock] = number
+        return np.array([nodes[clock] for clock in self.lists().clocks], dtype=np.int64)
+
+    def _places(self) -> Values:
+        """By the engine's number of a clock, its place among `clocks`, each once; -1 for none."""
+        clocks = dict.fromkeys(info.clock for info in self.clocks())
+        place = {clock: k for k, clock in enumerate(clocks)}
+        return np.array([place.get(c, -1) for c in self._numbering.clocks()], dtype=np.int64)

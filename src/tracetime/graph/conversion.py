@@ -1,0 +1,219 @@
+"""Conversions by either policy: values in any shape, errors or nulls, and explanations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.graph.floor import scale
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
+from tracetime.graph.arguments import ClockTimes, PolicyName, clock_of_caller
+from tracetime.graph.clock_names import named
+from tracetime.graph.explanation import Explanation, Hop, floor_step
+from tracetime.graph.parts import GraphParts
+from tracetime.graph.ticks import ns_per_tick, unit_of
+from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.explanation import TubeExplanation
+from tracetime.graph.tube.policy import Near
+from tracetime.graph.tube.results import Bounds, Reached
+from tracetime.graph.tube.wraps import Counter
+from tracetime.graph.values import Given, Result, take
+
+Values = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.uint8]
+
+
+class Request(NamedTuple):
+    """What to convert by the tube, and how; see `ClockGraph.convert`."""
+
+    given: Given
+    source: ClockId
+    target: ClockId
+    bars: Bars
+    near: ClockTimes | None
+
+
+def by_floor(
+    parts: GraphParts, given: Given, source: ClockId, target: ClockId, *, mask: bool
+) -> Result:
+    """Convert by floor; with `mask`, null where a value does not convert.
+
+    Raises:
+        UsageError, ConversionError: as `ClockGraph.convert`, the latter without `mask` alone.
+    """
+    _check_nulls(given, mask)
+    bad: Marks | None
+    try:
+        if source == target:
+            values, bad = given.values.copy(), None
+        else:
+            values, bad = parts.floor.route(source, target).convert(given.values)
+    except ConversionError as error:
+        if not mask:
+            raise by_name(parts, error) from None
+        values, bad = _nothing(given)
+    if bad is not None and not mask:
+        raise unconverted(parts, given, source, target, bad)
+    return given.shaped(values, bad, mask)
+
+
+def by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds[Result]:
+    """Convert by the tube; otherwise as `by_floor`."""
+    given, source, target, bars, near = request
+    _check_nulls(given, mask)
+    try:
+        estimate, *bar, status = bounded(parts, given.values, source, target, bars, near)
+        bad = status if status.any() else None
+    except ConversionError as error:
+        if not mask:
+            raise by_name(parts, error) from None
+        estimate, bad = _nothing(given)
+        bar = [estimate, estimate]
+    if bad is not None and not mask:
+        raise unconverted(parts, given, source, target, bad, *bar)
+    # Two instants have no estimate, but a bar that holds both.
+    unbounded = None if bad is None else bad & (bad != AMBIGUOUS_SOURCE)
+    earliest, latest = (given.shaped(side, unbounded, mask) for side in bar)
+    return Bounds(given.shaped(estimate, bad, mask), earliest, latest)
+
+
+def _check_nulls(given: Given, mask: bool) -> None:
+    if given.missing is not None and not mask:
+        raise UsageError("there are nulls among the timestamps: convert with errors='mask'")
+
+
+def _nothing(given: Given) -> tuple[Values, Marks]:
+    """Values of which none has converted, and their marks."""
+    return np.zeros_like(given.values), np.full(len(given.values), OVERFLOW, dtype=np.uint8)
+
+
+def unconverted(
+    parts: GraphParts,
+    given: Given,
+    source: ClockId,
+    target: ClockId,
+    bad: Marks,
+    *bar: Values,
+) -> ConversionError:
+    """The error of the first value that is marked; bar: earliest and latest of all values."""
+    first = int(np.flatnonzero(bad)[0])
+    which = f"{source} {given.values[first]}" + ("" if given.scalar else f" (index {first})")
+    if bad[first] != AMBIGUOUS_SOURCE:
+        text = f"{which} converted to {target} does not fit in int64"
+        return by_name(parts, ConversionError(text, REASONS[OVERFLOW]))
+    text = f"{which} can mean two instants of {target}"
+    if bar:
+        text += f", between {bar[0][first]} and {bar[1][first]}"
+    why = (
+        "was set back"
+        if parts.tubes.counter(source) is None
+        else "wrapped; say near which time it was (near)"
+    )
+    return by_name(parts, ConversionError(f"{text}: {source} {why}", REASONS[AMBIGUOUS_SOURCE]))
+
+
+def by_name(parts: GraphParts, error: ConversionError) -> ConversionError:
+    """The same error, in which clocks have their declared names."""
+    return ConversionError(named(error.message, parts.state.names), error.reason)
+
+
+def path(parts: GraphParts, source: ClockId, target: ClockId, policy: PolicyName) -> list[ClockId]:
+    """The clocks of a conversion, source first; see `ClockGraph.path`."""
+    if source == target:
+        return [source]
+    try:
+        if policy == "tube":
+            return list(parts.tubes.path(source, target))
+        return parts.floor.path(source, target)
+    except ConversionError as error:
+        raise by_name(parts, error) from None
+
+
+def explain_by_floor(
+    parts: GraphParts, given: Given, source: ClockId, target: ClockId
+) -> Explanation:
+    """One conversion by floor, hop by hop; see `ClockGraph.explain`."""
+    result = _one(by_floor(parts, given, source, target, mask=False))
+    value, names = given.values.item(), parts.state.names
+    if source == target:
+        own = unit_of(parts, source)
+        return Explanation(value, 1, source, target, [], result, names, own, own)
+    route = parts.floor.route(source, target)
+    steps: list[Hop] = []
+    ns = value * route.unit_ns
+    for hop in route.hops:
+        rates = (
+            ns_per_tick(parts, hop.source, hop.target),
+            ns_per_tick(parts, hop.target, hop.source),
+        )
+        steps.append(floor_step(hop, ns, *rates))
+        ns = steps[-1].value_ns_after
+    return Explanation(
+        value=value,
+        unit_ns=route.unit_ns,
+        src=source,
+        dst=target,
+        steps=steps,
+        result=result,
+        names=names,
+        value_unit=steps[0].src_unit,
+        unit=steps[-1].dst_unit,
+    )
+
+
+def explain_by_tube(parts: GraphParts, request: Request) -> TubeExplanation:
+    """One conversion by the tube, hop by hop; see `ClockGraph.explain`."""
+    result = _one(by_tube(parts, request, mask=False).estimate)
+    given, source, target, bars, near = request
+    value, names = given.values.item(), parts.state.names
+    if source == target:
+        unit = unit_of(parts, source)
+        return TubeExplanation(value, source, target, bars, [], result, result, result, names, unit)
+    source_ns = value * parts.contents.unit_ns(source)
+    span = None if near is None else _span(parts, near, source, 1)
+    return parts.tubes.explain(value, source_ns, source, target, bars, names, span)
+
+
+def _one(result: Result) -> int:
+    if not isinstance(result, int):
+        raise UsageError("explain takes one timestamp, an int")
+    return result
+
+
+def bounded(
+    parts: GraphParts,
+    values: Values,
+    source: ClockId,
+    target: ClockId,
+    bars: Bars,
+    near: ClockTimes | None = None,
+) -> Reached:
+    """Values on the target with their bars; status says where there is none."""
+    if source == target:
+        own = values.copy()
+        return Reached(own, own, own, np.zeros(len(values), dtype=np.uint8))
+    with parts.lock:
+        policy = parts.tubes
+        span = None if near is None else _span(parts, near, source, len(values))
+        source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
+        scale(values, parts.contents.unit_ns(source), source_ns, bad)
+        reached = policy.convert(source_ns, source, target, bars, span)[0]
+    return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
+
+
+def _span(parts: GraphParts, near: ClockTimes, source: ClockId, n: int) -> Near:
+    """The readings of `source` at the times of `near`."""
+    if not (isinstance(near, (tuple, list)) and len(near) == 2):
+        raise UsageError(f"near is (timestamps, clock), not {near!r}")
+    times, clock = take(near[0]), clock_of_caller(near[1])
+    if times.missing is not None or not (times.scalar or len(times.values) == n):
+        raise UsageError(f"near is one timestamp, or {n} of them without nulls")
+    there = bounded(parts, times.values, clock, source, "estimated")
+
+    def span(_: Counter) -> tuple[Values, Values]:
+        return np.broadcast_to(there.earliest, n), np.broadcast_to(there.latest, n)
+
+    return span

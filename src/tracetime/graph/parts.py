@@ -1,0 +1,112 @@
+"""The parts of a graph: its state, and what follows from it, made where it is needed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from threading import RLock
+from typing import Any
+
+from tracetime._kernels.graph import view
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.contents import Contents, Numbering
+from tracetime.graph.floor_policy import FloorPolicy
+from tracetime.graph.state import GraphState
+from tracetime.graph.tube.distances import Reach
+from tracetime.graph.tube.machines import Machines
+from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.pairs import Pairs
+from tracetime.graph.tube.policy import TubePolicy
+from tracetime.graph.tube.tick_periods import Ticks
+
+
+class GraphParts:
+    """A graph's state, and its contents and policies as of the latest snapshot.
+
+    Attributes:
+        state: the columns, to which snapshots are added.
+        lock: held by all that adds to a graph that threads share, or reads what may be added to.
+        most_tubes: how many pairs of clocks may have a tube; None for any number.
+    """
+
+    def __init__(self, state: GraphState) -> None:
+        self.state = state
+        self.lock = RLock()
+        self.most_tubes: int | None = None
+        self._numbering = Numbering(state, self.lock)
+        self._tubes: TubePolicy | None = None
+        self._forget()
+
+    def declare(self, domain: ClockDomain) -> None:
+        """Take what is declared of a clock in place of what was declared before."""
+        with self.lock:
+            self.state.domains[domain.id] = domain
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop all that follows from the state, which has changed."""
+        self._contents = Contents(self.state, self._numbering, self.lock)
+        self._floor = FloorPolicy(self.state, self._contents, self.lock)
+        self._tubes = None
+        self._version = view.version(self.state.engine)
+
+    @property
+    def contents(self) -> Contents:
+        """The contents of the snapshots as they are now."""
+        self._refresh()
+        return self._contents
+
+    @property
+    def floor(self) -> FloorPolicy:
+        """The floor policy for the snapshots as they are now."""
+        self._refresh()
+        return self._floor
+
+    @property
+    def tubes(self) -> TubePolicy:
+        """The tube policy for the snapshots as they are now."""
+        with self.lock:
+            self._refresh()
+            if self._tubes is None:
+                self._tubes = self._make_tubes()
+            return self._tubes
+
+    def domain(self, clock: ClockId) -> ClockDomain:
+        """The declared domain of a clock, or the one of its kind."""
+        return self.state.domain(clock)
+
+    def shared(self, one: ClockId, other: ClockId) -> tuple[Any, Any, Any]:
+        """(snapshots, readings of one, readings of the other) of the snapshots that have both."""
+        return self.contents.shared(one, other)
+
+    def _refresh(self) -> None:
+        if view.version(self.state.engine) != self._version:
+            with self.lock:
+                self._forget()
+
+    def _make_tubes(self) -> TubePolicy:
+        state, contents = self.state, self._contents
+        bounded = state.between.pairs()
+        messages: defaultdict[ClockId, set[ClockId]] = defaultdict(set)
+        for one, other in bounded:
+            messages[one].add(other)
+            messages[other].add(one)
+        neighbours = Neighbours(
+            lambda c: contents.neighbours(c).union(messages.get(c, ())),
+            lambda c: len(contents.neighbours(c, 2).union(messages.get(c, ()))) > 1,
+        )
+        ticks = Ticks(
+            contents.readings_of, state.events, contents.shared, neighbours, contents.unit_ns
+        )
+        pairs = Pairs(
+            contents.shared, state.measured, state.between, state.domain, contents.unit_ns,
+            neighbours, ticks.of, contents.readings_of, self.most_tubes,
+        )  # fmt: skip
+        machines = Machines(
+            contents.mixed_series,
+            bounded,
+            lambda one, other: bool(len(pairs.shared(one, other)[0])),
+        )
+        self._numbering.clocks()
+        reach = Reach(state.engine, self._numbering.numbers, bounded, self.most_tubes)
+        return TubePolicy(pairs, neighbours, machines, reach)
