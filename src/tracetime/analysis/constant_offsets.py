@@ -93,8 +93,10 @@ class Level:
 
     def _pair_is_level(self, one: ClockId, other: ClockId) -> bool:
         snapshots, ours, theirs = self._graph._parts.shared(one, other)
+        if not len(snapshots):
+            return False
         used, *_ = self._graph._parts.tubes.shared(one, other)
-        if not len(snapshots) or len(used) < len(snapshots):
+        if len(used) < len(snapshots):
             return False
         measured = self._graph._parts.state.measured
         for clock in (one, other):
