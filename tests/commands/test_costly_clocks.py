@@ -8,6 +8,7 @@ import pytest
 import tracetime as tt
 from fuzz import costly
 from tracetime.commands import clocks, show
+from tracetime.graph.contents import Contents
 
 pytest_plugins = ["cli"]
 
@@ -49,7 +50,7 @@ def test_json_has_all_clocks(tracetime, written, few_lines):
 
 def test_edges_of_one_snapshot_are_its_list(tracetime, written, monkeypatch):
     path = written(costly.one_snapshot(600))
-    monkeypatch.setattr(tt.ClockGraph, "edges", lambda self: pytest.fail("600 * 601 edges"))
+    monkeypatch.setattr(Contents, "edges", lambda self: pytest.fail("600 * 601 edges"))
     told = json.loads(tracetime("clocks", path, "--json")[1])
     assert told["edges"] is None
     assert [len(series["clocks"]) for series in told["series"]] == [601]
@@ -75,14 +76,14 @@ def test_the_help_says_from_how_many_edges_on_json_has_none(tracetime):
 def test_of_very_many_neighbours_each_is_not_asked_for_its_own(written, monkeypatch):
     """A way leads on where a clock has two neighbours: all of them need not be known."""
     n, told = 500, []
-    beside = tt.ClockGraph._beside
+    neighbours = Contents.neighbours
 
-    def counted(graph, clock, *enough):
-        found = beside(graph, clock, *enough)
+    def counted(contents, clock, *enough):
+        found = neighbours(contents, clock, *enough)
         told.append(len(found))
         return found
 
-    monkeypatch.setattr(tt.ClockGraph, "_beside", counted)
+    monkeypatch.setattr(Contents, "neighbours", counted)
     clocks = [(1_000 + i, 10**9 + i) for i in range(n)]
     path = written([costly.snapshot(clocks), costly.snapshot([*clocks, (6, 2 * 10**9)])])
     with tt.open_trace(path, max_tubes=50) as trace, pytest.raises(tt.TraceError, match="tubes"):

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reading import opened
 
-import tracetime as tt
 from fuzz import costly
 from tracetime import ClockId, TraceError
 from tracetime.commands import show
+from tracetime.graph.contents import Contents
 from tracetime.graph.tube.machines import Machines
 
 pytest_plugins = ["cli"]
@@ -46,7 +46,7 @@ def test_what_floor_costs_is_told_without_a_list_of_all_snapshots(
     tracetime, write, tmp_path, monkeypatch
 ):
     path = write(b"".join(costly.machines_synced(300)))
-    monkeypatch.setattr(tt.ClockGraph, "series", lambda self: pytest.fail("all of them"))
+    monkeypatch.setattr(Contents, "series", lambda self: pytest.fail("all of them"))
     code, text, _ = tracetime("convert", path, "-o", tmp_path / "o.parquet")
     assert code == 0
     assert "BOOTTIME@machine300" in text

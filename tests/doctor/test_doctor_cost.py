@@ -17,6 +17,7 @@ from tracetime.doctor.finding import Finding
 from tracetime.doctor.machine_ties import tied_machines
 from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
+from tracetime.graph.contents import Contents
 from tracetime.reporting.gather import gather
 
 
@@ -180,14 +181,14 @@ def test_a_finding_without_consequences_is_taken_as_it_is(written, monkeypatch):
 def test_machines_whose_clocks_never_read_0_are_tied_at_no_cost_of_their_own(written, monkeypatch):
     with tt.open_trace(written(costly.machines_synced(9))) as trace:
         survey = Survey(trace, 1000)
-        monkeypatch.setattr(type(survey.graph._parts), "shared", None)
+        monkeypatch.setattr(Contents, "shared", None)
         assert tied_machines(survey) == set(range(10))
 
 
 def test_events_near_the_snapshots_of_their_clock_cost_no_look_at_readings(written, monkeypatch):
     with tt.open_trace(written(costly.machines_synced(9))) as trace:
         survey = Survey(trace, 1000)
-        monkeypatch.setattr(type(survey.graph._parts), "shared", None)
+        monkeypatch.setattr(Contents, "shared", None)
         assert not list(_beyond(survey)) and not survey.rates
 
 

@@ -13,6 +13,7 @@ from tracetime.clocks.families import steadiness
 from tracetime.doctor.coverage import MOST_EXAMINED
 from tracetime.doctor.merging import MOST_ALIKE
 from tracetime.graph.clock_lists import ClockLists
+from tracetime.graph.contents import Contents
 from tracetime.graph.tube import loops
 from tracetime.sql import tables
 
@@ -83,20 +84,20 @@ def test_one_finding_keeps_severity_exit_code_and_rows(tracetime, written, as_js
 
 @pytest.mark.parametrize("each", [1, 3])
 def test_only_clocks_that_anything_befell_are_looked_at_one_by_one(written, monkeypatch, each):
-    asked = {"path": 0, "_shared": 0}
-    for name in asked:
-        before = getattr(tt.ClockGraph, name)
+    asked = {"path": 0, "shared": 0}
+    for where, name in ((tt.ClockGraph, "path"), (Contents, "shared")):
+        before = getattr(where, name)
 
         def counted(self, *args, _before=before, _name=name):
             asked[_name] += 1
             return _before(self, *args)
 
-        monkeypatch.setattr(tt.ClockGraph, name, counted)
+        monkeypatch.setattr(where, name, counted)
     n = 200
     found_in(written(costly.sequences(n, each)))
     assert asked["path"] < 5
     # What each clock's rate is, its readings beside its partner tell.
-    assert asked["_shared"] < (5 if each == 1 else n + 5)
+    assert asked["shared"] < (5 if each == 1 else n + 5)
 
 
 @pytest.mark.parametrize(("ppm", "severity"), [(700, "error"), (0, None)])
@@ -151,7 +152,7 @@ def test_lists_as_columns_are_what_each_list_says(lists, trace, linked):
         return (clocks[k] != trace_clock, *steadiness(clocks[k]))
 
     beside = {k: {o for one in lists if k in one for o in one} - {k} for k in range(6)}
-    assert listed.partners().tolist() == [
+    assert listed.references().tolist() == [
         min(beside[k], key=rank) if beside[k] else -1 for k in range(6)
     ]
     pairs = {(min(one, key=rank), k) for one in lists for k in one}
