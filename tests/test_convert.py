@@ -12,15 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from building import event, packet, pb, snapshot, trace
 from hypothesis import given, settings
-from places import ROOT
 from random_traces import traces
 
 import tracetime.convert
 from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace, table_files
 from tracetime.analysis.event_counts import EventCounts
-from tracetime.analysis.summary import ADVICE
 from tracetime.convert import convert
-from tracetime.errors import REASONS
 from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 from tracetime.formats.perfetto.read import reader
 from tracetime.formats.perfetto.schema import vocabulary
@@ -199,19 +196,6 @@ def test_the_summary_tells_what_was_found(path, tmp_path):
     unknown = next(r for r in summary.reasons if r.reason == "unknown_source_clock")
     assert unknown.clocks == ((ClockId(64, 5), 2), (ClockId(777), 1))
     assert "ClockSnapshot" in unknown.advice
-
-
-def test_there_is_advice_for_every_reason():
-    assert set(ADVICE) == set(REASONS) - {"resolved", "as_is"}
-
-
-def test_the_documentation_gives_the_same_advice_and_may_say_more():
-    lines = (ROOT / "docs" / "semantics.md").read_text().splitlines()
-    for reason, (why, fix) in ADVICE.items():
-        (row,) = (line for line in lines if line.startswith(f"| `{reason}` | "))
-        _, _, meaning, what_to_do, _ = (cell.strip() for cell in row.split("|"))
-        assert meaning.startswith(why), reason
-        assert what_to_do.startswith(fix), reason
 
 
 @given(traces())

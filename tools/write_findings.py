@@ -1,5 +1,6 @@
-"""Write what the doctor's catalogue says into docs/findings: the list of README.md, and the head of
-each page. A test compares them.
+"""Write the texts of the doctor's catalogue into docs/findings: the list, and each page.
+
+A test compares them.
 
 Usage: write_findings.py
 """
@@ -14,12 +15,13 @@ PAGES = Path(__file__).parent.parent / "docs" / "findings"
 LIST = PAGES / "README.md"
 
 _COLUMNS = "| code | severity | what was seen |\n|---|---|---|\n"
-_WHY = "\n## Why\n"
+_WHY = "\n## Why\n\n"
+_FIX = "\n## What to do\n\n"
 
 
 def severities(row: Row) -> str:
-    """Which severities a kind of finding has, and where."""
-    return row.severity + (f"; {row.otherwise}" if row.otherwise else "")
+    """The severities that a kind of finding can have, and when."""
+    return "; ".join(f"{severity} {when}".rstrip() for severity, when in row.severities.items())
 
 
 def listed(text: str) -> str:
@@ -31,9 +33,21 @@ def listed(text: str) -> str:
 
 
 def page(row: Row, text: str) -> str:
-    """A finding's page as it should be, from its present text; all after its head stays."""
-    rest = text.partition(_WHY)[2] or "\n\n## What to do\n\n"
-    return f"# {row.code}\n\n{row.seen}\n\n**Severity:** {severities(row)}.\n{_WHY}{rest}"
+    """A finding's page as it should be, from its present text."""
+    why, _, fix = text.partition(_WHY)[2].partition(_FIX)
+    head = f"# {row.code}\n\n{row.seen}\n\n**Severity:** {severities(row)}.\n"
+    return f"{head}{_WHY}{section(row.why, why)}\n{_FIX}{section(row.fix, fix)}\n"
+
+
+def section(own: str, present: str) -> str:
+    """A section of a page: the row's text, then the further paragraphs of the present page.
+
+    A text that names values is for findings alone: the page has a paragraph of its own.
+    """
+    first, _, further = present.strip().partition("\n\n")
+    if "{" not in own:
+        first = own
+    return f"{first}\n\n{further}" if further else first
 
 
 def main() -> None:

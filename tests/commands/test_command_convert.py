@@ -363,9 +363,9 @@ def test_a_counter_whose_rate_is_unknown_is_told_so(tracetime, write):
     assert "  no_path: 1 event (TSC: 1)\n    TSC wraps, and its rate is unknown: say how" in text
 
 
-def test_a_clock_that_was_stepped_back_is_told_that_still(tracetime, write):
+def test_a_clock_that_was_set_back_gets_the_advice_of_its_status(tracetime, write):
     stepped = [
         snapshot({BOOTTIME: 10**9 * k, 1: 10**12 + 10**9 * (k - 3 * (k > 5))}) for k in range(12)
     ]
     advice = why_ambiguous(tracetime, write(trace(*stepped, event(1004 * 10**9, 1))))
-    assert advice.startswith("The clock was stepped back")
+    assert advice.startswith("The clock was set back")

@@ -41,7 +41,7 @@ def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
 def test_infos_take_a_line_each_unless_asked_for(tracetime, write):
     path = write(faulty("no_realtime"))
     text = tracetime("doctor", path)[1]
-    assert text.startswith(f"{path}: the clocks are in order.\n\ninfo: no snapshot has REALTIME")
+    assert text.startswith(f"{path}: the clocks are in order.\n\ninfo: no snapshot holds REALTIME")
     assert "why:" not in text
     assert "why:" in tracetime("doctor", path, "--verbose")[1]
 

@@ -330,7 +330,7 @@ def gpu(ticks_per_s: int, bits: int) -> ClockDomain:
 def test_wraps_that_were_declared_are_a_note():
     data = counting(19_200_000, 36, 600, 30)
     wraps = diagnosed(data, gpu(19_200_000, 36))["counter-wraps"]
-    assert (wraps.severity, wraps.title) == ("info", "0x8a01b2c3 wraps: it fell back 5 times")
+    assert (wraps.severity, wraps.title) == ("info", "0x8a01b2c3 wraps: it restarted 5 times")
     assert diagnosed(counting(S, 32, 1, 30), gpu(S, 32)).keys() == {"counter-wraps"}
 
 
@@ -550,7 +550,7 @@ def test_lost_snapshots_are_counted_beyond_the_warnings_that_are_kept(clocks, to
         clock = clocks[k % len(clocks)]
         model.edit(k, lambda readings, clock=clock: readings.update({clock: (readings[clock], 7)}))
     found = [f for f in findings(model.build()) if f.code == "clock-properties-changed"]
-    assert [f.title.endswith(f": {told} lost") for f in found] == [True] * len(clocks)
+    assert [f.title.endswith(f": {told} rejected") for f in found] == [True] * len(clocks)
 
 
 @pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])
@@ -646,7 +646,9 @@ def test_events_placed_by_snapshots_from_before_the_trace_clock_fell_are_told(la
         model.edit(k, lambda readings: readings.update({BOOTTIME: readings[BOOTTIME] - 100 * S}))
     found = findings(model.build())[0]
     assert (found.code, found.severity) == ("trace-clock-ran-backwards", "error")
-    assert found.title.endswith(f"went backwards by up to 1 min 39 s: {last - 29} snapshots lost")
+    assert found.title.endswith(
+        f"went backwards by up to 1 min 39 s: {last - 29} snapshots rejected"
+    )
     assert found.worst_ns == 99 * S
     each = len(model.event_clocks)
     beyond = last - 30 + (last == 59)
@@ -659,7 +661,7 @@ def test_one_snapshot_that_the_trace_clock_fell_in_misplaces_nothing():
     model.edit(30, lambda readings: readings.update({BOOTTIME: readings[BOOTTIME] - 100 * S}))
     (found,) = findings(model.build())
     assert (found.code, found.severity, found.events) == ("trace-clock-ran-backwards", "warning", 0)
-    assert found.title.endswith("went backwards by 1 min 39 s: 1 snapshot lost")
+    assert found.title.endswith("went backwards by 1 min 39 s: 1 snapshot rejected")
 
 
 def test_snapshots_that_come_late_misplace_nothing_where_good_ones_stand_between():
@@ -672,7 +674,7 @@ def test_snapshots_that_come_late_misplace_nothing_where_good_ones_stand_between
     assert (root.code, root.severity) == ("file-out-of-order", "warning")
     found = next(f for f in every([root]) if f.code == "trace-clock-ran-backwards")
     assert (found.severity, found.events) == ("warning", 0)
-    assert "by up to 1 s: 2 snapshots lost" in found.title
+    assert "by up to 1 s: 2 snapshots rejected" in found.title
 
 
 @pytest.mark.parametrize("ppm", [-1500, 1500])

@@ -50,8 +50,8 @@ def test_events_in_another_unit_than_the_snapshots(clock, factor, snapshots):
     assert (found.code, found.severity) == (CODE, "error")
     assert [c.clock for c in found.clocks] == [clock]
     assert found.events == model.n
-    coarser = {(1, 1000): "count us", (1, 10**6): "count ms", (1000, 1000): "count ms",
-               (1000, 10**6): "count s"}[model.units.get(clock, 1), factor]  # fmt: skip
+    coarser = {(1, 1000): "in us", (1, 10**6): "in ms", (1000, 1000): "in ms",
+               (1000, 10**6): "in s"}[model.units.get(clock, 1), factor]  # fmt: skip
     assert coarser in found.title
 
 
@@ -62,7 +62,7 @@ def test_events_in_a_finer_unit_than_the_snapshots(clock, snapshots):
     events_of(model, clock, lambda value, unit: value * 1_000)
     found = findings(model)[0]
     assert (found.code, found.severity, found.events) == (CODE, "error", model.n)
-    told = "they count ns, its snapshots us" if clock == 64 else "1,000 times too large"
+    told = "they are in ns, its snapshots in us" if clock == 64 else "1,000 times too large"
     assert told in found.title
 
 

@@ -115,10 +115,10 @@ def test_what_two_clocks_tell_of_one_is_one_jump():
 def test_of_two_snapshots_the_reason_may_be_another(n):
     survey = Survey(n, {BOOT: {}, X: {1: 7 * S}}, jump(BOOT, X, 7 * S, 0, 1))
     (found,) = jumps(survey)
-    assert ("With two snapshots alone" in found.why) == (n == 2)
+    assert ("With only two snapshots" in found.why) == (n == 2)
     reset = Survey(n, {BOOT: {}, X: {1: 7 * S}}, jump(BOOT, X, 7 * S, 0, 1, kind="reset"))
     (found,) = jumps(reset)
-    assert "With two snapshots alone" not in found.why
+    assert "With only two snapshots" not in found.why
 
 
 # Sleep: BOOTTIME goes on by 7 s more.
@@ -152,9 +152,9 @@ def test_events_while_the_machine_slept(by, at, severity, events):
 @pytest.mark.parametrize("trace_clock", [BOOT, MONO])
 def test_what_to_do_about_sleep(trace_clock):
     (found,) = jumps(slept(trace_clock=trace_clock))
-    needs = "Events read in BOOTTIME need none."
-    avoids = "Recording with BOOTTIME as trace clock avoids the question."
-    assert found.fix == "Nothing, while a snapshot follows each resume. " + (
+    needs = "Events timed by BOOTTIME do not even need that."
+    avoids = "With BOOTTIME as the trace clock, events timed by BOOTTIME are never off."
+    assert found.fix == "Nothing, as long as a snapshot follows each resume. " + (
         needs if trace_clock == BOOT else avoids
     )
 
@@ -250,11 +250,11 @@ def test_a_counter_that_wrapped_says_its_bits(lost):
     start = 2**33 - BASE - 3 * S
     survey.reads[X] = {k: at + start for k, at in survey.reads[X].items()}
     assert told(survey) == [
-        ("counter-wraps", "error" if lost else "info", "200 wraps: it fell back once", (X,), (103,),
+        ("counter-wraps", "error" if lost else "info", "200 wraps: it restarted once", (X,), (103,),
          lost, 2**33)
     ]  # fmt: skip
     (found,) = jumps(survey)
-    assert found.why.startswith("The counter has 33 bits and began again at 0")
+    assert found.why.startswith("The counter has 33 bits and restarts at 0")
     assert "--valid-bits 200=33" in found.fix
 
 
@@ -264,7 +264,7 @@ def test_a_counter_declared_to_wrap_is_a_note(lost):
     survey.domains[X] = counter(X, 34)
     survey.counters[X] = np.arange(6) * S
     assert told(survey) == [
-        ("counter-wraps", "info", "200 wraps: it fell back 2 times", (X,), (103, 105), lost, 7 * S)
+        ("counter-wraps", "info", "200 wraps: it restarted 2 times", (X,), (103, 105), lost, 7 * S)
     ]
     (found,) = jumps(survey)
     assert found.why.startswith("The counter has 34 bits")
@@ -285,7 +285,7 @@ def test_a_counter_whose_wraps_are_open(used, boot, packets):
     """The longest time between two snapshots is where one is needed."""
     survey = Survey(5, {BOOT: boot, X: {3: -7 * S}}, events={X: [BASE] * used} if used else {})
     survey.open_wraps[X] = ValueError("it wraps every 4 s")
-    title = "200 wraps, and how often it did between two snapshots is open"
+    title = "200 wraps, and it is unknown how often between two snapshots"
     assert told(survey) == [
         ("counter-wraps", "error" if used else "info", title, (X,), packets, used, None)
     ]
@@ -318,7 +318,7 @@ def outlier(by=7 * S, k=2, **options) -> Survey:
 def test_events_up_to_the_next_snapshot_are_placed_by_one_that_is_off(at, events):
     assert told(outlier(5 * MS, events={X: [at]})) == [
         ("snapshot-outlier", "error" if events else "warning",
-         "200: 1 snapshot off by 5 ms, against all about it", (X,), (102,), events, 5 * MS)
+         "200: 1 snapshot off by 5 ms, against those before and after", (X,), (102,), events, 5 * MS)
     ]  # fmt: skip
 
 
@@ -335,7 +335,7 @@ def test_an_outlier_of_the_trace_clock_misplaces_what_is_placed_by_it():
         6, {BOOT: {2: 5 * MS, 3: -5 * MS}, X: {}, Y: {}, REAL: {}}, *found, events=events
     )
     assert told(survey) == [
-        ("snapshot-outlier", "error", "BOOTTIME: 1 snapshot off by 5 ms, against all about it",
+        ("snapshot-outlier", "error", "BOOTTIME: 1 snapshot off by 5 ms, against those before and after",
          (BOOT,), (102,), 3, 5 * MS)
     ]  # fmt: skip
 
@@ -344,7 +344,7 @@ def test_an_outlier_by_which_a_clock_fell_loses_its_events():
     """Its reading was 7 s too high, and Perfetto stops converting from the clock."""
     events = {X: [BASE + 9 * S + S // 2]}
     assert told(outlier(events=events, lost={X: 6})) == [
-        ("snapshot-outlier", "error", "200: 1 snapshot off by 7 s, against all about it", (X,),
+        ("snapshot-outlier", "error", "200: 1 snapshot off by 7 s, against those before and after", (X,),
          (102,), 6, 7 * S)
     ]  # fmt: skip
     (found,) = jumps(outlier(lost={X: 6}))
@@ -449,7 +449,7 @@ def test_events_after_a_step_are_not_placed_by_an_outlier():
     events = {X: [BASE + 11 * S, BASE + 11 * S + 1]}
     survey = Survey(6, {BOOT: {}, X: {1: 5 * MS, 2: -5 * MS, 4: 7 * S}}, *found, events=events)
     assert told(survey) == [
-        ("snapshot-outlier", "warning", "200: 1 snapshot off by 5 ms, against all about it", (X,),
+        ("snapshot-outlier", "warning", "200: 1 snapshot off by 5 ms, against those before and after", (X,),
          (101,), 1, 5 * MS),
         ("clock-stepped", "warning", "200 was stepped once, by 7 s", (X,), (104,), 1, 7 * S),
     ]  # fmt: skip

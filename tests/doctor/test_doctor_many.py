@@ -133,7 +133,7 @@ def test_the_option_is_advised_where_it_helps(written, most, named, monkeypatch)
     monkeypatch.setattr("tracetime.doctor.coverage.MOST_EXAMINED", 10)
     path = written(costly.clocks_beside_boottime(12))
     (told,) = by_code(found_in(path, max_tubes=most), "clocks-not-examined")
-    assert ("raise `--max-tubes`: it allows 8 pairs, and 10 are" in told.fix) == named
+    assert ("raise `--max-tubes`: it allows 8 pairs, and at most 10 are" in told.fix) == named
     assert ("--max-tubes" in told.fix) == named
 
 
@@ -193,7 +193,7 @@ def test_rings_of_clocks_that_were_not_compared_are_told(written, monkeypatch):
     assert "clocks-not-examined" not in {f.code for f in found_in(path)}
     monkeypatch.setattr(loops, "_CHECKED_LOOPS", 17)
     (told,) = by_code(found_in(path), "clocks-not-examined")
-    assert "not all ways from clock to clock were compared" in told.title
+    assert "not all paths between clocks were compared" in told.title
 
 
 @pytest.mark.parametrize("most", range(1, 12))

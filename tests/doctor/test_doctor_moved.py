@@ -19,8 +19,8 @@ HOST, SECOND, THIRD = (ClockId(6, machine=k) for k in range(3))
 FILE = ClockId(BUILTIN_IDS["TRACE_FILE"], machine=1)
 S = 1_000_000_000
 WHY = (
-    "A machine's snapshots make its own clock the trace clock until it has had an event. What was "
-    "placed by then keeps the time of the clock from before."
+    "The snapshots of a machine make its own clock the trace clock until the machine has an event. "
+    "Events converted before that keep their time on the earlier trace clock."
 )
 
 
@@ -107,19 +107,24 @@ def test_events_before_the_last_late_move_were_placed_by_the_clock_from_before()
 def test_one_move():
     assert told(late(9), events=1) == [
         Finding(
-            "trace-clock-moved", "warning",
-            "trace time moved from BOOTTIME to BOOTTIME@machine1: 1 event from before in another "
-            "clock's time",
-            (HOST, SECOND), (9,), 1, None, WHY, CATALOGUE["trace-clock-moved"].fix,
+            code="trace-clock-moved",
+            severity="warning",
+            title="the trace clock changed from BOOTTIME to BOOTTIME@machine1: 1 event converted "
+            "to an earlier trace clock",
+            clocks=(HOST, SECOND),
+            packets=(9,),
+            events=1,
+            why=WHY,
+            fix=CATALOGUE["trace-clock-moved"].fix,
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_several_moves():
     (found,) = told(late(9), late(4, SECOND), late(11, THIRD), late(12), events=2)
     assert found.title == (
-        "trace time moved 4 times, from BOOTTIME to BOOTTIME@machine1 in the end: 2 events from "
-        "before in another clock's time"
+        "the trace clock changed 4 times, from BOOTTIME to BOOTTIME@machine1 in the end: 2 events "
+        "converted to an earlier trace clock"
     )
     assert found.clocks == (HOST, THIRD, SECOND)
     assert found.packets == (4, 9, 11, 12)
@@ -133,8 +138,10 @@ def test_several_moves():
 def test_messages_that_were_taken_for_those_of_another_machine(stray, readings):
     (found,) = told(EARLY, stray=stray)
     assert (found.severity, found.events, found.clocks) == ("warning", 0, (SECOND,))
-    assert found.title == "trace time moved from BOOTTIME to BOOTTIME@machine1"
-    assert found.why.startswith(WHY + f" {readings} the host taken for those of machine 1: ")
+    assert found.title == "the trace clock changed from BOOTTIME to BOOTTIME@machine1"
+    assert found.why.startswith(
+        f"{WHY} Perfetto takes {readings} the host for those of machine 1: "
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +162,7 @@ def test_how_far_what_was_placed_before_is_off(ahead, worst_ns):
     (found,) = told(late(5), late(6, SECOND), late(9, THIRD), events=3, ahead=ahead)
     assert found.worst_ns == worst_ns
     assert found.severity == ("error" if (worst_ns or 0) > 1_000_000 else "warning")
-    off = "in another clock's time" if worst_ns is None else "off by up to "
+    off = "to an earlier trace clock" if worst_ns is None else "off by up to "
     assert off in found.title
 
 

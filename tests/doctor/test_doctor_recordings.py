@@ -10,6 +10,7 @@ from faults import GPU, NIC, START, Model, S
 from reading import opened
 
 from tracetime import Finding, diagnose
+from tracetime.doctor.catalogue import CATALOGUE
 
 OWN_TRACE = (OWN / "traces" / "chromium_small.pftrace",) * 3
 TRACES = [
@@ -110,7 +111,7 @@ def test_how_often_a_file_falls_back_is_told(parts, often):
         for one in packets[k * len(packets) // parts : (k + 1) * len(packets) // parts]
     ]
     (found,) = (one for one in findings(model.build()) if one.code == "file-out-of-order")
-    assert f"clocks fall back together {often}, by " in found.title
+    assert f"clocks go backwards together {often}, by " in found.title
 
 
 CODES = {"recordings-joined", "file-out-of-order", "machines-mixed"}
@@ -135,12 +136,14 @@ def recorded(start, apart=0, n=2):
 
 def joined(title, packets, split, fall_ns=None):
     return Finding(
-        "recordings-joined", "warning", title, (), packets, 0, fall_ns,
-        "Each has clocks, sequences and snapshots of its own under the same numbers. Read as one "
-        "file, clocks jump where the next one begins, and the first one's snapshots place the "
-        "events of the others.",
-        f"Split the file{split}, and convert each recording alone.",
-    )  # fmt: skip
+        code="recordings-joined",
+        severity="warning",
+        title=title,
+        packets=packets,
+        worst_ns=fall_ns,
+        why=CATALOGUE["recordings-joined"].why,
+        fix=f"Split the file{split}, and convert each recording alone.",
+    )
 
 
 AT = " at byte {} of the uncompressed file"
@@ -203,15 +206,15 @@ def test_parts_in_another_order_are_told_with_what_perfetto_makes_of_them(
     data = trace(*[one for start in starts for one in recorded(START + start * S, n=3)])
     assert whole(data) == [
         Finding(
-            "file-out-of-order", "warning",
-            f"the file is out of order: clocks fall back together {told}", (), packets, 0, fall_ns,
-            "By time its snapshots are those of one recording; in the file some stand behind later "
-            "ones. Perfetto reads the file in order: it takes no snapshot in which trace time "
-            "falls, and converts from no clock that fell.",
-            "Write packets in the order of their snapshots: concatenate the parts of a recording "
-            "as they were written, and let no ring buffer or merge turn them.",
+            code="file-out-of-order",
+            severity="warning",
+            title=f"the file is out of order: clocks go backwards together {told}",
+            packets=packets,
+            worst_ns=fall_ns,
+            why=CATALOGUE["file-out-of-order"].why,
+            fix=CATALOGUE["file-out-of-order"].fix,
         )
-    ]  # fmt: skip
+    ]
 
 
 def of_two_machines(order, ahead_ns, machine=7):
@@ -237,13 +240,14 @@ FALL = S + 1_000_001
 def test_machines_taken_for_one_go_to_and_fro(order, ahead_ns, at, fall_ns):
     title = "two machines are read as one: packets that name no machine count as machine_id 7's"
     expected = Finding(
-        "machines-mixed", "warning", title, (), (at,), 0, fall_ns,
-        "The first packet of the file names a machine. Perfetto takes that one for the host, which "
-        "packets that name none are of: their clocks count as one machine's, and go to and fro "
-        "between the readings of the two.",
-        "Begin the file with a packet of the host, which names no machine (a synchronization "
-        "marker does not count); or give every packet the machine_id of its machine.",
-    )  # fmt: skip
+        code="machines-mixed",
+        severity="warning",
+        title=title,
+        packets=(at,),
+        worst_ns=fall_ns,
+        why=CATALOGUE["machines-mixed"].why,
+        fix=CATALOGUE["machines-mixed"].fix,
+    )
     told = [one for one in whole(of_two_machines(order, ahead_ns)) if one.code == expected.code]
     assert told == ([] if at is None else [expected])
 

@@ -128,7 +128,7 @@ def test_boottime_is_no_remedy_where_it_is_the_trace_clock(primary):
     clocks = (BOOTTIME, REALTIME, *STOP)
     model = asleep(clocks, STOP, primary=primary)
     (found,) = findings(model)
-    assert ("Recording with BOOTTIME" in found.fix) == (primary == MONOTONIC)
+    assert ("With BOOTTIME as the trace clock" in found.fix) == (primary == MONOTONIC)
     model = asleep(clocks, STOP, woke=(), primary=primary)
     model.edit(30, lambda readings: readings.update({primary: readings[primary] - 9 * S}))
     (found,) = findings(model)

@@ -183,15 +183,15 @@ def test_timestamps_that_are_no_less_than_a_reading_are_no_deltas(events, raw_lo
 @pytest.mark.parametrize(
     ("unit_ns", "factor", "larger", "told", "fix"),
     [
-        (1, 1_000, True, "they count us, its snapshots ns", "one unit, ns or as"),
-        (1, 10**6, True, "they count ms, its snapshots ns", "one unit, ns or as"),
-        (1_000, 1_000, False, "they count ns, its snapshots us", "one unit, us or as"),
-        (10**9, 1_000, False, "they count ms, its snapshots s", "one unit, s or as"),
-        (10**6, 10**6, True, "they are 1,000,000 times too small", "one unit, or as"),
-        (7, 1_000, True, "they are 1,000 times too small", "one unit, or as"),
-        (7, 1_000, False, "they are 1,000 times too large", "one unit, or as"),
-        (7_000, 10**3, False, "they are 1,000 times too large", "one unit, or as"),
-        (1, 1_000, False, "they are 1,000 times too large", "one unit, or as"),
+        (1, 1_000, True, "they are in us, its snapshots in ns", "one unit: ns, or the one"),
+        (1, 10**6, True, "they are in ms, its snapshots in ns", "one unit: ns, or the one"),
+        (1_000, 1_000, False, "they are in ns, its snapshots in us", "one unit: us, or the one"),
+        (10**9, 1_000, False, "they are in ms, its snapshots in s", "one unit: s, or the one"),
+        (10**6, 10**6, True, "they are 1,000,000 times too small", "one unit, the one"),
+        (7, 1_000, True, "they are 1,000 times too small", "one unit, the one"),
+        (7, 1_000, False, "they are 1,000 times too large", "one unit, the one"),
+        (7_000, 10**3, False, "they are 1,000 times too large", "one unit, the one"),
+        (1, 1_000, False, "they are 1,000 times too large", "one unit, the one"),
     ],
 )
 def test_another_unit_is_named_where_it_has_a_name(unit_ns, factor, larger, told, fix):
@@ -199,9 +199,9 @@ def test_another_unit_is_named_where_it_has_a_name(unit_ns, factor, larger, told
     cause = _factor(asked(clock, unit_ns, False), clock, factor, larger=larger)
     assert cause.code == ("factor", factor, larger)
     assert cause.told == told
-    assert f"Write events and snapshots in {fix} unit_multiplier_ns says." == cause.fix
+    assert f"Write events and snapshots in {fix} that unit_multiplier_ns gives." == cause.fix
     assert cause.why.startswith("Multiplied by" if larger else "Divided by")
-    assert f" by {factor:,} they lie" in cause.why
+    assert f" by {factor:,}, the timestamps match" in cause.why
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,15 @@ def test_the_clocks_that_read_such_values_are_named_if_they_are_two_at_most(low,
     cause = _other_clock(spans, ClockId(BOOTTIME), Stray(1, 0, 0, low, high))
     assert (cause and cause.told) == (names and f"they were read in {names}")
     cause = _other_clock(spans, ClockId(0), Stray(1, 0, 0, 110 * S, 110 * S))
-    assert cause.why.startswith("They are written in no clock, and lie within what REALTIME reads")
+    assert cause.why.startswith(
+        "The events are written without a clock, but their timestamps match the "
+        "readings of REALTIME"
+    )
     assert cause.code == ("clock", ClockId(REALTIME))
     cause = _other_clock(spans, ClockId(3), Stray(1, 0, 0, 110 * S, 110 * S))
-    assert cause.why.startswith("They are written as read in MONOTONIC, and lie within")
+    assert cause.why.startswith(
+        "The events are written as read in MONOTONIC, but their timestamps match"
+    )
 
 
 def test_what_is_further_than_reached_counts_together():

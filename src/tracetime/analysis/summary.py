@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from tracetime.analysis.advice import ADVICE
 from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import (
     CLOCKS_SAMPLED,
@@ -26,54 +27,6 @@ from tracetime.graph.tube import Bars
 if TYPE_CHECKING:
     from tracetime.graph.info import ClockInfo
     from tracetime.trace import Trace, TraceReading, TraceWarning
-
-
-class Advice(NamedTuple):
-    """What a reason means, and what to do: docs/semantics.md says so, too."""
-
-    why: str
-    fix: str
-
-
-ADVICE: Final[Mapping[str, Advice]] = {
-    "unknown_source_clock": Advice(
-        "No snapshot in the trace holds the clock these events were read in.",
-        "Record it: emit ClockSnapshots with this clock and the trace clock, for clocks 64 to 127 "
-        "on the same packet sequence as the events.",
-    ),
-    "unknown_target_clock": Advice(
-        "No snapshot in the trace holds the trace clock.",
-        "Record ClockSnapshots that hold it together with the clocks of the events, or set "
-        "primary_trace_clock to one they hold.",
-    ),
-    "no_path": Advice(
-        "Snapshots hold this clock, but do not lead from it to the trace clock within 4 hops.",
-        "Let a ClockSnapshot hold both (trace time is its primary_trace_clock, else BOOTTIME); "
-        "`tracetime clocks` shows what is tied to what.",
-    ),
-    "non_monotonic_source": Advice(
-        "This clock ran backwards between two snapshots (it was set, its counter wrapped, or the "
-        "trace joins several recordings), so one reading can mean two instants, and Perfetto stops "
-        "converting from it.",
-        "Time the events with a clock that only goes forward, and keep each recording in a trace "
-        "of its own.",
-    ),
-    "ambiguous_source": Advice(
-        "The clock was stepped back, and came by these readings more than once.",
-        "Time the events with a clock that only goes forward, such as BOOTTIME or MONOTONIC.",
-    ),
-    "overflow": Advice(
-        "The result does not fit in int64 nanoseconds.",
-        "The timestamp is corrupt, or the clock's unit_multiplier_ns or a reading in its snapshots "
-        "is wrong.",
-    ),
-    "skipped_incremental_state": Advice(
-        "These packets need state that was lost (packets were dropped, or the trace begins in "
-        "mid-stream), and Perfetto skips them as well.",
-        "A larger buffer, or clearing incremental state more often, loses fewer.",
-    ),
-}
-"""Of events that stayed unresolved, by reason."""
 
 _COUNTED_ROWS: Final = 1_000_000
 """Up to so many events are placed once more, by the tube, to count those that floor reorders."""

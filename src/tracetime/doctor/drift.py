@@ -98,7 +98,7 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Findi
         packets=packets,
         events=used,
         worst_ns=worst,
-        partner=found.partner,
+        reference=found.partner,
         rate=1 + found.rate,
     )
 

@@ -103,7 +103,7 @@ def _ended(stray: Stray, trace: Span) -> bool:
 def _finding(found: _Found, trace: Span, side: str) -> Finding:
     cause, stray = found.cause, found.stray
     clocks = tuple(sorted(found.clocks))
-    which = names(clocks) if clocks[0].clock else "in no clock"
+    which = names(clocks) if clocks[0].clock else "without a clock"
     severity: Severity = "error" if cause.told or _ended(stray, trace) else "warning"
     return finding(
         "events-far-from-trace",
@@ -191,7 +191,7 @@ def _other_clock(spans: Mapping[ClockId, Span], clock: ClockId, there: Stray) ->
     ]
     if not 0 < len(others) <= _MOST_NAMED:
         return None
-    stated = f"as read in {clock}" if clock.clock else "in no clock"
+    stated = f"as read in {clock}" if clock.clock else "without a clock"
     return _explained(
         "clock", ("clock", *others), others=" or ".join(map(str, others)), stated=stated
     )

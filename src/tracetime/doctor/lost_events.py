@@ -22,10 +22,9 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
     tied = tied_machines(survey)
     yield from _unsnapshotted(survey, tied)
     yield from _without_trace_clock(survey)
-    home = str(survey.trace_clock)
     apart = [g for g in survey.of("no_path") if g.clock.machine in tied]
-    for number, groups in _by_number(apart).items():
-        yield _finding("clock-not-tied", groups, trace_clock=home, number=number)
+    for groups in _by_number(apart).values():
+        yield _finding("clock-not-tied", groups, trace_clock=survey.trace_clock)
     overflowed = survey.of("overflow")
     if overflowed:
         yield _finding("timestamp-overflow", overflowed)
@@ -65,13 +64,7 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
             trace_machine=survey.trace_clock.machine,
         )
     for found in _by_number(plain).values():
-        on_sequence = found[0].clock.clock in _SEQUENCES
-        yield _finding(
-            "clock-without-snapshot",
-            found,
-            parts=("on_sequence",) if on_sequence else (),
-            trace_clock=survey.trace_clock,
-        )
+        yield _finding("clock-without-snapshot", found, trace_clock=survey.trace_clock)
 
 
 def _without_trace_clock(survey: Survey) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ def _faults(survey: Survey) -> Iterator[Finding]:
         # Of several kinds nothing tells which the others were of.
         more = not_kept if len(by_kind) == 1 else 0
         least = "at least " if not_kept > more else ""
-        lost = f"{least}{count(len(found) + more, 'snapshot')} lost"
+        rejected = f"{least}{count(len(found) + more, 'snapshot')} rejected"
         packets = [one.packet for one in found]
         fell_by_ns = max(one.fell_by_ns for one in found)
         placed = 0
@@ -76,7 +76,7 @@ def _faults(survey: Survey) -> Iterator[Finding]:
             parts=("steady",) if steady else ("settable",),
             which=names(clocks, 1),
             by=by,
-            lost=lost,
+            rejected=rejected,
         )
 
 

@@ -19,8 +19,13 @@ from tracetime.text import count, duration
 __all__ = ["CATALOGUE", "Row", "finding"]
 
 _ROWS: Final = (
-    *events.ROWS, *files.ROWS, *jumps.ROWS, *machines.ROWS, *rates.ROWS, *snapshots.ROWS,
-)  # fmt: skip
+    *events.ROWS,
+    *files.ROWS,
+    *jumps.ROWS,
+    *machines.ROWS,
+    *rates.ROWS,
+    *snapshots.ROWS,
+)
 
 CATALOGUE: Final[Mapping[str, Row]] = MappingProxyType({row.code: row for row in _ROWS})
 """Every kind of finding, by its code."""
@@ -41,27 +46,33 @@ def finding(
 
     Args:
         code: of a row of the catalogue.
-        severity: where it is not the row's.
+        severity: one of the row's; the first of them if None.
         clocks, events, worst_ns: as of a `Finding`.
         packets: all that are concerned; the finding has the first few.
         parts: the names of the row's parts that apply.
-        **values: what its texts ask for by name.
+        **values: the values that its texts name.
     """
     row = CATALOGUE[code]
-    given = _Given(clocks, events, worst_ns, values)
+    texts = _Values(clocks, events, worst_ns, values)
     if row.parts:
         applying = set(parts)
         for name, text in row.parts.items():
-            given[name] = text.format_map(given) if name in applying else ""
-    title, why, fix = (text.format_map(given) for text in (row.title, row.why, row.fix))
+            texts[name] = text.format_map(texts) if name in applying else ""
     return Finding(
-        code, severity or row.severity, title, clocks, first_packets(packets), events, worst_ns,
-        why, fix,
-    )  # fmt: skip
+        code=code,
+        severity=severity or row.severity,
+        title=row.title.format_map(texts),
+        clocks=clocks,
+        packets=first_packets(packets),
+        events=events,
+        worst_ns=worst_ns,
+        why=row.why.format_map(texts),
+        fix=row.fix.format_map(texts),
+    )
 
 
-class _Given(dict[str, object]):
-    """What texts ask for by name; of what every finding has, only what they ask for is made."""
+class _Values(dict[str, object]):
+    """The values that texts name. Those that every finding has are made when a text names them."""
 
     def __init__(
         self,

@@ -1,58 +1,65 @@
-"""Findings about events that have no trace time, or a wrong one; checks: `lost_events.py`,
-`placement.py`, `far_events.py`."""
+"""Findings about events that have no trace time, or a wrong one.
+
+The checks are in `lost_events.py`, `placement.py` and `far_events.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
+from tracetime.analysis.advice import ADVICE
 from tracetime.doctor.catalogue.row import Row
+from tracetime.doctor.finding import Severity
 
-_WHERE_OFF: Final = (
-    "error where, at the rate that the clock had, events are misplaced by more than the tolerance"
-)
+_BY_RATE: Final[Mapping[Severity, str]] = {
+    "warning": "",
+    "error": "where the clock's measured rate misplaces events by more than the tolerance",
+}
 _OFF: Final = {
-    "by_rate": "at the rate it had it is off by {least} at least, and by up to ",
-    "by_limits": "here it can be off by ",
+    "by_rate": "at the rate it had, these events are off by {least} to {worst}.",
+    "by_limits": "these events can be off by {worst}.",
 }
 
 FAR_CAUSES: Final[Mapping[str, tuple[str, str, str]]] = {
     "absolute": (
         "they are absolute values, taken for deltas",
-        "The clock is incremental by its snapshots (is_incremental), so each timestamp is added to "
-        "the one before; as they stand they are what the clock read.",
-        "Leave is_incremental out of the clock's snapshots, or write deltas.",
+        "The snapshots say that the clock is incremental (is_incremental), so each timestamp is "
+        "added to the one before. As absolute values, the timestamps match the clock's readings.",
+        "Remove is_incremental from the clock's snapshots, or write deltas.",
     ),
     "clock": (
         "they were read in {others}",
-        "They are written {stated}, and lie within what {others} reads in the trace.",
-        "Set timestamp_clock_id of these packets (or the sequence's default) to {others}.",
+        "The events are written {stated}, but their timestamps match the readings of {others}.",
+        "Set timestamp_clock_id of these packets (or of their sequence's defaults) to {others}.",
     ),
     "deltas": (
         "they are deltas, taken for absolute values",
-        "They are small, and added up they fit into the trace. The clock's snapshots do not say"
-        " that it is incremental (is_incremental), so each is taken as it stands.",
+        "The timestamps are small, and their sum is within the trace. The clock's snapshots do not "
+        "say that it is incremental (is_incremental), so each timestamp counts as an absolute "
+        "value.",
         "Set is_incremental in every snapshot of the clock (64 to 127 only), or write absolute "
         "timestamps.",
     ),
     "factor": (
         "they are {factor:,} times too {size}",
-        "{turned} by {factor:,} they lie where the clock's snapshots do: they were written in "
-        "another unit than these.",
-        "Write events and snapshots in one unit, or as unit_multiplier_ns says.",
+        "{turned} by {factor:,}, the timestamps match the clock's snapshots: events and snapshots "
+        "are written in different units.",
+        "Write events and snapshots in one unit, the one that unit_multiplier_ns gives.",
     ),
     "none": (
         "",
-        "No snapshot of the clock is near them, no event is in between, and no factor brings them "
-        "there: their timestamps are wrong, or the recorder took no snapshots for so long.",
-        'Look at the raw timestamps (`tracetime sql TRACE "select * from events"`) and at who '
-        "wrote them; where the events are that far away, take a snapshot beside them.",
+        "No snapshot of the clock is near these events, no other event is between them and the "
+        "trace, and no factor explains the distance. Either the timestamps are wrong, or the "
+        "recorder took no snapshots for that long.",
+        'Check the raw timestamps (`tracetime sql TRACE "select * from events"`) and the program '
+        "that wrote them. If the events really are that far away, take a snapshot near them.",
     ),
     "unit": (
-        "they count {written}, its snapshots {unit}",
-        "{turned} by {factor:,} they lie where the clock's snapshots do: they were written in "
-        "another unit than these.",
-        "Write events and snapshots in one unit, {unit} or as unit_multiplier_ns says.",
+        "they are in {written}, its snapshots in {unit}",
+        "{turned} by {factor:,}, the timestamps match the clock's snapshots: events and snapshots "
+        "are written in different units.",
+        "Write events and snapshots in one unit: {unit}, or the one that unit_multiplier_ns gives.",
     ),
 }
 """Why events are far from the trace: what follows the title's colon, why, and what to do."""
@@ -60,151 +67,141 @@ FAR_CAUSES: Final[Mapping[str, tuple[str, str, str]]] = {
 ROWS: Final = (
     Row(
         "clock-not-tied",
-        "error",
-        "Snapshots hold the clock, but lead nowhere.",
-        title="{clocks}: snapshots have it, but none lead to {trace_clock}",
+        {"error": ""},
+        "Snapshots hold the clock, but no path leads from it to the trace clock.",
+        title="{clocks}: no snapshots lead from it to {trace_clock}",
         why=(
-            "A conversion goes from snapshot to snapshot, over clocks that they share, in at most "
-            "4 hops. No such path leads from clock {number} to the trace clock."
+            f"{ADVICE['no_path'].why} A conversion goes from snapshot to snapshot, through clocks "
+            "that they share."
         ),
-        fix=(
-            "Take a ClockSnapshot that holds both it and {trace_clock}, or a clock that each is "
-            "tied to. `tracetime clocks` shows what is tied to what."
-        ),
+        fix=ADVICE["no_path"].fix,
     ),
     Row(
         "clock-without-snapshot",
-        "error",
+        {"error": ""},
         "Events are timed by a clock that no snapshot holds.",
-        title="{clocks}: used by {events}, and in no snapshot",
+        title="{clocks}: used by {events}, but in no snapshot",
         why=(
-            "Only a snapshot says what a clock read when another one read something. Without one "
-            "nothing is known of it, and Perfetto drops these events (clock_sync_failure)."
+            f"{ADVICE['unknown_source_clock'].why} Nothing relates it to the trace clock, "
+            "{trace_clock}, so Perfetto drops these events (clock_sync_failure)."
         ),
-        fix="Let a ClockSnapshot hold {clocks} together with {trace_clock}{on_sequence}.",
-        parts={"on_sequence": ", on the packet sequence of the events"},
+        fix=ADVICE["unknown_source_clock"].fix,
     ),
     Row(
         "events-far-from-trace",
-        "warning",
-        "Events lie far from every snapshot of their clock and from the rest of the trace.",
-        otherwise="error where numbers say why, or where snapshots had ended long before",
-        title="{which}: {events} {worst} {side} everything else{because}",
+        {
+            "warning": "",
+            "error": "where the timestamps show the cause, or the last snapshot is long before",
+        },
+        "Events are far from every snapshot of their clock and from the rest of the trace.",
+        title="{which}: {events} {worst} {side} the rest of the trace{because}",
         why="{cause_why}",
         fix="{cause_fix}",
         parts={"because": ": {cause}"},
     ),
     Row(
         "lost-incremental-state",
-        "error",
-        "Packets were skipped: they need state that was lost.",
+        {"error": ""},
+        "Packets were skipped because they need state that was lost.",
         title="{events} skipped: {need} state that was lost",
         why=(
-            "These packets build on earlier ones of their sequence (interned names, defaults, the "
-            "last timestamp), and those were dropped, or never written since "
-            "SEQ_INCREMENTAL_STATE_CLEARED."
+            f"{ADVICE['skipped_incremental_state'].why} Such packets build on earlier ones of "
+            "their sequence: interned names, defaults, the last timestamp."
         ),
         fix=(
-            "Use a larger buffer, flush more often, or clear incremental state more often. After a "
-            "gap a producer has to set the cleared flag and write its names and defaults again."
+            f"{ADVICE['skipped_incremental_state'].fix} After a gap, a producer has to set "
+            "SEQ_INCREMENTAL_STATE_CLEARED and write its names and defaults again."
         ),
     ),
     Row(
         "negative-trace-time",
-        "error",
-        "Events come out before the zero of the trace clock.",
+        {"error": ""},
+        "Events get a time before the zero of the trace clock.",
         title="{events} before the zero of {trace_clock}, by up to {worst}",
         why=(
-            "Trace time is not negative: Perfetto drops these events. They come of a clock that "
-            "was read before the trace clock began, or of an offset that is wrong."
+            "Trace time cannot be negative: Perfetto drops these events. Their clock was read "
+            "before the trace clock started, or an offset in a snapshot is wrong."
         ),
         fix=(
-            "Use a trace clock that had begun by then ({begun}), and check the first snapshot of "
-            "the clock."
+            "Use a trace clock that started earlier ({begun}), and check the first snapshot of the "
+            "events' clock."
         ),
     ),
     Row(
         "sequence-clock-of-another-sequence",
-        "error",
-        "A clock from 64 to 127 is used on one sequence and has its snapshots on another.",
+        {"error": ""},
+        "A clock from 64 to 127 is used on one packet sequence, but its snapshots are on another.",
         title="{clocks}: snapshots have clock {number} on other sequences only ({others})",
         why=(
             "Clocks 64 to 127 are private to a packet sequence: the same number on two sequences "
-            "is two clocks, and a snapshot on one says nothing of the other."
+            "is two clocks, and a snapshot on one sequence does not apply to the other."
         ),
         fix=(
-            "Emit the clock's snapshot on each sequence that uses it, before its first event, or "
-            "use a clock of 128 or above for all."
+            f"{ADVICE['unknown_source_clock'].fix} Or use a clock of 128 or above, which all "
+            "sequences share."
         ),
     ),
     Row(
         "snapshots-late",
-        "error",
-        "Snapshots stand in the file behind events from after them, and those events are "
-        "misplaced.",
-        title=(
-            "snapshots stand up to {late} behind events from after them: {clocks_late} off by up "
-            "to {worst}"
-        ),
+        {"error": ""},
+        "Snapshots come in the file after events that are later than they are, and those events "
+        "are misplaced.",
+        title="snapshots come up to {late} too late: {clocks_late} off by up to {worst}",
         why=(
-            "Perfetto reads the file in order, and converts an event by the snapshots it has read: "
-            "a nearer one that comes later in the file comes too late."
+            "Perfetto reads the file in order, and converts an event with the snapshots read so "
+            "far. It does not use a nearer snapshot that comes later in the file."
         ),
         fix=(
-            "Write a snapshot before the events that follow it, as a ring buffer or a merge of "
-            "files may not; or convert with `--policy tube`, which takes all of them."
+            "Write each snapshot before the events that follow it in time (ring buffers and merged "
+            "files may change this order), or convert with `--policy tube`, which uses all "
+            "snapshots of the file."
         ),
     ),
     Row(
         "timestamp-overflow",
-        "error",
+        {"error": ""},
         "Timestamps do not fit in int64 nanoseconds on the trace clock.",
         title="{events} at times that do not fit in int64 ns",
         why=(
-            "Brought to the trace clock, these timestamps leave the range of 292 years that int64 "
-            "nanoseconds have: they are corrupt, or the unit of their clock is wrong."
+            f"{ADVICE['overflow'].why} Such a time is more than 292 years from the zero of the "
+            "trace clock."
         ),
         fix=(
-            "Look at the raw timestamps (`tracetime convert`, status overflow) and at the clock's "
-            "unit_multiplier_ns."
+            f"{ADVICE['overflow'].fix} `tracetime convert` writes these events with the status "
+            "overflow."
         ),
     ),
     Row(
         "trace-clock-without-snapshot",
-        "error",
+        {"error": ""},
         "No snapshot holds the trace clock.",
-        title="{clock} is the trace clock, and no snapshot has it",
+        title="{clock} is the trace clock, but no snapshot holds it",
         why=(
-            "Every event is brought to the trace clock. Snapshots tie other clocks together, but "
-            "none of them to that one."
+            f"{ADVICE['unknown_target_clock'].why} Every event is converted to the trace clock, "
+            "and the snapshots only relate other clocks to each other."
         ),
-        fix=(
-            "Let the snapshots hold the trace clock, or name one they hold as their "
-            "primary_trace_clock."
-        ),
+        fix=ADVICE["unknown_target_clock"].fix,
     ),
     Row(
         "used-after-last-snapshot",
-        "warning",
-        "Events long after the last snapshot of their clock.",
-        otherwise=_WHERE_OFF,
+        _BY_RATE,
+        "Events are long after the last snapshot of their clock.",
         title="{clock}: {events} up to {away} after its last snapshot",
         why=(
-            "After the last snapshot the offset of that one is used, however far the clock has "
-            "drifted: {by_rate}{by_limits}{worst}."
+            "After the last snapshot of a clock, Perfetto keeps using its offset, however far the "
+            "clock drifts: {by_rate}{by_limits}"
         ),
-        fix="Take a snapshot at the end of the recording, and in between.",
+        fix="Take snapshots during the recording, and one at its end.",
         parts=_OFF,
     ),
     Row(
         "used-before-first-snapshot",
-        "warning",
-        "Events long before the first snapshot of their clock.",
-        otherwise=_WHERE_OFF,
+        _BY_RATE,
+        "Events are long before the first snapshot of their clock.",
         title="{clock}: {events} up to {away} before its first snapshot",
         why=(
-            "Before the first snapshot the offset of that one is used, however far the clock has "
-            "drifted: {by_rate}{by_limits}{worst}."
+            "Before the first snapshot of a clock, Perfetto uses its offset, however far the clock "
+            "had drifted: {by_rate}{by_limits}"
         ),
         fix="Take a snapshot before the first event.",
         parts=_OFF,

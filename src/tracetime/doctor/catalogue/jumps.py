@@ -1,164 +1,174 @@
-"""Findings about clocks that jumped; their checks: `jumps.py`."""
+"""Findings about clocks that jumped; the checks are in `jumps.py`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from tracetime.analysis.advice import ADVICE
 from tracetime.doctor.catalogue.row import Row
+from tracetime.doctor.finding import Severity
 
-_WHERE_USED: Final = "error where events use it"
+_NEAR: Final = "where events are next to a jump beyond the tolerance"
+_NEAR_OR_LOST: Final[Mapping[Severity, str]] = {
+    "info": "",
+    "warning": _NEAR,
+    "error": "where events of the clock are lost",
+}
 _LOST: Final = {
     "lost": (
-        " One reading of it can then mean two instants, so Perfetto stops converting from it, for "
-        "all of the file; converting to it still works."
+        " One reading of it can then mean two instants, so Perfetto stops converting from it for "
+        "the rest of the file; converting to it still works."
     )
 }
-
 _BY: Final = {"up_to": "up to ", "by": ", by {up_to}{size}"}
+_BOTH_INSTANTS: Final = (
+    "`--policy tube` gives an error bar that holds both instants a reading can mean."
+)
 
 ROWS: Final = (
     Row(
         "clock-id-collision",
-        "warning",
-        "The readings of one clock jump to and fro between two lines.",
-        otherwise="error where events are lost",
+        {"warning": "", "error": "where events are lost"},
+        "The readings of one clock alternate between those of two clocks.",
         title="{clock} is written by two clocks, {size} apart",
         why=(
-            "Its readings jump to and fro between two lines: two clocks write under one number."
-            "{lost}"
+            "Its readings jump back and forth by the same amount: two clocks write under one "
+            "number.{lost}"
         ),
         fix=(
-            "Give each clock a name of its own, and use the hash of it (tracetime.clock_id) as its "
-            "number."
+            "Give each clock a name of its own, and use the hash of the name as its number "
+            "(tracetime.clock_id)."
         ),
         parts=_LOST,
     ),
     Row(
         "clock-ran-backwards",
-        "info",
-        "A clock's readings fall from one snapshot to the next.",
-        otherwise=_WHERE_USED,
+        _NEAR_OR_LOST,
+        "A clock's readings go backwards from one snapshot to the next.",
         title="{clock} ran backwards {often}{by}",
         why=(
-            "Its readings fall from one snapshot to the next: it was set, it wrapped, or the trace "
-            "joins several recordings.{lost}"
+            "Its readings go backwards from one snapshot to the next: it was set, it wrapped, or "
+            "the trace joins several recordings.{lost}"
         ),
-        fix=(
-            "Time events with a clock that only goes forward, and keep each recording in a trace "
-            "of its own. `--policy tube` gives a bar that holds both instants a reading can mean."
-        ),
+        fix=f"{ADVICE['non_monotonic_source'].fix} {_BOTH_INSTANTS}",
         parts=_LOST | _BY,
     ),
     Row(
         "clock-reset",
-        "info",
-        "A counter began again near zero.",
-        otherwise=_WHERE_USED,
+        _NEAR_OR_LOST,
+        "A counter restarted near zero.",
         title="{clock} was reset {often}",
         why=(
-            "The counter began again near zero: its device or driver was restarted, or it has few "
+            "The counter restarted near zero: its device or driver was restarted, or it has few "
             "bits and wrapped.{lost}"
         ),
         fix=(
-            "Give the clock a new number after a restart. `--policy tube` gives a bar that holds "
-            "both instants a reading can mean. Of a short counter say the bits: `--valid-bits "
-            "{clock}=32`."
+            f"Give the clock a new number after a restart. {_BOTH_INSTANTS} If the counter has few "
+            "bits, declare them: `--valid-bits {clock}=32`."
         ),
         parts=_LOST,
     ),
     Row(
         "clock-stepped",
-        "info",
-        "A clock jumped forward, by more than any drift explains.",
-        otherwise="warning where events lie in the gap",
+        {"info": "", "warning": _NEAR},
+        "A clock jumped by more than drift explains.",
         title="{clock} was stepped {often}{by}",
         why=(
-            "The clock was set, or the trace's clocks were read at different times: no drift "
-            "explains it.{two}"
+            "The clock was set, or the clocks of a snapshot were read at different times: drift "
+            "does not explain the jump.{two}"
         ),
         fix=(
-            "Take a snapshot right after a clock is set. `--policy tube` shows between which two "
-            "it happened, and bars that hold both sides."
+            "Take a snapshot right after a clock is set. `--policy tube` reports the two snapshots "
+            "between which it jumped, and gives error bars that hold both sides."
         ),
         parts=_BY
         | {
             "two": (
-                " With two snapshots alone, a clock that counts something other than ns looks the "
-                "same: say what it counts with --clock-rate, and see whether this goes."
+                " With only two snapshots, a clock that counts something other than ns looks the "
+                "same: declare what it counts with --clock-rate, and check whether this finding "
+                "goes away."
             )
         },
     ),
     Row(
         "counter-wraps",
-        "error",
-        "A counter of fewer than 64 bits began again at 0.",
-        otherwise=(
-            "info where no event uses it, or where its bits were declared (`--valid-bits`) and its "
-            "snapshots say how often it wrapped"
-        ),
+        {
+            "error": "",
+            "warning": "where no event is lost, and events are next to a wrap",
+            "info": (
+                "where no event uses it, or where its bits were declared (`--valid-bits`) and the "
+                "snapshots show how often it wrapped"
+            ),
+        },
+        "A counter of fewer than 64 bits restarted at 0.",
         title="{clock} wraps{fell}{open}",
         why="{fell_why}{open_why}{lost}",
         fix="{fell_fix}{open_fix}",
         parts={
-            "fell": ": it fell back {often}",
+            "fell": ": it restarted {often}",
             "fell_why": (
-                "The counter has {bits} bits and began again at 0: each fall is by 2^{bits} ticks."
+                "The counter has {bits} bits and restarts at 0: it goes back by 2^{bits} ticks "
+                "each time."
             ),
             "fell_fix": (
-                "Unfold the counter before writing it, or convert with `--policy tube --valid-bits "
-                "{clock}={bits}`."
+                "Extend the counter to 64 bits before writing it, or convert with `--policy tube "
+                "--valid-bits {clock}={bits}`."
             ),
-            "open": ", and how often it did between two snapshots is open",
+            "open": ", and it is unknown how often between two snapshots",
             "open_why": "{error}.",
-            "open_fix": "Take snapshots more often, or unfold the counter before writing it.",
+            "open_fix": (
+                "Take snapshots more often, or extend the counter to 64 bits before writing it."
+            ),
             **_LOST,
         },
     ),
     Row(
         "realtime-set-back",
-        "info",
+        _NEAR_OR_LOST,
         "The wall clock was set back.",
-        otherwise=_WHERE_USED,
         title="{clock} was set back {often}{by}",
         why="The wall clock was set back, by hand or by NTP.{lost}",
         fix=(
-            "Time events with BOOTTIME or MONOTONIC; keep REALTIME in the snapshots to convert to. "
-            "`--policy tube` gives a bar that holds both instants a reading can mean."
+            f"{ADVICE['ambiguous_source'].fix} Keep REALTIME in the snapshots, to convert to it. "
+            f"{_BOTH_INSTANTS}"
         ),
         parts=_LOST | _BY,
     ),
     Row(
         "snapshot-outlier",
-        "info",
-        "One snapshot contradicts those before and after it, which agree.",
-        otherwise="warning above the tolerance; error where events are lost or misplaced",
-        title="{clock}: {snapshots} off{by}, against all about it",
+        {
+            "info": "",
+            "warning": "beyond the tolerance",
+            "error": "where events are lost or misplaced",
+        },
+        "One snapshot contradicts those before and after it, which agree with each other.",
+        title="{clock}: {snapshots} off{by}, against those before and after",
         why=(
             "A reading contradicts those before and after it, which agree with each other: the "
-            "snapshot was torn (its clocks not read together), or is corrupt.{lost}"
+            "clocks of this snapshot were not read together, or the reading is corrupt.{lost}"
         ),
         fix=(
-            "Read the clocks of a snapshot without interruption, best of several tries; `--policy "
-            "tube` leaves the outlier out."
+            "Read the clocks of a snapshot without interruption, and keep the best of several "
+            "tries. `--policy tube` ignores the outlier."
         ),
         parts=_LOST | {"up_to": "up to ", "by": " by {up_to}{size}"},
     ),
     Row(
         "suspend",
-        "info",
-        "The machine slept.",
-        otherwise="warning where events lie in the gap",
+        {"info": "", "warning": _NEAR},
+        "The machine was suspended.",
         title="{which} slept {often}{by}",
         why=(
-            "The machine slept: BOOTTIME went on, clocks such as MONOTONIC stood still. This is "
-            "normal."
+            "The machine was suspended: BOOTTIME advanced, while clocks such as MONOTONIC stood "
+            "still. This is normal."
         ),
-        fix="Nothing, while a snapshot follows each resume. {boottime}{other}",
+        fix="Nothing, as long as a snapshot follows each resume. {boottime}{other}",
         parts={
             "up_to": "up to ",
             "by": ", for {up_to}{size}",
-            "boottime": "Events read in BOOTTIME need none.",
-            "other": "Recording with BOOTTIME as trace clock avoids the question.",
+            "boottime": "Events timed by BOOTTIME do not even need that.",
+            "other": "With BOOTTIME as the trace clock, events timed by BOOTTIME are never off.",
         },
     ),
 )

@@ -14,23 +14,27 @@ class Row:
 
     In `title`, `why`, `fix` and the parts, `{name}` stands for a value: one that the check gives,
     or of the finding itself `{clock}` (the first), `{clocks}`, `{events}` and `{worst}`. A part's
-    name stands for its text where the check says that it applies, and for nothing where it does
-    not; a part may hold those before it.
+    name stands for its text in the findings to which the check says it applies, and for nothing in
+    others; a part may use those before it.
 
     Attributes:
         code: stable name; its page is docs/findings/CODE.md.
-        severity: where the check does not say another one.
+        severities: every severity the finding can have and when, for the documentation. The first
+            is that of a finding whose check gives none.
         seen: what was seen in the trace, in a sentence, for the documentation.
         title, why, fix: as of a `Finding`.
-        otherwise: which other severities there are, and where, for the documentation.
         parts: texts within the others that only some findings have, by name.
     """
 
     code: str
-    severity: Severity
+    severities: Mapping[Severity, str]
     seen: str
     title: str
     why: str
     fix: str
-    otherwise: str = ""
     parts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of a finding whose check gives none."""
+        return next(iter(self.severities))

@@ -1,34 +1,39 @@
-"""Findings about what snapshots hold, and how they are written; their checks: `structure.py`."""
+"""Findings about what snapshots hold, and how they are written.
+
+The checks are in `structure.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from tracetime.doctor.catalogue.row import Row
+from tracetime.doctor.finding import Severity
 
-_WHERE_LOST: Final = "error where events are lost"
+_BY_LOSS: Final[Mapping[Severity, str]] = {"warning": "", "error": "where events are lost"}
+_REJECTED: Final = "Perfetto rejects a snapshot"
 
 ROWS: Final = (
     Row(
         "ad-hoc-clock-id",
-        "warning",
+        {"warning": ""},
         "A global clock has a small number, such as 128.",
-        title="{clocks}: a global clock by a number that anyone may choose",
+        title="{clocks}: a global clock with a number that others may choose too",
         why=(
-            "Clocks of 128 and above are seen by every sequence of the trace. Two producers that "
-            "choose the same small number overwrite each other's clock, and nothing tells."
+            "All sequences of a trace share the clocks of 128 and above. Two producers that choose "
+            "the same small number overwrite each other's clock unnoticed."
         ),
         fix="Use the hash of a name, which has the top bit set: tracetime.clock_id(NAME).",
     ),
     Row(
         "clock-properties-changed",
-        "warning",
+        _BY_LOSS,
         "A clock's unit or incremental flag differs from its first snapshot.",
-        otherwise=_WHERE_LOST,
-        title="{which} changed its unit or its incremental flag between snapshots{by}: {lost}",
+        title="{which} changed its unit or its incremental flag between snapshots{by}: {rejected}",
         why=(
-            "A clock's unit_multiplier_ns and is_incremental are those of its first snapshot. A "
-            "snapshot that says otherwise is not taken whole."
+            "The first snapshot of a clock decides its unit_multiplier_ns and is_incremental. "
+            f"{_REJECTED} that differs."
         ),
         fix=(
             "Give a clock the same properties in every snapshot, and another clock another number."
@@ -36,142 +41,141 @@ ROWS: Final = (
     ),
     Row(
         "clock-twice-in-snapshot",
-        "warning",
-        "A snapshot names one clock twice.",
-        otherwise=_WHERE_LOST,
-        title="{which} stands twice in a snapshot{by}: {lost}",
-        why=(
-            "A snapshot says once what each clock read. What contradicts itself is not taken whole."
-        ),
+        _BY_LOSS,
+        "A snapshot holds one clock twice.",
+        title="{which} is in a snapshot twice{by}: {rejected}",
+        why=(f"A snapshot can hold one reading of each clock. {_REJECTED} that repeats a clock."),
         fix="Write each clock once; on a sequence, the same number twice is the same clock.",
     ),
     Row(
         "coarse-clock",
-        "info",
-        "Events are timed by a clock that ticks coarsely: a COARSE clock, or one whose readings "
-        "show it.",
-        title="{clocks}: events are good to {tick} only, {worst}",
+        {"info": ""},
+        "Events are timed by a clock with a coarse tick: a COARSE clock, or one whose readings "
+        "show a tick.",
+        title="{clocks}: events are exact to {tick} only, {worst}",
         why="{kernel_why}{shown_why}",
         fix="Where order matters, time events with {kernel_fix}{shown_fix}",
         parts={
-            "kernel_why": "The COARSE clocks say what time it was at the kernel's last tick.",
-            "kernel_fix": "MONOTONIC or BOOTTIME: 20 ns more a reading.",
+            "kernel_why": "The COARSE clocks give the time of the kernel's last tick.",
+            "kernel_fix": "MONOTONIC or BOOTTIME: a reading takes 20 ns more.",
             "shown_why": (
-                "Its readings are whole multiples of that: it is read, or written, no finer."
+                "Its readings are whole multiples of that: the clock has no finer resolution, or "
+                "is written with none."
             ),
             "shown_fix": (
-                "a clock that counts ns. `--policy tube` gives a bar that holds the tick."
+                "a clock that counts ns. `--policy tube` gives error bars that include the tick."
             ),
         },
     ),
     Row(
         "incremental-clock-not-of-a-sequence",
-        "warning",
+        _BY_LOSS,
         "A clock outside 64 to 127 is incremental.",
-        otherwise=_WHERE_LOST,
-        title="{which} is incremental, and belongs to no sequence{by}: {lost}",
-        why="Deltas add up per packet sequence, so only clocks 64 to 127 can be incremental.",
+        title="{which} is incremental, but belongs to no sequence{by}: {rejected}",
+        why=(
+            "Deltas are added up per packet sequence, so only clocks 64 to 127 can be incremental. "
+            f"{_REJECTED} with another incremental clock."
+        ),
         fix="Use a clock from 64 to 127 for deltas.",
     ),
     Row(
         "long-path",
-        "info",
-        "A clock reaches the trace clock in three hops or more.",
+        {"info": ""},
+        "The path from a clock to the trace clock has three hops or more.",
         title="{clock} reaches {trace_clock} in {hops} hops: {path}",
         why=(
-            "Each hop adds the error of a snapshot and of the drift since it; beyond 4 hops "
-            "Perfetto gives up."
+            "Each hop adds the error of a snapshot and the drift since it. Perfetto does not "
+            "follow paths of more than 4 hops."
         ),
         fix="Take snapshots that hold {clock} and {end} together.",
     ),
     Row(
         "no-realtime",
-        "info",
-        "No snapshot has REALTIME.",
-        title="no snapshot has REALTIME: when this was, in days and hours, is unknown",
+        {"info": ""},
+        "No snapshot holds REALTIME.",
+        title="no snapshot holds REALTIME: the date and time of this trace are unknown",
         why=(
-            "The trace's events line up with each other, but not with logs or other traces by date "
-            "and time."
+            "The events of the trace can be compared with each other, but not with logs or other "
+            "traces by date and time."
         ),
         fix="Put REALTIME into the snapshots.",
     ),
     Row(
         "no-snapshots",
-        "info",
+        {"info": "", "error": "where events name a clock, and are lost"},
         "The trace has no clock snapshots.",
-        otherwise="error where events name a clock, and are lost",
-        title="no clock snapshots: timestamps are taken as they stand",
+        title="no clock snapshots: timestamps are used unconverted",
         why=(
-            "Nothing says what the clocks of this trace read together. Events {clock_named}"
+            "Nothing relates the clocks of this trace to each other. Events {clock_named}"
             "{no_clock_named}"
         ),
-        fix="To line the trace up with anything else, record ClockSnapshots.",
+        fix="Record ClockSnapshots, to compare the trace with anything else.",
         parts={
-            "clock_named": "that name a clock cannot be placed.",
-            "no_clock_named": "name no clock: one is enough.",
+            "clock_named": "that name a clock get no trace time.",
+            "no_clock_named": "name no clock, so they share one and need no conversion.",
         },
     ),
     Row(
         "paths-disagree",
-        "info",
-        "Two ways from one clock to another lead to different times.",
-        otherwise="warning above the tolerance",
-        title="{src} to {dst}: directly and over {over} differ by {worst} at least",
+        {"info": "", "warning": "beyond the tolerance"},
+        "Two paths from one clock to another give different times.",
+        title="{src} to {dst}: directly and through {over} differ by {worst} at least",
         why=(
-            "Different snapshots tie these clocks together, and contradict each other beyond what "
-            "drift within the limits and the width of the readings can explain."
+            "Different snapshots relate these clocks, and contradict each other by more than "
+            "drift within its limits and the half-widths of the readings explain."
         ),
         fix=(
-            "Find the snapshot that is wrong (`tracetime report` draws them), or say that its "
+            "Find the wrong snapshot (`tracetime report` draws them), or declare that its "
             "readings are less exact: `--assume-half-width`."
         ),
     ),
     Row(
         "reading-overflow",
-        "warning",
+        _BY_LOSS,
         "A reading times its unit does not fit in int64 nanoseconds.",
-        otherwise=_WHERE_LOST,
-        title="a reading of {which} does not fit in int64 nanoseconds{by}: {lost}",
-        why="The reading times its unit leaves int64: it is corrupt, or the unit is wrong.",
-        fix="Check the reading and unit_multiplier_ns of the clock.",
+        title="a reading of {which} does not fit in int64 nanoseconds{by}: {rejected}",
+        why=(
+            "The reading times its unit does not fit in int64: the reading is corrupt, or the unit "
+            "is wrong."
+        ),
+        fix="Check the reading and the unit_multiplier_ns of the clock.",
     ),
     Row(
         "realtime-unsynchronised",
-        "info",
+        {"info": ""},
         "REALTIME was not synchronised when the trace was recorded.",
-        title="REALTIME was not synchronised when this was recorded",
+        title="REALTIME was not synchronised when this trace was recorded",
         why=(
-            "The kernel said that nothing (NTP, PTP) keeps its time right. Events line up with each"
-            " other all the same, but not with other machines by date and time."
+            "The kernel reported that nothing (NTP, PTP) synchronises it. The events can be "
+            "compared with each other, but not with other machines by date and time."
         ),
         fix="Start chrony, ntpd or systemd-timesyncd before recording.",
     ),
     Row(
         "trace-clock-changed-late",
-        "warning",
-        "A snapshot names another `primary_trace_clock` after events had been converted.",
-        title="{clock} is named as primary_trace_clock too late: it stays {trace_clock}",
+        {"warning": ""},
+        "A snapshot names another `primary_trace_clock` after events were converted.",
+        title="a snapshot names {clock} as primary_trace_clock too late: it remains {trace_clock}",
         why=(
-            "The trace clock is settled by the first conversion: events before that snapshot had "
-            "been brought to another one already, and Perfetto does not go back."
+            "The first conversion settles the trace clock. Events before that snapshot were "
+            "converted to {trace_clock}, and Perfetto does not convert them again."
         ),
         fix="Write the snapshot with primary_trace_clock before the first event of the trace.",
     ),
     Row(
         "trace-clock-ran-backwards",
-        "warning",
-        "The trace clock fell from one snapshot to the next.",
-        otherwise="error where events stand between snapshots that were lost so",
-        title="{which} is the trace clock, and went backwards{by}: {lost}",
+        {"warning": "", "error": "where events are between rejected snapshots"},
+        "The trace clock went backwards from one snapshot to the next.",
+        title="{which} is the trace clock, and went backwards{by}: {rejected}",
         why=(
-            "Trace time only goes forward: a snapshot in which it falls is not taken whole, and "
-            "what comes after is placed by the one before the fall. The clock was set back, "
-            "recordings were joined, or one reading was far too high."
+            "Trace time only goes forward. Perfetto rejects a snapshot in which it goes backwards, "
+            "and places later events by the snapshot before. The clock was set back, recordings "
+            "were joined, or one reading was far too high."
         ),
         fix="{steady}{settable}",
         parts={
             "steady": (
-                "The kernel never sets this clock back: look where the readings come from, write "
+                "The kernel never sets this clock back: check where the readings come from, write "
                 "snapshots in the order in which they were taken, and keep recordings apart."
             ),
             "settable": (
@@ -181,13 +185,11 @@ ROWS: Final = (
     ),
     Row(
         "trace-clock-unit",
-        "warning",
+        _BY_LOSS,
         "The trace clock does not count nanoseconds.",
-        otherwise=_WHERE_LOST,
-        title="{which} is the trace clock, and does not count nanoseconds{by}: {lost}",
+        title="{which} is the trace clock, but does not count nanoseconds{by}: {rejected}",
         why=(
-            "Trace time is in nanoseconds; snapshots in which it has another unit are not taken "
-            "whole."
+            f"Trace time is in nanoseconds. {_REJECTED} in which the trace clock has another unit."
         ),
         fix=(
             "Leave out unit_multiplier_ns for the trace clock, or name another primary_trace_clock."
