@@ -107,6 +107,18 @@ cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
     return STOP_END
 
 
+cdef bint may_hold_clock_pair(Packet *p) noexcept nogil:
+    """Whether importing a packet may add a snapshot of the two clocks of a bundle."""
+    cdef bint has_ftrace, has_boot
+    if p.payloads > 1:
+        return True
+    if p.inner_field != PACKET_FTRACE_EVENTS:
+        return False
+    load_number(p.inner, BUNDLE_FTRACE_TIMESTAMP, &has_ftrace)
+    load_number(p.inner, BUNDLE_BOOT_TIMESTAMP, &has_boot)
+    return has_ftrace and has_boot
+
+
 cdef int first_of_cpu(Machine *m, uint64_t cpu) except -1 nogil:
     """Whether this is the first bundle of that cpu."""
     cdef bint first

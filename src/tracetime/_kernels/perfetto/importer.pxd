@@ -22,7 +22,8 @@ cdef class Importer:
     cdef readonly Importer final
     cdef Timeline timeline
     cdef Listener listener              # None: nobody
-    cdef bint silent
+    cdef bint learns                    # nobody places what the end of the file decides
+    cdef bint puts_clocks_aside
     cdef int64_t batch_rows
     # where we are
     cdef readonly uint64_t packets

@@ -18,6 +18,7 @@ from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC, machine_key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.ftrace cimport may_hold_clock_pair
 from tracetime._kernels.perfetto.items cimport (
     has_times_after_sorting, import_after_sorting, import_items, import_thread_descriptor,
     import_track_descriptor,
@@ -70,7 +71,7 @@ cdef class Importer:
         self.snapshots = Snapshots(self.timeline)
         self.extensions = self.snapshots.extensions
         self.batch_rows = batch_rows
-        self.silent = silent
+        self.learns = silent
 
     @property
     def error(self):
@@ -81,11 +82,17 @@ cdef class Importer:
         """The end of the file: what could not be converted before is decided from now on."""
         self.clocks.at_end = True
 
+    @property
+    def changes_at_end(self):
+        """Whether packets that only the end of the file can place add snapshots of clocks."""
+        return self.puts_clocks_aside or self.streams.converts_at_end()
+
     def decide_with(self, Importer final not None):
         """`final`, fed to the end of the same file, places what this importer cannot."""
         self.final = final
+        self.learns = final.learns = False
         final.rows = final.timeline.rows = self.rows
-        final.silent = final.timeline.silent = False
+        final.timeline.silent = self.timeline.silent
 
     def listen(self, Listener listener not None):
         """Tell `listener` each packet from now on, once its rows are made."""
@@ -103,7 +110,7 @@ cdef class Importer:
         if p.codec:
             return STOP_COMPRESSED
         if (
-            p.after_sorting_field and self.final is None and not self.silent
+            p.after_sorting_field and self.final is None and not self.learns
             and (p.payloads > 1 or has_times_after_sorting(p))
         ):
             return STOP_NEEDS_FINAL
@@ -210,7 +217,10 @@ cdef class Importer:
                 ):
                     # Put aside until the end of the file.
                     self.timeline.sorter.full_sort = True
-                    if self.silent:
+                    if self.learns:
+                        self.puts_clocks_aside = (
+                            self.puts_clocks_aside or may_hold_clock_pair(p)
+                        )
                         return STOP_END
                     if self.final is None:
                         return STOP_NEEDS_FINAL
@@ -253,7 +263,7 @@ cdef class Importer:
             return STOP_END
         if p.status == RESOLVED:
             push(&self.timeline.sorter, p.trace_time)
-        if p.after_sorting_field and not self.silent:
+        if p.after_sorting_field:
             return self.import_at_end(p)
         return STOP_END
 
@@ -285,23 +295,26 @@ cdef class Importer:
                 return STOP_END
         if p.status == RESOLVED:
             push(&self.timeline.sorter, p.trace_time)
-        if not self.silent:
-            at = p.whole.data
-            while at < p.whole.end:
-                at = read_field(at, p.whole.end, &f)
-                if at == NULL:
-                    break
-                if f.wire == BYTES and (
-                    f.number == PACKET_PROFILE_PACKET or f.number == PACKET_PROCESS_TREE
-                ):
-                    p.after_sorting_field = f.number
-                    p.after_sorting = span_of(&f)
-                    self.import_at_end(p)
+        at = p.whole.data
+        while at < p.whole.end:
+            at = read_field(at, p.whole.end, &f)
+            if at == NULL:
+                break
+            if f.wire == BYTES and (
+                f.number == PACKET_PROFILE_PACKET or f.number == PACKET_PROCESS_TREE
+            ):
+                p.after_sorting_field = f.number
+                p.after_sorting = span_of(&f)
+                self.import_at_end(p)
         return STOP_END
 
     cdef int import_at_end(self, Packet *p) except -1 nogil:
         """Times that Perfetto reads after sorting: converted with every snapshot of the file."""
         cdef Packet late = p[0]
+        if self.learns:
+            if p.status == RESOLVED and has_times_after_sorting(p):
+                self.streams.machines[p.machine].converts_at_end = True
+            return STOP_END
         if self.clocks.at_end:
             return import_after_sorting(self.timeline, &late)
         if self.final is None:

@@ -10,7 +10,8 @@ cdef struct Machine:
     uint32_t raw_id
     uint32_t default_clock          # 0: none
     bint bridged                    # its BOOTTIME has been related to trace time
-    bint converted                  # a conversion to trace time has been asked for
+    bint converted                  # a conversion to trace time has been requested
+    bint converts_at_end            # one will be at the end of the file
     int64_t latest_ns
     int64_t ftrace_snapshot         # ftrace_timestamp of the last one added
     uint64_t *cpus_seen
@@ -41,4 +42,5 @@ cdef class Streams:
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil
     cdef int64_t sequence(self, uint32_t machine, uint32_t id) except -1 nogil
+    cdef bint converts_at_end(self) noexcept nogil
     cdef int note_system(self, Packet *p) except -1 nogil

@@ -108,6 +108,14 @@ cdef class Streams:
         add_index(&self.sequence_table, hash, self.last_sequence)
         return self.last_sequence
 
+    cdef bint converts_at_end(self) noexcept nogil:
+        """Whether the first conversion of any machine is one at the end of the file."""
+        cdef int64_t i
+        for i in range(self.n_machines):
+            if self.machines[i].converts_at_end and not self.machines[i].converted:
+                return True
+        return False
+
     cdef int note_system(self, Packet *p) except -1 nogil:
         """Keep what the trace calls the system of a machine: the first to say so counts."""
         cdef const uint8_t *at = p.chrome_events.data

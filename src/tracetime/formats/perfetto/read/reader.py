@@ -5,6 +5,7 @@ A file is read in windows: its size does not matter.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -114,7 +115,7 @@ class PerfettoTrace(Trace):
         elif chronicle is not None:
             importer.listen(chronicle)
         limit = self.options.max_expansion
-        one = Pass(self._file, importer, limit, self._look_ahead, progress)
+        one = Pass(self._file, importer, limit, lambda: self._look_ahead().importer, progress)
         try:
             yield from one.run()
         except TraceError as error:
@@ -137,7 +138,7 @@ class PerfettoTrace(Trace):
         if names and self._directory is None:
             directory = Directory(process_types(), NAMES_LIMIT)
             # This reading also finds what the end of the file decides.
-            self._end = self._unused = self._learn(directory)
+            self._keep(self._learn(directory))
             directory.settle()
             self._directory = directory
 
@@ -321,8 +322,26 @@ class PerfettoTrace(Trace):
     def _known(self) -> Importer:
         """An importer that has seen the end of the file."""
         if self._end is None:
-            self._end = self._unused = self._learn()
+            self._keep(self._look_ahead())
+        if self._end is None:
+            self._end = self._completed(self._look_ahead())
         return self._end.importer
+
+    def _keep(self, end: _End) -> None:
+        """Keep the end of the file as no reading has used it, for one that does."""
+        self._unused = end
+        if not end.importer.changes_at_end:
+            self._end = end
+
+    def _completed(self, end: _End) -> _End:
+        """Place the packets that add snapshots of clocks when they are placed at the end."""
+        importer = self._importer(silent=True)
+        importer.decide_with(end.importer)
+        # What it cannot place ends the reading of the events, too, which reports it.
+        with contextlib.suppress(TraceError):
+            for _ in Pass(self._file, importer, self.options.max_expansion).run():
+                pass
+        return end
 
     @property
     def truncated(self) -> TraceError | None:
@@ -330,12 +349,13 @@ class PerfettoTrace(Trace):
 
         None before the end has been reached, or where there was none.
         """
-        return None if self._end is None else self._end.truncated
+        end = self._end or self._unused
+        return None if end is None else end.truncated
 
-    def _look_ahead(self) -> Importer:
-        """An importer at the end of the file that no reading has used: using it changes it."""
+    def _look_ahead(self) -> _End:
+        """The end of the file as no reading has used it: using it changes its importer."""
         unused, self._unused = self._unused, None
-        return (unused or self._learn()).importer
+        return unused or self._learn()
 
     def _learn(self, listener: Listener | None = None) -> _End:
         """Read the file for what its end knows, without making rows."""
