@@ -27,8 +27,8 @@ from tracetime.clocks.snapshot import MOST_SCALED_PPM
 from tracetime.graph.clock_names import fold
 from tracetime.graph.graph import from_bytes, to_bytes
 from tracetime.graph.tube.distances import HOPS_A_TUBE, STEPS_A_TUBE
+from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
-from tracetime.graph.tube.tick_periods import EventReadings
 
 S = 1_000_000_000
 AT = np.arange(1, 13, dtype=np.int64) * S

@@ -14,8 +14,10 @@ from tracetime.clocks.families import steadiness
 from tracetime.graph.clock_lists import ClockLists
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
 from tracetime.graph.tube.curves import _offsets, _points, _within, since
+from tracetime.graph.tube.event_readings import EventReadings
+from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import Lattice
-from tracetime.graph.tube.tick_periods import EventReadings, Left, Ticks, _rises, _some
+from tracetime.graph.tube.tick_periods import Left, Ticks, _rises, _some
 from tracetime.graph.tube.wraps import Counter, open_wraps
 from tracetime.reporting.plot import _pieces, _robust
 
@@ -199,7 +201,17 @@ def test_fifteen_steps_of_events_alone_show_a_tick(
     readings = np.cumsum(np.array([0, *all_steps]) * 1_000).astype(np.int64)
     events = {APP: EventReadings(readings, 10, 10)}
     unused: Any = None
-    ticks = Ticks(lambda _: readings[:known], events, unused, unused, lambda _: 1)
+    data = GraphData(
+        shared=unused,
+        readings=lambda _: readings[:known],
+        unit_ns=lambda _: 1,
+        domain=unused,
+        neighbours=unused,
+        measured=unused,
+        between=unused,
+        events=events,
+    )
+    ticks = Ticks(data)
     assert ticks._events_show(APP, Lattice(1_000.0, 0)) == shown
     assert not ticks._events_show(ClockId(64), Lattice(1_000.0, 0))
 

@@ -15,14 +15,14 @@ from tracetime import ClockDomain, ClockId, ConversionError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.routes import Steps, detour, least_error
 from tracetime.graph.tube.decimation import thin
-from tracetime.graph.tube.evidence import (
-    from_two_brackets,
-)
+from tracetime.graph.tube.event_readings import EventReadings
+from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.lattice import Lattice, find_lattices
 from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.measurements import Read
 from tracetime.graph.tube.pieces import SCALED_PPM, correction_of
 from tracetime.graph.tube.simultaneity import Aligned, Aligner, is_coarse
-from tracetime.graph.tube.tick_periods import EventReadings, Left, Tick
+from tracetime.graph.tube.tick_periods import Left, Tick
 from tracetime.graph.tube.triangles import Triangles
 from tracetime.graph.tube.wraps import Counter, modulus_of, open_wraps, unfold_readings
 from tracetime.graph.values import difference, gains
@@ -299,15 +299,16 @@ def test_triangles(group: int) -> None:
 
 def test_evidence_of_two_brackets() -> None:
     """Half-widths rounded up, for both kinds of drift."""
-    told = []
-    at = np.array([0, 1, 2, 1_001, 10**9 + 7])
+    found = []
+    at, before = np.array([0, 1, 2, 1_001, 10**9 + 7]), np.full(5, 5 * S)
+    wide = np.array([0, 1, 2, 999, 3 * 10**6 + 1])
+    one, other = Read(wide, at // 9), Read(at, wide)
+    numbers, boxed = np.arange(5), np.zeros(5, dtype=bool)
     for limits in (Limits(0.0, 0.0), Limits.of(100, 500), Limits(0.1, 0.0)):
-        before, wide = np.full(5, 5 * S), np.array([0, 1, 2, 999, 3 * 10**6 + 1])
-        told.append([
-            list(from_two_brackets(before, wide, at // 9, before + 5, at, wide, limits)),
-            list(from_two_brackets(before, at, wide, before - 5, wide, at // 9, limits)),
-        ])  # fmt: skip
-    check_kept("parts", "evidence", told)
+        after = JointReadings(numbers, before, before + 5, one, other, boxed).offsets(limits)
+        ahead = JointReadings(numbers, before, before - 5, other, one, boxed).offsets(limits)
+        found.append([[before, *after], [before, *ahead]])
+    check_kept("parts", "evidence", found)
 
 
 def test_limits_of_two_clocks() -> None:

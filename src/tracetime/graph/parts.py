@@ -13,6 +13,7 @@ from tracetime.graph.contents import Contents, Numbering
 from tracetime.graph.floor_policy import FloorPolicy
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.distances import Reach
+from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.machines import Machines
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
@@ -95,13 +96,17 @@ class GraphParts:
             lambda c: contents.neighbours(c).union(messages.get(c, ())),
             lambda c: len(contents.neighbours(c, 2).union(messages.get(c, ()))) > 1,
         )
-        ticks = Ticks(
-            contents.readings_of, state.events, contents.shared, neighbours, contents.unit_ns
+        data = GraphData(
+            shared=contents.shared,
+            readings=contents.readings_of,
+            unit_ns=contents.unit_ns,
+            domain=state.domain,
+            neighbours=neighbours,
+            measured=state.measured,
+            between=state.between,
+            events=state.events,
         )
-        pairs = Pairs(
-            contents.shared, state.measured, state.between, state.domain, contents.unit_ns,
-            neighbours, ticks.of, contents.readings_of, self.most_tubes,
-        )  # fmt: skip
+        pairs = Pairs(data, Ticks(data).of, self.most_tubes)
         machines = Machines(
             contents.mixed_series,
             bounded,

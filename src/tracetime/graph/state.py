@@ -9,9 +9,9 @@ from typing import TypeAlias
 from tracetime._kernels.graph.engine import Engine
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
+from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.measurements import Column, Measured, Read, Values
 from tracetime.graph.tube.messages import Between
-from tracetime.graph.tube.tick_periods import EventReadings
 
 Key: TypeAlias = tuple[int, int, int, int]
 """A clock as the engine knows it: (clock, sequence, file, machine)."""

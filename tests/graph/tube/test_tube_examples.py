@@ -15,9 +15,10 @@ from tracetime.graph.tube import Discontinuity, Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
     NOT_RECORDED,
     assumed_half_width,
-    from_two_brackets,
 )
 from tracetime.graph.tube.findings import _rate_change
+from tracetime.graph.tube.joint_readings import JointReadings
+from tracetime.graph.tube.measurements import Read
 
 S = 1_000_000_000
 PPM = 1e-6
@@ -238,10 +239,9 @@ def test_a_change_of_rate_is_narrowed_by_what_was_recorded_of_it(
 
 def test_two_brackets_are_as_far_apart_as_both_half_widths_and_the_drift_between_them() -> None:
     b = ints([5_000])
-    two = from_two_brackets(
-        b, ints([0]), ints([7]), b + 500, ints([400]), ints([8]), Limits(0.01, 0)
-    )
-    assert [int(x[0]) for x in two] == [5_000, 100, 7 + 8 + 4]
+    reads = Read(ints([0]), ints([7])), Read(ints([400]), ints([8]))
+    two = JointReadings(ints([0]), b, b + 500, *reads, np.array([False]))
+    assert [int(x[0]) for x in two.offsets(Limits(0.01, 0))] == [100, 7 + 8 + 4]
 
 
 def test_the_half_width_assumed_grows_with_the_noise() -> None:

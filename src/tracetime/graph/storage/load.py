@@ -39,10 +39,10 @@ from tracetime.graph.storage.save import (
     WORKED_OUT,
     clocks_of_rows,
 )
+from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.measurements import Column, Corrected, Measured, Read, Values
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
-from tracetime.graph.tube.tick_periods import EventReadings
 
 _MAGIC: Final = b"PK\x03\x04"
 _ARRAY: Final = re.compile(

@@ -12,14 +12,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, REASONS, ConversionError
 from tracetime.graph.rate import nominal_ns, saturated_ns
 from tracetime.graph.tube import Tube
-from tracetime.graph.tube.measurements import Measured
-from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.wraps import Counter, modulus_of, unfold_readings
 
 Values = npt.NDArray[np.int64]
@@ -52,30 +50,18 @@ class Counters:
     """The clocks of a graph that wrap.
 
     Args:
-        shared: (snapshots, one_ns, other_ns) that two clocks have read together, in file order.
-        measured: half-widths of those snapshots.
-        domain: the limits of a clock.
-        unit_ns: ns per unit of a clock.
-        neighbours: by clock, those it shares snapshots with.
+        graph: what is read of it; `shared` gives only what was read together.
         drift: how far the rates of two clocks may differ, ns per ns.
         tube: that of two clocks that share snapshots and do not wrap, along the first, in ns.
     """
 
     def __init__(
         self,
-        shared: Callable[[ClockId, ClockId], tuple[Values, Values, Values]],
-        measured: Measured,
-        domain: Callable[[ClockId], ClockDomain],
-        unit_ns: Callable[[ClockId], int],
-        neighbours: Neighbours,
+        graph: GraphData,
         drift: Callable[[ClockId, ClockId], float],
         tube: Callable[[ClockId, ClockId], tuple[Tube, bool] | None],
     ) -> None:
-        self._shared = shared
-        self._measured = measured
-        self._domain = domain
-        self._unit_ns = unit_ns
-        self._neighbours = neighbours
+        self._graph = graph
         self._drift = drift
         self._tube = tube
         self._found: dict[ClockId, Counter | None] = {}
@@ -93,7 +79,7 @@ class Counters:
 
     def modulus(self, clock: ClockId) -> int | None:
         """What a clock's readings wrap at; None where they never do."""
-        return modulus_of(self._domain(clock).valid_bits, self._unit_ns(clock))
+        return modulus_of(self._graph.domain(clock).valid_bits, self._graph.unit_ns(clock))
 
     def untied(self, clock: ClockId, other: ClockId) -> ConversionError:
         """Why a counter has no unfolded reading in the snapshots that it shares with another."""
@@ -118,7 +104,7 @@ class Counters:
             for kind in kinds[1:]:
                 known.add(kind.snapshots, kind.readings)
             return Counter(modulus, known.snapshots, known.readings)
-        if self._domain(clock).ns_per_tick is None:
+        if self._graph.domain(clock).ns_per_tick is None:
             raise ConversionError(
                 f"{clock} wraps, and its rate is unknown: say how many ns a tick lasts",
                 REASONS[NO_PATH],
@@ -149,15 +135,15 @@ class Counters:
     def _kinds(self, clock: ClockId) -> list[_Kind]:
         """The kinds of snapshots that have a counter: most of them first, then by steadiness."""
         found: dict[bytes, _Kind] = {}
-        neighbours = self._neighbours[clock]
+        neighbours = self._graph.neighbours[clock]
         for other in sorted(neighbours, key=steadiness):
             if self.modulus(other) is not None:
                 continue
-            snapshots, readings, others = self._shared(clock, other)
+            snapshots, readings, others = self._graph.shared(clock, other)
             # None where its readings are of another file than what its name stands for here.
             if not len(snapshots):
                 continue
-            rate = self._domain(other).ns_per_tick
+            rate = self._graph.domain(other).ns_per_tick
             # Of many clocks that stand in the same snapshots the steadiest does.
             key = snapshots.tobytes()
             if key not in found or (found[key].others_ns is None and rate is not None):
@@ -168,12 +154,12 @@ class Counters:
 
     def _slack_ns(self, clock: ClockId, kind: _Kind) -> int:
         """How far apart the readings of a snapshot may be, twice over."""
-        widths = [self._measured.reads(c, kind.snapshots).half for c in (clock, kind.other)]
+        widths = [self._graph.measured.reads(c, kind.snapshots).half for c in (clock, kind.other)]
         return 2 * sum(int(np.where(half < 0, _LOOSE_NS, half).max()) for half in widths)
 
     def _along(self, clock: ClockId, modulus: int, kind: _Kind) -> Values | None:
         """One kind unfolded; None where the other clock's rate is unknown."""
-        rate = self._domain(clock).ns_per_tick
+        rate = self._graph.domain(clock).ns_per_tick
         if kind.others_ns is None:
             return None
         assert rate is not None
@@ -231,7 +217,7 @@ class Counters:
         near = _nearest(ns, there.estimate)
         beside = np.clip(near + np.where(there.estimate < ns[near], -1, 1), 0, len(ns) - 1)
         fell = np.where(beside < near, counts[near] < counts[beside], counts[beside] < counts[near])
-        rate, drift = self._domain(clock).ns_per_tick, self._drift(clock, home.other)
+        rate, drift = self._graph.domain(clock).ns_per_tick, self._drift(clock, home.other)
         assert rate is not None
         slack_ns = self._slack_ns(clock, home) + self._slack_ns(clock, kind)
         sides = []

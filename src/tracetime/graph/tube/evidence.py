@@ -168,19 +168,6 @@ def _merged(a: Values, low: Values, high: Values) -> tuple[Values, Values, Value
     )
 
 
-def from_two_brackets(
-    b: Values, centre_b: Values, half_b: Values, c: Values, centre_c: Values, half_c: Values,
-    limits: Limits,
-) -> tuple[Values, Values, Values]:  # fmt: skip
-    """(b, r, h) of clocks b and c, each bracketed against a reference at its own centre.
-
-    limits: of the pair; c's reading is brought to b's centre at the nominal rate.
-    """
-    later = centre_c - centre_b
-    spread = np.ceil(np.abs(later) * limits.drift).astype(np.int64)
-    return b, c - later - b, half_b + half_c + spread
-
-
 def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
     """The half-width (ns) to assume for snapshots that say none.
 

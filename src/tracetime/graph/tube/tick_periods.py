@@ -7,7 +7,7 @@ between which two ticks it was. What a lattice is, and how it is found, stands i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.graph.tube.event_readings import BLOCK
+from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_lattices
-from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.values import ascending
 from tracetime.quantiles import median, quantile
 
@@ -26,14 +27,10 @@ Floats = npt.NDArray[np.float64]
 LEAST_TICK_NS: Final = 1_000
 """A shorter tick is within what is assumed of every reading."""
 
-BLOCK: Final = 8
-"""So many readings of events are kept together."""
-
-_LEAST_UNEVEN: Final = 6
 _STRIDES: Final = (1, 2, 4, 8)
 _MOST_READINGS: Final = 1_024
 _MOST_BESIDE: Final = 4
-_MOST_ASKED: Final = 64
+_MOST_TRIED: Final = 64
 _LEAST_SCATTER: Final = 0.1
 _MOST_SCATTER: Final = 1.5
 _LEAST_RISING: Final = 0.75
@@ -59,56 +56,15 @@ class Tick(NamedTuple):
         return Tick(period_ns, math.ceil(period_ns + lattice.rounding * float(rate)))
 
 
-class EventReadings(NamedTuple):
-    """What a clock read in events.
-
-    Attributes:
-        some_ns: some readings, int64 ns, in blocks of 8 that followed each other in the file.
-        differing, repeated: how many differ from the one before, and how many do not.
-    """
-
-    some_ns: Values
-    differing: int
-    repeated: int
-
-    def are_uneven(self, lattice: Lattice) -> bool:
-        """Whether they were not merely taken on a grid: steps vary, or most are repeated."""
-        if self.repeated >= self.differing:
-            return True
-        times = lattice.steps(self.some_ns)
-        # What neighbours in a block are apart, and then the next.
-        one, two = times[:-1], times[1:]
-        whole = (np.arange(len(one)) % BLOCK < BLOCK - 2) & (one > 0) & (two > 0)
-        # A set, not np.unique, which loads numpy.ma.
-        different = set(zip(one[whole].tolist(), two[whole].tolist(), strict=True))
-        return len(different) >= _LEAST_UNEVEN
-
-
 class Ticks:
     """The ticks of a graph's clocks, each learnt when it is asked for.
 
     Args:
-        readings: what a clock read in its snapshots, int64; as it says them, but in ns where its
-            unit is longer.
-        events: what it read in events, likewise.
-        shared: (snapshots, one_ns, other_ns) that two clocks have in common, in file order.
-        neighbours: by clock, those it shares snapshots with.
-        unit_ns: ns per unit of a clock, where the snapshots give one.
+        graph: the readings of its clocks, in snapshots and in events.
     """
 
-    def __init__(
-        self,
-        readings: Callable[[ClockId], Values],
-        events: Mapping[ClockId, EventReadings],
-        shared: Callable[[ClockId, ClockId], tuple[Values, Values, Values]],
-        neighbours: Neighbours,
-        unit_ns: Callable[[ClockId], int],
-    ) -> None:
-        self._readings = readings
-        self._events = events
-        self._shared = shared
-        self._neighbours = neighbours
-        self._unit_ns = unit_ns
+    def __init__(self, graph: GraphData) -> None:
+        self._graph = graph
         self._lattices: dict[ClockId, list[Lattice]] = {}
         self._shown: dict[ClockId, Lattice | None] = {}
         self._sure: dict[ClockId, float] = {}
@@ -138,11 +94,11 @@ class Ticks:
     def _possible(self, clock: ClockId) -> list[Lattice]:
         """What all its readings are on, be it by how they were taken."""
         if clock not in self._lattices:
-            readings = _some(self._readings(clock))
-            events = self._events.get(clock)
+            readings = _some(self._graph.readings(clock))
+            events = self._graph.events.get(clock)
             if events is not None:
                 readings = np.concatenate([readings, events.some_ns])
-            unit_ns = self._unit_ns(clock)
+            unit_ns = self._graph.unit_ns(clock)
             least_ns = max(LEAST_TICK_NS, 2 * unit_ns)
             enough = len(readings) >= LEAST_READINGS
             found = find_lattices(ascending(readings), unit_ns) if enough else []
@@ -158,10 +114,10 @@ class Ticks:
 
     def _events_show(self, clock: ClockId, lattice: Lattice) -> bool:
         """Whether the events alone, where no snapshot was taken, are on the same lattice."""
-        events = self._events.get(clock)
+        events = self._graph.events.get(clock)
         if events is None or not events.are_uneven(lattice):
             return False
-        own, readings = ascending(events.some_ns), ascending(self._readings(clock))
+        own, readings = ascending(events.some_ns), ascending(self._graph.readings(clock))
         times = lattice.steps(np.setdiff1d(own, readings, assume_unique=True))
         on_it = times[times > 0].astype(np.int64)
         return len(on_it) >= LEAST_READINGS - 1 and int(np.gcd.reduce(on_it)) == 1
@@ -184,8 +140,8 @@ class Ticks:
     def _left(self, clock: ClockId) -> list[tuple[ClockId, Left]]:
         """What is left of its readings against some clocks beside it."""
         found: list[tuple[ClockId, Left]] = []
-        for other in self._neighbours[clock][:_MOST_ASKED]:
-            _, readings, others = self._shared(clock, other)
+        for other in self._graph.neighbours[clock][:_MOST_TRIED]:
+            _, readings, others = self._graph.shared(clock, other)
             if len(readings) >= LEAST_READINGS:
                 found.append((other, Left.of(readings, others)))
                 if len(found) == _MOST_BESIDE:
