@@ -9,7 +9,7 @@ import pytest
 from promised import check_promises
 
 from tracetime import Sampler, SourceError
-from tracetime.capture import promises
+from tracetime.capture import deviation_bounds, promises
 from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
 
 MS = 1_000_000
@@ -78,14 +78,15 @@ def test_a_deviation_too_small_between_host_clocks_is_found():
         return [value + 2_000 * (k == 1) for k, value in enumerate(values)], deviation_ns
 
     made.calibrate = lying
-    found = promises.check_across(made, hosts, wait=time.pass_ns)
+    found = deviation_bounds.check_across(made, hosts, wait=time.pass_ns)
     assert "deviation_across_hosts" in {finding.code for finding in found}
 
 
 def test_a_clock_that_goes_back_contradicts_its_calibrations():
     faults = DeviceFaults(back_at=10, back_ticks=1_000)
     found = codes(
-        faults, lambda made, hosts, time: promises.check_across(made, hosts, wait=time.pass_ns)
+        faults,
+        lambda made, hosts, time: deviation_bounds.check_across(made, hosts, wait=time.pass_ns),
     )
     assert ("deviation_across", "error") in found
 

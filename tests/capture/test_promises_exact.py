@@ -10,7 +10,7 @@ import pytest
 from promised import check_promises
 
 from tracetime import ClockDomain, ClockId, Snapshot
-from tracetime.capture import promises
+from tracetime.capture import deviation_bounds, promises
 from tracetime.capture.promises import PROMISES
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.names import named
@@ -375,7 +375,7 @@ def test_an_offset_changes_by_no_more_than_drift_and_deviations_allow(apart_ns, 
         made = changing(0, sign * by_ns, apart_ns=apart_ns)
         made.stamps = deque([[5_000 + sign * by_ns + apart_ns]])
         hosts = Hosts(1_000 + apart_ns)
-        return promises.check_across(made, hosts, wait=waited.append, rounds=2)
+        return deviation_bounds.check_across(made, hosts, wait=waited.append, rounds=2)
 
     assert found(allowed_ns) == []
     assert waited == [100_000] * 2
@@ -396,7 +396,7 @@ def test_a_clock_that_wraps_between_calibrations_is_followed():
         stamps=[[11 * 50 % 256]], bits=8, tick=Fraction(200),
     )  # fmt: skip
     hosts = Hosts(11 * 10_000)
-    assert promises.check_across(made, hosts, wait=lambda ns: None, rounds=12) == []
+    assert deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=12) == []
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_work_is_stamped_within_its_bar_of_when_it_was_done(at, found):
     # Ticks of 1 ns, 4 us ahead of the host; calibrated at 1,000 of it.
     made = Scripted(((5_000, 1_000), 10), stamps=[[4_000 + at]])
     hosts = Hosts(1_040, 1_100)
-    assert told(promises.check_across(made, hosts, wait=lambda ns: None, rounds=1)) == (
+    assert told(deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=1)) == (
         [
             (
                 "work_outside",
@@ -432,7 +432,7 @@ def test_two_clocks_of_the_host_are_as_far_apart_as_the_host_reads_them(sign, ex
     still = ((5_000, 1_000), 10)
     made = Scripted(still, still, still, still, (shown, 10), stamps=[[5_000]], hosts=(RAW, MONO))
     hosts = Hosts(1_000, 1_000, 1_000, 1_000, 1_000, 9_000, 1_101)
-    found = promises.check_across(made, hosts, wait=lambda ns: None, rounds=1)
+    found = deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=1)
     assert made.asked[-1] == (RAW, MONO)
     assert told(found) == (
         [
@@ -454,7 +454,7 @@ def test_two_clocks_of_the_host_are_as_far_apart_as_the_host_reads_them(sign, ex
 )
 def test_the_half_width_of_two_clocks_read_together(ticks_ns, expected):
     one, other = (ClockDomain(5, tick_ns=tick_ns) for tick_ns in ticks_ns)
-    assert promises.half_width_ns(100, 0.0003, one, other) == expected
+    assert deviation_bounds.half_width_ns(100, 0.0003, one, other) == expected
 
 
 def test_the_promises_by_name():
@@ -487,7 +487,7 @@ def test_a_device_without_its_domains_is_told_of_both_and_asked_no_more():
 def test_sixty_four_calibrations_are_compared_where_nobody_says():
     waited = []
     made = Scripted(((9, 9), 30), stamps=[[9]])
-    assert promises.check_across(made, Hosts(9), wait=waited.append) == []
+    assert deviation_bounds.check_across(made, Hosts(9), wait=waited.append) == []
     assert len(waited) == 64
     waited.clear()
     assert check_promises(made, Hosts(9), wait=waited.append) == []
@@ -496,6 +496,6 @@ def test_sixty_four_calibrations_are_compared_where_nobody_says():
 
 def test_waiting_takes_so_many_ns(monkeypatch):
     slept = []
-    monkeypatch.setattr(promises.time, "sleep", slept.append)
-    promises.sleep(250_000_000)
+    monkeypatch.setattr(deviation_bounds.time, "sleep", slept.append)
+    deviation_bounds.sleep(250_000_000)
     assert slept == [0.25]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tracetime.capture.promises import PROMISES, ROUNDS, Promise, Wait, check_group, sleep
+from tracetime.capture.deviation_bounds import ROUNDS, Wait, sleep
+from tracetime.capture.promises import PROMISES, Promise, check_group
 from tracetime.capture.sample import Finding
 from tracetime.capture.sampling import Sampler
 from tracetime.clocks.ids import ClockLike

@@ -15,6 +15,7 @@ from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import SourceError, UsageError
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.results import Bounds
+from tracetime.sources.device import CalibratedDevice
 
 
 class Finding(NamedTuple):
@@ -31,6 +32,11 @@ class Finding(NamedTuple):
     clock: str
     message: str
     severity: str = "error"
+
+
+def device_error(code: str, device: CalibratedDevice, message: str) -> Finding:
+    """A finding of a device, which its label begins."""
+    return Finding(code, device.name, f"{device.label}: {message}")
 
 
 class Count(NamedTuple):

@@ -89,6 +89,12 @@ class CalibratedDevice(ClockSource):
         unknown = "".join(f"; unknown time domain {number}" for number in self.unknown_domains)
         return self.label + unknown
 
+    def ticks_between(self, before: int, after: int) -> int:
+        """Ticks from one reading to another, the shorter way round its wrap."""
+        period = 1 << self.valid_bits
+        ahead = (after - before) % period
+        return ahead - period if ahead > period // 2 else ahead
+
     def step_ticks(self) -> int:
         """What the device's clock really steps by, in ticks: often far more than one."""
         column = [self.calibrate((self.clock,))[0][0] for _ in range(_STEP_READINGS)]
