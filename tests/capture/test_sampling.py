@@ -360,7 +360,7 @@ def test_a_prediction_needs_a_counter_that_was_read():
     sample = Sampler(sources=machine(FakeTime())).sample()
     with pytest.raises(UsageError, match="counts no ticks"):
         sample.predict(MONOTONIC, 0)
-    with pytest.raises(SourceError, match="not asked for"):
+    with pytest.raises(SourceError, match="not requested"):
         sample.predict(named(GPU), 0)
 
 

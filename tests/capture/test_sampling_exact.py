@@ -138,7 +138,7 @@ def test_what_cannot_be_predicted_is_said():
     sample = taken()
     with pytest.raises(UsageError, match="MONOTONIC counts no ticks: what it reads is ns"):
         sample.predict(MONOTONIC, 5)
-    with pytest.raises(SourceError, match="REALTIME is not in this sample: it was not asked for"):
+    with pytest.raises(SourceError, match="REALTIME is not in this sample: it was not requested"):
         sample.predict(GPU, 5, REALTIME)
     lost = Sample(sample.snapshot, sample.counts, sample.domains, None, {REALTIME: "gone"}, ())
     with pytest.raises(SourceError, match="REALTIME is not in this sample: gone"):
@@ -415,7 +415,7 @@ def test_devices_that_cannot_be_tied_are_told_with_the_clocks_that_they_need():
     (missing,) = Sampler(sources=sources).unavailable
     assert missing == (
         "dev.tracetime.vulkan.one",
-        "dev.tracetime.vulkan.one is calibrated with BOOTTIME, TSC alone, which cannot be read here",
+        "dev.tracetime.vulkan.one is calibrated only with BOOTTIME, TSC, which cannot be read here",
     )
     with pytest.raises(SourceError, match="BOOTTIME, TSC alone"):
         Sampler([named("dev.tracetime.vulkan.one")], sources=sources)

@@ -23,14 +23,19 @@ from tracetime.sources.source import ClockSource, Unavailable
 Values = npt.NDArray[np.int64]
 
 SNAPSHOTS: Final = 1_000
+"""Enough for a 99th percentile: ten half-widths are above it."""
+
 MOST_SNAPSHOTS: Final = 1_000_000
+"""Rows of Python objects are kept until the end: some 200 bytes a clock and snapshot."""
+
 SECONDS: Final = 1.0
 _READS: Final = 200
+"""To average what one reading costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of some half-widths, ns."""
+    """Quantiles of some half-widths, ns."""
 
     min: int
     median: int
@@ -44,14 +49,14 @@ class ClockCalibration:
 
     Attributes:
         name, id: of the clock.
-        short_name: what it may be asked for by: `TSC`, `vulkan:0`; else the name.
+        short_name: what a caller may call it: `TSC`, `vulkan:0`; else the name.
         tick_ns: what it steps by, as measured.
         read_ns: what one reading costs; of a device, one call with its host clock.
         offset_ns: by how much it is ahead of the reference, the median over the snapshots.
-        drift_ppm: how much faster it ran than the reference; None where that was too short to tell
-            it from nothing: a clock of coarse ticks, or one snapshot.
+        drift_ppm: how much faster it ran than the reference; None if the time was too short to
+            measure it: a clock of coarse ticks, or one snapshot.
         half_width_ns: None for the reference itself.
-        note: what a user should know of it; None for nothing.
+        note: what a user should know about it; None for nothing.
     """
 
     name: str
@@ -65,9 +70,9 @@ class ClockCalibration:
     note: str | None
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON has it; `note` only where there is one."""
+        """In the types of JSON; `note` only if there is one."""
         half = self.half_width_ns or Spread(0, 0, 0, 0)
-        told = {
+        values = {
             "name": self.name,
             "id": self.id.clock,
             "tick_ns": round(self.tick_ns, 3),
@@ -81,7 +86,7 @@ class ClockCalibration:
                 "max": half.max,
             },
         }
-        return told if self.note is None else told | {"note": self.note}
+        return values if self.note is None else values | {"note": self.note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +95,10 @@ class Calibration:
 
     Attributes:
         reference: name of the clock that the others were bracketed by.
-        clocks: it, and the others.
-        unavailable: clocks that are not to be had, and why.
-        findings: what clocks did that they should not, each kind once.
-        adjtimex: what steers the clocks; None where the system does not say.
+        clocks: the reference, and the others.
+        unavailable: clocks that are not available, and why.
+        findings: faults of the clocks, each kind once.
+        adjtimex: what steers the clocks; None if the system does not say.
     """
 
     reference: str
@@ -104,14 +109,14 @@ class Calibration:
 
     def to_dict(self) -> dict[str, object]:
         """In the types of JSON."""
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "reference": self.reference,
             "clocks": [clock.to_dict() for clock in self.clocks],
             "unavailable": [entry._asdict() for entry in self.unavailable],
         }
         if self.findings:
-            told["findings"] = [finding._asdict() for finding in self.findings]
-        return told
+            values["findings"] = [finding._asdict() for finding in self.findings]
+        return values
 
 
 def calibrate(
@@ -123,7 +128,7 @@ def calibrate(
     seconds: float = SECONDS,
     sources: Sequence[ClockSource] | None = None,
 ) -> Calibration:
-    """Sample clocks `n` times over some seconds, and say what they are like.
+    """Sample clocks `n` times over some seconds, and describe them.
 
     Args:
         clocks, reference, tries, sources: as `Sampler`.
@@ -132,7 +137,7 @@ def calibrate(
 
     Raises:
         UsageError: an argument out of range, or a name that is no clock.
-        SourceError: a clock that was asked for is not to be had, or vanished.
+        SourceError: a requested clock is not available, or vanished.
     """
     if (
         not isinstance(n, Integral)
@@ -148,7 +153,7 @@ def calibrate(
         first = sampler.reference
         start = time.perf_counter()
         for k in range(n):
-            # With a fake's clocks no time goes by while this waits: ask for 0 seconds.
+            # Fake clocks do not advance while this waits: use 0 seconds with them.
             wait = start + seconds * k / max(1, n - 1) - time.perf_counter()
             if wait > 0:
                 time.sleep(wait)
@@ -157,11 +162,11 @@ def calibrate(
             for finding in sample.findings:
                 findings.setdefault((finding.code, finding.clock), finding)
             snapshot = sample.snapshot
-            base = _int(snapshot.readings[first].value)
+            base = _scalar(snapshot.readings[first].value)
             for clock, reading in snapshot.readings.items():
                 centre = 0 if clock == first else int(snapshot.centre_ns[clock][0])
                 half = 0 if clock == first else int(snapshot.half_width_ns[clock][0])
-                taken[clock].append((base + centre, _int(reading.value) - base - centre, half))
+                taken[clock].append((base + centre, _scalar(reading.value) - base - centre, half))
         lost = [
             Unavailable(sampler.names[clock], failed.get(clock, "it was never read"))
             for clock, rows in taken.items()
@@ -169,19 +174,19 @@ def calibrate(
         ]
         return Calibration(
             sampler.names[first],
-            tuple(_described(sampler, clock, rows) for clock, rows in taken.items() if rows),
+            tuple(_describe(sampler, clock, rows) for clock, rows in taken.items() if rows),
             (*sampler.unavailable, *lost),
             tuple(findings.values()),
             read_adjtimex(),
         )
 
 
-def _int(value: int | Values) -> int:
+def _scalar(value: int | Values) -> int:
     assert isinstance(value, int)
     return value
 
 
-def _described(
+def _describe(
     sampler: Sampler, clock: ClockId, rows: list[tuple[int, int, int]]
 ) -> ClockCalibration:
     at, offsets, halves = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
@@ -209,11 +214,11 @@ def _described(
 
 
 def _drift_ppm(at: Values, offsets: Values, spread: Spread, limit_ppm: float) -> float | None:
-    """Slope of the offset by least squares; None where half-widths hide what is allowed."""
+    """Slope of the offset by least squares; None if half-widths hide the drift that is allowed."""
     span_ns = int(at[-1] - at[0])
     if span_ns <= 0 or 2 * spread.median / span_ns > limit_ppm * 1e-6:
         return None
-    # Floats hold differences from the first snapshot alone.
+    # Floats hold only differences from the first snapshot.
     x = (at - at[0]).astype(np.float64)
     y = (offsets - offsets[0]).astype(np.float64)
     x -= x.mean()

@@ -1,4 +1,4 @@
-"""Which clocks are sampled, how each is read, and what each is like: settled before sampling."""
+"""Which clocks are sampled, how each is read, and what each is like: decided before sampling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REFERENCES: Final = (
     *(ClockId(BUILTIN_IDS[name]) for name in ("MONOTONIC_RAW", "MONOTONIC")),
     named(QPC),
 )
-"""What others are bracketed by if nobody says: the first that is there."""
+"""Candidates for the reference if the caller names none: the first that is available."""
 
 ROUNDING_NS: Final = 1
 """A bracket's middle is rounded down to whole ns."""
@@ -32,10 +32,10 @@ class Chosen:
 
     Attributes:
         name, clock, source: as `Found`.
-        domain: what it is like.
+        domain: its properties.
         drift: D against the reference, ns per ns.
         ticks_ns: its tick and the reference's, rounded up.
-        partner: the host clock that it is read together with; None where it is read alone.
+        partner: the host clock that it is read together with; None if it is read alone.
     """
 
     name: str
@@ -48,13 +48,13 @@ class Chosen:
 
     @property
     def counts(self) -> bool:
-        """Whether its readings are ticks, to be made ns."""
+        """Whether its readings are ticks, to be converted to ns."""
         return self.domain.ns_per_tick != 1 or self.partner is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The clocks of a sampler, the reference first, and what is not to be had."""
+    """The clocks of a sampler, the reference first, and those that are not available."""
 
     clocks: tuple[Chosen, ...]
     unavailable: tuple[Unavailable, ...]
@@ -62,28 +62,28 @@ class Choice:
 
 def choose(
     local: LocalClocks,
-    asked: ClockLike | Iterable[ClockLike] | None,
+    requested: ClockLike | Iterable[ClockLike] | None,
     reference: ClockLike | None,
     besides: Iterable[str] = (),
 ) -> Choice:
-    """Find the clocks asked for (all, if None), the reference, and what ties devices to it.
+    """Find the requested clocks (all, if None), the reference, and what ties devices to it.
 
-    Of `besides`, those that are to be had are taken, too.
+    Those of `besides` that are available are added.
 
     Raises:
         UsageError: a name that is none, or a reference that does not read ns by itself.
-        SourceError: a clock that was asked for is not to be had, or nothing is.
+        SourceError: a requested clock is not available, or none is.
     """
-    missing = [] if asked is not None else list(local.unavailable)
+    missing = [] if requested is not None else list(local.unavailable)
     found: dict[ClockId, Found] = {}
-    if asked is None:
+    if requested is None:
         found = {entry.clock: entry for entry in local.everything()}
     else:
-        if isinstance(asked, (str, int, ClockId)):
-            asked = [asked]
-        if not isinstance(asked, Iterable):
-            raise UsageError(f"clocks are names, numbers or ClockIds, not {asked!r}")
-        for one in asked:
+        if isinstance(requested, (str, int, ClockId)):
+            requested = [requested]
+        if not isinstance(requested, Iterable):
+            raise UsageError(f"clocks are names, numbers or ClockIds, not {requested!r}")
+        for one in requested:
             found |= {entry.clock: entry for entry in local.find(one)}
         for one in besides:
             with suppress(SourceError):
@@ -93,7 +93,7 @@ def choose(
     if first.source.partners(first.clock) or base.ns_per_tick != 1:
         raise UsageError(f"{first.name} does not read ns by itself: take another reference")
     chosen = {first.clock: _chosen(first, base, base, None)}
-    # What is read with a partner comes last, for the partner to be there.
+    # Clocks that need a partner come last: the partner is then chosen already.
     for entry in sorted(found.values(), key=lambda one: bool(one.source.partners(one.clock))):
         if entry.clock in chosen:
             continue
@@ -101,7 +101,7 @@ def choose(
             partner = _partner(local, entry, chosen, base)
             chosen[entry.clock] = _chosen(entry, _domain(entry), base, partner)
         except SourceError as error:
-            if asked is not None:
+            if requested is not None:
                 raise
             missing.append(Unavailable(entry.name, str(error)))
     return Choice(tuple(chosen.values()), tuple(missing))
@@ -126,7 +126,7 @@ def _reference(
 def _partner(
     local: LocalClocks, entry: Found, chosen: dict[ClockId, Chosen], base: ClockDomain
 ) -> ClockId | None:
-    """The host clock that a device is tied by: the reference, or one sampled besides."""
+    """The host clock that a device is tied by: the reference, or another one, which is added."""
     partners = entry.source.partners(entry.clock)
     if not partners:
         return None
@@ -142,7 +142,7 @@ def _partner(
         chosen[clock] = _chosen(found, _domain(found), base, None)
         return clock
     raise SourceError(
-        f"{entry.name} is calibrated with {', '.join(map(str, partners))} alone, which cannot be "
+        f"{entry.name} is calibrated only with {', '.join(map(str, partners))}, which cannot be "
         "read here"
     )
 

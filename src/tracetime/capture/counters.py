@@ -13,7 +13,7 @@ class Counters:
     """The counters of a sampler.
 
     Args:
-        clocks: those that count; each has a known length of its tick.
+        clocks: those that count; the length of each one's tick is known.
     """
 
     def __init__(self, clocks: Iterable[Chosen]) -> None:
@@ -24,7 +24,7 @@ class Counters:
         }
 
     def cut_off(self, one: Chosen, raw: int, findings: list[Finding]) -> int:
-        """A reading without what is set above its valid bits, which is reported."""
+        """A reading without the bits above its valid ones; such bits are reported."""
         bits = one.domain.valid_bits
         if raw >> bits:
             message = f"{one.name} set bits above its {bits} valid ones ({raw:#x}); cut off"
@@ -32,7 +32,7 @@ class Counters:
         return raw & ((1 << bits) - 1)
 
     def follow(self, one: Chosen, raw: int, host_ns: int, findings: list[Finding]) -> Count:
-        """Take a reading, and the host's time of it; going back is reported, a wrap is not."""
+        """Add a reading, and the host's time of it; going back is reported, a wrap is not."""
         ticks, back = self._unwrap[one.clock].follow(raw, host_ns)
         if back:
             message = (

@@ -1,4 +1,4 @@
-"""What `calibrate --check` does: every promise on every device, and the host's own."""
+"""`calibrate --check`: every promise of every device, and the host's own."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Kept(NamedTuple):
     """Whether one promise is kept.
 
     Attributes:
-        promise, says: its name, and what it is.
-        findings: what speaks against it.
-        error: why it could not be checked; None where it was.
+        promise, says: its name, and the promise in words.
+        findings: how it is broken.
+        error: why it could not be checked; None if it was.
     """
 
     promise: str
@@ -35,12 +35,12 @@ class Kept(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """None where that could not be checked."""
+        """None if that could not be checked."""
         return None if self.error is not None else not self.findings
 
     @property
     def fails(self) -> bool:
-        """Whether something rests on it that cannot be relied on, or nobody knows."""
+        """Whether results cannot be relied on, or nobody knows."""
         return self.error is not None or any(one.severity == "error" for one in self.findings)
 
     def to_dict(self) -> dict[str, object]:
@@ -69,7 +69,7 @@ class Checked(NamedTuple):
 
     @property
     def fails(self) -> bool:
-        """Whether any does."""
+        """Whether any promise fails."""
         return any(one.fails for one in self.promises)
 
     def to_dict(self) -> dict[str, object]:
@@ -88,15 +88,15 @@ def check(
 
     Args:
         clocks, sources: as `Sampler`; all devices if None.
-        wait: lets so many ns go by.
+        wait: waits for so many ns.
         rounds: calibrations to compare.
 
     Returns:
-        what was checked, the host first; and what is not to be had.
+        what was checked, the host first; and which clocks are not available.
 
     Raises:
         UsageError: a name that is no clock.
-        SourceError: a clock that was asked for is not to be had.
+        SourceError: a requested clock is not available.
     """
     local = LocalClocks(sources)
     try:

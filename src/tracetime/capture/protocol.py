@@ -1,4 +1,4 @@
-"""What a recording asks of whoever samples clocks for it."""
+"""What a recording needs of the sampler of its clocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sample(Protocol):
 
     @property
     def adjtimex(self) -> KernelClock | None:
-        """How the kernel steers its clocks; None where that is not known."""
+        """How the kernel steers its clocks; None if that is not known."""
 
     @property
     def failed(self) -> Mapping[ClockId, str]:
@@ -35,11 +35,11 @@ class Sample(Protocol):
 
     @property
     def findings(self) -> Sequence[Any]:
-        """What clocks did that they should not: each has `clock` and `message`."""
+        """Faults of the clocks: each has `clock` and `message`."""
 
 
 class Sampler(Protocol):
-    """Samples a set of clocks, again and again; threads may share it."""
+    """Samples a set of clocks repeatedly; threads may share it."""
 
     @property
     def domains(self) -> Mapping[ClockId, ClockDomain]:
@@ -47,11 +47,11 @@ class Sampler(Protocol):
 
     @property
     def names(self) -> Mapping[ClockId, str]:
-        """What each is called."""
+        """The name of each."""
 
     @property
     def short_names(self) -> Mapping[ClockId, str]:
-        """What each may be called besides, on this machine: `vulkan:0`."""
+        """What each may be called too, on this machine: `vulkan:0`."""
 
     def sample(self) -> Sample:
         """Read all clocks once; one that fails is left out.
@@ -61,7 +61,7 @@ class Sampler(Protocol):
         """
 
     def watch(self) -> Callable[[], None]:
-        """Watch what half-widths rest on, between samples too; returns what ends that."""
+        """Watch what half-widths depend on, between samples too; returns what ends that."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""

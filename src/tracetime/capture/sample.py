@@ -1,4 +1,4 @@
-"""What sampling gives: a snapshot with its half-widths, and what was seen beside it."""
+"""The result of sampling: a snapshot with its half-widths, and the faults that were seen."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tracetime.sources.device import CalibratedDevice
 
 
 class Finding(NamedTuple):
-    """Something that a clock did and should not do.
+    """A fault of a clock.
 
     Attributes:
-        code: `went_back`, `host_clock_differs`, `bits_above`, and those of `promises.py`.
+        code: `went_back`, `host_clock_differs`, `bits_above`, or a code of `promises.py`.
         clock: the clock's name.
-        message: what was seen, with numbers, and what to do.
-        severity: `error`: what rests on this clock cannot be relied on; or `warning`.
+        message: what happened, with numbers, and what to do.
+        severity: `error`: results that use this clock are wrong; or `warning`.
     """
 
     code: str
@@ -35,12 +35,12 @@ class Finding(NamedTuple):
 
 
 def device_error(code: str, device: CalibratedDevice, message: str) -> Finding:
-    """A finding of a device, which its label begins."""
+    """A finding of a device; its message begins with the device's label."""
     return Finding(code, device.name, f"{device.label}: {message}")
 
 
 class Count(NamedTuple):
-    """A counter's reading: as it was read, and with its wraps undone."""
+    """A counter's reading: raw, and with its wraps undone."""
 
     raw: int
     ticks: int
@@ -58,13 +58,13 @@ class Sample:
     Attributes:
         snapshot: readings in ns (counters unwrapped, by their exact fraction; all but those of
             coarse ticks taken back to when the reference was read), half-widths and centres against
-            its reference. A half-width holds the bracket, how far the clocks' rates may differ
+            its reference. A half-width includes the bracket, how far the clocks' rates may differ
             within it and in the time taken back, and both ticks.
-        counts: of the clocks that count ticks, what was read.
-        domains: what each clock is like.
-        adjtimex: what steers the clocks, read right after; None where the system has none.
+        counts: the readings of the clocks that count ticks.
+        domains: the properties of each clock.
+        adjtimex: what steers the clocks, read right after; None if the system has no such call.
         failed: clocks that could not be read this time, and why.
-        findings: what clocks did that they should not.
+        findings: faults of the clocks.
     """
 
     snapshot: Snapshot
@@ -77,7 +77,7 @@ class Sample:
     def nominal_ns(self, clock: ClockId, raw_ticks: int) -> int:
         """A raw count of a clock in ns as the snapshots have it, rounded down.
 
-        Its wraps are undone so that it lies within half a wrap of this sample's own count.
+        Its wraps are undone: the result is within half a wrap of this sample's own count.
 
         Raises:
             UsageError: the clock counts no ticks.
@@ -93,7 +93,7 @@ class Sample:
     def predict(
         self, device: ClockId, host_time_ns: int, host: ClockId | None = None
     ) -> Bounds[int]:
-        """The count that a device's clock will show when a host's clock reads `host_time_ns`.
+        """The count that a device's clock will read when a host's clock reads `host_time_ns`.
 
         That is the calibrated count and the time since, divided by the nominal length of a tick
         (Vulkan's timestampPeriod). Its bar holds while both clocks keep their declared limits, and
@@ -102,10 +102,10 @@ class Sample:
         Args:
             device: a clock that counts ticks.
             host_time_ns: ns of the host's clock, before or after the sample.
-            host: which; the reference if not said.
+            host: which; None for the reference.
 
         Returns:
-            estimate, earliest, latest: ticks, unwrapped. What the device shows is these modulo
+            estimate, earliest, latest: ticks, unwrapped. The device reads these modulo
             2 ** valid_bits.
 
         Raises:
@@ -118,9 +118,9 @@ class Sample:
         count, other, rate = self._counter(device)
         self._check(host)
         read_ns, centre_ns, half_ns = self._read(host)
-        shown_ns, device_centre_ns, device_half_ns = self._read(device)
-        # Its count is of when it was read, what the snapshot shows may be taken back from there.
-        device_centre_ns += count.ns(other) - shown_ns
+        device_ns, device_centre_ns, device_half_ns = self._read(device)
+        # The count is of when the device was read; the snapshot's reading may be taken back.
+        device_centre_ns += count.ns(other) - device_ns
         passed_ns = host_time_ns - read_ns
         apart_ns = centre_ns - device_centre_ns
         drift = Limits.of(self.domains[host].drift_ppm, other.drift_ppm).drift
@@ -141,7 +141,7 @@ class Sample:
 
     def _check(self, clock: ClockId) -> None:
         if clock not in self.snapshot.readings:
-            reason = self.failed.get(clock, "it was not asked for")
+            reason = self.failed.get(clock, "it was not requested")
             raise SourceError(f"{clock} is not in this sample: {reason}")
 
     def _counter(self, clock: ClockId) -> tuple[Count, ClockDomain, Fraction]:

@@ -1,8 +1,8 @@
 """Sampling: several clocks at nearly one instant, with a bound on how far apart they were read.
 
-Each clock is read between two readings of a reference, of some tries the narrowest bracket is kept,
-in a kernel where it can read the clock. Devices are read together with a host clock, as the device
-can. What a half-width is made of: design of the error bars, Evidence.
+Each clock is read between two readings of a reference, and the narrowest bracket of some tries is
+kept; a kernel does that if it can read the clock. Devices are read together with a host clock. The
+parts of a half-width: docs/error-bars.md.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ from tracetime.sources.source import ClockSource, Unavailable
 Values = npt.NDArray[np.int64]
 
 TRIES: Final = 10
-"""Brackets of which the narrowest is kept. Bounded: a machine that is busy gets a wide one."""
+"""Brackets of which the narrowest is kept. Bounded: on a busy machine the result is wide."""
 
 MOST_TRIES: Final = 1_000
+"""A snapshot of ten clocks then takes some 1 ms: a longer one is no instant."""
+
 _DEVICE_NS: Final = 1_000_000
-"""After this long no further try is made with a device: some take long to answer."""
+"""After this time a device is not tried again: some take long to answer."""
 
 
 class Read(NamedTuple):
-    """How one clock was read: raw, and when, in ns of the reference after its own reading."""
+    """One raw reading, and when it was, in ns of the reference after the reference's reading."""
 
     value: int
     centre_ns: int
@@ -51,22 +53,22 @@ class Read(NamedTuple):
 
 
 class Sampler:
-    """Samples a set of clocks, again and again. Threads may share it; they wait for each other.
+    """Samples a set of clocks repeatedly. Threads may share it; they wait for each other.
 
-    Making one measures what the clocks step by and how fast counters run: up to 0.3 s.
+    The constructor measures the ticks of the clocks and the rates of counters: up to 0.3 s.
 
     Args:
         clocks: which: names (`MONOTONIC`, `TAI`, `TSC`, `vulkan:0`, `vulkan` for all devices,
             `host` for all else), numbers, ClockIds; None for all of this machine.
-        reference: what the others are bracketed by; MONOTONIC_RAW if not said. It is sampled too,
+        reference: the clock that brackets the others; None for MONOTONIC_RAW. It is sampled too,
             and so is the host clock that a device needs.
         tries: brackets per clock of which the narrowest is kept, 1 to 1000.
         sources: where clocks come from, instead of this machine's own sources.
-        besides: clocks that are sampled too where they are to be had, whatever `clocks` says.
+        besides: clocks that are sampled too if they are available, whatever `clocks` says.
 
     Raises:
         UsageError: a name that is none, tries out of range, or a reference that is no clock of ns.
-        SourceError: a clock that was asked for is not to be had here; says why.
+        SourceError: a requested clock is not available here; says why.
     """
 
     def __init__(
@@ -113,9 +115,9 @@ class Sampler:
 
     @property
     def domains(self) -> Mapping[ClockId, ClockDomain]:
-        """The clocks that are sampled, in the order of the snapshots, and what each is like.
+        """The clocks that are sampled, in the order of the snapshots, and their properties.
 
-        Of a counter that is its raw form, in ticks that wrap; a graph takes `snapshot_domains`.
+        A counter has its raw form here, in ticks that wrap; a graph takes `snapshot_domains`.
         """
         return self._domains
 
@@ -123,7 +125,7 @@ class Sampler:
     def snapshot_domains(self) -> tuple[ClockDomain, ...]:
         """The same as the snapshots have them, for a ClockGraph: ns that do not wrap.
 
-        Their ticks are 1 ns: the half-widths hold the real ones, which a graph would add again.
+        Their ticks are 1 ns: the half-widths include the real ones, which a graph would add again.
         """
         return tuple(
             replace(domain, tick_ns=1, ns_per_tick=Fraction(1), valid_bits=64)
@@ -132,34 +134,34 @@ class Sampler:
 
     @property
     def names(self) -> Mapping[ClockId, str]:
-        """What each is called."""
+        """The name of each."""
         return {clock: one.name for clock, one in self._chosen.items()}
 
     @property
     def short_names(self) -> Mapping[ClockId, str]:
-        """What each may be asked for by: `TSC`, `vulkan:0`; its name where that is short."""
+        """What a caller may call each: `TSC`, `vulkan:0`; its name if that is short."""
         return self._short_names
 
     @property
     def notes(self) -> Mapping[ClockId, str]:
-        """What a user should know of some of them."""
+        """What a user should know about some of them."""
         notes = {clock: one.source.note(clock) for clock, one in self._chosen.items()}
         return {clock: note for clock, note in notes.items() if note is not None}
 
     @property
     def unavailable(self) -> tuple[Unavailable, ...]:
-        """Clocks that are not to be had here, where all were asked for."""
+        """Clocks that are not available here, if all were requested."""
         return self._unavailable
 
     def source(self, clock: ClockId) -> ClockSource:
-        """Where a clock comes from: a device, say, for work to be stamped on it."""
+        """The source of a clock: a device, for example, that can stamp work."""
         return self._chosen[clock].source
 
     def watch(self) -> Callable[[], None]:
         """Watch how far the COARSE clocks lag behind the fine ones; returns what ends that.
 
-        A thread of its own looks, with a few ms of rest. Without it that is seen only where they
-        are sampled. Half-widths hold the farthest that was seen so far.
+        A thread reads them every few ms. Without it the lag is seen only when they are sampled.
+        Half-widths include the largest lag that was seen so far.
         """
         sources: dict[ClockSource, list[ClockId]] = {}
         for clock, one in self._chosen.items():
@@ -231,13 +233,13 @@ class Sampler:
     def sample_group(self) -> tuple[Snapshot, int]:
         """Read all clocks but devices together: the reference, each other once, the reference.
 
-        The group form of VK_KHR_calibrated_timestamps. Of some tries the shortest is kept. Brackets
-        of their own (`sample`) are narrower; here one bound holds for all, and between any two.
+        The group form of VK_KHR_calibrated_timestamps. The shortest of some tries is kept. `sample`
+        has narrower brackets, one a clock; here one bound holds for all, and between any two.
 
         Returns:
-            The snapshot, and the maximal deviation: how far apart the moments can be that any two
-            of its readings are of, ns of the reference. A reading is of a moment up to a tick
-            before it was read, as with the extension: the largest tick is in it.
+            The snapshot, and the maximal deviation: how far apart the moments of any two readings
+            can be, ns of the reference. A clock shows a moment up to a tick before it is read, as
+            with the extension: the deviation includes the largest tick.
 
         Raises:
             SourceError: a clock cannot be read, or the reference went back in all tries.
@@ -246,29 +248,27 @@ class Sampler:
             group = [one for one in self._chosen.values() if one.partner is None]
             readings = np.empty((1, len(group)), dtype=np.int64)
             deviation = np.empty(1, dtype=np.int64)
-            tape = None
+            taken = None
             if not self._fast or self._slow:
                 order = [*group, self._first]
-                tape = [one.source.read(one.clock) for _ in range(self._tries) for one in order]
-            kernel = self._kernel(group)
-            bad = kernel.group(
-                readings, deviation, None if tape is None else np.array([tape], dtype=np.int64)
-            )
+                reads = [one.source.read(one.clock) for _ in range(self._tries) for one in order]
+                taken = np.array([reads], dtype=np.int64)
+            bad = self._kernel(group).group(readings, deviation, taken)
             if bad >= 0:
                 raise SourceError(f"the system no longer reads {group[bad].name}: leave it out")
             width_ns = int(deviation[0])
             if width_ns < 0:
                 raise SourceError(f"{self._first.name} went back in all tries: try again")
-            shown = dict(zip((one.clock for one in group), readings[0].tolist(), strict=True))
+            values = dict(zip((one.clock for one in group), readings[0].tolist(), strict=True))
             for one in self._counters:
-                count = self._counts.follow(one, shown[one.clock], shown[self.reference], [])
-                shown[one.clock] = count.ns(one.domain)
+                count = self._counts.follow(one, values[one.clock], values[self.reference], [])
+                values[one.clock] = count.ns(one.domain)
             late_ns = max(
                 math.ceil(one.domain.tick_ns or 0) + one.source.lag_ns(one.clock) for one in group
             )
         others = [one for one in group if one is not self._first]
         return Snapshot(
-            shown,
+            values,
             reference=self.reference,
             half_width_ns={
                 one.clock: width_ns
@@ -283,7 +283,7 @@ class Sampler:
         ), width_ns + late_ns
 
     def _read_native(self, failed: dict[ClockId, str]) -> dict[ClockId, Read]:
-        """The reference, and all that the kernel reads."""
+        """The reference, and all clocks that the kernel reads."""
         if not self._fast:
             return {}
         group = [self._first, *self._native]
@@ -292,43 +292,43 @@ class Sampler:
             readings, centre, half = (np.empty((1, len(group)), dtype=np.int64) for _ in range(3))
             bad = kernel.fill(readings, centre, half)
             if bad < 0:
-                return self._taken(group, readings, centre, half, failed)
+                return self._selected(group, readings, centre, half, failed)
             if bad == 0:
                 raise SourceError(f"the reference, {self._first.name}, can no longer be read")
             failed[group.pop(bad).clock] = "the system no longer reads it"
 
     def _read_slow(self, reads: dict[ClockId, Read], failed: dict[ClockId, str]) -> None:
-        """Those that Python alone reads, in the kernel's order, judged by the kernel."""
+        """The clocks that only Python reads; the kernel selects their brackets."""
         group = [self._first, *self._slow]
         if len(group) == 1 and reads:
             return
-        tape = self._tape(group, failed)
+        taken = self._take_sweeps(group, failed)
         kernel = self._kernel(group)
         readings, centre, half = (np.empty((1, len(group)), dtype=np.int64) for _ in range(3))
-        kernel.fill_from(tape, readings, centre, half)
-        taken = self._taken(group, readings, centre, half, failed)
-        own = taken.pop(self.reference)
+        kernel.fill_from(taken, readings, centre, half)
+        selected = self._selected(group, readings, centre, half, failed)
+        own = selected.pop(self.reference)
         shift_ns = own.value - reads.setdefault(self.reference, own).value
-        for clock, read in taken.items():
+        for clock, read in selected.items():
             reads[clock] = read._replace(centre_ns=read.centre_ns + shift_ns)
 
-    def _tape(self, group: list[Chosen], failed: dict[ClockId, str]) -> Values:
-        """Readings in the order of the sweeps; a clock that fails leaves the group."""
+    def _take_sweeps(self, group: list[Chosen], failed: dict[ClockId, str]) -> Values:
+        """Readings in the order of the sweeps; a clock that fails is removed from the group."""
         failing = first = self._first
         while True:
-            tape: list[int] = []
+            taken: list[int] = []
             try:
                 for _ in range(self._tries):
                     failing = first
-                    tape.append(first.source.read(first.clock))
+                    taken.append(first.source.read(first.clock))
                     for one in group[1:]:
                         failing = one
-                        tape.append(one.source.read(one.clock))
+                        taken.append(one.source.read(one.clock))
                         failing = first
-                        tape.append(first.source.read(first.clock))
-                return np.array([tape], dtype=np.int64)
+                        taken.append(first.source.read(first.clock))
+                return np.array([taken], dtype=np.int64)
             except SourceError as error:
-                # Each time round the group is smaller: this ends.
+                # The group is smaller each time: this ends.
                 if failing is first:
                     raise SourceError(f"the reference, {first.name}: {error}") from error
                 failed[failing.clock] = str(error)
@@ -339,7 +339,7 @@ class Sampler:
         made = self._kernels.get(key)
         if made is None:
             made = self._kernels[key] = Brackets(
-                # 0 for those that come on a tape, where it is not looked at.
+                # 0 for the clocks that Python reads: the kernel ignores it.
                 [one.source.native_code(one.clock) or 0 for one in group],
                 [one.drift for one in group],
                 [one.ticks_ns + ROUNDING_NS for one in group],
@@ -347,7 +347,7 @@ class Sampler:
             )
         return made
 
-    def _taken(
+    def _selected(
         self,
         group: list[Chosen],
         readings: Values,
@@ -355,7 +355,7 @@ class Sampler:
         half: Values,
         failed: dict[ClockId, str],
     ) -> dict[ClockId, Read]:
-        reads = {}
+        selected = {}
         for one, *values in zip(
             group, readings[0].tolist(), centre[0].tolist(), half[0].tolist(), strict=True
         ):
@@ -363,8 +363,8 @@ class Sampler:
             if read.half_ns < 0:
                 failed[one.clock] = f"{self._first.name} went back in all of its brackets"
             else:
-                reads[one.clock] = read
-        return reads
+                selected[one.clock] = read
+        return selected
 
     def _read_device(
         self,
@@ -386,21 +386,21 @@ class Sampler:
         try:
             for _ in range(self._tries):
                 before = partner.source.read(partner.clock)
-                raw, shown, deviation_ns = one.source.read_together(one.clock, partner.clock)
+                raw, host_value, deviation_ns = one.source.read_together(one.clock, partner.clock)
                 after = partner.source.read(partner.clock)
-                if not before - partner.ticks_ns <= shown <= after + partner.ticks_ns:
+                if not before - partner.ticks_ns <= host_value <= after + partner.ticks_ns:
                     message = (
-                        f"{one.name} says that {partner.name} read {shown}, which went from "
+                        f"{one.name} says that {partner.name} read {host_value}, which went from "
                         f"{before} to {after}: its driver reads another clock; it is left out"
                     )
                     findings.append(Finding("host_clock_differs", one.name, message))
                     failed[one.clock] = message
                     return
-                centre_ns = host.centre_ns + shown - host.value
-                # Every try is followed: a clock may go back between any two.
+                centre_ns = host.centre_ns + host_value - host.value
+                # Follow every try: a clock may go back between any two.
                 raw = self._counts.cut_off(one, raw, findings)
                 count = self._counts.follow(one, raw, reference_ns + centre_ns, findings)
-                # Drivers that always claim the same are believed most where the host took least.
+                # Some drivers always claim the same deviation: then the shortest call is best.
                 width_ns = deviation_ns, after - before
                 if best is None or width_ns < best[0]:
                     best = width_ns, centre_ns, count
@@ -416,7 +416,7 @@ class Sampler:
         ticks_ns = math.ceil((one.domain.tick_ns or 0) + (partner.domain.tick_ns or 0))
         half_ns = deviation_ns + math.ceil(deviation_ns * one.drift) + ticks_ns
         if partner is not self._first:
-            # From the partner's own reading to this one it and the reference may drift apart.
+            # From the partner's own reading to this one the two host clocks may drift apart.
             half_ns += host.half_ns + math.ceil(abs(centre_ns - host.centre_ns) * partner.drift)
         if half_ns > INT64_MAX:
             failed[one.clock] = f"{one.name} claims a deviation of {deviation_ns} ns"

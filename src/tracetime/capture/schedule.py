@@ -1,9 +1,9 @@
 """When to calibrate again: as seldom as the target for the error between snapshots allows.
 
-Between two snapshots, T apart, a clock whose rate strays by w from its mean is off by w T / 2 at
-most from the line through them; with the half-width h of a snapshot that makes h + w T / 2, which
-is to stay below the target. w is what the clocks declare, or what is measured where that is more;
-before anything is known of a clock's rate, how far it may drift stands for it.
+Between two snapshots, T apart, a clock whose rate wanders by w from its mean is off by at most
+w T / 2 from the line through them. With the half-width h of a snapshot the error is h + w T / 2,
+which must stay below the target. w is the larger of what the clocks declare and what is measured;
+before a clock's rate is known, the drift that it is allowed.
 """
 
 from __future__ import annotations
@@ -19,19 +19,29 @@ from tracetime.errors import UsageError
 from tracetime.graph.tube.limits import Limits
 
 SHORTEST_NS: Final = 10_000_000
+"""More snapshots would disturb the machine that is recorded."""
+
 LONGEST_NS: Final = 60_000_000_000
+"""A minute: by then a clock that was set is noticed, also if the system does not report it."""
 
 _KEPT: Final = 0.9
-"""What is left of a measured wander from one snapshot to the next: rates calm down again."""
+"""The part of a measured wander that is kept with each snapshot: rates calm down again, and after
+20 snapshots a tenth of it is left."""
 
-_WRAPS: Final = 4
-"""A counter is read so many times a wrap at least, so that its wraps can be counted."""
+_READS_PER_WRAP: Final = 4
+"""How often a counter is read at least while it wraps once: two would do to count its wraps."""
 
 
 @dataclass
 class _Seen:
-    """One clock's last snapshot: when, in ns of the reference, its offset and half-width; and what
-    its rate was before that, and how far off that may be, ns per ns."""
+    """One clock's last snapshot.
+
+    Attributes:
+        at_ns: when, ns of the reference.
+        offset_ns, half_ns: its offset from the reference, and its half-width.
+        rate, noise: its rate before that, and how far off that may be, ns per ns.
+        wander: how far its rate wanders, ns per ns, as measured.
+    """
 
     at_ns: int
     offset_ns: int
@@ -46,11 +56,10 @@ class Schedule:
 
     Args:
         domains: the clocks that are sampled.
-        reference: the one that the others are bracketed by; None if there is none.
-        interval_ns: of snapshots; with a target, the first.
-        target_error_ns: what conversions between snapshots may be off by; None to keep the
-            interval as it is.
-        shortest_ns, longest_ns: limits of the interval where it adapts.
+        interval_ns: from one snapshot to the next; with a target, the first one.
+        target_error_ns: how far conversions between snapshots may be off; None for a fixed
+            interval.
+        shortest_ns, longest_ns: limits of the interval if it adapts.
 
     Raises:
         UsageError: a number out of range.
@@ -85,12 +94,12 @@ class Schedule:
 
     @property
     def interval_ns(self) -> int:
-        """From one snapshot to the next, ns."""
+        """The time from one snapshot to the next, ns."""
         return self._interval_ns
 
     @property
     def out_of_reach(self) -> set[ClockId]:
-        """Clocks whose half-width alone was never below the target: no interval helps them."""
+        """Clocks whose half-width alone was never below the target: no interval helps."""
         return {clock for clock, ever in self._within.items() if not ever}
 
     def observe(self, snapshot: Snapshot) -> None:
@@ -113,14 +122,14 @@ class Schedule:
             if left_ns <= 0:
                 continue
             wanted.append(int(min(2 * left_ns / wander, 1e18)) if wander else self._longest_ns)
-        # Longer by steps, because one calm interval proves little; shorter at once.
+        # The interval grows by steps, because one calm interval proves little; it shrinks at once.
         longest_ns = min([2 * self._interval_ns, *wanted])
         self._interval_ns = self._clamped(longest_ns)
 
     def _wander(
         self, clock: ClockId, reference: ClockId, at_ns: int, offset_ns: int, half_ns: int
     ) -> float:
-        """How far the rate is taken to stray, ns per ns; keeps the snapshot for the next time."""
+        """How far the rate is assumed to wander, ns per ns; keeps the snapshot for the next one."""
         limits = self._limits.get(clock)
         if limits is None:
             limits = self._limits[clock] = self._limits_of(clock, reference)
@@ -132,11 +141,11 @@ class Schedule:
         moved_ns = offset_ns - before.offset_ns
         unsure_ns = half_ns + before.half_ns
         if abs(moved_ns) > limits.spread(passed_ns) + unsure_ns:
-            # A step: what the rate was before says nothing of what it is now.
+            # A step: the rate before says nothing about the rate now.
             return limits.drift
         now.rate, now.noise = moved_ns / passed_ns, unsure_ns / passed_ns
         if before.rate is None:
-            # The drift is known, as well as the half-widths let it be.
+            # The drift is known, as precisely as the half-widths allow.
             now.wander = None
             return max(limits.wander, min(now.noise, limits.drift))
         changed = max(0.0, abs(now.rate - before.rate) - now.noise - before.noise)
@@ -159,10 +168,10 @@ class Schedule:
 
 
 def _longest_of(domain: ClockDomain) -> int | None:
-    """How long a clock may go unread: a part of the time in which it wraps."""
+    """How long a clock may remain unread: a part of the time in which it wraps."""
     if domain.valid_bits == 64 or domain.ns_per_tick is None:
         return None
-    return max(1, int((1 << domain.valid_bits) * domain.ns_per_tick) // _WRAPS)
+    return max(1, int((1 << domain.valid_bits) * domain.ns_per_tick) // _READS_PER_WRAP)
 
 
 def _reading(snapshot: Snapshot, clock: ClockId) -> int:

@@ -1,8 +1,8 @@
 """Waiting between two snapshots, unless a clock of this machine is set meanwhile.
 
-Linux says at once that the wall clock was set, or that the machine has slept: a timer of the wall
-clock with TFD_TIMER_CANCEL_ON_SET, timerfd_create(2), is cancelled. Elsewhere nobody says it, and
-the next snapshot shows it.
+Linux reports at once that the wall clock was set, or that the machine has slept: it cancels a timer
+of the wall clock with TFD_TIMER_CANCEL_ON_SET, timerfd_create(2). Other systems do not report it:
+the next snapshot reveals it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COUNTER_BYTES: Final = 8
 
 
 class _Timer(ctypes.Structure):
-    """struct itimerspec where a time_t has 8 bytes: an interval, and when it first ends."""
+    """struct itimerspec with a time_t of 8 bytes: an interval, and when it first ends."""
 
     _fields_ = (
         ("interval_s", ctypes.c_int64),
@@ -40,7 +40,7 @@ class StepWatch:
     """Waits, and notices that a clock was set.
 
     Attributes:
-        notices: whether this system tells.
+        notices: whether this system reports it.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class StepWatch:
         return self._timer >= 0
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long at most, or until `wake`; whether a clock has been set since it last did."""
+        """Wait at most so long, or until `wake`; whether a clock was set since the last call."""
         if not self.notices:
             self._woken.wait(max(0.0, seconds))
             return False
@@ -68,27 +68,27 @@ class StepWatch:
         for descriptor in (self._timer, self._wakes):
             poll.register(descriptor, select.POLLIN)
         ready = dict(poll.poll(max(0.0, seconds * 1_000)))
-        told = ready.get(self._timer, 0)
+        cancelled = ready.get(self._timer, 0)
         if any(events & ~select.POLLIN for events in ready.values()):
-            # Somebody has closed what is not theirs, as they do who go on as a daemon.
+            # The program closed descriptors that are not its own, as daemons do when they start.
             self._timer = -1
             return self.wait(seconds)
-        if not told:
+        if not cancelled:
             return False
-        # It never ends: what there is to read is that it was cancelled.
+        # The timer never ends: it is readable only because it was cancelled.
         with contextlib.suppress(OSError):
             os.read(self._timer, _COUNTER_BYTES)
         return True
 
     def wake(self) -> None:
-        """End all waiting, now and from now on; a handler of a signal may do so."""
+        """End all waiting, now and from now on; a signal's handler may call this."""
         self._woken.set()
         if self.notices:
             with contextlib.suppress(OSError):
                 os.eventfd_write(self._wakes, 1)
 
     def close(self) -> None:
-        """Give back what it holds; nobody may be waiting."""
+        """Close the descriptors; nobody may be waiting."""
         timer, self._timer = self._timer, -1
         if timer >= 0:
             os.close(timer)
@@ -96,7 +96,7 @@ class StepWatch:
 
 
 def timer_of_the_wall_clock() -> int:
-    """A timer that is cancelled when the wall clock is set; -1 where there is none."""
+    """A timer that is cancelled when the wall clock is set; -1 if the system has none."""
     if not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_long) != 8:
         return -1
     try:
@@ -106,8 +106,8 @@ def timer_of_the_wall_clock() -> int:
         return -1
     timer = int(create(time.CLOCK_REALTIME, _TFD_CLOEXEC | _TFD_NONBLOCK))
     never = _Timer(0, 0, _NEVER_S, 0)
-    how = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
-    if timer >= 0 and arm(timer, how, ctypes.byref(never), None) != 0:
+    flags = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
+    if timer >= 0 and arm(timer, flags, ctypes.byref(never), None) != 0:
         os.close(timer)
         return -1
     return timer

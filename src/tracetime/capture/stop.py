@@ -1,4 +1,4 @@
-"""That something is to end, which threads wait for."""
+"""A request to end, which threads wait for."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from queue import Empty, SimpleQueue
 
 
 class Ending:
-    """As `threading.Event`, but for a signal's handler: whatever that interrupts, or raises, an
-    Event's own lock may stay locked, for good.
+    """Like `threading.Event`, but safe for a signal's handler.
+
+    A handler that interrupts a method of an Event, or raises there, may leave its lock locked.
     """
 
     def __init__(self) -> None:
-        self._over = False
-        self._told: SimpleQueue[None] = SimpleQueue()
+        self._set = False
+        self._queue: SimpleQueue[None] = SimpleQueue()
 
     def is_set(self) -> bool:
-        """Whether it is to end."""
-        return self._over
+        """Whether the end was requested."""
+        return self._set
 
     def set(self) -> None:
-        """Let it end."""
-        self._over = True
-        self._told.put(None)
+        """Request the end."""
+        self._set = True
+        self._queue.put(None)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until it is to end, or so long."""
+        """Wait until the end is requested, or so long."""
         with contextlib.suppress(Empty):
-            self._told.get(timeout=seconds)
-            # For whoever else waits.
-            self._told.put(None)
+            self._queue.get(timeout=seconds)
+            # For the other threads that wait.
+            self._queue.put(None)

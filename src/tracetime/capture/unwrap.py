@@ -1,4 +1,4 @@
-"""A counter of so many bits made one that does not wrap, and found out when it goes back."""
+"""Undoes the wraps of a counter, and notices when it goes back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Unwrapper:
 
     Args:
         valid_bits: how many bits of a reading count.
-        ns_per_tick: its nominal rate: how often it may have wrapped between two readings follows
-            from the time that went by.
+        ns_per_tick: its nominal rate: with the time between two readings it says how often the
+            counter has wrapped.
     """
 
     def __init__(self, valid_bits: int, ns_per_tick: Fraction) -> None:
@@ -22,11 +22,11 @@ class Unwrapper:
         self._ticks = 0
 
     def follow(self, raw: int, host_ns: int) -> tuple[int, int]:
-        """Take a reading and the host's time of it; returns (unwrapped ticks, ticks gone back).
+        """Add a reading and the host's time of it; returns (unwrapped ticks, ticks gone back).
 
-        Of all that differ by whole wraps, the reading nearest to what the time that went by lets
-        expect is taken. Where that lies before the last one, the counter has gone back: the
-        second value says by how much, and is 0 otherwise. The first reading stands for itself.
+        Of all values that differ by whole wraps, the result is the nearest to what the elapsed time
+        predicts. If that is before the last one, the counter has gone back: the second value says
+        by how much, and is 0 otherwise. The first reading is not changed.
         """
         if self._raw is None:
             self._ticks = raw
