@@ -142,5 +142,5 @@ def test_without_a_device_that_is_said(tracetime, tmp_path, monkeypatch):
     code, out, err = tracetime("calibrate", "--check")
     assert (code, err) == (0, "")
     assert "No device was checked." in out
-    assert "not to be had: vulkan: " in out
+    assert "not available: vulkan: " in out
     assert tracetime("calibrate", "--check", "--clock", "vulkan")[0] == 4
