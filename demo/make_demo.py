@@ -1,8 +1,8 @@
-"""Make demo.pftrace: 1.4 s of a map application that drops a frame, told by six clocks.
+"""Make demo.pftrace: 1.4 s of a map application that drops a frame, recorded in six clocks.
 
     python demo/make_demo.py [-o demo/demo.pftrace]
 
-The same bytes every time. Needs the `perfetto` package (its protobuf classes), nothing else.
+The output is the same bytes every time. Needs only the `perfetto` package (its protobuf classes).
 
 Who writes what, and in which clock:
 
@@ -12,8 +12,8 @@ Who writes what, and in which clock:
     GPU             its queue, in the global clock com.example.gpu, which gains 38 ppm
     ftrace          compact sched, in BOOTTIME
     logd            the log, in REALTIME, which NTP sets back by 1.2 s at 1.05 s: it is then no
-                    source any more, and what the log says after that stays unresolved
-    camera          two events in clock 777, which nobody ever took a snapshot of: unresolved too
+                    source any more, and later lines of the log stay unresolved
+    camera          two events in clock 777, which is in no snapshot: unresolved too
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CAMERA_PID = 911
 PROCESS_TRACK, UI_TRACK, RENDER_TRACK, GPU_TRACK, CAMERA_TRACK = range(0x7A01, 0x7A06)
 
 # The clocks, as functions of ns since the start of the trace. The phone has been up for 5 h 12 min
-# and slept for 1 h 47 min of these, in which MONOTONIC stood still.
+# and slept for 1 h 47 min of that, during which MONOTONIC did not advance.
 LENGTH = 1_400 * MS
 STEP_AT = 1_050 * MS
 BOOT_0 = 18_723 * S + 418_307_112
@@ -88,7 +88,7 @@ def gpu(t: int) -> int:
 
 
 class Recording:
-    """Packets with the time they were written at; the file has them in that order."""
+    """Packets and when they were written; the file has them in that order."""
 
     def __init__(self) -> None:
         self._packets: list[tuple[int, int, TracePacket]] = []
@@ -133,7 +133,7 @@ class Writer:
 
 
 def snapshots(out: Recording) -> None:
-    """The builtin clocks against each other, and the GPU's against BOOTTIME."""
+    """Snapshots of the builtin clocks, and of the GPU's clock with BOOTTIME."""
     for t in range(0, LENGTH + 1, SNAPSHOTS_EVERY):
         shot = out.packet(t, TRACED).clock_snapshot
         shot.primary_trace_clock = BOOTTIME
@@ -145,7 +145,7 @@ def snapshots(out: Recording) -> None:
 
 
 def names(out: Recording) -> None:
-    """Who is who, for a viewer."""
+    """Names of processes, threads and tracks, for a viewer."""
     tree = out.packet(0, TRACED, timestamp=boot(0)).process_tree
     for pid, cmdline in ((PID, "com.example.map"), (CAMERA_PID, "camera.provider")):
         tree.processes.add(pid=pid, ppid=1, cmdline=[cmdline])
@@ -193,7 +193,7 @@ class RenderClock:
 
 
 class Sched:
-    """One ftrace bundle for each CPU and stretch of time, in the compact form."""
+    """An ftrace bundle for each CPU and period, in the compact form."""
 
     def __init__(self, out: Recording) -> None:
         self._out = out
@@ -201,13 +201,13 @@ class Sched:
         self._wakings: dict[int, list[tuple[int, int, str, int]]] = {0: [], 1: [], 2: []}
 
     def run(self, cpu: int, start: int, end: int, tid: int, comm: str, waker: int = 0) -> None:
-        """`tid` is woken from CPU `waker`, runs from start to end on `cpu`, then that idles."""
+        """`tid` is woken from CPU `waker`, runs from start to end on `cpu`, which then idles."""
         self._wakings[waker].append((start - 31 * US, tid, comm, cpu))
         self._switches[cpu].append((start, tid, comm))
         self._switches[cpu].append((end, 0, "swapper"))
 
     def flush(self, t: int) -> None:
-        """Write what was collected so far: the kernel's buffers are emptied now and then."""
+        """Write what was collected so far, as when the kernel's buffers are emptied."""
         for cpu in self._switches:
             switches, self._switches[cpu] = sorted(self._switches[cpu]), []
             wakings, self._wakings[cpu] = sorted(self._wakings[cpu]), []
@@ -238,7 +238,7 @@ class Sched:
 
 
 def log(out: Recording) -> None:
-    """Lines of the log, handed over every 200 ms in one packet."""
+    """Lines of the log, a packet every 200 ms."""
     lines = [
         (42 * MS, "map.ui", "camera at 52.5163,13.3777 zoom 15"),
         (118 * MS, "map.tiles", "17 tiles from the cache"),
@@ -254,7 +254,7 @@ def log(out: Recording) -> None:
         batch = [line for line in lines if flush - 200 * MS <= line[0] < flush]
         if not batch:
             continue
-        # Just before the snapshot of that moment, as a service that flushes first would.
+        # Just before the snapshot of that moment, as from a service that flushes first.
         packet = out.packet(flush - 1, LOGD, timestamp=boot(flush - 1))
         for t, tag, message in batch:
             packet.android_log.events.add(
@@ -269,7 +269,7 @@ def log(out: Recording) -> None:
 
 
 def frames(out: Recording) -> None:
-    """UI thread, render thread and GPU, one frame after the other."""
+    """The work of UI thread, render thread and GPU, frame by frame."""
     noise = random.Random(1104)
 
     def about(us: int) -> int:
@@ -308,7 +308,7 @@ def frames(out: Recording) -> None:
 
 
 def camera(out: Recording) -> None:
-    """Two events in a clock that no snapshot ever names."""
+    """Two events in a clock that is in no snapshot."""
     for t, name in ((500 * MS, "exposure start"), (520 * MS, "exposure end")):
         packet = out.packet(
             t, CAMERA, timestamp=7_700_000 + t // US, timestamp_clock_id=UNKNOWN_CLOCK

@@ -1,9 +1,9 @@
-"""Record this machine's clocks for a few seconds, with events of a small pipeline stamped by them.
+"""Record this machine's clocks for a few seconds, with events of a small pipeline timed by them.
 
 Usage: record_demo.py [-o OUT] [--seconds S]
 
-Three stages hand work on, and each has a clock of its own, as if a camera, a program and a log had
-been written by three people: MONOTONIC_RAW, MONOTONIC and REALTIME. A counter is read in BOOTTIME.
+Each of three stages uses another clock, as a camera, a program and a log of three authors would:
+MONOTONIC_RAW, MONOTONIC and REALTIME. A counter is timed by BOOTTIME.
 """
 
 from __future__ import annotations
@@ -38,10 +38,8 @@ def main() -> None:
                 time.sleep(FRAME_S / len(STAGES))
                 rec.end(timestamp=time.clock_gettime_ns(posix), clock=clock, track=tracks[name])
             frames += 1
-            rec.counter(
-                "frames", frames, timestamp=time.clock_gettime_ns(time.CLOCK_BOOTTIME),
-                clock="BOOTTIME",
-            )  # fmt: skip
+            boot_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            rec.counter("frames", frames, timestamp=boot_ns, clock="BOOTTIME")
     print(f"{frames} frames in {len(STAGES) + 1} clocks, {rec.snapshots} snapshots, {rec.path}")
 
 

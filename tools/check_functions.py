@@ -2,9 +2,9 @@
 
     python tools/check_functions.py FOLDER ...
 
-Lines are counted from `def` to the last, docstring and all. A longer function says why in its first
-line or in the one above it, `# long: REASON`; a kernel with more parameters, `# wide: REASON`. (Of
-Python, ruff counts the parameters.) A reason that is no longer needed fails, too.
+Lines are counted from `def` to the last, the docstring included. A longer function says why in its
+first line or in the one above it: `# long: REASON`; a kernel with more parameters: `# wide:
+REASON`. (ruff counts the parameters of Python.) A reason that is no longer needed fails, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KERNEL: Final = re.compile(
 
 
 class Function(NamedTuple):
-    """Where a function is, and how big; parameters: 0 where ruff counts them."""
+    """The place and the size of a function; parameters: 0 where ruff counts them."""
 
     name: str
     line: int
@@ -34,7 +34,7 @@ class Function(NamedTuple):
 
 
 def of_python(text: str) -> Iterator[Function]:
-    """Every function of a module, those within others as well."""
+    """Every function of a module, nested ones included."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             end = node.end_lineno or node.lineno
@@ -58,7 +58,7 @@ def of_cython(text: str) -> Iterator[Function]:
 
 
 def _signature(lines: list[str]) -> list[str]:
-    """From `def` to the colon before the body, no comments; nothing where there is no body."""
+    """The lines from `def` to the colon before the body, without comments; empty without a body."""
     depth, taken = 0, []
     for line in lines:
         taken.append(line.partition("#")[0].rstrip())
@@ -76,16 +76,16 @@ def _parameters(signature: str) -> int:
 
 
 def faults(path: Path) -> Iterator[str]:
-    """What is wrong in a file, a line for each."""
+    """A line for each function of a file that is too long or too wide."""
     text = path.read_text(encoding="utf-8")
     lines = ["", *text.splitlines()]
     for function in of_python(text) if path.suffix == ".py" else of_cython(text):
-        beside = "\n".join(lines[function.line - 1 : function.line + 1])
+        around = "\n".join(lines[function.line - 1 : function.line + 1])
         for word, what, size, most in (
             ("long", "lines", function.lines, MOST_LINES),
             ("wide", "parameters", function.parameters, MOST_PARAMETERS),
         ):
-            reasoned = re.search(rf"# {word}: \S", beside) is not None
+            reasoned = re.search(rf"# {word}: \S", around) is not None
             if reasoned != (size > most):
                 hint = f"remove `# {word}:`" if reasoned else f"at most {most}, or `# {word}: WHY`"
                 yield f"{path}:{function.line}: {function.name} has {size} {what}: {hint}"

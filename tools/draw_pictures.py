@@ -1,9 +1,9 @@
-"""Draw the pictures of docs/ideas.md, from what the library itself says of small examples.
+"""Draw the pictures of docs/ideas.md: what the library computes for small examples.
 
 Usage: draw_pictures.py [-o docs/pictures]
 
-The same bytes every time; a test compares them with the files that are there. Needs nothing but
-tracetime, and the demo's trace.
+The output is the same bytes every time; a test compares them with the files in docs/pictures. Needs
+tracetime and the trace of the demo.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ US = 1_000
 S = 1_000_000_000
 WIDTH = 960
 
-# Colours that colour-blind people can tell apart, for light and for dark; those of docs/idea.svg.
+# Colours that colour-blind people can distinguish, for light and dark pages; as in docs/idea.svg.
 STYLE = """
     .card { fill: #ffffff; stroke: #d0d7de; }
     text {
@@ -65,7 +65,7 @@ STYLE = """
 
 
 class Picture:
-    """An SVG that grows; coordinates are px, rounded to tenths so that the bytes stay the same."""
+    """An SVG under construction; coordinates are px, rounded to tenths: the bytes stay the same."""
 
     def __init__(self, title: str, description: str, height: int) -> None:
         self._parts = [
@@ -111,7 +111,7 @@ class Picture:
 
 
 class Panel:
-    """A rectangle of a picture with scales of its own; the y axis goes up."""
+    """A rectangle of a picture with its own scales; the y axis points up."""
 
     def __init__(
         self,
@@ -136,18 +136,18 @@ class Panel:
     def points(self, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
         return [self.at(x, y) for x, y in zip(xs, ys, strict=True)]
 
-    def ticks(self, values: Sequence[float], say: Callable[[float], str]) -> None:
+    def ticks(self, values: Sequence[float], label: Callable[[float], str]) -> None:
         """Marks of the y axis."""
         for value in values:
             x, y = self.at(self._x[0], value)
             self.picture.line([(x, y), (x + self._width, y)], "axis")
-            self.picture.text(x - 10, y + 5, say(value), "small end")
+            self.picture.text(x - 10, y + 5, label(value), "small end")
 
-    def below(self, values: Sequence[float], say: Callable[[float], str]) -> None:
+    def below(self, values: Sequence[float], label: Callable[[float], str]) -> None:
         """Marks of the x axis."""
         for value in values:
             x, y = self.at(value, self._y[0])
-            self.picture.text(x, y + 20, say(value), "small middle")
+            self.picture.text(x, y + 20, label(value), "small middle")
 
 
 def offsets() -> Picture:
@@ -169,18 +169,19 @@ def offsets() -> Picture:
         for number, value in zip(read.snapshots, read.values_ns, strict=True)
     }
     start = min(by_snapshot.values())
+    # name, what the clock does, ns per unit, unit, y axis
     rows: list[tuple[str, str, float, str, tuple[float, float]]] = [
         ("MONOTONIC", "keeps its distance", 1e3, "us", (-30.0, 30.0)),
         (GPU, "gains 38 us in a second", 1e3, "us", (-10.0, 60.0)),
         ("REALTIME", "is set back by 1.2 s", 1e9, "s", (-1.4, 0.2)),
     ]
-    for row, (name, did, unit, said, scale) in enumerate(rows):
+    for row, (name, does, unit_ns, unit, scale) in enumerate(rows):
         top = 30 + 125 * row
         picture.text(24, top + 40, name, "name")
-        picture.text(24, top + 60, did, "small")
+        picture.text(24, top + 60, does, "small")
         panel = Panel(picture, 270, top, 660, 100, (-0.03, 1.45), scale)
-        shown = {"MONOTONIC": [0], GPU: [0, 50], "REALTIME": [0, -1.2]}[name]
-        panel.ticks(shown, lambda value, said=said: f"{value:+g} {said}" if value else f"0 {said}")
+        values = {"MONOTONIC": [0], GPU: [0, 50], "REALTIME": [0, -1.2]}[name]
+        panel.ticks(values, lambda value, unit=unit: f"{value:+g} {unit}" if value else f"0 {unit}")
         points = [
             (int(number), int(value))
             for read in readings[tt.ClockId.parse(name)]
@@ -189,7 +190,7 @@ def offsets() -> Picture:
         ]
         ahead = [value - by_snapshot[number] for number, value in points]
         xs = [(by_snapshot[number] - start) / S for number, _ in points]
-        ys = [(value - ahead[0]) / unit for value in ahead]
+        ys = [(value - ahead[0]) / unit_ns for value in ahead]
         placed = panel.points(xs, ys)
         picture.line(placed, "two" if name != "REALTIME" else "one")
         for x, y in placed:
@@ -199,8 +200,8 @@ def offsets() -> Picture:
     return picture
 
 
-class _Watched(FakeClock):
-    """A clock that notes when it was read."""
+class _RecordedClock(FakeClock):
+    """A clock that records when it was read."""
 
     def read(self, time: FakeTime) -> int:
         value = super().read(time)
@@ -209,7 +210,7 @@ class _Watched(FakeClock):
 
 
 def bracket() -> Picture:
-    """One clock read between two readings of another, and what follows from that."""
+    """One clock read between two readings of another, and the half-width that results."""
     waits: list[int] = []
 
     def delays() -> Iterator[int]:
@@ -217,7 +218,7 @@ def bracket() -> Picture:
             yield waits.pop(0) if waits else 25
 
     time = FakeTime(0, delays())
-    reference, clock = _Watched("MONOTONIC_RAW"), _Watched("REALTIME", 1_000_000)
+    reference, clock = _RecordedClock("MONOTONIC_RAW"), _RecordedClock("REALTIME", 1_000_000)
     with tt.Sampler(tries=1, sources=[FakeSource(time, [reference, clock])]) as sampler:
         for one in (reference, clock):
             one.__dict__["read_at"] = []
@@ -247,27 +248,25 @@ def bracket() -> Picture:
         picture.dot(x(when), 75)
         picture.line([(x(when), 75), (x(when), 190)], "tie")
         picture.text(x(when), 57, f"read at {when - first} ns", "small middle")
-    picture.area([(x(centre - half), 138), (x(centre + half), 138)],
-                 [(x(centre - half), 162), (x(centre + half), 162)])  # fmt: skip
+    left, right = x(centre - half), x(centre + half)
+    picture.area([(left, 138), (right, 138)], [(left, 162), (right, 162)])
     picture.dot(x(read), 150, "dot one", 6)
     picture.text(x(read), 128, "read here, but who knows that?", "small middle one")
     picture.line([(x(centre), 138), (x(centre), 162)], "two")
-    picture.text(
-        x(centre), 210, f"what is known: centre {centre - first} ns, half-width {half} ns",
-        "small middle two",
-    )  # fmt: skip
+    known = f"what is known: centre {centre - first} ns, half-width {half} ns"
+    picture.text(x(centre), 210, known, "small middle two")
     return picture
 
 
-def _around(reference: _Watched, clock: _Watched) -> tuple[int, int]:
-    """When the reference was read last before the clock, and first after it."""
+def _around(reference: _RecordedClock, clock: _RecordedClock) -> tuple[int, int]:
+    """When the reference was last read before the clock, and first read after it."""
     at = clock.__dict__["read_at"][0]
     reads = reference.__dict__["read_at"]
     return max(when for when in reads if when < at), min(when for when in reads if when > at)
 
 
 def graph() -> Picture:
-    """The clocks of the demo and what ties them."""
+    """The clocks of the demo and the snapshots that connect them."""
     with tt.open_trace(str(DEMO)) as trace:
         clocks = trace.clocks
         known = {info.clock: info for info in clocks.clocks()}
@@ -286,11 +285,11 @@ def graph() -> Picture:
         GPU: (720, 205, "the GPU's queue"),
         "777": (40, 205, "the camera: in no snapshot"),
     }
-    told = ", ".join(str(clock) for clock in path)
+    names = ", ".join(str(clock) for clock in path)
     picture = Picture(
         "The clock graph of the demo",
         f"Clocks are boxes, and what snapshots tie is joined by a line. The path of 64@seq3 is "
-        f"{told}. Nothing leads from clock 777.",
+        f"{names}. Nothing leads from clock 777.",
         305,
     )
     centres = {tt.ClockId.parse(name): (x + 100, y + 22) for name, (x, y, _) in places.items()}
@@ -358,16 +357,15 @@ def floor() -> Picture:
 
 
 def _device() -> tuple[tt.ClockGraph, Callable[[np.ndarray], np.ndarray], list[int]]:
-    """A device 20 ppm fast, read every 10 s to 50 ns; what it shows; how far each was off.
-
-    The reference is a crystal of its own, too; limits are those of good ones.
+    """A device 20 ppm fast, read every 10 s to 50 ns: its graph, its reading by reference reading,
+    and the error of each reading. Device and reference are good crystals.
     """
 
     def truth(raw: np.ndarray) -> np.ndarray:
         return raw + raw // 50_000 + 7 * S
 
     raw = np.arange(12) * 10 * S
-    # How far off each reading was, within its half-width; a fixed sequence that looks like none.
+    # The error of each reading, within its half-width; a fixed sequence that looks random.
     noise = [(k * 37 % 91) - 45 for k in range(len(raw))]
     clocks = tt.ClockGraph(
         domains=[
@@ -386,7 +384,7 @@ def _device() -> tuple[tt.ClockGraph, Callable[[np.ndarray], np.ndarray], list[i
 
 
 def tube() -> Picture:
-    """How far off floor and the tube are, between snapshots 10 s apart."""
+    """The errors of floor and of the tube, between snapshots 10 s apart."""
     clocks, truth, noise = _device()
     picture = Picture(
         "What floor is off by, and what the tube knows",
@@ -434,7 +432,7 @@ def tube() -> Picture:
 
 
 def step() -> Picture:
-    """What the bar does where a clock was set."""
+    """The bar around the time at which a clock was set."""
     boot = np.arange(12) * S
     wall = 1_768_469_400 * S + boot + np.where(boot >= 6 * S, 80_000_000, 0)
     clocks = tt.ClockGraph()

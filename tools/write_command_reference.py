@@ -1,5 +1,5 @@
-"""Write docs/reference/commands.md: what `--help` says of each command, as in a terminal of 80
-columns. A test compares the page with the commands.
+"""Write docs/reference/commands.md: the `--help` of each command, in a terminal of 80 columns.
+A test compares the page with the commands.
 
 Usage: write_command_reference.py [-o docs/reference/commands.md]
 """
@@ -18,13 +18,13 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "commands.md"
 
 HEAD = """# Commands
 
-What `--help` says of each. The pages under *How to* have examples and what they print.
+The `--help` of each command. The pages under *How to* have examples with their output.
 """
 
 
 def block(*command: str) -> str:
-    """A console block of a command's help."""
-    told = subprocess.run(
+    """A console block with the help of a command."""
+    text = subprocess.run(
         [sys.executable, "-m", "tracetime", *command, "--help"],
         env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
@@ -32,7 +32,7 @@ def block(*command: str) -> str:
         timeout=60,
         check=True,
     ).stdout.rstrip()
-    return f"\n```console\n$ {' '.join(['tracetime', *command, '--help'])}\n{told}\n```\n"
+    return f"\n```console\n$ {' '.join(['tracetime', *command, '--help'])}\n{text}\n```\n"
 
 
 def main() -> None:

@@ -7,9 +7,9 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
 
 PAGE = Path(__file__).parents[1] / "src" / "tracetime" / "formats" / "perfetto" / "payload_names.py"
 
-HEAD = '''"""What a TracePacket carries, by field number. Written by tools/write_payload_names.py.
+HEAD = '''"""The payloads of a TracePacket by field number. Written by tools/write_payload_names.py.
 
-The `perfetto` package has these names, too, but takes as long to load as a trace of 10 MB to read.
+The `perfetto` package has these names, too, but loads as slowly as 10 MB of a trace are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAYLOAD_NAMES: Final[Mapping[int, str]] = MappingProxyType(
 
 
 def page() -> str:
-    """The module as it should be."""
+    """The text of the module."""
     fields = TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields
     lines = [f'        {field.number}: "{field.name}",\n' for field in fields]
     return HEAD + "".join(lines) + "    }\n)\n"

@@ -1,6 +1,6 @@
-"""What a TracePacket carries, by field number. Written by tools/write_payload_names.py.
+"""The payloads of a TracePacket by field number. Written by tools/write_payload_names.py.
 
-The `perfetto` package has these names, too, but takes as long to load as a trace of 10 MB to read.
+The `perfetto` package has these names, too, but loads as slowly as 10 MB of a trace are read.
 """
 
 from __future__ import annotations
