@@ -63,12 +63,21 @@ def hour(table: Table, n_seeds: int) -> None:
         worst_linear = max(worst_linear, rms(error) / rms(linear(a, r, q) - truth))
         out += outside_both(tube, q, truth)
         findings += len(tube.discontinuities)
-    table.row(f"simulated hour, brackets every 10 s, {n_seeds} seeds", "max <= floor/700",
-              f"floor/{1 / worst_floor:.0f}", worst_floor <= 1 / 700)  # fmt: skip
-    table.row("the same", "rms <= 0.7x linear", f"{worst_linear:.2f}x at worst",
-              worst_linear <= 0.7)  # fmt: skip
-    table.row("the same", "truth inside 100 %, nothing invented",
-              f"{out} outside, {findings} findings", not out and not findings)  # fmt: skip
+    table.row(
+        f"simulated hour, brackets every 10 s, {n_seeds} seeds",
+        "max <= floor/700",
+        f"floor/{1 / worst_floor:.0f}",
+        worst_floor <= 1 / 700,
+    )
+    table.row(
+        "the same", "rms <= 0.7x linear", f"{worst_linear:.2f}x at worst", worst_linear <= 0.7
+    )
+    table.row(
+        "the same",
+        "truth inside 100 %, nothing invented",
+        f"{out} outside, {findings} findings",
+        not out and not findings,
+    )
 
 
 def pinged(table: Table, n_seeds: int) -> None:
@@ -95,10 +104,16 @@ def pinged(table: Table, n_seeds: int) -> None:
         f"{max(ratios):.2f}x at worst, {np.median(ratios):.2f}x median",
         max(ratios) <= 1,
     )
-    table.row("the same", "median rms <= linear/15", f"linear/{np.median(by_linear):.0f}",
-              bool(np.median(by_linear) >= 15))  # fmt: skip
-    table.note("the same, one line; Huber",
-               f"{np.median(lines):.0f}x; {np.median(hubers):.0f}x the tube's rms")  # fmt: skip
+    table.row(
+        "the same",
+        "median rms <= linear/15",
+        f"linear/{np.median(by_linear):.0f}",
+        bool(np.median(by_linear) >= 15),
+    )
+    table.note(
+        "the same, one line; Huber",
+        f"{np.median(lines):.0f}x; {np.median(hubers):.0f}x the tube's rms",
+    )
     table.row("the same", "truth inside 100 %", f"{out} outside", not out)
 
 
@@ -110,14 +125,21 @@ def faults(table: Table, n_seeds: int, noise: str, records: bool = False) -> Non
         tally.add(Machine(rng, noise, records), queries(rng, 0, 3580, 2_000))
     read = "local brackets" if noise == "local" else "the counter by pings"
     read += ", frequency recorded" if records else ""
-    table.row(f"hour of faults, {read}, {n_seeds} seeds",
-              "each found by its kind, in its zone, with its size; none invented",
-              str(tally), not tally.lost and not tally.invented)  # fmt: skip
+    table.row(
+        f"hour of faults, {read}, {n_seeds} seeds",
+        "each found by its kind, in its zone, with its size; none invented",
+        str(tally),
+        not tally.lost and not tally.invented,
+    )
     for lost in tally.lost[:5]:
         table.note("not found", str(lost))
-    table.row("the same, every clock to every other", "truth inside 100 %",
-              f"{tally.outside} of {tally.converted} outside; {tally.ambiguous} had no estimate, "
-              "being two instants", not tally.outside)  # fmt: skip
+    table.row(
+        "the same, every clock to every other",
+        "truth inside 100 %",
+        f"{tally.outside} of {tally.converted} outside; {tally.ambiguous} had no estimate, "
+        "being two instants",
+        not tally.outside,
+    )
 
 
 def few(table: Table, n: int) -> None:
@@ -132,12 +154,20 @@ def few(table: Table, n: int) -> None:
             tube = Tube.build(Evidence.of(a, r, h), CRYSTALS)
             ends = np.array([-60.0, -10.0, 10.0, 60.0])
             q = nanoseconds(
-                np.concatenate([1000 + ends + (ends > 0) * (count - 1) * 10.0,
-                                1000 + rng.uniform(0, 10.0 * count, 50)])
-            )  # fmt: skip
+                np.concatenate(
+                    [
+                        1000 + ends + (ends > 0) * (count - 1) * 10.0,
+                        1000 + rng.uniform(0, 10.0 * count, 50),
+                    ]
+                )
+            )
             out += outside_both(tube, q, pair.at(q))
-        table.row(f"{count} snapshots, and 10 s and 60 s beyond, {n} cases", "inside 100 %",
-                  f"{out} outside", not out)  # fmt: skip
+        table.row(
+            f"{count} snapshots, and 10 s and 60 s beyond, {n} cases",
+            "inside 100 %",
+            f"{out} outside",
+            not out,
+        )
 
 
 def bending(rng: np.random.Generator, most: int) -> tuple[Pair, Limits, float]:
@@ -165,8 +195,12 @@ def bent(table: Table, n: int) -> None:
             truth = pair.at(q)
             out += outside(tube, q, truth) > 0
             sure += outside(tube, q, truth, "guaranteed") > 0
-        table.row(f"{n} {what} knees", "estimated and guaranteed inside 100 %",
-                  f"{out} and {sure} cases with a truth outside", not out and not sure)  # fmt: skip
+        table.row(
+            f"{n} {what} knees",
+            "estimated and guaranteed inside 100 %",
+            f"{out} and {sure} cases with a truth outside",
+            not out and not sure,
+        )
 
 
 def all_pairs(a: Values, r: Values, h: Values, q: Values, slope: float, width: float) -> float:
@@ -187,21 +221,27 @@ def widths(table: Table) -> None:
     tube = Tube.build(Evidence.of(a, r, h), CRYSTALS)
     run = tube.runs.slope[0] / 2**52, tube.runs.width[0] / 2**52
     cones: tuple[tuple[Bars, tuple[float, float]], ...] = (
-        ("guaranteed", (0.0, 2 * D)), ("estimated", run),
-    )  # fmt: skip
+        ("guaranteed", (0.0, 2 * D)),
+        ("estimated", run),
+    )
     for bars, (slope, width) in cones:
         got = tube.convert(q, bars=bars)
         brute = all_pairs(a, r, h, q, slope, width)
         ratio = float(np.median(got.latest - got.earliest)) / brute
-        table.row(f"width, {bars}", "median <= 1.1x all pairs of cones", f"{ratio:.3f}x",
-                  ratio <= 1.1)  # fmt: skip
+        table.row(
+            f"width, {bars}", "median <= 1.1x all pairs of cones", f"{ratio:.3f}x", ratio <= 1.1
+        )
     rng = np.random.default_rng(8)
     straight = knees(rng, 4000, np.array([0.0]), np.array([]))
     r, h = snapshots(straight, a, np.full(len(a), 49.0), rng.uniform(-49, 49, len(a)))
     got = Tube.build(Evidence.of(a, r, h), SHARED).convert(q)
     half = float(np.median(got.latest - got.earliest) / 2)
-    table.row("width, shared oscillator, 10 s, h 50 ns", "median <= +-50 ns", f"+-{half:.1f} ns",
-              half <= 50)  # fmt: skip
+    table.row(
+        "width, shared oscillator, 10 s, h 50 ns",
+        "median <= +-50 ns",
+        f"+-{half:.1f} ns",
+        half <= 50,
+    )
 
 
 def main() -> int:

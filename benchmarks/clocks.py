@@ -47,9 +47,15 @@ def nanoseconds(seconds: Floats) -> Values:
 
 
 def oscillator(
-    rng: np.random.Generator, seconds: float = 3600.0, *, mean: float = 20e-6,
-    temperature: float = 0.2e-6, walk: float = 1e-10, white: float = 1e-9, margin: float = 0.0,
-) -> Pair:  # fmt: skip
+    rng: np.random.Generator,
+    seconds: float = 3600.0,
+    *,
+    mean: float = 20e-6,
+    temperature: float = 0.2e-6,
+    walk: float = 1e-10,
+    white: float = 1e-9,
+    margin: float = 0.0,
+) -> Pair:
     """A crystal against another: white FM, random-walk FM, and a slow swing of temperature."""
     n = int((seconds + 2 * margin) / STEP_S)
     t = np.arange(n) * STEP_S - margin

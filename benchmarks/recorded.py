@@ -59,11 +59,13 @@ def real(table: Table, shared: Limits) -> None:
         straight.append(linear(a[pick], (b - a)[pick], a[span]) - b[span])
         out += _outside(tube, a[span], b[span], h[span])
     error = np.concatenate(errors)
-    table.row("real_drift.csv, TSC of unknown rate, 10 s, ten phases",
-              "max <= 40, rms <= 6 ns, inside",
-              f"max {np.abs(error).max()}, rms {rms(error):.1f} ns (linear "
-              f"{rms(np.concatenate(straight)):.1f}), {out} outside",
-              bool(np.abs(error).max() <= 40 and rms(error) <= 6 and not out))  # fmt: skip
+    table.row(
+        "real_drift.csv, TSC of unknown rate, 10 s, ten phases",
+        "max <= 40, rms <= 6 ns, inside",
+        f"max {np.abs(error).max()}, rms {rms(error):.1f} ns (linear "
+        f"{rms(np.concatenate(straight)):.1f}), {out} outside",
+        bool(np.abs(error).max() <= 40 and rms(error) <= 6 and not out),
+    )
 
 
 def slewed(table: Table, shared: Limits) -> None:
@@ -81,11 +83,13 @@ def slewed(table: Table, shared: Limits) -> None:
             straight.append(linear(a[pick], (b - a)[pick], a[span]) - b[span])
             out += _outside(tube, a[span], b[span], h[span])
         ratio = rms(np.concatenate(straight)) / rms(np.concatenate(errors))
-        table.row(f"slew_drift.csv, every {thin // 10} s, ten phases",
-                  f"rms <= linear/{bar}, median <= 10 ns, inside",
-                  f"linear/{ratio:.0f} ({rms(np.concatenate(errors)):.0f} ns), median "
-                  f"{np.median(medians):.1f} ns, {out} outside",
-                  ratio >= bar and np.median(medians) <= 10 and not out)  # fmt: skip
+        table.row(
+            f"slew_drift.csv, every {thin // 10} s, ten phases",
+            f"rms <= linear/{bar}, median <= 10 ns, inside",
+            f"linear/{ratio:.0f} ({rms(np.concatenate(errors)):.0f} ns), median "
+            f"{np.median(medians):.1f} ns, {out} outside",
+            ratio >= bar and np.median(medians) <= 10 and not out,
+        )
 
 
 def hosts(table: Table) -> None:
@@ -97,13 +101,20 @@ def hosts(table: Table) -> None:
         return
     found = streams(DATA / "other" / "xdf")
     right = sum(resets_of(stream) == stream.resets for stream in found)
-    table.row("XDF files, offsets by the collector's clock", "resets where pyxdf finds them",
-              f"{right} of {len(found)} streams, {sum(len(s.resets) for s in found)} resets",
-              right == len(found))  # fmt: skip
+    table.row(
+        "XDF files, offsets by the collector's clock",
+        "resets where pyxdf finds them",
+        f"{right} of {len(found)} streams, {sum(len(s.resets) for s in found)} resets",
+        right == len(found),
+    )
     several = [stream for stream in found if len(stream.collector_ns) > 1]
     n = sum(len(stream.collector_ns) for stream in several)
     out = sum(left_out(stream) for stream in several)
-    table.row("the same, each of them left out in turn", "inside the bar widened by h",
-              f"{out} of {n} outside", not out)  # fmt: skip
+    table.row(
+        "the same, each of them left out in turn",
+        "inside the bar widened by h",
+        f"{out} of {n} outside",
+        not out,
+    )
     anew = sum(left_out(stream, assume_anew=True) for stream in several)
     table.note("the same, h assumed from the others alone", f"{anew} of {n} outside")

@@ -72,8 +72,12 @@ def snapshots(table: Table, path: Path, truth: tuple[int, int], *, idle: bool) -
             rec.snapshot()
     found = columns(path)
     fell = {str(clock): int((np.diff(read) < 0).sum()) for clock, (read, _) in found.items()}
-    table.row(f"{len(fell)} clocks, {SNAPSHOTS:,} snapshots back to back",
-              "0 backward steps", f"{sum(fell.values())}", not any(fell.values()))  # fmt: skip
+    table.row(
+        f"{len(fell)} clocks, {SNAPSHOTS:,} snapshots back to back",
+        "0 backward steps",
+        f"{sum(fell.values())}",
+        not any(fell.values()),
+    )
     (mono, mono_half), (boot, boot_half) = found[MONOTONIC], found[BOOTTIME]
     off = np.abs(boot - mono - sum(truth) // 2)
     near, far = int(np.percentile(off, 99)), int(off.max())
@@ -85,9 +89,13 @@ def snapshots(table: Table, path: Path, truth: tuple[int, int], *, idle: bool) -
     else:
         table.note(f"{what}; on an idle machine {bar}", got)
     missed = int((off > mono_half + boot_half + (truth[1] - truth[0]) // 2).sum())
-    table.row("the same, within both half-widths",
-              "0 outside", f"{missed} outside, half-widths {int(np.median(mono_half))} + "
-              f"{int(np.median(boot_half))} ns in the middle", not missed)  # fmt: skip
+    table.row(
+        "the same, within both half-widths",
+        "0 outside",
+        f"{missed} outside, half-widths {int(np.median(mono_half))} + "
+        f"{int(np.median(boot_half))} ns in the middle",
+        not missed,
+    )
 
 
 def calls(table: Table, path: Path) -> None:
@@ -103,9 +111,13 @@ def calls(table: Table, path: Path) -> None:
     with open_trace(path) as trace:
         placed = np.asarray(trace.read_all()["trace_time"]).reshape(-1, 3)
     off = np.maximum(placed[:, 0] - placed[:, 1], placed[:, 1] - placed[:, 2])
-    table.row(f"{CALLS:,} instants inside calls, by floor", f"0 outside by > {OUTSIDE_NS} ns",
-              f"{int((off > OUTSIDE_NS).sum())}; {int((off > 0).sum())} at all, by up to "
-              f"{max(0, int(off.max()))} ns", not (off > OUTSIDE_NS).any())  # fmt: skip
+    table.row(
+        f"{CALLS:,} instants inside calls, by floor",
+        f"0 outside by > {OUTSIDE_NS} ns",
+        f"{int((off > OUTSIDE_NS).sum())}; {int((off > 0).sum())} at all, by up to "
+        f"{max(0, int(off.max()))} ns",
+        not (off > OUTSIDE_NS).any(),
+    )
 
 
 def lags(table: Table, path: Path, seconds: float) -> None:
@@ -127,9 +139,13 @@ def lags(table: Table, path: Path, seconds: float) -> None:
     bounds = np.array(around)
     earliest, latest = (np.asarray(found[name]) for name in ("earliest", "latest"))
     off = np.maximum(earliest - bounds[:, 1], bounds[:, 0] - latest)
-    table.row(f"{len(off):,} events in COARSE clocks, by the tube", "0 outside",
-              f"{int((off > 0).sum())} outside, by up to {max(0, int(off.max())) / 1e6:.2f} ms; "
-              f"half-width {half / 1e6:.2f} ms", not (off > 0).any())  # fmt: skip
+    table.row(
+        f"{len(off):,} events in COARSE clocks, by the tube",
+        "0 outside",
+        f"{int((off > 0).sum())} outside, by up to {max(0, int(off.max())) / 1e6:.2f} ms; "
+        f"half-width {half / 1e6:.2f} ms",
+        not (off > 0).any(),
+    )
 
 
 def rate(table: Table, path: Path, *, idle: bool) -> None:

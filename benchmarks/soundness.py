@@ -119,10 +119,18 @@ def wrapping(rng: np.random.Generator) -> Drawn:
 
 def of_machines(rng: np.random.Generator) -> Drawn:
     """Two machines tied by messages each way, of any delay; their bars rest on these alone."""
-    host = Clock(ClockDomain("BOOTTIME"), int(rng.integers(10**12, 10**15)),
-                 np.array([-S]), rng.uniform(-200, 200, 1))  # fmt: skip
-    far = Clock(ClockDomain("BOOTTIME@machine1"), int(rng.integers(10**12, 10**15)),
-                np.array([-S]), rng.uniform(-200, 200, 1))  # fmt: skip
+    host = Clock(
+        ClockDomain("BOOTTIME"),
+        int(rng.integers(10**12, 10**15)),
+        np.array([-S]),
+        rng.uniform(-200, 200, 1),
+    )
+    far = Clock(
+        ClockDomain("BOOTTIME@machine1"),
+        int(rng.integers(10**12, 10**15)),
+        np.array([-S]),
+        rng.uniform(-200, 200, 1),
+    )
     apart, n = int(10 ** rng.uniform(9, 11)), int(rng.integers(1, 40))
     out, back = (float(10 ** rng.uniform(3, 7)) for _ in range(2))
     trace = pb.Trace()
@@ -161,8 +169,11 @@ def _reading(snapshot: Any, one: Clock, t: int) -> None:
 
 def coarse(rng: np.random.Generator) -> Drawn:
     """A clock that ticks coarsely and does not say so: its readings show it."""
-    tick_ns = float(rng.choice([16_000, 100_000, 10**6, 10**7, S / 60, 4e6 * (1 + 20e-6),
-                                S / 48_000, S / 32_768]))  # fmt: skip
+    tick_ns = float(
+        rng.choice(
+            [16_000, 100_000, 10**6, 10**7, S / 60, 4e6 * (1 + 20e-6), S / 48_000, S / 32_768]
+        )
+    )
     steady = clock(rng, "MONOTONIC", 1 << 50, steady=True, tick_ns=1.0)
     other = clock(rng, "com.example.app", 1 << 50, steady=True, tick_ns=tick_ns)
     apart, n = int(tick_ns * 10 ** rng.uniform(1.2, 4)), int(rng.integers(20, 200))
@@ -211,8 +222,16 @@ class Tally:
         near = {}
         if src.domain.valid_bits < 64:
             near = {"near": (dst.counted(t), identity(dst))}
-        got = world.graph.convert(src.raw(t), identity(src), identity(dst), policy="tube",
-                                  bars=bars, bounds=True, errors="mask", **near)  # fmt: skip
+        got = world.graph.convert(
+            src.raw(t),
+            identity(src),
+            identity(dst),
+            policy="tube",
+            bars=bars,
+            bounds=True,
+            errors="mask",
+            **near,
+        )
         truth = dst.counted(t)
         early, late = (side.to_numpy(zero_copy_only=False) for side in got[1:])
         if dst.domain.valid_bits < 64:

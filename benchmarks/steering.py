@@ -47,8 +47,10 @@ def recorded_changes(table: Table, n: int) -> None:
             tube = Tube.build(Evidence.of(a, r, h, correction=correction), LIMITS)
             out[recorded] += outside(tube, q, truth) > 0
             sure += outside(tube, q, truth, "guaranteed") > 0
-    table.row(f"{changes} changes of rate that snapshots record, {n} clocks",
-              "estimated and guaranteed inside 100 %",
-              f"{out[True]} and {sure} clocks with a truth outside",
-              not out[True] and not sure)  # fmt: skip
+    table.row(
+        f"{changes} changes of rate that snapshots record, {n} clocks",
+        "estimated and guaranteed inside 100 %",
+        f"{out[True]} and {sure} clocks with a truth outside",
+        not out[True] and not sure,
+    )
     table.note("the same, not recorded", f"{out[False]} clocks with a truth outside estimated bars")

@@ -126,9 +126,16 @@ def limits(rng: np.random.Generator) -> float:
 
 
 def clock(  # noqa: PLR0913  each way in which a clock may differ
-    rng: np.random.Generator, name: str, span: int, *, knees: int = 0, wanders: bool = False,
-    steady: bool = False, bits: int = 64, tick_ns: float | None = None,
-) -> Clock:  # fmt: skip
+    rng: np.random.Generator,
+    name: str,
+    span: int,
+    *,
+    knees: int = 0,
+    wanders: bool = False,
+    steady: bool = False,
+    bits: int = 64,
+    tick_ns: float | None = None,
+) -> Clock:
     """A clock by chance: rates within what it declares, changing `knees` times, or wandering.
 
     steady: of 1 ns a tick.

@@ -1,14 +1,14 @@
-"""Where did the GPU's work lie on the host's clock? Recorded in the GPU's clock, and converted.
+"""Record work of a GPU in the GPU's clock, and convert it to the host's clock.
 
     python examples/vulkan_gpu_work.py [gpu_work.pftrace]
 
-Records a Perfetto trace: the host's clock around each submit, and what the device stamped in it
-(vkCmdWriteTimestamp), as raw ticks of the device's own clock. Calibrated snapshots, taken while it
-is recorded, tie the two together. The trace is then read back, and each stamp looked for between
-the host's readings; ui.perfetto.dev shows the same trace on one timeline.
+Records a Perfetto trace: readings of the host's clock around each submit, and the timestamps that
+the device writes during it (vkCmdWriteTimestamp), as raw ticks of its own clock. Calibrated
+snapshots connect the two clocks. The trace is then read back: each timestamp of the device must be
+between the host's readings. ui.perfetto.dev shows the same trace on one timeline.
 
-Needs a Vulkan driver with calibrated timestamps; lavapipe, in software, will do (Debian:
-libvulkan1, mesa-vulkan-drivers). Where drivers of absent hardware spoil it, name one:
+Needs a Vulkan driver with calibrated timestamps, such as lavapipe, which is software (Debian:
+libvulkan1, mesa-vulkan-drivers). Where drivers of absent hardware fail, name the one to use:
 VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json
 """
 
@@ -25,15 +25,17 @@ from tracetime.sources.vulkan import VulkanDevice
 HOST = "MONOTONIC"
 SUBMITS = 10
 EACH = 4
-"""Events of a submit, in this order: the host's reading before, two stamps, the reading after."""
+"""Events of a submit: a reading of the host, two of the device, and one of the host."""
 
 
 def record_work(path: Path, sampler: tt.Sampler, gpu: tt.ClockId) -> None:
-    """Let the device fill memory; record when it began and ended, and the host's view of it."""
+    """Let the device fill memory; record when that began and ended, in both clocks."""
     device = sampler.source(gpu)
     assert isinstance(device, VulkanDevice)
-    print(f"{device.label}: a tick of {float(device.ns_per_tick):g} ns, "
-          f"{device.valid_bits} valid bits, {device.extension}")  # fmt: skip
+    print(
+        f"{device.label}: a tick of {float(device.ns_per_tick):g} ns, "
+        f"{device.valid_bits} valid bits, {device.extension}"
+    )
     with tt.record(path, interval=0.05, sampler=sampler) as rec:
         on_host, on_device = rec.track("submits"), rec.track("GPU")
         for number in range(SUBMITS):
@@ -48,7 +50,7 @@ def record_work(path: Path, sampler: tt.Sampler, gpu: tt.ClockId) -> None:
 
 
 def show(path: Path) -> int:
-    """Read the trace back by both policies; how many submits hold the stamps made in them."""
+    """Read the trace by both policies; return how many submits contain the device's timestamps."""
     with tt.open_trace(path) as trace:
         floor = trace.read_all("floor")["trace_time"].to_pylist()
         tube = trace.read_all("tube").to_pydict()
@@ -59,11 +61,13 @@ def show(path: Path) -> int:
         before, began, ended, after = tube["trace_time"][at]
         bounds = list(zip(tube["earliest"][at], tube["latest"][at], strict=True))
         bar = max(latest - earliest for earliest, latest in bounds) // 2
-        # Perfetto's own rule knows no bars, and nothing of the drift since the snapshot before.
+        # Floor ignores the drift since the snapshot before, and has no bars.
         off = max(abs(a - b) for a, b in zip(floor[at], tube["trace_time"][at], strict=True))
         inside += before - bar <= began <= ended <= after + bar
-        print(f"{number:6} {began - before:11,} ns {ended - began:9,} ns {after - ended:20,} ns "
-              f"{bar:6,} ns {off:11,} ns")  # fmt: skip
+        print(
+            f"{number:6} {began - before:11,} ns {ended - began:9,} ns {after - ended:20,} ns "
+            f"{bar:6,} ns {off:11,} ns"
+        )
     print(f"\n{inside} of {SUBMITS} inside the host's readings around them")
     return inside
 

@@ -1,1 +1,1 @@
-"""Hostile bytes at the reader: `python -m fuzz --seconds 60`."""
+"""Hostile bytes for the reader: `python -m fuzz --seconds 60`."""

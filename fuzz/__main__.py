@@ -1,11 +1,11 @@
-"""Throw broken traces at the reader until the time is up.
+"""Read mutated traces until the time is up.
 
     python -m fuzz [--seconds 60] [--seed N] [TRACE ...]
 
-Anything but rows or a TraceError is a failure: another exception, a crash, an input that takes
-longer than 20 s, or memory out of proportion. The input is kept, and its name printed. The work is
-done in a child process, so that a crash of the native code is seen. Seeds are the demo trace, the
-traces that the tests build, and those given.
+An input must give rows or a TraceError. Another exception, a crash, more than 20 s for an input, or
+memory out of proportion is a failure: the input is kept and its name printed. A child process does
+the work, so that a crash of native code is noticed. The mutated traces are the demo trace, those
+that the tests build, and those given.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from random import Random
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-LONGEST_S = 20
-MOST_MEMORY = 512 << 20
-EXPANSION = 64 << 20
+LONGEST_S = 20  # for an input; the usual one takes milliseconds
+MOST_MEMORY = 512 << 20  # above what the first input needs, bytes
+EXPANSION = 64 << 20  # small, so that bombs end soon, bytes
 
 
 def named(random: Random) -> bytes:  # noqa: C901  a branch for each kind of field
-    """A trace about what names come from: interned data, descriptors, arguments of all kinds."""
+    """A trace with what names come from: interned data, descriptors, arguments of all kinds."""
     from building import event, pb, trace
 
     from fuzz.mutate import some_fields
 
     def filled(message: Any, depth: int) -> Any:
-        """Random fields of a message, by its schema."""
+        """Set random fields of a message, by its schema."""
         fields = list(message.DESCRIPTOR.fields)
         for field in random.sample(fields, min(6, len(fields))):
             place = getattr(message, field.name)
@@ -99,7 +99,7 @@ def memory() -> int:
 
 
 def read(path: Path, partial: bool) -> None:
-    """Read a trace in every way there is; TraceErrors are what they should be."""
+    """Read a trace in every way; a TraceError is a good answer."""
     import tracetime
 
     try:
@@ -133,7 +133,7 @@ def child(arguments: argparse.Namespace) -> None:
         runs += 1
         now = memory()
         if least is not None and now - least > MOST_MEMORY // 4:
-            # What the allocator merely keeps is no growth.
+            # Memory that only the allocator keeps does not count.
             ctypes.CDLL(None).malloc_trim(0)
             now = memory()
         least = now if least is None else least

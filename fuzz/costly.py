@@ -1,6 +1,6 @@
-"""Small traces that could cost minutes or gigabytes: most have many clocks in few snapshots.
+"""Small traces that are expensive to read: most have many clocks in few snapshots.
 
-Each is made of bytes alone, for the tests and for `python -m benchmarks.small`.
+For the tests and for `python -m benchmarks.small`.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def sequences(n: int, each: int = 1, drift: int = 0) -> Iterator[bytes]:
             yield event(at + i + SECOND // 2, 64, i + 1)
 
 
-def sequences_of_their_own(n: int) -> Iterator[bytes]:
-    """Two clocks on each of n sequences, that nothing ties to the trace's."""
+def separate_sequences(n: int) -> Iterator[bytes]:
+    """Two clocks on each of n sequences, in no snapshot with the trace clock."""
     yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
     for i in range(n):
         yield snapshot([(64, START + i), (65, 5 + i)], i + 1)
@@ -76,7 +76,7 @@ def one_snapshot(n: int) -> Iterator[bytes]:
     yield snapshot([(BOOTTIME, 5), *((200 + i, i) for i in range(n))])
 
 
-def clocks_beside_boottime(n: int, each: int = 3) -> Iterator[bytes]:
+def clocks_with_boottime(n: int, each: int = 3) -> Iterator[bytes]:
     """n clocks, each of them in a few snapshots with BOOTTIME, between which it drifts."""
     for k in range(each):
         at = START + k * SECOND
@@ -93,7 +93,7 @@ def machines(n: int) -> Iterator[bytes]:
 
 
 def machines_synced(n: int) -> Iterator[bytes]:
-    """n machines, each of them tied to the host by two rounds of readings, with an event."""
+    """n machines, each with two rounds of readings shared with the host, and an event."""
     yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
     for i in range(n):
         yield packet(field(98, 1 + i), field(107, rounds(i)))
@@ -113,7 +113,7 @@ def clocks(value: int) -> bytes:
 
 
 def jumps(n: int) -> Iterator[bytes]:
-    """A wall clock that is stepped to and fro between each two of n snapshots."""
+    """A wall clock that steps forward and back between n snapshots."""
     for k in range(n):
         at = START + k * SECOND
         yield snapshot([(BOOTTIME, at), (REALTIME, 10 * at + (k % 2) * 5_000_000)])
@@ -121,7 +121,7 @@ def jumps(n: int) -> Iterator[bytes]:
 
 
 def steps(n: int) -> Iterator[bytes]:
-    """A wall clock that is set on between each two of n snapshots."""
+    """A wall clock that is set forward between n snapshots."""
     for k in range(n):
         at = START + k * SECOND
         yield snapshot([(BOOTTIME, at), (REALTIME, at + k * 5_000_000)])
@@ -129,7 +129,7 @@ def steps(n: int) -> Iterator[bytes]:
 
 
 def set_back(n: int) -> Iterator[bytes]:
-    """A wall clock that is set back, by more than has passed, between each two of n snapshots."""
+    """A wall clock that is set back, by more than has passed, between n snapshots."""
     for k in range(n):
         at = START + k * SECOND
         yield snapshot([(BOOTTIME, at), (REALTIME, START * n * 3 - k * SECOND)])
@@ -137,7 +137,7 @@ def set_back(n: int) -> Iterator[bytes]:
 
 
 def resets(n: int) -> Iterator[bytes]:
-    """A counter that begins anew after every second of n snapshots."""
+    """A counter that restarts after every second of n snapshots."""
     for k in range(n):
         at = START + k * SECOND
         yield snapshot([(BOOTTIME, at), (200, SECOND * (k % 2))])
@@ -145,7 +145,7 @@ def resets(n: int) -> Iterator[bytes]:
 
 
 def suspends(n: int, others: int = 1) -> Iterator[bytes]:
-    """The machine sleeps between each two of n snapshots, which hold as many clocks that stop."""
+    """The machine sleeps between n snapshots, which have `others` clocks that stop."""
     stopped = [MONOTONIC, *range(200, 199 + others)]
     for k in range(n):
         at = START + k * SECOND
@@ -153,8 +153,8 @@ def suspends(n: int, others: int = 1) -> Iterator[bytes]:
         yield event(at + 1, MONOTONIC)
 
 
-def hub(n: int, each: int = 4) -> Iterator[bytes]:
-    """One clock, MONOTONIC, is read with n others, each of which is stepped."""
+def with_monotonic(n: int, each: int = 4) -> Iterator[bytes]:
+    """n clocks, each in snapshots with MONOTONIC; each steps."""
     for k in range(each):
         at = START + k * SECOND
         yield snapshot([(BOOTTIME, at), (MONOTONIC, at)])
@@ -164,7 +164,7 @@ def hub(n: int, each: int = 4) -> Iterator[bytes]:
 
 
 def loops(n: int, each: int = 3) -> Iterator[bytes]:
-    """n clocks, each of them tied to BOOTTIME and to MONOTONIC, in snapshots that disagree."""
+    """n clocks, each in snapshots with BOOTTIME and with MONOTONIC that disagree."""
     for k in range(each):
         at = START + k * SECOND
         yield snapshot([(BOOTTIME, at), (MONOTONIC, at)])
@@ -175,7 +175,7 @@ def loops(n: int, each: int = 3) -> Iterator[bytes]:
 
 
 def packed_packet(size: int) -> Iterator[bytes]:
-    """One packet of a size, of zeros, within a compressed one."""
+    """A packet of zeros, `size` bytes, within a compressed one."""
     yield snapshot([(BOOTTIME, START), (MONOTONIC, START)])
     engine = zlib.compressobj(9)
     head = field(900, b"")[:-1] + _length(size)
@@ -192,25 +192,25 @@ def _length(size: int) -> bytes:
 
 Parts = Callable[[], Iterable[bytes]]
 
-# What issue: sizes that have to end within 5 s and 500 MB for every command that reads a trace.
+# Every command that reads a trace must end on each within 5 s and 500 MB.
 TRACES: Final[dict[str, Parts]] = {
     "20,000 sequences of two clocks": lambda: sequences(20_000),
-    "20,000 sequences of two clocks, thrice each": lambda: sequences(20_000, 3, 1000),
-    "20,000 sequences apart": lambda: sequences_of_their_own(20_000),
+    "20,000 sequences of two clocks, three times each": lambda: sequences(20_000, 3, 1000),
+    "20,000 separate sequences": lambda: separate_sequences(20_000),
     "a chain of 10,000 clocks": lambda: chain(10_000),
     "a chain of 100,000 clocks": lambda: chain(100_000),
     "a snapshot of 1,000,000 clocks": lambda: one_snapshot(1_000_000),
-    "100,000 clocks beside BOOTTIME": lambda: clocks_beside_boottime(100_000, 1),
-    "30,000 drifting clocks beside BOOTTIME": lambda: clocks_beside_boottime(30_000),
+    "100,000 clocks with BOOTTIME": lambda: clocks_with_boottime(100_000, 1),
+    "30,000 drifting clocks with BOOTTIME": lambda: clocks_with_boottime(30_000),
     "100,000 machines": lambda: machines(100_000),
     "100,000 machines, synced": lambda: machines_synced(100_000),
     "a packet of 256 MiB within a compressed one": lambda: packed_packet(256 << 20),
-    "100,000 jumps to and fro": lambda: jumps(100_000),
+    "100,000 jumps forward and back": lambda: jumps(100_000),
     "100,000 steps": lambda: steps(100_000),
     "100,000 times set back": lambda: set_back(100_000),
     "100,000 resets": lambda: resets(100_000),
     "100,000 suspends": lambda: suspends(100_000),
     "10,000 suspends of 10 clocks": lambda: suspends(10_000, 10),
-    "a hub of 10,000 clocks that are stepped": lambda: hub(10_000),
+    "10,000 clocks with MONOTONIC that step": lambda: with_monotonic(10_000),
     "10,000 loops that disagree": lambda: loops(10_000),
 }

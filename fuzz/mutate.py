@@ -1,4 +1,4 @@
-"""Mutations of a trace: of its bytes, and of the fields they stand for."""
+"""Mutations of a trace: of its bytes and of its fields."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import zlib
 from random import Random
 
 _HUGE = (0x7FFF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000, 0xFFFF_FFFF_FFFF_FFFF, 1 << 32, 1 << 28)
-# Field numbers that mean something to the reader, inside packets and inside what they hold.
-_NUMBERS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 37, 39, 40, 41, 42, 44, 50, 51, 54, 58, 59, 60, 69,
-            84, 95, 98, 107, 133, 9876)  # fmt: skip
+# Field numbers that the reader knows, in many messages and in TracePacket.
+_SMALL = (*range(1, 9), 10, 11, 13)
+_OF_PACKETS = (37, 39, 40, 41, 42, 44, 50, 51, 54, 58, 59, 60, 69, 84, 95, 98, 107, 133, 9876)
+_NUMBERS = (*_SMALL, *_OF_PACKETS)
 
 
 def varint(value: int) -> bytes:
@@ -29,7 +30,7 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def some_fields(random: Random, depth: int = 3) -> bytes:
-    """A message of random fields that look as if they meant something."""
+    """A message of random fields, with numbers that the reader knows."""
     out = b""
     for _ in range(random.randrange(1, 6)):
         number = random.choice(_NUMBERS)
@@ -42,7 +43,7 @@ def some_fields(random: Random, depth: int = 3) -> bytes:
 
 
 def packets_of(data: bytes) -> list[bytes]:
-    """The whole packets at the head of a trace, each with its tag and length."""
+    """The complete packets at the start of a trace, each with its tag and length."""
     found, at = [], 0
     while at < len(data) and data[at] == 0x0A:
         size = shift = 0
@@ -61,7 +62,7 @@ def packets_of(data: bytes) -> list[bytes]:
 
 
 def mutated(random: Random, data: bytes, other: bytes) -> bytes:
-    """A trace like `data`, but broken, in one to six ways; parts may come from `other`."""
+    """`data` with one to six mutations; some take parts of `other`."""
     for _ in range(random.randrange(1, 7)):
         data = random.choice(_MUTATIONS)(random, data, other) or b"\n"
     return data
@@ -107,7 +108,7 @@ def _shuffle_packets(random: Random, data: bytes, other: bytes) -> bytes:
 
 
 def _compress(random: Random, data: bytes, other: bytes) -> bytes:
-    """Wrap the packets, perhaps twice, perhaps in a stream that is cut off or lies."""
+    """Compress packets, perhaps again, perhaps in a stream that is cut off."""
     packed = zlib.compress(b"".join(packets_of(data)[:500]), 1)
     if random.random() < 0.3:
         packed = packed[: random.randrange(len(packed) + 1)]

@@ -1,5 +1,5 @@
-"""Mutation tests: would the tests notice if a line of the Python code were another?
+"""Mutation tests: do the tests notice a changed line of Python?
 
-`python -m mutants` (`make mutants`) changes one place at a time in a copy of the checkout and runs
-the tests that come by that place. What no test notices is printed.
+`python -m mutants` (`make mutants`) changes one place at a time in a copy of the checkout, runs the
+tests that cover it, and prints the changes that no test notices.
 """

@@ -1,4 +1,4 @@
-"""Draw mutants, run the tests that come by each, and print what no test notices.
+"""Draw mutants, run the tests that cover each, and print those that no test notices.
 
     python -m mutants [--sample 200] [--seed 1] [--only graph/tube] [--jobs 2] [--budget 60]
 
@@ -24,10 +24,10 @@ def main() -> int:
     )
     parser.add_argument("--sample", type=int, default=200, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="of files with this in their path")
+    parser.add_argument("--only", default="", help="only files with this in their path")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
     parser.add_argument("--budget", type=float, default=60, help="seconds of tests a mutant")
-    parser.add_argument("--bar", type=float, default=0.9, help="how many must be noticed, of 1")
+    parser.add_argument("--bar", type=float, default=0.9, help="the share that must be noticed")
     options = parser.parse_args()
     drawn = sample(options.sample, options.seed, options.only)
     covering = Covering.found()

@@ -1,4 +1,4 @@
-"""Fail where the tests come by too few of the package's lines, and print those they do not.
+"""Fail where the tests cover too few of the package's lines, and print the other lines.
 
 python -m mutants.coverage_floor PERCENT
 """

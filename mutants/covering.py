@@ -1,4 +1,4 @@
-"""Copies of the checkout to change, and which tests to run for a change."""
+"""Copies of the checkout to change, and the tests that cover a line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ exclude_also =
 
 
 def environment(tree: Path) -> dict[str, str]:
-    """What the tests of a copy run with: its package, the same examples each time."""
+    """The environment of the tests of a copy, which import its package."""
     data = os.environ.get("TRACETIME_DATA", str(ROOT.parent / "shared" / "data"))
     return os.environ | {
         "PYTHONPATH": f"{tree / 'src'}:{tree}",
@@ -61,9 +61,9 @@ def _tracked() -> list[Path]:
 
 
 def tests_run() -> Path:
-    """Run all tests once; return a folder: the lines they come by, their `tree`, their seconds.
+    """Run all tests once; return a folder with the lines they cover, their `tree`, their seconds.
 
-    It is kept for the same files.
+    The folder is used again until a file changes.
     """
     digest = hashlib.sha256()
     for path in sorted(_tracked()):
@@ -76,7 +76,7 @@ def tests_run() -> Path:
 
 
 class Covering:
-    """The tests that pass, how long each takes, and the lines it comes by."""
+    """The tests that pass, how long each takes, and the lines it covers."""
 
     def __init__(self, data: CoverageData, seconds: dict[str, float]) -> None:
         self._data = data
@@ -93,22 +93,22 @@ class Covering:
     def tests(self, mutant: Mutant, budget_s: float) -> list[str]:
         """The tests to run for a mutant, the quickest first, as many as take budget_s in all.
 
-        A line that runs when the module is imported is in the hands of all that come by the module,
-        and one of a module of tables in the hands of all.
+        For a line that runs at import: the tests that cover any line of the module; for a module
+        with no other lines, all tests.
         """
         name = next((n for n in self._files if n.endswith(mutant.path)), None)
         by_line = {} if name is None else self._data.contexts_by_lineno(self._files[name])
-        chosen = self._those(by_line.get(mutant.line, ()))
+        chosen = self._tests_of(by_line.get(mutant.line, ()))
         if not chosen:
             first = max((n for n in by_line if n <= mutant.line), default=0)
-            chosen = self._those(by_line.get(first, ()))
+            chosen = self._tests_of(by_line.get(first, ()))
         if not chosen:
-            chosen = self._those(one for contexts in by_line.values() for one in contexts)
+            chosen = self._tests_of(one for contexts in by_line.values() for one in contexts)
         chosen = chosen or set(self.seconds)
         return _within(sorted(chosen, key=lambda test: self.seconds[test]), self.seconds, budget_s)
 
-    def _those(self, contexts: Iterable[str]) -> set[str]:
-        """The tests of contexts; those of processes end in the phase of their test."""
+    def _tests_of(self, contexts: Iterable[str]) -> set[str]:
+        """The tests of contexts; the context of a process ends with the phase of its test."""
         return {one.rsplit(" (", 1)[0] for one in contexts} & self.seconds.keys()
 
 
@@ -123,7 +123,7 @@ def _within(tests: list[str], seconds: dict[str, float], budget_s: float) -> lis
 
 
 def _run_all(kept: Path) -> None:
-    print("running all tests once, to see which come by which line", file=sys.stderr)
+    print("running all tests once, to record which lines each covers", file=sys.stderr)
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True)
     tree = copied(kept / "tree")

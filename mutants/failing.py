@@ -1,4 +1,4 @@
-"""A plugin of pytest: writes down which test failed first."""
+"""A pytest plugin: records which test failed first."""
 
 from __future__ import annotations
 

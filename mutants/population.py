@@ -1,7 +1,7 @@
-"""Which mutants there are, and which of them are drawn.
+"""All mutants, and a random sample of them.
 
-Mutations are those of cosmic-ray's operators. Places that only say a type are left out: nothing
-runs them. So are mutants that are proved equivalent (equivalent.txt).
+Mutations are those of cosmic-ray's operators. Type annotations are left out, since nothing runs
+them, and so are mutants that are proved equivalent (equivalent.txt).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Mutant:
 
     Attributes:
         path: of the file, from the root of the checkout.
-        line: where it is changed, from 1.
-        before, after: that line.
+        line: the number of the changed line, from 1.
+        before, after: its text.
         source: the whole file, changed.
     """
 
@@ -43,23 +43,23 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What names it, also when the lines above it change."""
+        """Identifies it, also when the lines above it change."""
         return f"{self.path}: {self.before} -> {self.after}"
 
     @property
     def any_key(self) -> str:
-        """What names all mutants of its line."""
+        """Identifies all mutants of its line."""
         return f"{self.path}: {self.before} -> *"
 
 
 def files(only: str = "") -> list[Path]:
-    """The files that are mutated; of those, such as have `only` in their path."""
+    """The files that are mutated, those with `only` in their path."""
     found = (path for room in ROOMS for path in (ROOT / PACKAGE / room).rglob("*.py"))
     return sorted(path for path in found if only in path.relative_to(ROOT).as_posix())
 
 
 def equivalents() -> dict[str, str]:
-    """Why mutants are equivalent, by key; the lines of equivalent.txt come in such pairs.
+    """Why mutants are equivalent, by key: the pairs of lines of equivalent.txt.
 
     A key that ends in `-> *` stands for all mutants of its line.
     """
@@ -68,7 +68,7 @@ def equivalents() -> dict[str, str]:
 
 
 def sample(n: int, seed: int, only: str = "") -> list[Mutant]:
-    """n mutants by chance, the same for the same files and seed: n places, and a change of each."""
+    """n random mutants, one in each of n places; the same for the same files and seed."""
     drawn: list[Mutant] = []
     proved = equivalents()
     chance = random.Random(seed)
@@ -84,7 +84,7 @@ def sample(n: int, seed: int, only: str = "") -> list[Mutant]:
 
 
 def _places(path: Path) -> list[list[Spec]]:
-    """(operator, occurrence) of each mutation of a file, those of one place together."""
+    """(operator, occurrence) of each mutation of a file, grouped by place."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     places: dict[tuple[object, object], list[Spec]] = {}
     for name in operator_names():
@@ -99,13 +99,13 @@ def _places(path: Path) -> list[list[Spec]]:
 
 
 def _mutant(path: Path, spec: Spec) -> Mutant | None:
-    """The mutant, or None where nothing changes that could run."""
+    """The mutant, or None where the code that runs stays the same."""
     name, occurrence = spec
     source = path.read_text()
     try:
         changed = mutate_code(source, get_operator(name)(), occurrence)
     except AttributeError:
-        # cosmic-ray replaces an exception by its name, and fails where that has a dot.
+        # cosmic-ray fails to replace an exception whose name has a dot.
         return None
     if changed is None or _runnable(changed) in (None, _runnable(source)):
         return None
@@ -130,7 +130,7 @@ class _WithoutTypes(ast.NodeTransformer):
 
 
 def _runnable(source: str) -> str | None:
-    """The code without its annotations, which nothing runs; None where it is no code."""
+    """The code without its annotations, which nothing runs; None where it does not parse."""
     try:
         tree = ast.parse(source)
     except SyntaxError:

@@ -1,7 +1,7 @@
-"""A plugin of pytest: which tests come by which line, and how long each takes.
+"""A pytest plugin: records which lines each test covers, and how long it takes.
 
-Coverage tells lines apart by the test that is running; processes that a test starts are covered as
-it is (`context` in the configuration that covering.py writes).
+The context of coverage is the test that runs, also in processes that it starts (`context` in the
+configuration that covering.py writes).
 """
 
 from __future__ import annotations

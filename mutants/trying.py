@@ -13,14 +13,14 @@ from typing import Final
 from mutants.covering import environment
 from mutants.population import Mutant
 
-NO_END: Final = "what never ends"
-NO_IMPORT: Final = "what cannot be imported"
+NO_END: Final = "a test that does not end"
+NO_IMPORT: Final = "a failing import"
 
 
 def noticed_by(tree: Path, mutant: Mutant, tests: list[str], limit_s: float) -> str | None:
-    """What notices a mutant in a copy of the checkout; None where all tests pass.
+    """The test that notices a mutant in a copy of the checkout; None where all tests pass.
 
-    A test counts that fails twice: one may fail now and then for another reason.
+    A test must fail twice: it may fail once for another reason.
     """
     changed = tree / mutant.path
     original = changed.read_text()
@@ -48,13 +48,27 @@ def _first_to_fail(tree: Path, tests: list[str], limit_s: float) -> str | None:
     report, chosen = tree / "failed.json", tree / "chosen.txt"
     report.unlink(missing_ok=True)
     chosen.write_text("\n".join(tests))
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-               "-p", "mutants.failing", f"@{chosen}"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "mutants.failing",
+        f"@{chosen}",
+    ]
     running = subprocess.Popen(
-        command, cwd=tree, env=environment(tree) | {"MUTANTS_FAILED": str(report)},
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        command,
+        cwd=tree,
+        env=environment(tree) | {"MUTANTS_FAILED": str(report)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
-    )  # fmt: skip
+    )
     try:
         status = running.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -67,7 +81,7 @@ def _first_to_fail(tree: Path, tests: list[str], limit_s: float) -> str | None:
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
-    """End a process that still runs, and what it has started."""
+    """End a process that still runs, and its children."""
     if running.poll() is None:
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()

@@ -1,5 +1,4 @@
-"""What the package gives out is not changed by whoever gets it, and takes no more memory than it
-has to."""
+"""Value classes do not change once made, and take no more memory than they need."""
 
 from __future__ import annotations
 
@@ -9,16 +8,35 @@ import pkgutil
 
 import tracetime
 
-# These are put together step by step.
+# Filled step by step.
 CHANGING = {
-    "DeviceFaults", "Facts", "FakeClock", "Group", "PairFacts", "Stray", "Tally", "_Found",
-    "TraceReading", "_Jumper", "_Line", "_Node", "_Seen",
-}  # fmt: skip
-# These hold arrays, which do not say whether they are equal, or are told apart by what they are.
-ALONE = {
-    "Cores", "Curves", "Evidence", "FloorHop", "Pieces", "Reading", "Runs", "Segments", "TraceReading",
+    "DeviceFaults",
+    "Facts",
+    "FakeClock",
+    "Group",
+    "PairFacts",
+    "Stray",
+    "TargetCounts",
+    "_Found",
+    "TraceReading",
+    "_Jumper",
+    "_Line",
     "_Node",
-}  # fmt: skip
+    "_Seen",
+}
+# Not compared by value: they hold arrays, or their identity counts.
+ALONE = {
+    "Cores",
+    "Curves",
+    "Evidence",
+    "FloorHop",
+    "Pieces",
+    "Reading",
+    "Runs",
+    "Segments",
+    "TraceReading",
+    "_Node",
+}
 
 
 def classes():

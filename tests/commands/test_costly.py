@@ -56,7 +56,7 @@ def test_clocks_have_a_limit(written):
 
 
 def test_tubes_have_a_limit(written):
-    path = written(costly.clocks_beside_boottime(9))
+    path = written(costly.clocks_with_boottime(9))
     with tt.open_trace(path, max_tubes=8) as trace:
         with pytest.raises(tt.TraceError, match=r"more than 8 pairs of clocks.*--max-tubes"):
             trace.read_all("tube")

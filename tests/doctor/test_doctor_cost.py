@@ -39,14 +39,14 @@ SMALL = {
     name: b"".join(parts)
     for name, parts in {
         "clocks that drift between snapshots": costly.sequences(32, 4, 5_000_000),
-        "global clocks that drift": costly.clocks_beside_boottime(32, 4),
+        "global clocks that drift": costly.clocks_with_boottime(32, 4),
         "100 clocks that drift": costly.sequences(100, 4, 5_000_000),
-        "100 global clocks that drift": costly.clocks_beside_boottime(100, 4),
+        "100 global clocks that drift": costly.clocks_with_boottime(100, 4),
         "a wall clock that is stepped": costly.steps(20),
         "a wall clock that is set back": costly.set_back(20),
         "a wall clock that jumps to and fro": costly.jumps(20),
         "suspends": costly.suspends(20),
-        "clocks of a hub that are stepped": costly.hub(32),
+        "clocks of a hub that are stepped": costly.with_monotonic(32),
         "loops": costly.loops(8),
         "a chain": costly.chain(8),
         "events long before the snapshots": [
@@ -131,7 +131,7 @@ def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
     monkeypatch.setattr(tt.ClockGraph, "path", way)
     monkeypatch.setattr(Written, "series", lists)
     file = tmp_path / "t.pftrace"
-    apart = [*costly.sequences_of_their_own(n), *costly.machines(n)]
+    apart = [*costly.separate_sequences(n), *costly.machines(n)]
     for parts, are_ways in ((apart, False), (costly.chain(n), True)):
         file.write_bytes(b"".join(parts))
         asked.clear()
@@ -145,7 +145,7 @@ def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
 
 def test_of_too_many_clocks_some_are_left_out_and_it_says_so(tmp_path):
     file = tmp_path / "t.pftrace"
-    file.write_bytes(b"".join([*costly.clocks_beside_boottime(9), *costly.steps(3)]))
+    file.write_bytes(b"".join([*costly.clocks_with_boottime(9), *costly.steps(3)]))
     with tt.open_trace(file, max_tubes=8) as trace:
         (told,) = (f for f in tt.diagnose(trace) if f.code == "clocks-not-examined")
         assert (told.severity, len(told.clocks)) == ("warning", 2)

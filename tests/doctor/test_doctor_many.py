@@ -44,11 +44,11 @@ def drifting(n, ppm, *, after_s, events_at_s):
 
 def test_findings_alike_of_many_clocks_are_one(written):
     n = MOST_ALIKE + 10
-    few = found_in(written(costly.hub(MOST_ALIKE)))
+    few = found_in(written(costly.with_monotonic(MOST_ALIKE)))
     sparse = by_code(few, "clock-stepped")
     assert len(sparse) == MOST_ALIKE
     assert all("alike" not in finding.title for finding in few)
-    (told,) = by_code(found_in(written(costly.hub(n))), "clock-stepped")
+    (told,) = by_code(found_in(written(costly.with_monotonic(n))), "clock-stepped")
     assert f"200, 201, 202, 203 and {n - 4} more: {n} findings alike, the worst: 200" in told.title
     assert {clock.clock for clock in told.clocks} >= {200 + i for i in range(n)}
     assert told.severity == sparse[0].severity
@@ -61,7 +61,7 @@ def test_what_follows_from_a_finding_is_one_too(written):
     """A wall clock that is set back and forth: what falls beside its jumps has one cause."""
     n = MOST_ALIKE + 5
     late = [costly.event(costly.START * 3 * n, 200 + i) for i in range(n)]
-    every = found_in(written([*costly.hub(n), *late]))
+    every = found_in(written([*costly.with_monotonic(n), *late]))
     codes = [f.code for top in every for f in (top, *top.consequences)]
     assert len(codes) < n
 
@@ -131,7 +131,7 @@ def test_events_beside_a_single_snapshot_may_be_off_by_the_limits_of_clocks(writ
 def test_the_option_is_advised_where_it_helps(written, most, named, monkeypatch):
     monkeypatch.setattr("tracetime.analysis.survey.MOST_EXAMINED", 10)
     monkeypatch.setattr("tracetime.doctor.coverage.MOST_EXAMINED", 10)
-    path = written(costly.clocks_beside_boottime(12))
+    path = written(costly.clocks_with_boottime(12))
     (told,) = by_code(found_in(path, max_tubes=most), "clocks-not-examined")
     assert ("raise `--max-tubes`: it allows 8 pairs, and at most 10 are" in told.fix) == named
     assert ("--max-tubes" in told.fix) == named

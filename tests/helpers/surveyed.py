@@ -35,11 +35,17 @@ class Survey:
     """
 
     def __init__(
-        self, n: int, jumps: Mapping[ClockId, Mapping[int, int]], *found: PairDiscontinuity,
-        trace_clock: ClockId = BOOT, lacking: Mapping[ClockId, set[int]] | None = None,
-        events: Mapping[ClockId, list[int]] | None = None, lost: Mapping[ClockId, int] | None = None,
-        units: Mapping[ClockId, int] | None = None, tolerance_ns: int = 1_000_000,
-    ) -> None:  # fmt: skip
+        self,
+        n: int,
+        jumps: Mapping[ClockId, Mapping[int, int]],
+        *found: PairDiscontinuity,
+        trace_clock: ClockId = BOOT,
+        lacking: Mapping[ClockId, set[int]] | None = None,
+        events: Mapping[ClockId, list[int]] | None = None,
+        lost: Mapping[ClockId, int] | None = None,
+        units: Mapping[ClockId, int] | None = None,
+        tolerance_ns: int = 1_000_000,
+    ) -> None:
         self.discontinuities = list(found)
         # A clock is the same by what it says, whichever object says it.
         self.trace_clock, self.tolerance_ns = replace(trace_clock), tolerance_ns
@@ -59,11 +65,16 @@ class Survey:
         self.series = {tuple(c for c in jumps if k in self.reads[c]) for k in range(n)}
         self.infos = {
             clock: ClockInfo(
-                clock, (units or {}).get(clock, 1), False, self._rises(clock),
-                len(reads), next(iter(reads.values()), None), None,
+                clock,
+                (units or {}).get(clock, 1),
+                False,
+                self._rises(clock),
+                len(reads),
+                next(iter(reads.values()), None),
+                None,
             )
             for clock, reads in self.reads.items()
-        }  # fmt: skip
+        }
         self.used = {clock: len(read) for clock, read in self.events.items()}
         self.counters: dict[ClockId, Any] = {}
         self.open_wraps: dict[ClockId, Exception] = {}
@@ -110,12 +121,13 @@ class Survey:
 
     def count_within(self, spans: Mapping[ClockId, Any]) -> dict[ClockId, int]:
         return {
-            clock: 0 if clock == self.trace_clock else sum(
-                any(low <= at <= high for low, high in within)
-                for at in self.events.get(clock, ())
+            clock: 0
+            if clock == self.trace_clock
+            else sum(
+                any(low <= at <= high for low, high in within) for at in self.events.get(clock, ())
             )
             for clock, within in spans.items()
-        }  # fmt: skip
+        }
 
     def groups_of(self, clock: ClockId) -> list[Any]:
         return [

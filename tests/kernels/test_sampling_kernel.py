@@ -71,8 +71,13 @@ def test_a_row_of_the_tape_is_a_snapshot():
 
 @pytest.mark.parametrize(
     "arguments",
-    [([], [], [], 1), ([1], [0.0], [0], 0), ([1], [0.0, 0.0], [0], 1), ([1] * 65, [0.0] * 65, [0] * 65, 1)],
-)  # fmt: skip
+    [
+        ([], [], [], 1),
+        ([1], [0.0], [0], 0),
+        ([1], [0.0, 0.0], [0], 1),
+        ([1] * 65, [0.0] * 65, [0] * 65, 1),
+    ],
+)
 def test_what_cannot_be_is_refused(arguments):
     with pytest.raises(ValueError, match="clocks|try"):
         Brackets(*arguments)

@@ -55,7 +55,7 @@ def test_as_many_pairs_as_are_measured_leave_none_out(reported, tubes):
 
 
 def test_where_pairs_are_left_out_few_have_a_picture(reported, monkeypatch):
-    parts = list(costly.clocks_beside_boottime(MOST_PAIRS + 2))
+    parts = list(costly.clocks_with_boottime(MOST_PAIRS + 2))
     assert len(reported(parts)[0].pairs) == MOST_PAIRS
     monkeypatch.setattr(measuring, "MOST_MEASURED", MOST_PAIRS + 1)
     assert len(reported(parts)[0].pairs) == LEAST_PAIRS
@@ -102,7 +102,7 @@ def test_clocks_that_cannot_have_bars_are_counted(reported, monkeypatch):
         raise ConversionError("nobody knows its rate", "no_path")
 
     monkeypatch.setattr(Pairs, "_make", fails)
-    _, page = reported(costly.clocks_beside_boottime(14, 1))
+    _, page = reported(costly.clocks_with_boottime(14, 1))
     assert page.count("has no bars: nobody knows") == 10
     assert "4 more have none." in page
 
@@ -146,7 +146,7 @@ def test_clocks_that_nothing_ties_stand_behind_a_long_chain(reported):
 
 def test_the_table_of_very_many_clocks_has_those_that_have_a_picture(reported, monkeypatch):
     monkeypatch.setattr(sections, "_MOST_CLOCKS", 12)
-    parts = [*costly.clocks_beside_boottime(40), costly.event(costly.START, 239)]
+    parts = [*costly.clocks_with_boottime(40), costly.event(costly.START, 239)]
     made, page = reported(parts)
     table = page.split("<caption>Clocks: how they are used")[1].split("</table>")[0]
     assert len(made.pairs) == MOST_PAIRS
@@ -165,7 +165,7 @@ def test_findings_are_cut_with_those_beside_a_picture(reported, monkeypatch):
         for k in range(MOST_FINDINGS + 40)
     ]
     monkeypatch.setattr(gather, "findings_of", lambda survey: found)
-    made, page = reported(costly.clocks_beside_boottime(2))
+    made, page = reported(costly.clocks_with_boottime(2))
     assert len(made.findings) == len(found)
     assert len(set(re.findall(r'id="finding-(\d+)"', page))) == MOST_FINDINGS
     assert "40 more findings are not shown: <code>tracetime doctor --json</code> lists all" in page

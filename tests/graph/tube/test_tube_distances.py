@@ -20,10 +20,10 @@ from fuzz.costly import (
     START,
     chain,
     event,
-    hub,
     machines_synced,
-    sequences_of_their_own,
+    separate_sequences,
     snapshot,
+    with_monotonic,
 )
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import REASONS
@@ -109,7 +109,7 @@ def test_a_graph_without_limits_follows_any_chain() -> None:
 
 
 def test_clocks_that_nothing_leads_to_take_no_tube(opened, tubes) -> None:
-    with opened(sequences_of_their_own(50), max_tubes=2) as trace:
+    with opened(separate_sequences(50), max_tubes=2) as trace:
         table = trace.read_all("tube")
         assert table["status"].to_pylist() == ["no_path"] * 50
         with pytest.raises(tt.ConversionError, match="do not lead from 64@seq7 to BOOTTIME"):
@@ -118,7 +118,7 @@ def test_clocks_that_nothing_leads_to_take_no_tube(opened, tubes) -> None:
 
 
 def test_a_dead_end_takes_no_tube(opened, tubes) -> None:
-    with opened(hub(50, 1)) as trace:
+    with opened(with_monotonic(50, 1)) as trace:
         trace.clocks.path(220, "BOOTTIME", "tube")
     assert len(tubes) == 2
 
@@ -142,7 +142,7 @@ def triangles(n: int) -> Iterable[bytes]:
             yield event(at + i + SECOND // 2, 64, i + 1)
 
 
-@pytest.mark.parametrize("parts", [triangles, lambda n: hub(n, 1)])
+@pytest.mark.parametrize("parts", [triangles, lambda n: with_monotonic(n, 1)])
 def test_the_search_for_ways_is_linear_in_the_clocks_of_a_hub(opened, parts) -> None:
     assert weighed(opened, parts(120)) <= 4 * weighed(opened, parts(40))
 
