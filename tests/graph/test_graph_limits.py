@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from clock_converter import displayed
+from graph_files import array, facts_of, members_of, remade
 from kept import check_kept
-from test_storage import array, facts_of, members_of, remade
 
 from tracetime import (
     ClockDomain,

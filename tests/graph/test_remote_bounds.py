@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from building import BOOTTIME, MONOTONIC, REALTIME, event, packet, remote_sync, snapshot, trace
+from graph_files import array, members_of, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import opened
@@ -24,7 +25,6 @@ from relay import (
     usual_client,
     usual_host,
 )  # fmt: skip
-from test_storage import array, members_of, zipped
 
 from tracetime import ConversionError, TraceError, diagnose
 from tracetime.clocks.ids import BUILTIN_IDS
