@@ -297,8 +297,8 @@ def test_what_is_predicted_comes_true(mono_ppb, gpu_ppb, ns_per_tick, ahead_ns, 
     sample = Sampler(sources=sources).sample()
     coming_ns = time.now_ns + ahead_ns
     host = next(fake for fake in sources[0].fakes.values() if fake.name == host_name)
-    told = sample.predict(gpu.clock, host.shows(coming_ns), host.clock)
-    assert told.earliest <= gpu.shows(coming_ns) <= told.latest
+    told = sample.predict(gpu.clock, host.value(coming_ns), host.clock)
+    assert told.earliest <= gpu.value(coming_ns) <= told.latest
     assert told.earliest <= told.estimate <= told.latest
     # D of two crystals of 100 ppm is 200 ppm, each way.
     assert (told.latest - told.earliest) * ns_per_tick <= 500 + abs(
@@ -344,7 +344,7 @@ def test_counters_convert_in_a_graph():
         graph.add_snapshot(sample.snapshot)
         time.pass_ns(10**9)
     at_ns = time.now_ns - 3 * 10**9
-    stamp = sample.nominal_ns(gpu.clock, gpu.shows(at_ns)) - 2 * 2**24 * 625 // 12
+    stamp = sample.nominal_ns(gpu.clock, gpu.value(at_ns)) - 2 * 2**24 * 625 // 12
     for wraps in range(5):
         told = graph.convert(
             stamp + wraps * 2**24 * 625 // 12, gpu.clock, RAW, policy="tube", bounds=True

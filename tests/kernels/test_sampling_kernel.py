@@ -1,4 +1,4 @@
-"""The kernel of sampling against its twin, on tapes; and on the clocks of this machine."""
+"""The kernel of sampling against its twin, on sweeps; and on the clocks of this machine."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ def arrays(rows, m):
 
 
 @st.composite
-def tapes(draw, group=False):
+def sweeps(draw, group=False):
     m = draw(st.integers(1, 5))
     tries = draw(st.integers(1, 5))
     size = tries * (m + 1) if group else tries * (2 * m - 1)
     start = draw(st.sampled_from([0, 10**18, -(10**18)]))
     # Mostly ahead, at times back: the reference may be a clock that is set.
     gaps = draw(st.lists(st.integers(-50, 400), min_size=size, max_size=size))
-    tape = [start + sum(gaps[: k + 1]) for k in range(size)]
+    taken = [start + sum(gaps[: k + 1]) for k in range(size)]
     drift = draw(st.lists(st.sampled_from([0.0, 2e-4, 1e-3, 0.05]), min_size=m, max_size=m))
     extra = draw(st.lists(st.integers(0, 50), min_size=m, max_size=m))
-    return m, tries, tape, drift, extra
+    return m, tries, taken, drift, extra
 
 
 @settings(deadline=None)
-@given(tapes())
-def test_brackets_are_those_of_the_twin(given_tape):
-    m, tries, tape, drift, extra = given_tape
+@given(sweeps())
+def test_brackets_are_those_of_the_twin(given_sweeps):
+    m, tries, taken, drift, extra = given_sweeps
     kernel = Brackets([0] * m, drift, extra, tries)
-    assert kernel.reads == len(tape)
+    assert kernel.reads == len(taken)
     out = arrays(1, m)
-    assert kernel.fill_from(np.array([tape], dtype=np.int64), *out) == -1
+    assert kernel.fill_from(np.array([taken], dtype=np.int64), *out) == -1
     assert [column[0].tolist() for column in out] == list(
-        twin.snapshot(tape, m, tries, drift, extra)
+        twin.snapshot(taken, m, tries, drift, extra)
     )
 
 
 @settings(deadline=None)
-@given(tapes(group=True))
-def test_the_group_is_that_of_the_twin(given_tape):
-    m, tries, tape, drift, extra = given_tape
+@given(sweeps(group=True))
+def test_the_group_is_that_of_the_twin(given_sweeps):
+    m, tries, taken, drift, extra = given_sweeps
     kernel = Brackets([0] * m, drift, extra, tries)
     readings, deviation = np.zeros((1, m), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    assert kernel.group(readings, deviation, np.array([tape], dtype=np.int64)) == -1
-    expected, width = twin.group(tape, m, tries)
+    assert kernel.group(readings, deviation, np.array([taken], dtype=np.int64)) == -1
+    expected, width = twin.group(taken, m, tries)
     assert int(deviation[0]) == width
     if expected is not None:
         assert readings[0].tolist() == expected
 
 
-def test_a_row_of_the_tape_is_a_snapshot():
+def test_a_row_of_readings_is_a_snapshot():
     kernel = Brackets([0, 0], [0.0, 0.0], [0, 7], 1)
     out = arrays(2, 2)
     kernel.fill_from(np.array([[100, 5, 130], [200, 6, 221]], dtype=np.int64), *out)
@@ -87,9 +87,9 @@ def test_shapes_that_do_not_fit_are_refused():
     kernel = Brackets([0, 0], [0.0, 0.0], [0, 0], 2)
     with pytest.raises(ValueError, match="column"):
         kernel.fill(*arrays(1, 3))
-    with pytest.raises(ValueError, match="tape"):
+    with pytest.raises(ValueError, match="readings have a row"):
         kernel.fill_from(np.zeros((1, 3), dtype=np.int64), *arrays(1, 2))
-    with pytest.raises(ValueError, match="tape"):
+    with pytest.raises(ValueError, match="readings have a row"):
         kernel.group(arrays(1, 2)[0], np.zeros(1, dtype=np.int64), np.zeros((1, 3), dtype=np.int64))
 
 

@@ -34,7 +34,7 @@ def test_the_lag_was_within_what_is_told(readings):
     now = 10**9
     for first, second, behind in readings:
         shown = now + first - behind
-        lag.take(now, shown, now + first + second)
+        lag.add(now, shown, now + first + second)
         surely_most.append(behind - first)
         surely_least.append(behind + second)
         now += first + second
@@ -46,10 +46,10 @@ class Late(Lag):
 
     lates: list[int]
 
-    def look(self, times: int) -> bool:
+    def observe(self, times: int) -> bool:
         for late_ns in self.lates:
-            self.take(100 * MS, 97 * MS, 100 * MS)
-            self.take(100 * MS, 93 * MS - late_ns, 100 * MS)
+            self.add(100 * MS, 97 * MS, 100 * MS)
+            self.add(100 * MS, 93 * MS - late_ns, 100 * MS)
         return True
 
 
@@ -76,11 +76,11 @@ def test_a_late_tick_is_in_all_half_widths_from_then_on(lates):
 
 
 def test_a_lag_seen_little_of_is_a_tick_at_least(lates, monkeypatch):
-    def look(self, times: int) -> bool:
-        self.take(100 * MS, 97 * MS, 100 * MS)
+    def observe(self, times: int) -> bool:
+        self.add(100 * MS, 97 * MS, 100 * MS)
         return True
 
-    monkeypatch.setattr(Late, "look", look)
+    monkeypatch.setattr(Late, "observe", observe)
     assert coarse.CoarseLag(1, 6).tick_ns() == 4 * MS + 4 * MS
 
 
@@ -99,8 +99,8 @@ def test_what_is_seen_between_samples_is_in_the_next(monkeypatch):
 
     class Watched(Lag):
         def watch(self, rest_ns: int) -> None:
-            self.take(10**12, 10**12 - 50_000 * MS, 10**12)
-            self.take(10**12, 10**12 - 1, 10**12)
+            self.add(10**12, 10**12 - 50_000 * MS, 10**12)
+            self.add(10**12, 10**12 - 1, 10**12)
             seen.set()
 
     with Sampler(["MONOTONIC", "MONOTONIC_COARSE", "REALTIME_COARSE"]) as sampler:

@@ -1,6 +1,6 @@
-"""What steers this machine's clocks: the kernel's state of its clock, read with adjtimex(2).
+"""How the kernel steers this machine's clocks, read with adjtimex(2).
 
-Only read: the call sets nothing (modes 0) and needs no privilege. Linux only.
+The call only reads (modes 0) and needs no privilege. Linux only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STA_NANO: Final = 0x2000
 
 
 class _Timex(ctypes.Structure):
-    """struct timex of linux/timex.h: 208 bytes where a long has 8."""
+    """struct timex of linux/timex.h: 208 bytes with a long of 8."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -59,7 +59,7 @@ def _call() -> Callable[[Any], int] | None:
 
 
 def read_adjtimex() -> KernelClock | None:
-    """The state now, in about 2 us; None where the system has none (or forbids the call)."""
+    """The state now, in about 2 us; None if the system has no such call, or forbids it."""
     call = _call()
     if call is None:
         return None

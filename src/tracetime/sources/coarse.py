@@ -1,8 +1,8 @@
-"""How far the COARSE clocks of Linux lag behind the fine ones: seen, because no one promises it.
+"""How far the COARSE clocks of Linux lag behind the fine ones: measured, because it has no limit.
 
-They show what the fine clock did at the kernel's last tick, and all at the same one. A busy
-machine's tick comes late at times, by several ticks even; nobody knows how late it will come, so it
-is watched for as long as the clocks are in use.
+They all have the value of the fine clock at the kernel's last tick. On a busy machine a tick may
+come late, even by several ticks. How late cannot be predicted: the lag is watched for as long as
+the clocks are in use.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from tracetime._kernels.capture.sampling import Lag
 from tracetime.errors import SourceError
 
 ROUNDS: Final = 16
-"""Ticks over which the lag is watched before a COARSE clock is used."""
+"""Ticks over which the lag is watched before a COARSE clock is used: 64 ms of 4 ms each."""
 
 REST: Final = 1.618
-"""Ticks from one look to the next, later on: no whole number of them, or all would see the same."""
+"""Ticks from one look to the next, later: not a whole number, or all would be at one phase."""
 
 _MOST_WATCHED_NS: Final = 200_000_000
+"""A kernel with 100 ticks a second needs 160 ms for the rounds; more would delay the start."""
+
 _LOOKS: Final = 1_024
+"""In one call of the kernel: some 0.1 ms."""
 
 
 class CoarseLag:
-    """What one COARSE clock's readings may be off by.
+    """How far one COARSE clock's readings may be off.
 
     Args:
         fine, coarse: numbers of `clock_gettime`.
@@ -34,15 +37,15 @@ class CoarseLag:
 
     def __init__(self, fine: int, coarse: int) -> None:
         self._codes = fine, coarse
-        self._seen = [Lag(fine, coarse)]
+        self._lags = [Lag(fine, coarse)]
         self._first_ns: int | None = None
         self._step_ns = 0
 
     def tick_ns(self) -> float:
-        """What its readings may be off by, ns, as seen at first: the spread of its lag, and a tick.
+        """How far its readings may be off, ns, as seen at first: the spread of its lag, and a tick.
 
-        The spread is a tick at least, which `clock_getres` says truly of these clocks. A tick more,
-        because a later one can come later than any that was seen.
+        The spread is at least a tick, which `clock_getres` gives correctly for these clocks. One
+        tick is added because a later tick can come later than any that was seen.
 
         Raises:
             SourceError: it cannot be read.
@@ -51,7 +54,7 @@ class CoarseLag:
             self._step_ns = round(time.clock_getres(self._codes[1]) * 1e9)
             start = last = time.perf_counter_ns()
             while last - start < min(ROUNDS * self._step_ns, _MOST_WATCHED_NS):
-                if not self._seen[0].look(_LOOKS):
+                if not self._lags[0].observe(_LOOKS):
                     raise SourceError(
                         f"clock_gettime cannot read clock {self._codes[1]}: leave it out"
                     )
@@ -60,17 +63,17 @@ class CoarseLag:
         return float(self._first_ns + self._step_ns)
 
     def grown_ns(self) -> int:
-        """By how much more it has been seen to be off since, this moment among them, ns."""
+        """By how much more its readings have been off since, now included, ns."""
         if self._first_ns is None:
             return 0
-        self._seen[0].look(1)
+        self._lags[0].observe(1)
         return max(0, self._spread_ns() - self._first_ns)
 
     def watch(self) -> Callable[[], None]:
-        """Watch it in a thread of its own, which needs no GIL; returns what ends that."""
+        """Watch it in a thread that needs no GIL; returns what ends that."""
         self.tick_ns()
         lag = Lag(*self._codes)
-        self._seen.append(lag)
+        self._lags.append(lag)
         rest_ns = round(REST * self._step_ns)
         thread = threading.Thread(
             target=lag.watch, args=(rest_ns,), name="tracetime lag", daemon=True
@@ -84,5 +87,5 @@ class CoarseLag:
         return end
 
     def _spread_ns(self) -> int:
-        most = max(lag.most_ns for lag in self._seen)
-        return max(0, most - min(lag.least_ns for lag in self._seen))
+        most = max(lag.most_ns for lag in self._lags)
+        return max(0, most - min(lag.least_ns for lag in self._lags))

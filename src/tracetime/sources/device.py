@@ -1,8 +1,7 @@
-"""What a device with calibrated timestamps offers, real (`vulkan.py`) or not (`fake.py`).
+"""The interface of a device with calibrated timestamps, real (`vulkan.py`) or fake (`fake.py`).
 
-The model is VK_KHR_calibrated_timestamps: the device's clock and some of the host's are read in one
-call, which says how far apart the readings may be. Its promises are checked in
-`capture/promises.py`.
+The model is VK_KHR_calibrated_timestamps: one call reads the device's clock and some of the host's,
+and says how far apart the readings may be. `capture/promises.py` checks its promises.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ _STEP_READINGS = 256
 
 
 class CalibratedDevice(ClockSource):
-    """One device; its one clock counts ticks, raw.
+    """One device with one clock, which counts ticks.
 
     Attributes:
-        name: its clock's, `dev.tracetime.vulkan.<deviceUUID>` for Vulkan.
-        clock: its id.
-        label: what its maker calls it.
+        name: of its clock, `dev.tracetime.vulkan.<deviceUUID>` for Vulkan.
+        clock: the id of its clock.
+        label: what its maker calls the device.
         ns_per_tick: the nominal length of a tick.
         valid_bits: how many bits of a reading count.
         has_device_domain: whether its own clock is among those that it calibrates.
-        host_clocks: those of the host that it calibrates and that we know.
-        unknown_domains: numbers of those that we do not.
+        host_clocks: the known clocks of the host that it calibrates.
+        unknown_domains: numbers of the unknown ones.
     """
 
     name: str
@@ -60,7 +59,7 @@ class CalibratedDevice(ClockSource):
 
     @abstractmethod
     def stamp(self, count: int = 1) -> list[int]:
-        """Let the device itself write timestamps, one after the other, and wait for them (raw).
+        """Let the device write timestamps, one after the other, and wait for them (raw).
 
         Raises:
             SourceError: it fails, or cannot.
@@ -96,11 +95,11 @@ class CalibratedDevice(ClockSource):
         return ahead - period if ahead > period // 2 else ahead
 
     def step_ticks(self) -> int:
-        """What the device's clock really steps by, in ticks: often far more than one."""
+        """The real step of the device's clock, in ticks: often far more than one."""
         column = [self.calibrate((self.clock,))[0][0] for _ in range(_STEP_READINGS)]
         mask = (1 << self.valid_bits) - 1
         steps = [(b - a) & mask for a, b in pairwise(column)]
-        # What goes back is no step: its difference, modulo the wrap, is huge.
+        # A clock that goes back makes no step: the difference, modulo the wrap, is huge.
         small = np.array([step for step in steps if step < 1 << 40], dtype=np.int64)
         return round(common_step(small) or 1.0)
 

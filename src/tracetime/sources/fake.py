@@ -1,7 +1,7 @@
-"""Clocks that do what a test wants: drift, steps, wraps and failures, the same every time.
+"""Clocks that do what a test needs: drift, steps, wraps and failures, the same every time.
 
-A `FakeTime` is the true time, which every reading moves on by the next of its delays. Clocks are
-functions of it; `truth` says what one shows at any instant, exactly.
+A `FakeTime` is the true time; every reading advances it by the next of its delays. Clocks are
+functions of it; `truth` is the exact value of one at any instant.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tracetime.sources.source import ClockSource
 
 
 class FakeTime:
-    """True time, ns; every reading of a clock takes as long as the next delay says.
+    """True time, ns; every reading of a clock takes the next delay.
 
     Args:
         start_ns: when it begins.
-        delays_ns: 0 or more each; after the last the rest take `usual_ns`.
-        usual_ns: see there.
+        delays_ns: 0 or more each.
+        usual_ns: the delay when these are used up.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class FakeTime:
         self._delays: Iterator[int] = chain(delays_ns, repeat(usual_ns))
 
     def pass_ns(self, span_ns: int) -> None:
-        """Let time go by."""
+        """Advance by a span."""
         self.now_ns += span_ns
 
     def tick(self) -> int:
@@ -46,16 +46,16 @@ class FakeTime:
 
 @dataclass
 class FakeClock:
-    """What a clock shows at a true time t: floor of (t (1 + rate) + offset + steps) in its ticks.
+    """A clock that reads, at a true time t, floor(t (1 + rate) + offset + steps) in its ticks.
 
     Attributes:
         name: a builtin name or that of a global clock.
-        offset_ns: what it shows at 0.
+        offset_ns: what it reads at 0.
         rate_ppb: how much faster than true time it runs, parts in 10^9.
         ns_per_tick: the length of a tick, nominal and true.
-        step_ticks: what it moves by.
-        valid_bits: where it wraps; 64 and more never within a test.
-        steps: (true ns, ns): from then on it shows that much more.
+        step_ticks: how many ticks it advances at once.
+        valid_bits: where it wraps; with 64 and more never within a test.
+        steps: (true ns, ns): from then on it reads that much more.
         max_drift_ppm: what its domain declares.
         failing_at: which of its readings fail, counted from 0; and all after `lost_at`.
     """
@@ -77,23 +77,23 @@ class FakeClock:
         return ClockId(BUILTIN_IDS[self.name]) if self.name in BUILTIN_IDS else named(self.name)
 
     def truth(self, true_ns: int | Fraction) -> Fraction:
-        """What it would show with endless resolution and bits, ns, exactly."""
+        """What it would read with unlimited resolution and bits, ns, exactly."""
         jumped = sum(size for when, size in self.steps if when <= true_ns)
         return true_ns * (1 + Fraction(self.rate_ppb, 10**9)) + self.offset_ns + jumped
 
-    def shows(self, true_ns: int) -> int:
-        """What it shows: ticks, wrapped."""
+    def value(self, true_ns: int) -> int:
+        """What it reads: ticks, wrapped."""
         ticks = self.truth(true_ns) // self.ns_per_tick
         return (ticks - ticks % self.step_ticks) % (1 << self.valid_bits)
 
     def read(self, time: FakeTime) -> int:
-        """Read it: takes a delay, and may fail."""
+        """Read it: takes one delay, and may fail."""
         number, self.reads = self.reads, self.reads + 1
         lost = self.lost_at is not None and number >= self.lost_at
-        shown = self.shows(time.tick())
+        value = self.value(time.tick())
         if lost or number in self.failing_at:
             raise SourceError(f"{self.name} fails on demand at reading {number}")
-        return shown
+        return value
 
     def domain(self) -> ClockDomain:
         return ClockDomain(
@@ -111,8 +111,8 @@ class FakeSource(ClockSource):
     """Clocks that are read alone, in Python.
 
     Args:
-        time: the true time, shared with whatever else is read.
-        clocks: which there are.
+        time: the true time, shared with other sources.
+        clocks: the clocks of this source.
     """
 
     def __init__(self, time: FakeTime, clocks: Iterable[FakeClock]) -> None:
@@ -132,18 +132,18 @@ class FakeSource(ClockSource):
 
 @dataclass
 class DeviceFaults:
-    """What a device does wrong; by default nothing.
+    """The faults of a device; by default none.
 
     Attributes:
         deviation_ns: claims this deviation, whatever it is.
-        shift_ns: reads its clock this much away from the host's, and says nothing of it.
-        shift_every: only at every so many'th reading.
+        shift_ns: reads its clock this much away from the host's, without a larger deviation.
+        shift_every: the shift is at every so many'th reading only.
         garbage_bits: sets this bit above the valid ones.
         back_at, back_ticks: at which reading its clock goes back for good, and how far.
-        rate_ppb: runs that much faster than its period says.
-        stamp_shift_ns: work is stamped by another clock, that far away.
+        rate_ppb: its clock runs that much faster than its period says.
+        stamp_shift_ns: work is stamped by another clock, this far away.
         stamp_back_ns: each further stamp of one submission is that much earlier than it should be.
-        host_shift_ns: the host's clock that it reads is not the one the host reads.
+        host_shift_ns: the host clock that it reads is this far from the one the host reads.
         lost_at: the device is lost from that reading on.
     """
 
@@ -167,7 +167,7 @@ class FakeDevice(CalibratedDevice):
         time: the true time.
         own: its clock.
         hosts: the host's clocks that it calibrates.
-        faults: what it does wrong.
+        faults: its faults.
         unknown_domains: as `CalibratedDevice`.
         has_device_domain: as `CalibratedDevice`.
     """
@@ -208,8 +208,8 @@ class FakeDevice(CalibratedDevice):
                 values.append(self._device(true_ns + (faults.shift_ns if shifted else 0), number))
                 longest_ns = max(longest_ns, self.ns_per_tick * self.own.step_ticks)
             else:
-                values.append(self._hosts[clock].shows(true_ns + faults.host_shift_ns))
-        # As drivers say it: the span of the reads and the longest tick, rounded up.
+                values.append(self._hosts[clock].value(true_ns + faults.host_shift_ns))
+        # As drivers compute it: the span of the reads and the longest tick, rounded up.
         deviation_ns = self.time.tick() - begin_ns + 1 + -(-longest_ns // 1)
         return values, int(deviation_ns) if faults.deviation_ns is None else faults.deviation_ns
 
@@ -227,7 +227,7 @@ class FakeDevice(CalibratedDevice):
 
     def _device(self, true_ns: int, number: int) -> int:
         faults = self.faults
-        ticks = self.own.shows(true_ns + true_ns * faults.rate_ppb // 10**9)
+        ticks = self.own.value(true_ns + true_ns * faults.rate_ppb // 10**9)
         if faults.back_at is not None and number >= faults.back_at:
             ticks = (ticks - faults.back_ticks) % (1 << self.valid_bits)
         return ticks if faults.garbage_bits is None else ticks | 1 << faults.garbage_bits

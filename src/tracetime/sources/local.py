@@ -1,4 +1,4 @@
-"""The clocks of this machine by name: which source has which, and which are not to be had."""
+"""The clocks of this machine by name: which source has which, and which are not available."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Found(NamedTuple):
 
 
 class LocalClocks:
-    """This machine's sources, each opened when something of it is first asked for.
+    """This machine's sources, each opened when one of its clocks is first requested.
 
     Args:
-        sources: these alone, instead of the machine's (for tests, and for sources of one's own).
+        sources: use only these, instead of the machine's (for tests, and for a caller's own).
     """
 
     def __init__(self, sources: Sequence[ClockSource] | None = None) -> None:
@@ -52,7 +52,7 @@ class LocalClocks:
 
     @property
     def unavailable(self) -> tuple[Unavailable, ...]:
-        """All that cannot, and why."""
+        """All clocks that cannot be read, and why."""
         missing = [entry for source in self._sources(vulkan=True) for entry in source.unavailable]
         if isinstance(self._vulkan, VulkanInstance):
             missing += self._vulkan.unavailable
@@ -60,42 +60,44 @@ class LocalClocks:
             missing.append(Unavailable("vulkan", str(self._vulkan)))
         return tuple(missing)
 
-    def find(self, asked: ClockLike) -> list[Found]:
-        """The clock that is asked for; all devices for `vulkan`, all other clocks for `host`.
+    def find(self, requested: ClockLike) -> list[Found]:
+        """The requested clock; all devices for `vulkan`, all other clocks for `host`.
 
         Takes names (`MONOTONIC`, `TAI`, `TSC`, `dev.tracetime.tsc`), numbers and ClockIds, and
         `host`, `vulkan`, `vulkan:0` (by position among the devices).
 
         Raises:
             UsageError: it is no clock's name.
-            SourceError: it is not to be had here; says why.
+            SourceError: it is not available here; says why.
         """
-        if isinstance(asked, str):
-            match = _VULKAN.fullmatch(asked.strip())
+        if isinstance(requested, str):
+            match = _VULKAN.fullmatch(requested.strip())
             if match:
                 return self._find_vulkan(match[1])
-            if asked.strip().lower() == HOST:
+            if requested.strip().lower() == HOST:
                 return self._found(vulkan=False)
-            asked = SHORT_NAMES.get(asked.strip().upper(), asked)
+            requested = SHORT_NAMES.get(requested.strip().upper(), requested)
         try:
-            clock = ClockId.parse(asked)
+            clock = ClockId.parse(requested)
         except UsageError:
-            if not isinstance(asked, str):
+            if not isinstance(requested, str):
                 raise
-            raise UsageError(f"{asked!r} is no clock of this machine; {self._there()}") from None
+            raise UsageError(
+                f"{requested!r} is no clock of this machine; {self._listing()}"
+            ) from None
         for vulkan in (False, True):
             for source in self._sources(vulkan=vulkan):
                 for name, own in source.clocks.items():
                     if own == clock:
                         return [Found(name, clock, source)]
         for entry in self.unavailable:
-            if entry.name == asked or entry.name == str(clock):
-                raise SourceError(f"{entry.name} is not to be had here: {entry.reason}")
-        raise SourceError(f"no source of this machine has clock {asked}; {self._there()}")
+            if entry.name == requested or entry.name == str(clock):
+                raise SourceError(f"{entry.name} is not available here: {entry.reason}")
+        raise SourceError(f"no source of this machine has clock {requested}; {self._listing()}")
 
     def short_name(self, name: str) -> str:
-        """What one may ask for a clock by, of those that were found: `TSC`, `vulkan:0`."""
-        short = {long: said for said, long in SHORT_NAMES.items()}
+        """What a caller may call a clock, of those that were found: `TSC`, `vulkan:0`."""
+        short = {long: alias for alias, long in SHORT_NAMES.items()}
         if isinstance(self._vulkan, VulkanInstance):
             for position, device in self._vulkan.by_position.items():
                 short[device.name] = f"vulkan:{position}"
@@ -128,14 +130,14 @@ class LocalClocks:
                 self._vulkan = error
         return self._vulkan
 
-    def _there(self) -> str:
-        """What there is, as one may ask for it."""
+    def _listing(self) -> str:
+        """The clocks of this machine, by their short names."""
         names = [self.short_name(found.name) for found in self.everything()]
         return f"there are {', '.join(names)}"
 
     def _find_vulkan(self, position: str | None) -> list[Found]:
         if self._own is not None:
-            raise UsageError("say a clock of the sources given, by its name")
+            raise UsageError("give a clock of the given sources, by its name")
         opened = self._open_vulkan()
         if isinstance(opened, SourceError):
             raise SourceError(f"no Vulkan here: {opened}")
@@ -147,6 +149,6 @@ class LocalClocks:
             why = "; ".join(f"{entry.name}: {entry.reason}" for entry in opened.unavailable)
             raise SourceError(
                 f"no Vulkan device {position or 0} with calibrated timestamps: "
-                f"{why or self._there()}"
+                f"{why or self._listing()}"
             )
         return [Found(device.name, device.clock, device) for device in devices]

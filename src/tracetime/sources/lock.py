@@ -1,4 +1,4 @@
-"""A lock for what one thread does at a time, that a signal's handler does not wait for."""
+"""A lock that a signal's handler does not wait for if it interrupts its owner."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tracetime.errors import SourceError
 class OneAtATime:
     """Threads wait for each other in a `with` of `turn()`.
 
-    A signal's handler that interrupts the very thread whose turn it is would wait for ever.
+    A signal's handler that interrupts the thread whose turn it is would wait for ever: it gets an
+    error instead.
 
     Args:
-        what: is done within, for messages: `reading the clocks`.
+        what: the work that is protected, for messages: `reading the clocks`.
     """
 
     def __init__(self, what: str) -> None:
@@ -22,11 +23,11 @@ class OneAtATime:
         self._lock: Any = RLock()
 
     def turn(self) -> Any:
-        """The lock, for a `with`: no signal comes between taking it and being within.
+        """The lock, for a `with`: no signal comes between taking it and entering the block.
 
         Raises:
             SourceError: it is this thread's turn already.
         """
         if self._lock._is_owned():
-            raise SourceError(f"this interrupts {self._what}, in the same thread: do it after that")
+            raise SourceError(f"this interrupts {self._what} in the same thread: do it after that")
         return self._lock

@@ -14,16 +14,16 @@ UPTIME_RAW: Final = "dev.tracetime.uptime_raw"
 VULKAN: Final = "dev.tracetime.vulkan"
 
 SHORT_NAMES: Final = {"TAI": TAI, "TSC": TSC, "QPC": QPC, "UPTIME_RAW": UPTIME_RAW}
-"""What one may say for them when asking for clocks of this machine."""
+"""What callers may call them on this machine."""
 
 HOST: Final = "host"
-"""What one may say for all clocks of this machine that are not a device's."""
+"""What callers may call all clocks of this machine that are not a device's."""
 
 HOST_OSCILLATOR: Final = posix_oscillator(machine=0)
 """What drives the POSIX clocks of this machine, as `ClockDomain` calls it."""
 
 WALL_OSCILLATOR: Final = wall_oscillator(machine=0)
-"""What drives REALTIME where the system slews it alone."""
+"""What drives REALTIME if the system slews only that."""
 
 
 def named(name: str) -> ClockId:

@@ -1,4 +1,4 @@
-"""The exact fraction that a period given as a 32-bit float stands for."""
+"""The exact fraction that a 32-bit float of a period represents."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def exact_period(period_ns: float) -> Fraction:
     """The simplest fraction that a 32-bit float rounds to: 52.083332 is 625/12, 1.0 is 1.
 
     A device's period is one over its frequency, and the float that Vulkan gives
-    (VkPhysicalDeviceLimits::timestampPeriod) is that, rounded. Of all numbers that round to the
-    float (half a unit in the last place to either side, 0.06 ppm at most) the one of least
-    denominator is taken: it is the true one for every frequency in common use, and where it is
-    not, it is no farther off than the float.
+    (VkPhysicalDeviceLimits::timestampPeriod) is that, rounded. The result is the number of least
+    denominator among all that round to the float (half a unit in the last place to either side,
+    at most 0.06 ppm): the true one for every frequency in common use. Where it is not, it is no
+    farther off than the float.
 
     Raises:
         SourceError: the period is no number above 0.
@@ -36,7 +36,7 @@ def exact_period(period_ns: float) -> Fraction:
         for other in (bits - 1, bits + 1)
     )
     denominator = simplest_between(below, above).denominator
-    # Of several with that denominator (above 2^24 ns there are), the one nearest to the float.
+    # Above 2^24 ns several have that denominator: take the one nearest to the float.
     return Fraction(round(exact * denominator), denominator)
 
 

@@ -106,24 +106,24 @@ class PosixSource(ClockSource):
 
 
 def tai_note() -> str | None:
-    """What is wrong with TAI here, if anything: unless someone tells the kernel, it is REALTIME."""
+    """What is wrong with TAI here, if anything: without an offset in the kernel it is REALTIME."""
     state = read_adjtimex()
     if state is not None and state.tai_s:
         return None
     tai, realtime = read_one(CODES[TAI]), read_one(CODES["REALTIME"])
-    # Without adjtimex the two clocks tell: an offset is whole seconds, and reads are near.
+    # Without adjtimex the two clocks show it: an offset is whole seconds, and reads are close.
     if state is None and tai is not None and realtime is not None:
         if abs(tai - realtime) > 500_000_000:
             return None
-        return "equals REALTIME: the kernel was told no TAI offset; chrony or ptp4l can tell it"
+        return "equals REALTIME: the kernel has no TAI offset; chrony or ptp4l can set it"
     return (
-        "equals REALTIME: the kernel was told no TAI offset (adjtimex says 0); "
-        "chrony or ptp4l can tell it"
+        "equals REALTIME: the kernel has no TAI offset (adjtimex says 0); "
+        "chrony or ptp4l can set it"
     )
 
 
 def fine_tick_ns(code: int) -> float:
-    """What a fine clock steps by, ns: the common step of the differences of its readings.
+    """The tick of a fine clock, ns: the common step of the differences of its readings.
 
     Raises:
         SourceError: it cannot be read.

@@ -1,7 +1,7 @@
-"""What a source of clocks is: which clocks it has, what they are like, and how to read them.
+"""The interface of a source of clocks: which it has, their properties, and how to read them.
 
-A source is asked by the sampling (`capture/sampling.py`); it neither keeps readings nor judges
-them. Readings are raw: ns where the clock counts ns, else its ticks.
+The sampling (`capture/sampling.py`) uses it; a source neither keeps readings nor checks them.
+Readings are raw: ns if the clock counts ns, else its ticks.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _T = TypeVar("_T")
 
 
 class Unavailable(NamedTuple):
-    """A clock that is not to be had here, and why."""
+    """A clock that is not available here, and why."""
 
     name: str
     reason: str
 
 
 class Together(NamedTuple):
-    """A device's clock and a host's, read at nearly one instant.
+    """A clock of a device and one of the host, read at nearly one instant.
 
     Attributes:
         device_ticks: raw, 0 to 2^64 - 1.
-        host: raw reading of the host's clock: ns, or its ticks.
+        host: raw reading of the host clock: ns, or its ticks.
         max_deviation_ns: how far apart the two may have been read, as the source says.
     """
 
@@ -48,11 +48,11 @@ class ClockSource(ABC):
     @property
     @abstractmethod
     def clocks(self) -> Mapping[str, ClockId]:
-        """The clocks that are here, by name."""
+        """The clocks that it has here, by name."""
 
     @property
     def unavailable(self) -> tuple[Unavailable, ...]:
-        """Those that others have, and why this machine lacks them."""
+        """Clocks that other machines have, and why this one lacks them."""
         return ()
 
     def _entry(self, entries: Mapping[ClockId, _T], clock: ClockId) -> _T:
@@ -70,7 +70,7 @@ class ClockSource(ABC):
 
     @abstractmethod
     def domain(self, clock: ClockId) -> ClockDomain:
-        """What the clock is like; measured when first asked for, which may take 0.1 s.
+        """The properties of the clock; the first call measures them, which may take 0.1 s.
 
         Raises:
             SourceError: it cannot be read.
@@ -81,11 +81,11 @@ class ClockSource(ABC):
         return None
 
     def lag_ns(self, clock: ClockId) -> int:
-        """By how much more than its tick it has been seen to lag since `domain` told that, ns."""
+        """By how much more than the tick of `domain` it has lagged since, as far as seen, ns."""
         return 0
 
     def watch(self, clocks: Collection[ClockId]) -> Callable[[], None]:
-        """Watch how far clocks lag, between readings too; returns what ends it."""
+        """Watch how far clocks lag, between readings too; returns what ends that."""
         return _nothing
 
     def native_code(self, clock: ClockId) -> int | None:
@@ -113,7 +113,7 @@ class ClockSource(ABC):
         raise SourceError(f"{clock} is not read together with others: read it alone")
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Give back what the source holds; it is not read afterwards."""
+        """Release the resources of the source; it is not read afterwards."""
 
 
 def _nothing() -> None:

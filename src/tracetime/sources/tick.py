@@ -1,7 +1,7 @@
-"""What a clock steps by, found in its readings: the spacing of their differences.
+"""The step of a clock, found in its readings: the spacing of their differences.
 
-What the system says (`clock_getres`) is often 1 ns where the counter moves in steps of 10, and the
-least difference of two readings is what one read takes, not a tick.
+The system's own value (`clock_getres`) is often 1 ns for a counter with steps of 10, and the least
+difference of two readings is the cost of one read, not a tick.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ import numpy.typing as npt
 Values = npt.NDArray[np.int64]
 
 READINGS: Final = 2_048
-"""How many readings show a step well."""
+"""Readings that are enough to find a step."""
 
 _COMMON_SHARE: Final = 0.95
+"""Of the differences: the rest are interruptions, whose length says nothing."""
+
 _MOST_VALUES: Final = 48
+"""Different ones that are compared: bounds the work, which grows with their square."""
+
 _LEAST_FRACTION: Final = 4.0
+"""The least step that is no whole number: readings are rounded, within 1."""
 
 
 def common_step(differences: Values) -> float | None:
-    """The step that differences of readings are multiples of; None where no reading differs.
+    """The step that differences of readings are multiples of; None if no reading differs.
 
-    Rare differences (5 %) are left out. Readings that are whole steps give the greatest common
-    divisor. Where a step is no whole number (a counter of 41.67 ns, rounded down when it is read),
-    it is the longest that all differences are multiples of, within 1; below 4 that cannot be told
-    from chance, and the step is 1.
+    Rare differences (5 %) are left out. If the step is a whole number, it is the greatest common
+    divisor. Else (a counter of 41.67 ns, rounded down when it is read) it is the longest step that
+    all differences are multiples of, within 1; below 4 that may be chance, and the step is 1.
 
     Args:
-        differences: int64, of readings one after the other that were differently far apart.
+        differences: int64, of successive readings at varying distances.
     """
     values, counts = np.unique(differences[differences > 0], return_counts=True)
     if not len(values):

@@ -1,8 +1,8 @@
 """The time stamp counter of x86-64, raw, as global clock `dev.tracetime.tsc`.
 
-Its rate is measured once, against MONOTONIC_RAW, and then stays: readings become ns by one exact
-fraction. What that rate is off by shows as drift, and is measured like any drift. The measurement
-begins with the source, so that the time it takes can be used.
+Its rate is measured once, against MONOTONIC_RAW, and is then fixed: one exact fraction converts
+readings to ns. An error of that rate appears as drift, and is measured like any drift. The
+measurement begins when the source is made, so that other work can be done meanwhile.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ RATE_SECONDS: Final = 0.05
 """How long the rate is measured: two brackets of 20 ns are then within 1 ppm."""
 
 _RATE_DENOMINATOR: Final = 1 << 24
+"""Far finer than the rate is measured, and small enough for products in 128 bits."""
 _CLOCKSOURCE: Final = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 class TscSource(ClockSource):
-    """The time stamp counter, where there is one that keeps its rate."""
+    """The time stamp counter, if there is one with a constant rate."""
 
     def __init__(self) -> None:
         self._clock = named(TSC)
@@ -96,7 +97,7 @@ class TscSource(ClockSource):
 
     def _check(self, clock: ClockId) -> None:
         if clock != self._clock:
-            raise SourceError(f"{clock} is not the time stamp counter: ask for {TSC}")
+            raise SourceError(f"{clock} is not the time stamp counter: use {TSC}")
         if self._reason:
             raise SourceError(f"no time stamp counter: {self._reason}")
 
@@ -118,7 +119,7 @@ class RateMeasurement:
         self._begin_ns, self._begin_ticks = self._read()
 
     def end(self) -> Fraction:
-        """The rate; waits until RATE_SECONDS have gone by.
+        """The rate; waits until RATE_SECONDS have passed.
 
         Raises:
             SourceError: the counter stands still, or runs backwards.

@@ -1,7 +1,7 @@
-"""Devices of Vulkan, by VK_KHR_calibrated_timestamps or, where it is older, VK_EXT_…
+"""Devices of Vulkan, by VK_KHR_calibrated_timestamps or its older form, VK_EXT_…
 
 Specification: chapter "Calibrated timestamps" of the Vulkan specification; numbers in
-`vulkan_api.py`. What a device's work stamps: `vulkan_queue.py`.
+`vulkan_api.py`. Timestamps of a device's work: `vulkan_queue.py`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ HOST_DOMAINS: Final[Mapping[int, ClockId]] = {
 _PORTABILITY: Final = b"VK_KHR_portability_enumeration"
 _PORTABLE_DEVICE: Final = b"VK_KHR_portability_subset"
 
+_LIST_TRIES: Final = 8
+"""A list may grow between the two calls that read it: it does not do so again and again."""
+
 
 class VulkanInstance:
-    """The instance: the devices that the installed drivers have.
+    """An instance of Vulkan: the devices that the installed drivers have.
 
     Attributes:
         devices: those whose clock can be calibrated.
@@ -88,7 +91,7 @@ class VulkanInstance:
             "Vulkan's list of extensions",
             lambda count, out: offered(None, count, out),
         )
-        # MoltenVK is shown only to those who ask for it (not tried here).
+        # MoltenVK is listed only with this extension (not tested).
         portable = any(entry.name == _PORTABILITY for entry in names)
         extensions = api.strings([_PORTABILITY] if portable else [])
         application = api.make(api.ApplicationInfo, name=b"tracetime", api_version=api.API_1_1)
@@ -113,15 +116,16 @@ class VulkanInstance:
             )
         except SourceError as error:
             raise SourceError(
-                f"{error}: one driver among several may spoil it; name the right one, as in "
+                f"{error}: one driver among several may break the list; name the right one, as in "
                 "VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json (older loaders: "
                 "VK_ICD_FILENAMES)"
             ) from None
 
 
 class VulkanDevice(CalibratedDevice):
-    """One device and its clock, `dev.tracetime.vulkan.<deviceUUID>` (`.1`, `.2` for further ones
-    with the same UUID: lavapipe's is only its version).
+    """One device and its clock, `dev.tracetime.vulkan.<deviceUUID>`.
+
+    Further devices with the same UUID get `.1`, `.2`: lavapipe's UUID is only its version.
 
     Args:
         instance: keeps the loader's functions.
@@ -166,7 +170,7 @@ class VulkanDevice(CalibratedDevice):
             infos = self._infos_of[key] = self._infos(key)
         if not self.handle:
             raise SourceError(f"{self.label} was closed: open it again")
-        # Values of its own for each call: threads may call at once.
+        # New values for each call: threads may call at once.
         values = (api.u64 * len(key))()
         deviation = api.u64()
         result = self._calibrate(
@@ -183,7 +187,7 @@ class VulkanDevice(CalibratedDevice):
 
     @property
     def queue(self) -> StampQueue:
-        """A queue on which work is stamped, made when first asked for."""
+        """A queue on which work is stamped, made when it is first used."""
         with self._one.turn():
             if self._queue is None:
                 if not self.handle:
@@ -204,7 +208,7 @@ class VulkanDevice(CalibratedDevice):
             self.handle = api.Handle()
 
     def _describe(self) -> str:
-        """Take name and period from the device's properties; returns its UUID in hex."""
+        """Read name and period from the device's properties; returns its UUID in hex."""
         ids = api.make(api.PhysicalDeviceIDProperties)
         properties = api.make(api.PhysicalDeviceProperties2, pNext=api.pointer(ids))
         describe = self.function("vkGetPhysicalDeviceProperties2")
@@ -235,7 +239,7 @@ class VulkanDevice(CalibratedDevice):
         self.host_clocks = tuple(
             clock for number, clock in HOST_DOMAINS.items() if number in domains
         )
-        # Swapchain and present-stage domains, and whatever comes: not fatal, not used.
+        # Swapchain and present-stage domains, and future ones: not an error, not used.
         self.unknown_domains = tuple(
             number
             for number in domains
@@ -248,7 +252,7 @@ class VulkanDevice(CalibratedDevice):
             )
 
     def _choose_family(self) -> None:
-        """A queue family that writes timestamps; the extension itself needs none."""
+        """Choose a queue family that writes timestamps; the extension itself needs none."""
         list_families = self.function("vkGetPhysicalDeviceQueueFamilyProperties")
         families = _listed(
             api.QueueFamilyProperties,
@@ -295,13 +299,13 @@ class VulkanDevice(CalibratedDevice):
 
 
 def _qpc_ns(ticks: int) -> int:
-    """Windows' counter in ns, as Python's `perf_counter_ns` has it (not tried)."""
+    """Windows' counter in ns, like Python's `perf_counter_ns` (not tested)."""
     return ticks * 10**9 // round(1 / time.get_clock_info("perf_counter").resolution)
 
 
 def _listed(kind: Any, what: str, fill: Any) -> list[Any]:
-    """A list that Vulkan gives in two calls: how many, then which."""
-    for _ in range(8):
+    """A list that Vulkan returns in two calls: how many, then which."""
+    for _ in range(_LIST_TRIES):
         count = api.u32()
         api.check(fill(api.pointer(count), None), what)
         out = (kind * count.value)()

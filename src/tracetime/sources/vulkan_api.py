@@ -1,7 +1,7 @@
-"""Just enough of the Vulkan API, through its loader and ctypes: structures, numbers, functions.
+"""The part of the Vulkan API that is used, through its loader and ctypes.
 
 Dispatchable handles are pointers (`c_void_p`, or ctypes cuts them to 32 bits), the others 64-bit
-numbers everywhere. Layouts and numbers are those of vulkan_core.h. No clock is read here.
+numbers. Layouts and numbers are those of vulkan_core.h. No clock is read here.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class CalibratedTimestampInfo(_Chained):
 
 
 class Limits(ctypes.Structure):
-    """VkPhysicalDeviceLimits, of which only what concerns timestamps has a name."""
+    """VkPhysicalDeviceLimits; only the fields that concern timestamps have names."""
 
     _fields_ = (
         ("_before", u64 * 52),
@@ -271,7 +271,7 @@ SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
 
 
 class Loader:
-    """The loader library, and the functions that it gives out.
+    """The loader library, and the functions that it returns.
 
     Raises:
         SourceError: it is not installed.
@@ -304,13 +304,13 @@ class Loader:
 
 
 def check(result: int, what: str) -> None:
-    """Raise SourceError for a VkResult below 0, naming what was called."""
+    """Raise SourceError for a VkResult below 0; `what` names the call."""
     if result < 0:
         raise SourceError(f"{what} failed: {ERRORS.get(result, 'an error')} ({result})")
 
 
 def make(kind: type[Any], /, **fields: Any) -> Any:
-    """A structure with its sType, the fields named and all others zero."""
+    """A structure with its sType and these fields; all others are zero."""
     return kind(sType=kind.TYPE, **fields)
 
 

@@ -1,7 +1,7 @@
 """Timestamps that a Vulkan device writes while it works: vkCmdWriteTimestamp in command buffers.
 
-What the device stamps is raw ticks of its clock; where they lie on the host's is a conversion
-through calibrated snapshots. No clock is read here.
+The timestamps are raw ticks of the device's clock; calibrated snapshots convert them to the host's.
+No clock is read here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from tracetime.sources import vulkan_api as api
 from tracetime.sources.lock import OneAtATime
 
 MOST_STAMPS: Final = 64
+"""The size of the query pool, which is made once."""
+
 WORK_BYTES: Final = 1 << 20
-"""What a unit of work fills: enough for the device to be busy for a while."""
+"""The memory that a unit of work fills: enough to keep the device busy for some us."""
 
 _WAIT_NS: Final = 10_000_000_000
+"""Far longer than any work that is submitted here: a device that takes it is stuck."""
 _TOP_OF_PIPE: Final = 0x1
 _BOTTOM_OF_PIPE: Final = 0x2000
 _QUERY_TIMESTAMP: Final = 2
@@ -30,11 +33,11 @@ _TRANSFER_WRITE: Final = 0x1000
 
 
 class OpenedDevice(Protocol):
-    """What a queue needs of its device.
+    """The part of a device that its queue uses.
 
     Attributes:
         handle: of the logical device.
-        label: what messages call it.
+        label: its name in messages.
         family: of its queue.
     """
 
@@ -55,7 +58,7 @@ class StampQueue:
         device: opened, with a queue family that writes timestamps.
 
     Raises:
-        SourceError: something of it cannot be made.
+        SourceError: a part of it cannot be made.
     """
 
     def __init__(self, device: OpenedDevice) -> None:
@@ -77,13 +80,13 @@ class StampQueue:
 
         Args:
             count: how many, 1 to 64. The first is written when work begins, the others when all
-                before them is done.
+                work before them is done.
             work: how many times `WORK_BYTES` of memory are filled before each but the first.
 
         Raises:
             UsageError: count or work out of range.
-            SourceError: the device fails, or takes more than 10 s; or a signal's handler asks while
-                this thread's work is under way.
+            SourceError: the device fails, or takes more than 10 s; or a signal's handler calls
+                this while it interrupts this thread's work.
         """
         if not 1 <= count <= MOST_STAMPS or not 0 <= work <= 10_000:
             raise UsageError(f"count {count}, work {work}: use 1 to {MOST_STAMPS}, 0 to 10000")
@@ -91,7 +94,7 @@ class StampQueue:
             if not self._made:
                 raise SourceError(f"{self._device.label} was closed: open it again")
             if self._pending:
-                # Work that took too long: the command buffer is the device's until it is done.
+                # Earlier work took too long: the device uses the command buffer until it is done.
                 self._wait()
             self._record(count, work)
             self._submit()

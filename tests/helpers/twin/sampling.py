@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 
-def snapshot(tape, m, tries, drift, extra):
+def snapshot(taken, m, tries, drift, extra):
     """(readings, centres, half-widths) of m clocks out of `tries` sweeps A, B1, A, B2, A, ..."""
     size = 2 * m - 1
-    sweeps = [tape[k * size : (k + 1) * size] for k in range(tries)]
+    sweeps = [taken[k * size : (k + 1) * size] for k in range(tries)]
     forward = [sweep for sweep in sweeps if sweep[-1] >= sweep[0]]
     reference = min(forward or sweeps[:1], key=lambda sweep: sweep[-1] - sweep[0])[0]
     readings, centres, halves = [reference], [0], [0]
@@ -27,9 +27,9 @@ def snapshot(tape, m, tries, drift, extra):
     return readings, centres, halves
 
 
-def group(tape, m, tries):
+def group(taken, m, tries):
     """(readings, deviation) of m clocks read together, A, B1, B2, ..., A; -1: A went back."""
-    turns = [tape[k * (m + 1) : (k + 1) * (m + 1)] for k in range(tries)]
+    turns = [taken[k * (m + 1) : (k + 1) * (m + 1)] for k in range(tries)]
     turns = [turn for turn in turns if turn[-1] >= turn[0]]
     if not turns:
         return None, -1

@@ -2,10 +2,10 @@
 """Reading clocks between readings of a reference, without the GIL and without an object.
 
 A sweep reads the reference A and every other clock in turn: A, B1, A, B2, A, ...; each A closes one
-bracket and opens the next. Of some sweeps every clock keeps the one that says most of what it read
-when the reference did: whose bracket is narrow and near. The clocks are those that the system's
-`clock_gettime` knows and the time stamp counter of x86-64; readings of any other come on a tape, in
-the order of the sweeps, and are judged by the same rules.
+bracket and opens the next. For every clock the best bracket of some sweeps is selected: a narrow
+one, near the reference's own reading. The clocks are those of the system's `clock_gettime`, and the
+time stamp counter of x86-64. Readings of other clocks are taken by the caller, in the order of the
+sweeps, and their brackets are selected by the same rules.
 """
 
 from libc.math cimport ceil
@@ -20,10 +20,10 @@ cdef extern from *:
     #if defined(_WIN32)
     /* No POSIX clocks: Windows' own is read through Python. */
     static int tt_posix(int32_t id, int64_t *out) { (void)id; (void)out; return 0; }
-    static void tt_rest(int64_t ns) { (void)ns; }
+    static void tt_sleep(int64_t ns) { (void)ns; }
     #else
     #include <time.h>
-    static void tt_rest(int64_t ns) {
+    static void tt_sleep(int64_t ns) {
         struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
         nanosleep(&t, NULL);
     }
@@ -72,22 +72,22 @@ cdef extern from *:
     #endif
     """
     bint posix "tt_posix"(int32_t clock, int64_t *out) nogil
-    void rest "tt_rest"(int64_t ns) nogil
+    void sleep_ns "tt_sleep"(int64_t ns) nogil
     int64_t tsc "tt_tsc"() nogil
     bint tsc_steady "tt_tsc_steady"() nogil
     bint HAS_TSC "TT_TSC"
 
 TSC_CODE = -0x7FFFFFFF - 1
-"""Stands for the time stamp counter among the numbers of `clock_gettime`."""
+"""The time stamp counter, among the numbers of `clock_gettime`."""
 
 cdef enum:
     OK = -1
-    PAUSES = 7
-    MOST = 64               # clocks at most: what is being read stands on the stack
+    PAUSES = 7              # distances that vary: 0 to 6 readings are skipped, in turn
+    MOST = 64               # clocks: their readings are on the stack
 
 
 cdef inline bint read_clock(int32_t code, int64_t *out) noexcept nogil:
-    """Read one clock: ns, or ticks of the time stamp counter; False where it cannot be."""
+    """Read one clock: ns, or ticks of the time stamp counter; False if it cannot be read."""
     if code == INT32_MIN:
         if not HAS_TSC:
             return False
@@ -107,7 +107,7 @@ def tsc_is_steady():
 
 
 def read_one(int32_t code):
-    """One reading, int; None where the system does not know the clock."""
+    """One reading, int; None if the system does not know the clock."""
     cdef int64_t value
     return value if read_clock(code, &value) else None
 
@@ -115,8 +115,8 @@ def read_one(int32_t code):
 def read_column(int32_t code, int64_t[::1] out, bint vary):
     """Fill `out` with readings one after the other; whether all could be read.
 
-    vary: pause a little between them, differently long: what a clock steps by shows in the
-    differences only where they do differ.
+    vary: pause between them for varying times: the differences reveal the step of a clock only if
+    they vary.
     """
     cdef int64_t i, k
     cdef int64_t wasted = 0
@@ -137,9 +137,9 @@ cdef class Brackets:
 
     Args:
         codes: int32 numbers of `clock_gettime`, or TSC_CODE; the first is the reference, which
-            reads in ns. On a tape they are not looked at.
+            reads in ns. They are ignored where the caller takes the readings.
         drift: float64, one a clock: D, how far its rate may be from the reference's, ns per ns.
-        extra_ns: int64, one a clock: what is added to every half-width (the ticks, rounding).
+        extra_ns: int64, one a clock: added to every half-width (the ticks, rounding).
         tries: sweeps per snapshot, 1 or more.
     """
 
@@ -179,22 +179,22 @@ cdef class Brackets:
         return self.take(readings, centre_ns, half_ns, None)
 
     def fill_from(
-        self, const int64_t[:, ::1] tape,
+        self, const int64_t[:, ::1] taken,
         int64_t[:, ::1] readings, int64_t[:, ::1] centre_ns, int64_t[:, ::1] half_ns,
     ):
-        """As `fill`, of readings taken elsewhere: a row of `reads` for each snapshot."""
-        if tape.shape[0] != readings.shape[0] or tape.shape[1] != self.reads:
-            raise ValueError("a tape has a row of so many reads for each snapshot")
-        return self.take(readings, centre_ns, half_ns, tape)
+        """As `fill`, with readings that the caller has taken: a row of `reads` for each snapshot."""
+        if taken.shape[0] != readings.shape[0] or taken.shape[1] != self.reads:
+            raise ValueError("readings have a row of so many reads for each snapshot")
+        return self.take(readings, centre_ns, half_ns, taken)
 
     def group(
-        self, int64_t[:, ::1] readings, int64_t[::1] deviation_ns, const int64_t[:, ::1] tape=None
+        self, int64_t[:, ::1] readings, int64_t[::1] deviation_ns, const int64_t[:, ::1] taken=None
     ):
-        """Read all together, once between two readings of the reference; least of the tries.
+        """Read all together, once between two readings of the reference; the best of the tries.
 
-        deviation_ns: the longest that any two of the readings can be apart, ns of the reference:
-        the width of the bracket; -1 where the reference went back in all tries. readings: the
-        reference's first. A tape holds m + 1 readings a try.
+        deviation_ns: how far apart any two of the readings can be, ns of the reference: the width
+        of the bracket; -1 if the reference went back in all tries. readings: the
+        reference's first. `taken` holds m + 1 readings a try.
 
         Returns as `fill`.
         """
@@ -202,14 +202,14 @@ cdef class Brackets:
         cdef int64_t failed = OK
         if readings.shape[1] != self.m or deviation_ns.shape[0] != n:
             raise ValueError("a column for each clock, a deviation for each row")
-        if tape is not None and (
-            tape.shape[0] != n or tape.shape[1] != self.tries * (self.m + 1)
+        if taken is not None and (
+            taken.shape[0] != n or taken.shape[1] != self.tries * (self.m + 1)
         ):
-            raise ValueError("a tape has a row of tries x (clocks + 1) for each snapshot")
+            raise ValueError("readings have a row of tries x (clocks + 1) for each snapshot")
         with nogil:
             for row in range(n):
                 failed = self.together(
-                    NULL if tape is None else &tape[row, 0], &readings[row, 0], &deviation_ns[row]
+                    NULL if taken is None else &taken[row, 0], &readings[row, 0], &deviation_ns[row]
                 )
                 if failed != OK:
                     break
@@ -217,7 +217,7 @@ cdef class Brackets:
 
     cdef take(
         self, int64_t[:, ::1] readings, int64_t[:, ::1] centre_ns, int64_t[:, ::1] half_ns,
-        const int64_t[:, ::1] tape,
+        const int64_t[:, ::1] taken,
     ):
         cdef Py_ssize_t row, n = readings.shape[0]
         cdef int64_t failed = OK
@@ -229,8 +229,8 @@ cdef class Brackets:
         if n == 0:
             return OK
         cdef int64_t *own = NULL
-        if tape is None:
-            # Not kept: threads may share a kernel.
+        if taken is None:
+            # Allocated for each call: threads may share a kernel.
             own = <int64_t *>malloc(self.tries * (2 * self.m - 1) * sizeof(int64_t))
             if own == NULL:
                 raise MemoryError
@@ -240,24 +240,24 @@ cdef class Brackets:
                     failed = self.read_sweeps(own)
                     if failed != OK:
                         break
-                self.judge(
-                    &tape[row, 0] if own == NULL else own,
+                self.select(
+                    &taken[row, 0] if own == NULL else own,
                     &readings[row, 0], &centre_ns[row, 0], &half_ns[row, 0],
                 )
             free(own)
         return failed
 
-    cdef void judge(
-        self, const int64_t *tape, int64_t *readings, int64_t *centre, int64_t *half
+    cdef void select(
+        self, const int64_t *taken, int64_t *readings, int64_t *centre, int64_t *half
     ) noexcept nogil:
-        """What a row of sweeps says."""
+        """Select the best bracket of each clock from a row of sweeps."""
         cdef Py_ssize_t i, m = self.m
-        cdef int64_t trial, width, span, middle, apart, bound, unsure, nearest, least = -1
+        cdef int64_t trial, width, span, middle, apart, bound, error, nearest, least = -1
         cdef int64_t size = 2 * m - 1
         cdef const int64_t *a
-        # The reference's own reading is that of the quickest sweep.
+        # The reference's own reading is that of the shortest sweep.
         for trial in range(self.tries):
-            a = tape + trial * size
+            a = taken + trial * size
             span = a[size - 1] - a[0]
             if trial == 0 or (span >= 0 and (least < 0 or span < least)):
                 least = span
@@ -268,9 +268,9 @@ cdef class Brackets:
             half[i] = -1
             least = nearest = -1
             for trial in range(self.tries):
-                a = tape + trial * size + 2 * i - 2
+                a = taken + trial * size + 2 * i - 2
                 width = a[2] - a[0]
-                # A reference set back says nothing; set on, it makes a wide bracket, not kept.
+                # A reference that is set back proves nothing; set forward, it makes a wide bracket.
                 if width < 0:
                     continue
                 middle = a[0] + (width >> 1) - readings[0]
@@ -278,13 +278,13 @@ cdef class Brackets:
                 bound = (
                     width - (width >> 1) + <int64_t>ceil(<double>width * (self.drift[i] / 2.0))
                 )
-                unsure = bound + <int64_t>ceil(<double>apart * self.drift[i])
-                if least < 0 or unsure < least or (unsure == least and apart < nearest):
-                    least, nearest = unsure, apart
+                error = bound + <int64_t>ceil(<double>apart * self.drift[i])
+                if least < 0 or error < least or (error == least and apart < nearest):
+                    least, nearest = error, apart
                     readings[i], centre[i], half[i] = a[1], middle, bound + self.extra[i]
 
     cdef int64_t read_sweeps(self, int64_t *a) noexcept nogil:
-        """Sweeps of real clocks; returns as `fill`."""
+        """Take the sweeps; returns as `fill`."""
         cdef Py_ssize_t i
         cdef int64_t trial
         for trial in range(self.tries):
@@ -299,7 +299,7 @@ cdef class Brackets:
         return OK
 
     cdef int64_t together(
-        self, const int64_t *tape, int64_t *readings, int64_t *deviation
+        self, const int64_t *taken, int64_t *readings, int64_t *deviation
     ) noexcept nogil:
         """The group form: A, B1, B2, ..., A."""
         cdef Py_ssize_t i, m = self.m
@@ -308,8 +308,8 @@ cdef class Brackets:
         deviation[0] = -1
         for trial in range(self.tries):
             for i in range(m + 1):
-                if tape != NULL:
-                    a[i] = tape[trial * (m + 1) + i]
+                if taken != NULL:
+                    a[i] = taken[trial * (m + 1) + i]
                 elif not read_clock(self.codes[i if i < m else 0], &a[i]):
                     return i if i < m else 0
             width = a[m] - a[0]
@@ -321,14 +321,14 @@ cdef class Brackets:
 
 
 cdef class Lag:
-    """How far a coarse clock lags behind the fine one that it follows, as far as was seen.
+    """How far a coarse clock has lagged behind the fine one that it follows.
 
     Args:
         fine, coarse: int32 numbers of `clock_gettime`.
 
     Attributes:
-        least_ns, most_ns: it was no more than the one, and no less than the other, at some moment;
-            above `most_ns` and below it while nothing was seen.
+        least_ns: at some moment the lag was at most this; INT64_MAX before the first reading.
+        most_ns: at some moment it was at least this; INT64_MIN before the first reading.
     """
 
     cdef int32_t fine
@@ -342,7 +342,7 @@ cdef class Lag:
         self.least_ns, self.most_ns = INT64_MAX, INT64_MIN
         self.ended = False
 
-    def look(self, int64_t times):
+    def observe(self, int64_t times):
         """Read both so often, one after the other; whether they could be read."""
         cdef bint fine = True
         cdef int64_t i
@@ -354,31 +354,31 @@ cdef class Lag:
         return fine
 
     def watch(self, int64_t rest_ns):
-        """Look again and again, with so much rest between, until another thread calls `end`."""
+        """Read them repeatedly, with so much rest between, until another thread calls `end`."""
         with nogil:
             while not self.ended and self.read():
-                rest(rest_ns)
+                sleep_ns(rest_ns)
 
     def end(self):
         """End `watch`."""
         self.ended = True
 
-    def take(self, int64_t before_ns, int64_t coarse_ns, int64_t after_ns):
-        """Take in one reading of the coarse clock, between two of the fine one."""
-        self.judge(before_ns, coarse_ns, after_ns)
+    def add(self, int64_t before_ns, int64_t coarse_ns, int64_t after_ns):
+        """Add one reading of the coarse clock, between two of the fine one."""
+        self.update(before_ns, coarse_ns, after_ns)
 
     cdef bint read(self) noexcept nogil:
-        cdef int64_t before, shown, after
+        cdef int64_t before, coarse, after
         if not (
             read_clock(self.fine, &before)
-            and read_clock(self.coarse, &shown)
+            and read_clock(self.coarse, &coarse)
             and read_clock(self.fine, &after)
         ):
             return False
-        self.judge(before, shown, after)
+        self.update(before, coarse, after)
         return True
 
-    cdef void judge(self, int64_t before, int64_t shown, int64_t after) noexcept nogil:
-        # However long it took from one to the other: so far it lagged at least, or at most.
-        self.most_ns = max(self.most_ns, before - shown)
-        self.least_ns = min(self.least_ns, after - shown)
+    cdef void update(self, int64_t before, int64_t coarse, int64_t after) noexcept nogil:
+        # These bounds hold however long it took from one reading to the next.
+        self.most_ns = max(self.most_ns, before - coarse)
+        self.least_ns = min(self.least_ns, after - coarse)
