@@ -188,7 +188,7 @@ def test_wraps_that_are_open(gap: int, told: str | None) -> None:
 
 
 def test_numbers_in_other_words() -> None:
-    assert str(too_many_tubes(7)).startswith("error bars are asked for of more than 7 pairs")
+    assert str(too_many_tubes(7)).startswith("error bars are requested of more than 7 pairs")
     graph = ClockGraph(domains=[ClockDomain("com.example.gpu", name="GPU 1")])
     graph.add_snapshot({"BOOTTIME": AT, "com.example.gpu": AT})
     assert repr(graph) == "<ClockGraph of 2 clocks: BOOTTIME, GPU 1>"

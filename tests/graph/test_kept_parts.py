@@ -14,7 +14,7 @@ from kept import check_kept
 from tracetime import ClockDomain, ClockId, ConversionError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
 from tracetime.graph.routes import Steps, detour, least_error
-from tracetime.graph.tube.decimation import thin
+from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.joint_readings import JointReadings
 from tracetime.graph.tube.lattice import Lattice, find_lattices
@@ -220,8 +220,8 @@ def test_thinned_points(group: int) -> None:
             for _ in range(1 + seed % 3)
         ]  # fmt: skip
         keep = np.array([chance.random() < [0.02, 0.3, 0.9][seed % 3] for _ in range(n)])
-        told.append([n, most, thin(most, columns), thin(most, columns, keep)])
-    assert thin(5, [np.arange(5.0)]).tolist() == [0, 1, 2, 3, 4]
+        told.append([n, most, decimate(most, columns), decimate(most, columns, keep)])
+    assert decimate(5, [np.arange(5.0)]).tolist() == [0, 1, 2, 3, 4]
     check_kept("thinned", str(group), told)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tracetime.graph.tube.decimation import thin
+from tracetime.graph.tube.decimation import decimate
 
 COLUMNS = st.integers(1, 3000).flatmap(
     lambda n: st.lists(
@@ -19,7 +19,7 @@ COLUMNS = st.integers(1, 3000).flatmap(
 @settings(deadline=None)
 @given(COLUMNS, st.integers(4, 500))
 def test_few_points_stay_and_the_extremes_are_among_them(columns, most):
-    chosen = thin(most, columns)
+    chosen = decimate(most, columns)
     n = len(columns[0])
     assert np.array_equal(chosen, np.unique(chosen))
     assert {0, n - 1} <= set(chosen.tolist())
@@ -38,13 +38,13 @@ def test_few_points_stay_and_the_extremes_are_among_them(columns, most):
 def test_both_sides_of_a_gap_stay():
     column = np.zeros(10_000)
     column[5000:5003] = np.nan
-    assert {4999, 5000, 5002, 5003} <= set(thin(100, [column]).tolist())
+    assert {4999, 5000, 5002, 5003} <= set(decimate(100, [column]).tolist())
 
 
 def test_of_many_gaps_each_stretch_of_the_picture_keeps_one():
     column = np.arange(100_000.0)
     column[1::3] = np.nan
-    chosen = thin(100, [column])
+    chosen = decimate(100, [column])
     assert len(chosen) < 200
     drawn = column[chosen]
     assert np.isnan(drawn).sum() == 50
@@ -55,5 +55,5 @@ def test_points_to_keep_stay_where_they_are_few():
     few, many = np.zeros((2, 10_000), dtype=bool)
     few[[7, 4711]] = True
     many[::2] = True
-    assert {7, 4711} <= set(thin(100, [column], few).tolist())
-    assert len(thin(100, [column], many)) < 200
+    assert {7, 4711} <= set(decimate(100, [column], few).tolist())
+    assert len(decimate(100, [column], many)) < 200

@@ -358,7 +358,7 @@ def test_as_many_pairs_have_a_tube_as_the_limit_allows(most: int) -> None:
     assert policy.has_room(clocks[0], clocks[1])
     assert policy.has_room(clocks[1], clocks[0])
     assert not policy.has_room(clocks[most], clocks[most + 1])
-    with pytest.raises(TraceError, match=f"asked for of more than {most} pairs"):
+    with pytest.raises(TraceError, match=f"requested of more than {most} pairs"):
         policy.pair(clocks[most], clocks[most + 1])
     graph._parts.most_tubes = None
     graph.declare(ClockDomain(A))

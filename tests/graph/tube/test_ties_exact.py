@@ -243,7 +243,7 @@ def test_what_is_beyond_a_limit_names_it() -> None:
     reach = row(3, 4)
     reach.check_length(4)
     assert refused(reach.check_length, 5) == (
-        "error bars are asked for of more than 4 pairs of clocks; raise the limit (--max-tubes), "
+        "error bars are requested of more than 4 pairs of clocks; raise the limit (--max-tubes), "
         "which takes a second for a thousand, or convert by the floor policy"
     )
     assert reach.steps.left == 800
@@ -251,7 +251,7 @@ def test_what_is_beyond_a_limit_names_it() -> None:
     reach.check_steps()
     reach.steps.take(1)
     assert refused(reach.check_steps) == (
-        "the search for the ways between clocks that error bars lead over took 800 steps; raise "
+        "the search for the paths of error bars between clocks took 800 steps; raise "
         "the limit (--max-tubes, 200 steps each), or convert by the floor policy"
     )
     reach._check_hops(80)

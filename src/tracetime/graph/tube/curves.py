@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import RESOLVED
-from tracetime.graph.tube.decimation import thin
+from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pairs import Pair
 from tracetime.graph.values import ascending, difference, if_it_fits
@@ -262,7 +262,7 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
         heights[1:] = heights[:0:-1]
     drawn = [np.where(bad | inside, np.nan, column) for column in (*heights, half, floor)]
     ends = np.isin(points, np.concatenate([frame.froms, frame.tos]))
-    chosen = thin(most, drawn[1:], ends)
+    chosen = decimate(most, drawn[1:], ends)
     time = frame.time(points, np.where(bad, 0.0, estimate))
     covered = (points >= a[0]) & (points <= a[-1]) & ~inside & ~bad
     return (
@@ -296,7 +296,7 @@ def _some(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
     """Which points to show of many: extremes alone would look like two lines."""
     regular = np.arange(len(column)) % max(1, -(-2 * len(column) // most)) == 0
     keep = regular if keep.sum() > most // 4 else keep | regular
-    return thin(most if len(column) <= most else most // 2, [column], keep)
+    return decimate(most if len(column) <= most else most // 2, [column], keep)
 
 
 def _rate(frame: _Frame, time: Floats, most: int) -> Rate:

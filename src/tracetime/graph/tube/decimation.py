@@ -1,4 +1,4 @@
-"""Fewer points for a picture, without losing what stands out: min/max decimation."""
+"""Fewer points for a picture that keep its extremes: min/max decimation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tracetime.graph.values import ascending
 Indices = npt.NDArray[np.int64]
 
 
-def thin(
+def decimate(
     most: int, columns: list[npt.NDArray[np.float64]], keep: npt.NDArray[np.bool_] | None = None
 ) -> Indices:
     """Choose about `most` of some points, ascending.
 
     Of each bucket of neighbours the least and greatest of every column stay, so that no spike is
     lost, and both sides of every gap (NaN), so that none closes; with the first and last point,
-    and those of `keep`. Where gaps are too many for that, one point of them in each bucket stays;
-    too many of `keep` are as others are.
+    and those of `keep`. Where there are too many gaps, one point of them in each bucket stays;
+    where `keep` has too many points, they count as others do.
 
     Args:
         most: fewer points than this are all kept.
@@ -35,10 +35,10 @@ def thin(
         missing = np.isnan(column)
         turns = np.flatnonzero(missing[1:] != missing[:-1])
         chosen += [turns, turns + 1] if len(turns) <= most else [_firsts(missing, edges)]
-        for filled, least in ((np.where(missing, np.inf, column), True),
-                              (np.where(missing, -np.inf, column), False)):  # fmt: skip
+        for extreme_of, gap in ((np.minimum, np.inf), (np.maximum, -np.inf)):
+            filled = np.where(missing, gap, column)
             # Within each bucket the index of its extreme: the first that equals it.
-            extreme = (np.minimum if least else np.maximum).reduceat(filled, edges[:-1])
+            extreme = extreme_of.reduceat(filled, edges[:-1])
             chosen.append(_firsts(filled == np.repeat(extreme, np.diff(edges)), edges))
     if keep is not None and keep.sum() <= 2 * most:
         chosen.append(np.flatnonzero(keep))

@@ -1,6 +1,6 @@
-"""How far clocks are from each other, and how many tubes and hops error bars of them may take.
+"""How many hops clocks are apart, and how many tubes and hops their error bars may take.
 
-What many clocks take at the least follows from how snapshots tie them, before any tube is made.
+A lower bound for many clocks follows from which snapshots they share, before any tube is made.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tracetime.graph.routes import Steps
 Numbers = npt.NDArray[np.int32]
 
 HOPS_A_TUBE: Final = 20
-"""For every tube that may be made, ways may take so many hops: these cost about as much."""
+"""For every tube that may be made, paths may take so many hops, which cost about as much."""
 STEPS_A_TUBE: Final = 200
-"""And the search for ways may weigh so many: these cost about as much, too."""
+"""And the search for paths may weigh so many, which cost about as much, too."""
 
 
 class Reach:
-    """How many hops apart clocks are, and what the ways between them take in all.
+    """How many hops clocks are apart, and how many the paths between them take in all.
 
     Args:
         engine: of the graph.
@@ -53,7 +53,7 @@ class Reach:
         self.steps = Steps(None if most is None else most * STEPS_A_TUBE)
 
     def hops(self, source: ClockId, target: ClockId) -> int | None:
-        """How many hops lead from one clock to another at the least; None where none do."""
+        """The least number of hops from one clock to another; None without a path."""
         if target not in self._known:
             self._known[target] = self._hops_to(target)
         known, numbers = self._known[target], self._numbers.get(source)
@@ -64,7 +64,7 @@ class Reach:
         return int(known[numbers[0]])
 
     def expect(self, sources: Iterable[ClockId], target: ClockId) -> None:
-        """Add ways to those that are asked for.
+        """Add paths to those that are requested.
 
         Raises:
             TraceError: they take more tubes, or more hops, than they may.
@@ -78,13 +78,13 @@ class Reach:
                 if hops:
                     expected.add(source)
                     self._hops += hops
-        # Ways from n clocks to another lead over n pairs at the least.
+        # Paths from n clocks to another lead over n pairs at least.
         if len(expected) > self._most:
             raise too_many_tubes(self._most)
         self._check_hops(self._hops)
 
     def found(self, path: list[ClockId]) -> None:
-        """Count what a way takes beyond the fewest hops.
+        """Count the hops of a path beyond the fewest.
 
         Raises:
             TraceError: all together take more than they may.
@@ -93,15 +93,15 @@ class Reach:
         self._check_hops(self._hops)
 
     def check_length(self, hops: int) -> None:
-        """Raise TraceError where a way of so many hops takes more tubes than may be made."""
+        """Raise TraceError where a path of so many hops takes more tubes than may be made."""
         if self._most is not None and hops > self._most:
             raise too_many_tubes(self._most)
 
     def check_steps(self) -> None:
-        """Raise TraceError where the search for ways took too long."""
+        """Raise TraceError where the search for paths took too long."""
         if self._most is not None and self.steps.spent:
             raise TraceError(
-                f"the search for the ways between clocks that error bars lead over took "
+                f"the search for the paths of error bars between clocks took "
                 f"{self._most * STEPS_A_TUBE:,} steps; raise the limit (--max-tubes, {STEPS_A_TUBE}"
                 " steps each), or convert by the floor policy"
             )
@@ -133,9 +133,9 @@ class Reach:
 
 
 def too_many_tubes(most: int) -> TraceError:
-    """What is raised where more pairs of clocks than may have a tube need one."""
+    """The error where more pairs of clocks need a tube than may have one."""
     return TraceError(
-        f"error bars are asked for of more than {most} pairs of clocks; raise "
+        f"error bars are requested of more than {most} pairs of clocks; raise "
         "the limit (--max-tubes), which takes a second for a thousand, or "
         "convert by the floor policy"
     )

@@ -1,8 +1,8 @@
 """The evidence about a pair of clocks: intervals that the offset of b from a lay in.
 
 Snapshot k says that when clock a read a_k, the offset b - a was in [r_k - h_k, r_k + h_k]. Here is
-how a_k, r_k and h_k follow from the kinds of snapshots there are (design: error-bars.md, Evidence),
-what is assumed where a trace says nothing, and the columns that the sweeps work on.
+the assumed half-width where a trace gives none, and the columns that the sweeps work on; how a_k,
+r_k and h_k follow from readings is in joint_readings.py (design: error-bars.md, Evidence).
 """
 
 from __future__ import annotations
@@ -27,20 +27,30 @@ FARTHEST: Final = 1 << 61
 """Offsets and half-widths stay below this many ns (73 years), so that sums of them fit in int64."""
 
 WIDEST: Final = 1 << 60
+"""The half-width of a snapshot without information: half of what an offset may be."""
 
 NOT_RECORDED: Final = -(1 << 63)
-"""In place of a frequency correction that a snapshot does not record."""
+"""Stands for a frequency correction that a snapshot does not record."""
 
 LEAST_ASSUMED_NS: Final = 1_000
+"""Reading two clocks in turn takes about as long."""
+
 PULLED_APART_NS: Final = 1_000_000
+"""A busy machine may delay one of two readings by so much; a step as small is less likely."""
+
 WINDOW: Final = 8
+"""Snapshots from which one half-width is estimated: few change their rate within so many."""
+
 LEAST_WINDOW: Final = 3
+"""Two snapshots agree with some slope whatever their half-widths."""
+
 MOST_WINDOWS: Final = 4_096
+"""Enough for a 90th percentile; more cost time only."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Evidence:
-    """Snapshots of a pair, ascending on clock a, those of one reading that agree made one.
+    """Snapshots of a pair, ascending on clock a; those of one reading that agree are merged.
 
     Attributes:
         a: readings of clock a, int64 ns.
@@ -49,8 +59,8 @@ class Evidence:
         half: half its width, float64 ns.
         order, group: the given snapshots in sorted order, and where each of `a` begins in it.
         assumed: whether the half-widths were assumed.
-        correction: by how much what steered the clocks made the offset steeper at each, int64 in
-            2^-52 ns per ns, or NOT_RECORDED; None where no snapshot says.
+        correction: how much steeper the steering of the clocks made the offset at each, int64 in
+            2^-52 ns per ns, or NOT_RECORDED; None where no snapshot records any.
     """
 
     a: Values
@@ -118,7 +128,7 @@ class Evidence:
         return cls(a, low, high, r, (high - low) / 2.0, order, group, assumed, correction)
 
     def given(self, which: Values) -> list[tuple[int, ...]]:
-        """Which of the snapshots given some snapshots are, ascending."""
+        """The numbers, ascending, of the given snapshots that some snapshots consist of."""
         starts = self.group[which]
         ends = np.append(self.group, len(self.order))[which + 1]
         if np.all(ends - starts == 1):
@@ -128,7 +138,7 @@ class Evidence:
         return [tuple(sorted(order[start:end])) for start, end in about]
 
     def without(self, blank: Marks) -> Evidence:
-        """The same snapshots, those marked made to say nothing: their offset from neighbours'."""
+        """The same snapshots, without information in those marked; their offset is interpolated."""
         gone, kept = np.flatnonzero(blank), np.flatnonzero(blank == 0)
         low, high, r, half = self.low.copy(), self.high.copy(), self.r.copy(), self.half.copy()
         after = np.minimum(np.searchsorted(kept, gone), len(kept) - 1)
@@ -150,7 +160,7 @@ def _column(values: Values | int) -> Values:
 
 
 def _merged(a: Values, low: Values, high: Values) -> tuple[Values, Values, Values]:
-    """Snapshots of one reading that agree, made one: where each begins, and its interval."""
+    """Merge snapshots of one reading that agree: where each begins, and its interval."""
     group, lows, highs = [0], [int(low[0])], [int(high[0])]
     same = a[1:] == a[:-1]
     for k in range(1, len(a)):
@@ -169,13 +179,12 @@ def _merged(a: Values, low: Values, high: Values) -> tuple[Values, Values, Value
 
 
 def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int = 0) -> int:
-    """The half-width (ns) to assume for snapshots that say none.
+    """The half-width (ns) to assume for snapshots that give none.
 
     Twice the 90th percentile, over windows of 8 snapshots of one segment (of as many as the
     longest one has, but 3), of the smallest half-width whose tube of width W is not empty; at least
-    1,000 ns and the clocks' ticks. Where no segment has 3 snapshots, what their neighbours
-    disagree by, if that is below 1 ms: so far may a busy machine pull readings apart, and that is
-    likelier than a step as small as that.
+    1,000 ns and the clocks' ticks. Where no segment has 3 snapshots, the disagreement of
+    neighbours, if it is below `PULLED_APART_NS`.
     """
     least = max(LEAST_ASSUMED_NS, ticks_ns)
     evidence = Evidence.of(a_ns, r_ns, least)
@@ -200,12 +209,13 @@ def assumed_half_width(a_ns: Values, r_ns: Values, limits: Limits, ticks_ns: int
 
 
 def _disagreement(evidence: Evidence, limits: Limits) -> int:
-    """What neighbouring snapshots disagree by at most, ns, of those below 1 ms."""
+    """The greatest disagreement of neighbouring snapshots, ns, of those below 1 ms."""
     span = np.diff(evidence.a.view(np.uint64)).astype(np.float64)
     missed = np.abs(np.diff(evidence.r).astype(np.float64)) - limits.drift * span
     return int(np.ceil(missed[missed < PULLED_APART_NS].max(initial=0.0)))
 
 
+# The search for a half-width ends here; it is then rounded up to whole ns.
 _SETTLED_NS: Final = 0.125
 
 
@@ -225,7 +235,7 @@ def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
         slope = (low + high) / 2
         missed = dr - slope[:, None] * da
         worst = (np.abs(missed) - limits.least_wander * da).argmax(axis=1)
-        # What misses most says on which side less is missed.
+        # The pair that misses most shows which slope misses less.
         steeper = missed[row, worst] > 0
         low, high = np.where(steeper, slope, low), np.where(steeper, high, slope)
     missed = np.abs(dr - ((low + high) / 2)[:, None] * da) - limits.least_wander * da

@@ -23,14 +23,14 @@ from tracetime.graph.values import ascending
 
 
 class Twice(NamedTuple):
-    """Ascending, disjoint intervals of clock b that two instants may have had, both ends in."""
+    """Ascending, disjoint intervals of clock b that may be two instants, ends included."""
 
     lows: Values
     highs: Values
 
 
 def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseTable:
-    """The inverse of a table of rows, of which the `n_near` from `near` on have snapshots."""
+    """The inverse of a table of rows; the `n_near` rows from `near` on have snapshots."""
     borders = rows.borders()
     reached = np.maximum.accumulate(borders[:, 1])
     coming = np.minimum.accumulate(borders[::-1, 0])[::-1]
@@ -52,7 +52,7 @@ def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseT
     is_twice = np.searchsorted(twice.lows, starts, side="right") > np.searchsorted(
         twice.highs, starts
     )
-    # The last of the near rows goes on beyond the snapshots.
+    # The last of the near rows continues beyond the snapshots.
     first = int(np.searchsorted(starts, coming[near]))
     last = int(np.searchsorted(starts, reached[max(near, near + n_near - 2)], side="right"))
     if n_near == 1 or last <= first:
@@ -62,7 +62,7 @@ def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseT
 
 
 def ambiguous(segments: Segments, limits: Limits) -> Twice:
-    """Which values of clock b two instants may have had: where its offset fell, b was set back."""
+    """The values of clock b that may be two instants: where its offset fell, b was set back."""
     return _overlaps(_stretches_of_b(segments, limits))
 
 

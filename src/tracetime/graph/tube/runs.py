@@ -9,7 +9,7 @@ import numpy as np
 
 from tracetime._kernels.tube.smoother import smooth
 from tracetime._kernels.tube.sweep import cones, strays
-from tracetime.graph.tube.corrections import Cores, Mask, told_rates
+from tracetime.graph.tube.corrections import Cores, Mask, recorded_rates
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
 from tracetime.graph.tube.limits import (
     MOST_UNDECLARED_WANDER_PPM,
@@ -189,7 +189,7 @@ def _tubes(
     before, after = np.append(False, same), np.append(same, False)
     # One or two snapshots beside another run prove no rate.
     few = (size <= FEW) & (before | after)
-    told = told_rates(found, few, segments, pieces, wander, drift)
+    told = recorded_rates(found, few, segments, pieces, wander, drift)
     low, high = (
         np.where(told.known, ours, own)
         for ours, own in ((told.low, found.low), (told.high, found.high))
