@@ -320,7 +320,7 @@ def test_limits_of_two_clocks() -> None:
                 made = Limits.of(*drifts, wander, **shared)
                 told.append([
                     made.drift, made.wander, made.wander_declared, made.rise, made.shared,
-                    made.if_borne_out, made.one_rate, made.least_wander,
+                    made.if_confirmed, made.one_rate, made.least_wander,
                     [made.spread(span) for span in (0, 1, 999, S, 3_600 * S)],
                 ])  # fmt: skip
     check_kept("parts", "limits", told)

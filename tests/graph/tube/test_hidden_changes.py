@@ -8,7 +8,7 @@ from benchmarks.clocks import START_NS, knees, nanoseconds, snapshots
 from benchmarks.rivals import outside, queries
 from tracetime import ClockId, diagnose, open_trace, record
 from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.findings import SHOWN_BY_HALVES
+from tracetime.graph.tube.findings import VISIBLE_HALVES
 
 S = 1_000_000_000
 D = 500e-6
@@ -22,7 +22,7 @@ def changing(seed, shown, wander=1e-9, declared=True):
     gaps = np.cumsum(3 + random.integers(0, 6, n // 4))
     gaps = gaps[gaps < n - 4]
     times = (gaps + random.uniform(0, 1, len(gaps))) * spacing
-    least = shown * (2 * wander + SHOWN_BY_HALVES * half_ns / (spacing * S))
+    least = shown * (2 * wander + VISIBLE_HALVES * half_ns / (spacing * S))
     rates = [random.uniform(-40e-6, 40e-6)]
     for size in least * 10 ** random.uniform(0, 0.5, len(gaps)):
         turn = random.choice([-1, 1]) * size

@@ -82,7 +82,7 @@ def test_what_two_machines_lack_is_told() -> None:
     fault = untied(on(0), on(3))
     assert fault.reason == "no_path"
     assert fault.message == (
-        "nothing that was read ties BOOTTIME to BOOTTIME@machine3, which two machines have: record "
+        "no reading ties BOOTTIME to BOOTTIME@machine3, which are of two machines: record "
         "with a relay (traced_relay) that sends RemoteClockSync, or convert each machine's trace "
         "alone"
     )

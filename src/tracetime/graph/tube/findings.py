@@ -1,4 +1,4 @@
-"""What a tube found on its way: steps, suspends, resets, outliers, changes of rate."""
+"""The discontinuities of a tube: steps, suspends, resets, outliers, changes of rate."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Discontinuity:
     """Something in the offset of b from a that no rate within the limits explains.
 
     Attributes:
-        kind: suspend, step, reset: the offset jumped; outlier: one snapshot contradicts those
-            about it, and was dropped; rate_change: one rate held before the zone and another after
-            it; possible_step: so too, but the two lines do not meet in the zone.
+        kind: suspend, step, reset: the offset jumped; outlier: one snapshot contradicts its
+            neighbours, and was dropped; rate_change: one rate held before the zone and another
+            after it; possible_step: the same, but the two lines do not meet in the zone.
         a_from, a_to: the zone, on the ordering clock, ns: it happened after the one and not after
             the other. An outlier's is its own reading.
         size_ns: how far the offset jumped, or how far off the outlier is: at least and at most.
@@ -59,12 +59,12 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
     """The jumps between segments."""
     found = []
     jumped = jumps(segments, limits)
-    about = zip(
-        jumped.low.tolist(), jumped.high.tolist(), jumped.spread.tolist(),
-        _about(segments, segments.last[:-1]), _about(segments, segments.first[1:]),
-        _sides(segments, evidence, segments.last[:-1], segments.first[1:]), strict=True,
-    )  # fmt: skip
-    for low, high, spread, (a_from, low_from, high_from), (a_to, low_to, high_to), on in about:
+    before, after = segments.last[:-1], segments.first[1:]
+    sizes = zip(*(column.tolist() for column in jumped), strict=True)
+    sides = zip(_intervals(segments, before), _intervals(segments, after), strict=True)
+    numbers = _sides(segments, evidence, before, after)
+    for (low, high, spread), (left, right), on in zip(sizes, sides, numbers, strict=True):
+        (a_from, low_from, high_from), (a_to, low_to, high_to) = left, right
         kind: Kind = limits.rise
         if low + high < 0:
             kind = "step"
@@ -72,9 +72,9 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
             most = a_to - a_from + spread + 1
             # A host that was restarted or swapped has run for a while: its clock is not at zero.
             most = max(most, (a_from + low_from) // NEAR_ZERO)
-            before, after = a_from + high_from, a_to + low_to
-            # The offset falls as well where the clock stood still: its reading must have fallen.
-            if after <= min(most, before) and a_to + high_to >= 0:
+            read_before, read_after = a_from + high_from, a_to + low_to
+            # The offset also falls where the clock stood still: its reading must have fallen.
+            if read_after <= min(most, read_before) and a_to + high_to >= 0:
                 kind = "reset"
         found.append(Discontinuity(kind, a_from, a_to, (low, high), None, on))
     return found
@@ -104,7 +104,7 @@ def jumps(segments: Segments, limits: Limits) -> Jumps:
     )
 
 
-def _about(segments: Segments, which: Values) -> Iterator[tuple[int, int, int]]:
+def _intervals(segments: Segments, which: Values) -> Iterator[tuple[int, int, int]]:
     """(a, low, high) of some snapshots of the segments."""
     here = segments.evidence
     return zip(
@@ -121,18 +121,18 @@ def _sides(
 
 
 def outliers(evidence: Evidence, which: Values, around: Around) -> list[Discontinuity]:
-    """Snapshots that were dropped; around: what the others say of the offset there."""
+    """Snapshots that were dropped; around: the bars of the others there."""
     # In Python's integers: the others' bar may reach as far as int64.
     columns = (evidence.a[which], evidence.low[which], evidence.high[which], *around)
-    told = zip(evidence.given(which), *(column.tolist() for column in columns), strict=True)
+    rows = zip(evidence.given(which), *(column.tolist() for column in columns), strict=True)
     return [
         Discontinuity("outlier", a, a, (low - highest, high - lowest), None, on)
-        for on, a, low, high, lowest, highest in told
+        for on, a, low, high, lowest, highest in rows
     ]
 
 
 def is_off(outlier: Discontinuity) -> bool:
-    """Whether it is certain that a snapshot contradicts what the others say there."""
+    """Whether a snapshot certainly contradicts the bars of the others."""
     assert outlier.size_ns is not None
     return outlier.size_ns[0] > 0 or outlier.size_ns[1] < 0
 
@@ -142,8 +142,8 @@ def rate_changes(
 ) -> list[Discontinuity]:
     """Changes of rate between runs that prove one, and steps too small to break the limits.
 
-    Over a jump of the offset nothing ties the two rates together but the slopes that either side
-    leaves open: where these have none in common, the rate changed as well.
+    Over a jump of the offset, the two rates are tied only by the slopes that each side leaves open:
+    where these have none in common, the rate changed as well.
     """
     a = runs.evidence.a
     stepped = np.array(steps_in(a, runs.knots, runs.table()), dtype=np.int64)
@@ -151,49 +151,46 @@ def rate_changes(
     before, after = runs.knots[j], runs.knots[k]
     slope, width = runs.slope[stepped], runs.width[stepped]
     # A slope times a span needs Python's integers.
-    columns = (
-        a[j], a[k], after[:, 0] - before[:, 2] - 1, after[:, 2] + 1 - before[:, 0],
-        slope - width, slope + width,
-    )  # fmt: skip
-    told = zip(
+    sizes = (after[:, 0] - before[:, 2] - 1, after[:, 2] + 1 - before[:, 0])
+    columns = (a[j], a[k], *sizes, slope - width, slope + width)
+    rows = zip(
         _sides(segments, evidence, j, k), *(column.tolist() for column in columns), strict=True
     )
     found = []
-    for on, a_from, a_to, low, high, falls, rises in told:
+    for on, a_from, a_to, low, high, falls, rises in rows:
         span = a_to - a_from
         size = (low - -(-rises * span // ONE), high - falls * span // ONE)
         found.append(Discontinuity("possible_step", a_from, a_to, size, None, on))
     proven = np.flatnonzero((runs.width < drift) | (runs.slope != 0))
     m, n = proven[:-1], proven[1:]
-    shown = (runs.size[m] > FEW) & (runs.size[n] > FEW)
-    shown &= (runs.slope_low[n] > runs.slope_high[m]) | (runs.slope_low[m] > runs.slope_high[n])
-    shown |= runs.segment[m] == runs.segment[n]
-    shown &= ~((n == m + 1) & np.isin(m, stepped))
-    m, n = m[shown], n[shown]
+    changed = (runs.size[m] > FEW) & (runs.size[n] > FEW)
+    changed &= (runs.slope_low[n] > runs.slope_high[m]) | (runs.slope_low[m] > runs.slope_high[n])
+    changed |= runs.segment[m] == runs.segment[n]
+    changed &= ~((n == m + 1) & np.isin(m, stepped))
+    m, n = m[changed], n[changed]
     j, k = runs.last[m], runs.first[n]
-    about = zip(
-        m.tolist(), n.tolist(), a[j].tolist(), a[k].tolist(), _sides(segments, evidence, j, k),
-        strict=True,
-    )  # fmt: skip
-    for one, other, a_from, a_to, on in about:
+    ends = zip(m.tolist(), n.tolist(), a[j].tolist(), a[k].tolist(), strict=True)
+    numbers = _sides(segments, evidence, j, k)
+    for (one, other, a_from, a_to), on in zip(ends, numbers, strict=True):
         least, most = _rate_change(runs, one, other, drift)
         rate_ppm = (least / ONE * 1e6, most / ONE * 1e6)
         found.append(Discontinuity("rate_change", a_from, a_to, None, rate_ppm, on))
     return found
 
 
-SHOWN_BY_HALVES: Final = 8
-"""A change of rate that moves the offset by so many half-widths from one snapshot to the next shows
-where three snapshots or more lie between it and another one."""
+VISIBLE_HALVES: Final = 8
+"""A change of rate that moves the offset by so many half-widths from one snapshot to the next is
+visible where at least three snapshots are between it and another one."""
 
+# Changes of up to so many times the hidden one suggest that there are hidden ones.
 _NEAR: Final = 4
 
 
 def nearly_hidden(runs: Runs, limits: Limits) -> float | None:
-    """What change of rate, ns per ns, how clocks were read may hide where others hardly show.
+    """The change of rate, ns per ns, that the half-widths may hide where others are hardly visible.
 
-    Estimated bars can miss then. Whether changes hardly show, those that were found tell: the least
-    is near that, or so many are small that W had to be raised.
+    Estimated bars can miss then. Changes are hardly visible where the least one that was found is
+    near that, or so many are small that W had to be raised.
 
     Returns:
         None where the rate never changed, or no change comes near; nor where half-widths are
@@ -205,7 +202,7 @@ def nearly_hidden(runs: Runs, limits: Limits) -> float | None:
         return None
     wander = float(runs.wander.max()) / ONE
     gap = median(np.diff(evidence.a.view(np.uint64)).astype(np.float64))
-    hidden = 2 * wander + SHOWN_BY_HALVES * median(evidence.half) / max(gap, 1.0)
+    hidden = 2 * wander + VISIBLE_HALVES * median(evidence.half) / max(gap, 1.0)
     proven = same & (runs.size[1:] > FEW) & (runs.size[:-1] > FEW)
     change = np.abs(runs.slope[1:] - runs.slope[:-1])[proven] / ONE
     # W goes to the kernels rounded up.

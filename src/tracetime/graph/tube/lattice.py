@@ -1,6 +1,6 @@
 """Lattices that readings lie on, within rounding: multiples of a period, of whole ns or not.
 
-Whose readings they are, and what a lattice says of a clock, is tick_periods.py's.
+Whose readings they are, and which tick follows from a lattice, is tick_periods.py's.
 """
 
 from __future__ import annotations
@@ -20,33 +20,43 @@ LEAST_READINGS: Final = 16
 """So many distinct readings show a period; fewer may lie on a lattice by chance."""
 
 LEAST_PERIOD: Final = 64.0
-"""A shorter period, in what readings are rounded to, is not told from chance."""
+"""A shorter period, in the unit that readings are rounded to, may be chance."""
 
+# So many bits of evidence: once in 2^40 by chance.
 _LEAST_BITS: Final = 40
+# Clocks are set now and then, and single readings are wrong: a twentieth may be off.
 _MOST_OFF: Final = 0.05
+# Each of two readings is rounded by up to a half.
 _ROUNDED: Final = 1.001
+# A difference of rounded readings, and half a rounding for a slow slew.
 _TOLERANCE: Final = 1.5
+# The least difference may be a multiple of the period, up to this one.
 _MOST_PARTS: Final = 8
+# So many of the least differences are tried as multiples of the period.
 _LEAST_ONES: Final = 4
+# Differences of differences, so many times: what rounding adds doubles each time.
 _LEVELS: Final = 6
+# The least differences of each level decide; more cost time only.
 _KEPT: Final = 128
+# What rounding may have added after several levels.
 _NOISE: Final = 16.0
+# A float holds whole numbers up to here.
 _EXACT: Final = 2.0**52
 
 
 class Lattice(NamedTuple):
-    """Where readings can be.
+    """The values that readings can have.
 
     Attributes:
-        period: how far its lines are apart, in the unit of the readings.
-        rounding: what readings near a line are rounded to; 0 where they are on it.
+        period: from one value to the next, in the unit of the readings.
+        rounding: what readings are rounded to; 0 where they are multiples of the period.
     """
 
     period: float
     rounding: int
 
     def steps(self, readings: Values) -> Floats:
-        """How many periods neighbouring readings are apart, either way; 0 where no whole number."""
+        """How many periods neighbouring readings are apart; 0 where that is no whole number."""
         unsigned = readings.view(np.uint64)
         apart = np.abs((unsigned[1:] - unsigned[:-1]).view(np.int64).astype(np.float64))
         times = np.rint(apart / self.period)
@@ -55,14 +65,14 @@ class Lattice(NamedTuple):
 
 
 def find_lattices(readings: Values, unit: int = 1) -> list[Lattice]:
-    """The lattices whose periods neighbours are whole multiples of apart; the longest period first.
+    """The lattices that readings are on, the longest period first.
 
-    Readings that were taken about evenly lie on a longer one than their clock's, too. A twentieth
+    Readings that were taken about evenly are also on a longer one than their clock's. A twentieth
     of them may be off: where the clock was set, or a reading is wrong. Periods follow a slow slew.
 
     Args:
         readings: int64, ascending, distinct.
-        unit: what they are multiples of, as the clock says itself.
+        unit: what they are multiples of by the declared unit of the clock.
 
     Returns:
         none where fewer than 16 readings, or too few to exclude chance, show one.
@@ -124,9 +134,9 @@ def _period(steps: Floats) -> float | None:
 
 
 def _small(known: Floats) -> tuple[Floats, list[float]]:
-    """Small multiples of the period within `_NOISE`, and what it may be: parts of the least.
+    """Small multiples of the period within `_NOISE`, and guesses at it: parts of the least.
 
-    Differences of differences, and so on: what Euclid does, with numbers that are rounded.
+    Differences of differences, and so on: Euclid's algorithm, with rounded numbers.
     """
     few, levels = known, [known[:0]]
     guesses: set[float] = set()
@@ -146,12 +156,13 @@ def _small(known: Floats) -> tuple[Floats, list[float]]:
 
 
 def _plausible(small: Floats, guesses: Floats) -> npt.NDArray[np.bool_]:
-    """Which guesses most of the least differences are multiples of, as well as they are known."""
+    """The guesses that most of the least differences are multiples of, within their noise."""
     each = guesses[:, None]
     times = np.rint(small / each)
     off = np.abs(small - times * each) > _NOISE * np.maximum(times, 1)
-    told = small <= each * np.maximum(each / (4 * _NOISE), 1.5)
-    plausible: npt.NDArray[np.bool_] = (off & told).sum(axis=1) <= 4 * _MOST_OFF * told.sum(axis=1)
+    decisive = small <= each * np.maximum(each / (4 * _NOISE), 1.5)
+    most_off = 4 * _MOST_OFF * decisive.sum(axis=1)
+    plausible: npt.NDArray[np.bool_] = (off & decisive).sum(axis=1) <= most_off
     return plausible
 
 

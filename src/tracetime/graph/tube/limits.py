@@ -1,4 +1,4 @@
-"""What the clocks of a pair are allowed to do: how far their rates differ, and how far they stray.
+"""The limits of a pair of clocks: how far their rates differ, and how far they stray.
 
 Slopes go to the kernels as whole numbers of 2^-52 ns per ns, rounded to the safe side.
 """
@@ -24,7 +24,7 @@ UNDECLARED_WANDER_PPM: Final = 0.5
 """Wander of a clock that declares none."""
 
 MOST_UNDECLARED_WANDER_PPM: Final = 16.0
-"""How far W of undeclared clocks may be doubled where the snapshots ask for it."""
+"""How far W of undeclared clocks may be doubled where the snapshots require it."""
 
 Rise = Literal["step", "suspend"]
 
@@ -37,12 +37,12 @@ class Limits:
         drift: D, how far the rates of the two clocks may differ, ns per ns.
         wander: W, how far the difference strays from its mean over a run, ns per ns.
         wander_declared: False lets W be doubled where too many snapshots lie in knee zones.
-        rise: what a jump of the offset to a higher value is for these clocks.
+        rise: the kind of a jump of the offset to a higher value.
         shared: whether one oscillator is taken to drive both clocks; `wander` holds for all of a
             segment then unless its snapshots contradict it, strays among them left out.
-        if_borne_out: W where the snapshots of a segment, 8 or more, bear out that it is shared;
-            None where that need not be.
-        one_rate: whether that takes, besides, that the clocks run at one rate.
+        if_confirmed: W where the snapshots of a segment, 8 or more, confirm that it is shared;
+            None where no confirmation is needed.
+        one_rate: whether a confirmation also requires that the clocks run at one rate.
 
     Raises:
         UsageError: drift is not in 0..0.1, or wander not in 0..0.01.
@@ -53,7 +53,7 @@ class Limits:
     wander_declared: bool = True
     rise: Rise = "step"
     shared: bool = False
-    if_borne_out: float | None = None
+    if_confirmed: float | None = None
     one_rate: bool = False
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class Limits:
 
     @property
     def least_wander(self) -> float:
-        """W if the snapshots bear it out, ns per ns."""
-        return self.wander if self.if_borne_out is None else self.if_borne_out
+        """W where the snapshots confirm a shared oscillator, ns per ns."""
+        return self.wander if self.if_confirmed is None else self.if_confirmed
 
     def spread(self, span_ns: int) -> int:
         """How far the offset may drift over a span, ns, rounded up."""
@@ -93,7 +93,7 @@ class Limits:
             wander_ppm: wander of each, None where undeclared.
             shared_oscillator: one oscillator drives both: they do not wander against each other.
             rise, one_rate: as in `Limits`.
-            may_differ: that they share one is only taken to be so where snapshots bear it out.
+            may_differ: whether the shared oscillator needs a confirmation by the snapshots.
 
         Raises:
             UsageError: as `Limits`.

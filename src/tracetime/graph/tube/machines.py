@@ -1,4 +1,4 @@
-"""Which machines' clocks readings or messages tie together; Perfetto's rule alone ties none."""
+"""Which machines are tied together by readings or messages; Perfetto's rule alone ties none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracetime.errors import NO_PATH, REASONS, ConversionError
 
 
 class Machines:
-    """The machines of a graph, by what ties their clocks.
+    """The machines of a graph, and which of them are tied.
 
     Args:
         series: gives the lists of clocks that snapshots have had, of several machines at least.
@@ -29,7 +29,7 @@ class Machines:
         self._read_together = read_together
 
     def are_tied(self, one: ClockId, other: ClockId) -> bool:
-        """Whether anything that was read leads from one clock's machine to the other's."""
+        """Whether readings or messages lead from one clock's machine to the other's."""
         if one.machine == other.machine:
             return True
         return _root(self._above, one.machine) == _root(self._above, other.machine)
@@ -43,8 +43,8 @@ class Machines:
         return above
 
     def _links(self) -> Iterator[tuple[int, int]]:
-        told = {(one.machine, other.machine) for one, other in self._bounded}
-        yield from told
+        by_messages = {(one.machine, other.machine) for one, other in self._bounded}
+        yield from by_messages
         for clocks in self._series():
             here = clocks[0]
             seen = {here.machine}
@@ -53,12 +53,13 @@ class Machines:
                     continue
                 seen.add(other.machine)
                 ends = (here.machine, other.machine)
-                if ends not in told and ends[::-1] not in told and self._read_together(here, other):
+                known = ends in by_messages or ends[::-1] in by_messages
+                if not known and self._read_together(here, other):
                     yield ends
 
 
 def _root(above: dict[int, int], machine: int) -> int:
-    """The top of a machine's tree; what is climbed on the way gets shorter."""
+    """The root of a machine's tree; the path to it gets shorter."""
     while (next_one := above.get(machine, machine)) != machine:
         above[machine] = above.get(next_one, next_one)
         machine = above[machine]
@@ -68,7 +69,7 @@ def _root(above: dict[int, int], machine: int) -> int:
 def untied(one: ClockId, other: ClockId) -> ConversionError:
     """Why clocks of two machines do not convert to each other."""
     return ConversionError(
-        f"nothing that was read ties {one} to {other}, which two machines have: record with a "
+        f"no reading ties {one} to {other}, which are of two machines: record with a "
         "relay (traced_relay) that sends RemoteClockSync, or convert each machine's trace alone",
         REASONS[NO_PATH],
     )
