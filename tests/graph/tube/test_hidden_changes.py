@@ -76,7 +76,7 @@ def test_of_assumed_widths_and_of_one_rate_nothing_is_told():
 
 
 @pytest.mark.parametrize(("ppb", "near"), [(6_000, True), (90_000, False)])
-def test_the_doctor_tells_where_changes_of_rate_hardly_show(tmp_path, ppb, near):
+def test_the_doctor_reports_changes_of_rate_that_are_hardly_visible(tmp_path, ppb, near):
     machine = Machine(usual_clocks())
     clock = machine.clocks[ClockId.parse(GPU)]
     with record(tmp_path / "t.pftrace", interval=None, sampler=machine) as recorder:
@@ -91,5 +91,5 @@ def test_the_doctor_tells_where_changes_of_rate_hardly_show(tmp_path, ppb, near)
     with open_trace(tmp_path / "t.pftrace") as opened:
         found = [f for f in diagnose(opened) if f.code == "rate-changed"]
     assert found
-    assert ("may be hidden" in found[0].why) == near
+    assert ("estimated error bars may miss" in found[0].why) == near
     assert ("--bars guaranteed" in found[0].fix) == near

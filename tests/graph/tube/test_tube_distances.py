@@ -150,7 +150,7 @@ def test_the_search_for_ways_is_linear_in_the_clocks_of_a_hub(opened, parts) -> 
 def test_a_search_that_takes_too_long_names_its_limit(opened) -> None:
     with opened(triangles(40), max_tubes=90) as trace:
         trace.clocks._parts.tubes._reach.steps.left = 50
-        with pytest.raises(tt.TraceError, match=r"search for the ways.*--max-tubes"):
+        with pytest.raises(tt.TraceError, match=r"search for the paths.*--max-tubes"):
             trace.read_all("tube")
 
 
