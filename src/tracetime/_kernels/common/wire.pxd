@@ -124,15 +124,22 @@ cdef inline bint is_number(const Field *f) noexcept nogil:
     return f.wire != BYTES
 
 
+cdef inline bint next_field(Span *rest, Field *f) noexcept nogil:
+    """Take the next field of a message; False at its end, and at its first malformed field."""
+    cdef const uint8_t *after
+    if rest.data >= rest.end:
+        return False
+    after = read_field(rest.data, rest.end, f)
+    rest.data = rest.end if after == NULL else after
+    return after != NULL
+
+
 cdef inline Span load_bytes(Span message, uint32_t number) noexcept nogil:
     """The last value of a field of bytes; nothing where there is none, or no message."""
     cdef Field f
     cdef Span found = nothing()
-    cdef const uint8_t *p = message.data
-    while p < message.end:
-        p = read_field(p, message.end, &f)
-        if p == NULL:
-            break
+    cdef Span rest = message
+    while next_field(&rest, &f):
         if f.number == number and f.wire == BYTES:
             found = span_of(&f)
     return found
@@ -142,12 +149,9 @@ cdef inline uint64_t load_number(Span message, uint32_t number, bint *found) noe
     """The last value of a numeric field; messages are read up to their first malformed field."""
     cdef Field f
     cdef uint64_t value = 0
-    cdef const uint8_t *p = message.data
+    cdef Span rest = message
     found[0] = False
-    while p < message.end:
-        p = read_field(p, message.end, &f)
-        if p == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == number and is_number(&f):
             value = f.value
             found[0] = True

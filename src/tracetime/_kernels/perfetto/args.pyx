@@ -4,12 +4,12 @@
 Which value counts follows Perfetto's src/trace_processor/util/proto_to_args_parser.cc.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
 from tracetime._kernels.common.wire cimport (
-    BYTES, FIXED64, Field, Span, is_number, is_set, nothing, read_field, span_of,
+    BYTES, FIXED64, Field, Span, is_number, is_set, next_field, nothing, span_of,
 )
 from tracetime._kernels.perfetto.batch cimport RowDetails
 from tracetime._kernels.perfetto.fields cimport *
@@ -52,16 +52,13 @@ cdef int put_annotations(
     Json *json, InternedData interned, Interning *t, Span message, uint32_t number, int depth
 ) except -1 nogil:
     """Members of an object: those annotations of a message that have a name."""
-    cdef const uint8_t *at = message.data
+    cdef Span rest = message
     cdef Field f
     cdef Bytes *out = json.out
     cdef Span annotation
     cdef int64_t began
     cdef bint any = False, named
-    while at < message.end:
-        at = read_field(at, message.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number != number or f.wire != BYTES:
             continue
         annotation = span_of(&f)
@@ -86,16 +83,13 @@ cdef int put_annotations(
 cdef int put_key(
     Json *json, InternedData interned, Interning *t, Span annotation, bint *named
 ) except -1 nogil:
-    cdef const uint8_t *at = annotation.data
+    cdef Span rest = annotation
     cdef Field f
     cdef Span name = nothing()
     cdef uint64_t iid = 0
     cdef Interned *found
     named[0] = True
-    while at < annotation.end:
-        at = read_field(at, annotation.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == DEBUG_NAME_IID and is_number(&f):
             iid = f.value
         elif f.number == DEBUG_NAME and f.wire == BYTES:
@@ -114,8 +108,8 @@ cdef int put_key(
 cdef int put_value(
     Json *json, InternedData interned, Interning *t, Span annotation, int depth
 ) except -1 nogil:
-    """A dictionary before an array before what it is of the rest."""
-    cdef const uint8_t *at = annotation.data
+    """Write an annotation: as a dictionary, else as an array, else as its last other value."""
+    cdef Span rest = annotation
     cdef Field f
     cdef Field value
     cdef Bytes *out = json.out
@@ -124,10 +118,7 @@ cdef int put_value(
     cdef double number
     cdef int enough = 0
     value.number = 0
-    while at < annotation.end:
-        at = read_field(at, annotation.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == DEBUG_DICT_ENTRIES:
             dictionary = dictionary or f.wire == BYTES
         elif f.number == DEBUG_ARRAY_VALUES:
@@ -153,11 +144,8 @@ cdef int put_value(
         put_byte(out, c"}")
     elif array:
         put_byte(out, c"[")
-        at = annotation.data
-        while at < annotation.end and not enough:
-            at = read_field(at, annotation.end, &f)
-            if at == NULL:
-                break
+        rest = annotation
+        while not enough and next_field(&rest, &f):
             if f.number == DEBUG_ARRAY_VALUES and f.wire == BYTES:
                 if not first:
                     put_byte(out, c",")
@@ -196,9 +184,9 @@ cdef int put_value(
 
 # long: one pass over the fields, then a branch for each kind of value
 cdef int put_nested(Json *json, Span nested, int depth) except -1 nogil:
-    """A NestedValue; the keys of a dictionary and its values stand apart."""
-    cdef const uint8_t *at = nested.data
-    cdef const uint8_t *values = nested.data
+    """Write a NestedValue; a dictionary has its keys in one field and its values in another."""
+    cdef Span rest = nested
+    cdef Span values = nested
     cdef Field f
     cdef Field value
     cdef Bytes *out = json.out
@@ -207,10 +195,7 @@ cdef int put_nested(Json *json, Span nested, int depth) except -1 nogil:
     cdef double number
     cdef int enough = 0
     value.number = 0
-    while at < nested.end:
-        at = read_field(at, nested.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == NESTED_NESTED_TYPE and is_number(&f):
             type = f.value
         elif f.number == NESTED_STRING_VALUE and f.wire == BYTES:
@@ -219,15 +204,12 @@ cdef int put_nested(Json *json, Span nested, int depth) except -1 nogil:
             value = f
         elif (f.number == NESTED_INT_VALUE or f.number == NESTED_BOOL_VALUE) and is_number(&f):
             value = f
-    at = nested.data
+    rest = nested
     if depth > DEEPEST_ARGS and (type == NESTED_DICT or type == NESTED_ARRAY):
         put_bytes(out, b'"(too deep)"', 12)
     elif type == NESTED_DICT:
         put_byte(out, c"{")
-        while at < nested.end and not enough:
-            at = read_field(at, nested.end, &f)
-            if at == NULL:
-                break
+        while not enough and next_field(&rest, &f):
             if f.number != NESTED_DICT_KEYS or f.wire != BYTES:
                 continue
             if not first:
@@ -236,12 +218,8 @@ cdef int put_nested(Json *json, Span nested, int depth) except -1 nogil:
             enough = put_string(json, f.data, <int64_t>f.value)
             put_byte(out, c":")
             paired = False
-            while values < nested.end and not paired:
-                values = read_field(values, nested.end, &f)
-                if values == NULL:
-                    values = nested.end
-                else:
-                    paired = f.number == NESTED_DICT_VALUES and f.wire == BYTES
+            while not paired and next_field(&values, &f):
+                paired = f.number == NESTED_DICT_VALUES and f.wire == BYTES
             if not paired:
                 put_bytes(out, b"null", 4)
             elif not enough:
@@ -251,10 +229,7 @@ cdef int put_nested(Json *json, Span nested, int depth) except -1 nogil:
         put_byte(out, c"}")
     elif type == NESTED_ARRAY:
         put_byte(out, c"[")
-        while at < nested.end and not enough:
-            at = read_field(at, nested.end, &f)
-            if at == NULL:
-                break
+        while not enough and next_field(&rest, &f):
             if f.number == NESTED_ARRAY_VALUES and f.wire == BYTES:
                 if not first:
                     put_byte(out, c",")

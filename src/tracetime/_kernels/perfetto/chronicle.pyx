@@ -4,7 +4,7 @@
 The engine keeps what Perfetto takes; this keeps what was written, to explain what went wrong.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free
 
 import numpy as np
@@ -16,7 +16,7 @@ from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.rows cimport Rows
 from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, read_field, span_of,
+    BYTES, Field, Span, is_number, is_set, next_field, span_of,
 )
 
 
@@ -31,17 +31,14 @@ cdef class Chronicle(Listener):
         free(self.signs)
 
     cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
-        cdef const uint8_t *at = p.whole.data
+        cdef Span rest = p.whole
         cdef Field f
         cdef Span snapshot
         cdef uint32_t sequence = 0
         cdef bint named = False
         snapshot.data = NULL
         snapshot.end = NULL
-        while at < p.whole.end:
-            at = read_field(at, p.whole.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID and is_number(&f):
                 sequence = <uint32_t>f.value
             elif f.number == PACKET_MACHINE_ID and is_number(&f):
@@ -76,14 +73,11 @@ cdef class Chronicle(Listener):
     cdef int note_snapshot(
         self, const Heard *p, Span snapshot, uint32_t sequence, bint named
     ) except -1 nogil:
-        cdef const uint8_t *at = snapshot.data
+        cdef Span rest = snapshot
         cdef Field f
         cdef SnapshotClock clock
         cdef Said *one
-        while at < snapshot.end:
-            at = read_field(at, snapshot.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.number != SNAPSHOT_CLOCKS or f.wire != BYTES:
                 continue
             if self.n_said >= self.limit:

@@ -21,7 +21,7 @@ from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.rows cimport Rows
 from tracetime._kernels.common.text cimport keep_bytes, let_go, put_bytes, put_text
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, read_field, read_varint,
+    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, read_varint,
     span_of,
 )
 
@@ -66,15 +66,12 @@ cdef class Directory(Listener):
 
     cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
         """Learn from the packets that say who is who."""
-        cdef const uint8_t *at = p.whole.data
+        cdef Span rest = p.whole
         cdef Field f
         cdef Span none
         none.data = NULL
         none.end = NULL
-        while at < p.whole.end:
-            at = read_field(at, p.whole.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
             if f.number == PACKET_TRACK_DESCRIPTOR:
@@ -181,15 +178,12 @@ cdef class Directory(Listener):
 
     cdef int learn_tree(self, uint32_t machine, Span tree) except -1 nogil:
         """ProcessTree (proto/system_probes_parser.cc)."""
-        cdef const uint8_t *at = tree.data
+        cdef Span rest = tree
         cdef Field f
         cdef Span one
         cdef bint found, has_pid
         cdef int32_t pid
-        while at < tree.end:
-            at = read_field(at, tree.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
             one = span_of(&f)
@@ -205,7 +199,7 @@ cdef class Directory(Listener):
 
     cdef int learn_tree_process(self, uint32_t machine, Span process) except -1 nogil:
         """Its name is its first argument, up to a blank where there is only one."""
-        cdef const uint8_t *at = process.data
+        cdef Span rest = process
         cdef const uint8_t *blank
         cdef Field f
         cdef Span name
@@ -214,10 +208,7 @@ cdef class Directory(Listener):
         cdef int32_t pid = <int32_t>load_number(process, PROCESS_PID, &found)
         name.data = NULL
         name.end = NULL
-        while at < process.end:
-            at = read_field(at, process.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.number == PROCESS_CMDLINE and f.wire == BYTES:
                 if arguments == 0:
                     name = span_of(&f)
@@ -237,14 +228,11 @@ cdef class Directory(Listener):
 
     cdef int learn_bundle(self, uint32_t machine, Span bundle) except -1 nogil:
         """What the scheduler calls threads (ftrace/ftrace_parser.cc, UpdateThreadName)."""
-        cdef const uint8_t *at = bundle.data
-        cdef const uint8_t *within
+        cdef Span rest = bundle
+        cdef Span rest_of_event
         cdef Field f, g
         cdef Span event
-        while at < bundle.end:
-            at = read_field(at, bundle.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
             event = span_of(&f)
@@ -254,11 +242,8 @@ cdef class Directory(Listener):
                 )
                 self.learn_sched(machine, event, SCHED_WAKING_PID, SCHED_WAKING_COMM_INDEX)
             elif f.number == BUNDLE_EVENT:
-                within = event.data
-                while within < event.end:
-                    within = read_field(within, event.end, &g)
-                    if within == NULL:
-                        break
+                rest_of_event = event
+                while next_field(&rest_of_event, &g):
                     if g.wire != BYTES:
                         continue
                     if g.number == FTRACE_EVENT_SCHED_SWITCH:
@@ -289,16 +274,13 @@ cdef class Directory(Listener):
         self, uint32_t machine, Span sched, uint32_t pids, uint32_t comms
     ) except -1 nogil:
         """compact_sched: columns of threads, and of where in its table their names are."""
-        cdef const uint8_t *at = sched.data
+        cdef Span rest = sched
         cdef Span threads = load_bytes(sched, pids)
         cdef Span names = load_bytes(sched, comms)
         cdef Field f
         cdef uint64_t tid, name
         self.n_comms = 0
-        while at < sched.end:
-            at = read_field(at, sched.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.number == SCHED_INTERN_TABLE and f.wire == BYTES:
                 grow(<void **>&self.comms, &self.comms_capacity, self.n_comms + 1, sizeof(Span))
                 self.comms[self.n_comms] = span_of(&f)
@@ -365,7 +347,7 @@ cdef class Directory(Listener):
     # long: one pass over the fields, then what follows from them together
     cdef int learn_track(self, uint32_t machine, Span track) except -1 nogil:
         """TokenizeTrackDescriptorPacket, ReserveDescriptorTrack: a track's first name stays."""
-        cdef const uint8_t *at = track.data
+        cdef Span rest = track
         cdef Field f
         cdef Span name, thread, process, chrome, counter
         cdef uint64_t uuid = 0, parent = 0, type
@@ -375,10 +357,7 @@ cdef class Directory(Listener):
         cdef Known *one
         name.data = thread.data = process.data = chrome.data = counter.data = NULL
         name.end = thread.end = process.end = chrome.end = counter.end = NULL
-        while at < track.end:
-            at = read_field(at, track.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.number == TRACK_DESCRIPTOR_UUID and is_number(&f):
                 uuid = f.value
                 has_uuid = True

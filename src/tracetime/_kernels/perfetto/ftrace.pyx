@@ -4,11 +4,11 @@
 Follows Perfetto's src/trace_processor/importers/ftrace/ftrace_tokenizer.cc.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc
 
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_number, read_field, read_varint, span_of,
+    BYTES, Field, Span, is_number, is_set, load_number, next_field, read_varint, span_of,
 )
 from tracetime._kernels.graph.engine cimport OVERFLOW, RESOLVED, Key
 from tracetime._kernels.graph.key cimport FIRST_SEQUENCE_CLOCK
@@ -28,7 +28,7 @@ from tracetime._kernels.perfetto.timeline cimport (
 # long: one pass over the fields, then what follows from them together
 cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
     """TokenizeFtraceBundle and HandleFtraceClockSnapshot (ftrace/ftrace_tokenizer.cc)."""
-    cdef const uint8_t *at = p.inner.data
+    cdef Span rest = p.inner
     cdef Machine *m
     cdef Field f
     cdef Span sched
@@ -41,10 +41,7 @@ cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
     cdef int status
     sched.data = NULL
     sched.end = NULL
-    while at < p.inner.end:
-        at = read_field(at, p.inner.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == BUNDLE_EVENT or f.wire == BYTES:
             if f.number == BUNDLE_COMPACT_SCHED:
                 sched = span_of(&f)
@@ -88,11 +85,8 @@ cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
     if is_set(sched):
         import_sched(timeline, p, sched, key, False)
         import_sched(timeline, p, sched, key, True)
-    at = p.inner.data
-    while at < p.inner.end:
-        at = read_field(at, p.inner.end, &f)
-        if at == NULL:
-            break
+    rest = p.inner
+    while next_field(&rest, &f):
         if f.number == BUNDLE_EVENT and f.wire == BYTES:
             import_ftrace_event(timeline, p, span_of(&f), key, item)
             item += 1
@@ -136,7 +130,7 @@ cdef int import_sched(Timeline timeline, Packet *p, Span s, Key key, bint waking
     """TokenizeFtraceCompactSchedSwitch, ...Waking: columns of deltas, walked in step."""
     cdef uint32_t[5] numbers
     cdef Span[5] columns
-    cdef const uint8_t *at = s.data
+    cdef Span rest = s
     cdef Field f
     cdef uint64_t value, names = 0, sum = 0
     cdef uint32_t item = 0
@@ -157,10 +151,7 @@ cdef int import_sched(Timeline timeline, Packet *p, Span s, Key key, bint waking
     for i in range(5):
         columns[i].data = NULL
         columns[i].end = NULL
-    while at < s.end:
-        at = read_field(at, s.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.wire != BYTES:
             continue
         if f.number == SCHED_INTERN_TABLE:
@@ -195,7 +186,7 @@ cdef int import_ftrace_event(
     Timeline timeline, Packet *p, Span s, Key key, uint32_t item
 ) except -1 nogil:
     """TokenizeFtraceEvent: an event without timestamp or without an event in it is none."""
-    cdef const uint8_t *at = s.data
+    cdef Span rest = s
     cdef Field f
     cdef Span event
     cdef uint32_t id = 0
@@ -204,10 +195,7 @@ cdef int import_ftrace_event(
     cdef int status = p.status
     event.data = NULL
     event.end = NULL
-    while at < s.end:
-        at = read_field(at, s.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == FTRACE_EVENT_TIMESTAMP:
             if not found and is_number(&f):
                 timestamp = <int64_t>f.value

@@ -8,7 +8,7 @@ decompression are the caller's (formats/perfetto/read/reader.py).
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.wire cimport (
-    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_set, load_bytes, load_number, read_field,
+    BYTES, FIXED32, FIXED64, VARINT, Field, Span, is_set, load_bytes, load_number, next_field,
     read_varint, span_of,
 )
 from tracetime._kernels.graph.engine cimport (
@@ -269,13 +269,10 @@ cdef class Importer:
 
     cdef int import_fields(self, Packet *p) except -1 nogil:
         """The payloads of a packet that has several, in order, up to one that a module handles."""
-        cdef const uint8_t *at = p.whole.data
+        cdef Span rest = p.whole
         cdef Field f
         cdef Span payload
-        while at < p.whole.end:
-            at = read_field(at, p.whole.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
             payload = span_of(&f)
@@ -295,11 +292,8 @@ cdef class Importer:
                 return STOP_END
         if p.status == RESOLVED:
             push(&self.timeline.sorter, p.trace_time)
-        at = p.whole.data
-        while at < p.whole.end:
-            at = read_field(at, p.whole.end, &f)
-            if at == NULL:
-                break
+        rest = p.whole
+        while next_field(&rest, &f):
             if f.wire == BYTES and (
                 f.number == PACKET_PROFILE_PACKET or f.number == PACKET_PROCESS_TREE
             ):

@@ -4,7 +4,7 @@
 It is kept until the incremental state of the sequence is cleared, in bounded memory.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -14,7 +14,7 @@ from tracetime._kernels.common.hash_table cimport (
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.text cimport keep_bytes, let_go, put_text
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, nothing, read_field, span_of,
+    BYTES, Field, Span, is_number, is_set, next_field, nothing, span_of,
 )
 from tracetime._kernels.perfetto.fields cimport *
 
@@ -79,14 +79,11 @@ cdef class InternedData:
 
     cdef int intern(self, Place *place, uint32_t sequence, Span data) except -1 nogil:
         """InternedData: what the sequence's events refer to."""
-        cdef const uint8_t *at = data.data
+        cdef Span rest = data
         cdef Interning *t = place.interned
         cdef Field f
         cdef int table
-        while at < data.end:
-            at = read_field(at, data.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
             if f.number == INTERNED_DATA_EVENT_NAMES:
@@ -126,7 +123,7 @@ cdef class InternedData:
 
     cdef int add(self, Interning *t, int table, Span message) except -1 nogil:
         """One entry; of several with one iid the first stays (IncrementalState::InternMessage)."""
-        cdef const uint8_t *at = message.data
+        cdef Span rest = message
         cdef Table *entries = &t.tables[table]
         cdef Interned *made
         cdef Field f
@@ -134,10 +131,7 @@ cdef class InternedData:
         cdef bint has_iid = False
         cdef uint64_t iid = 0
         cdef int64_t i, held, n
-        while at < message.end:
-            at = read_field(at, message.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.number == INTERNED_STRING_IID and is_number(&f) and not has_iid:
                 iid = f.value
                 has_iid = True

@@ -5,12 +5,12 @@ Each function names the place in Perfetto's src/trace_processor/importers/ that 
 has a file of its own.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.memory cimport mul_overflows, saturating_add, saturating_mul
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, read_field, read_varint,
-    span_of,
+    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, read_field,
+    read_varint, span_of,
 )
 from tracetime._kernels.graph.engine cimport (
     AS_IS, OVERFLOW, RESOLVED, SKIPPED_INCREMENTAL_STATE, Key,
@@ -92,16 +92,13 @@ cdef void set_reference(Sequence *sequence, Span thread) noexcept nogil:
 
 cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil:
     """TokenizeTrackEventPacket (proto/track_event_tokenizer.cc)."""
-    cdef const uint8_t *at = p.inner.data
+    cdef Span rest = p.inner
     cdef Sequence *sequence = &timeline.streams.sequences[p.sequence]
     cdef Field f
     cdef bint has_delta = False
     cdef int64_t delta_us = 0, absolute_us = 0, value_ns, ns = 0
     cdef int status = p.status
-    while at < p.inner.end:
-        at = read_field(at, p.inner.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == TRACK_EVENT_TIMESTAMP_DELTA_US:
             if is_number(&f):
                 has_delta = True
@@ -141,15 +138,12 @@ cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil:
 
 cdef int import_logs(Timeline timeline, Packet *p) except -1 nogil:
     """AndroidLogPacket (proto/android_probes_module.cc)."""
-    cdef const uint8_t *at = p.inner.data
+    cdef Span rest = p.inner
     cdef Field f
     cdef bint found
     cdef uint32_t item = 0
     cdef int64_t timestamp
-    while at < p.inner.end:
-        at = read_field(at, p.inner.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == LOG_PACKET_EVENTS and f.wire == BYTES:
             timestamp = <int64_t>load_number(span_of(&f), LOG_EVENT_TIMESTAMP, &found)
             timeline.emit_converted(
@@ -161,15 +155,12 @@ cdef int import_logs(Timeline timeline, Packet *p) except -1 nogil:
 
 cdef int import_rails(Timeline timeline, Packet *p) except -1 nogil:
     """PowerRails (proto/android_probes_module.cc)."""
-    cdef const uint8_t *at = p.inner.data
+    cdef Span rest = p.inner
     cdef Field f
     cdef bint found
     cdef uint32_t item = 0
     cdef int64_t timestamp_ms
-    while at < p.inner.end:
-        at = read_field(at, p.inner.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == RAILS_ENERGY_DATA and f.wire == BYTES:
             timestamp_ms = <int64_t>load_number(span_of(&f), ENERGY_TIMESTAMP_MS, &found)
             if found:
@@ -233,15 +224,12 @@ cdef bint next_number(Numbers *n, uint64_t *out) noexcept nogil:
 
 cdef int import_atoms(Timeline timeline, Packet *p) except -1 nogil:
     """StatsdAtom (proto/statsd_module.cc)."""
-    cdef const uint8_t *at = p.inner.data
+    cdef Span rest = p.inner
     cdef Numbers times = numbers_of(p.inner, ATOM_TIMESTAMP_NANOS)
     cdef Field f
     cdef uint64_t timestamp
     cdef uint32_t item = 0
-    while at < p.inner.end:
-        at = read_field(at, p.inner.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == ATOM_ATOM and f.wire == BYTES:
             if next_number(&times, &timestamp):
                 timeline.emit_trace_time(p, KIND_STATSD_ATOM, item, <int64_t>timestamp)
@@ -253,17 +241,14 @@ cdef int import_atoms(Timeline timeline, Packet *p) except -1 nogil:
 
 cdef int import_etw(Timeline timeline, Packet *p) except -1 nogil:
     """EtwTraceEventBundle (etw/etw_tokenizer.cc): events without CPU or timestamp are left out."""
-    cdef const uint8_t *at = p.inner.data
+    cdef Span rest = p.inner
     cdef Field f
     cdef bint has_bundle_cpu, has_cpu, found
     cdef uint64_t bundle_cpu = load_number(p.inner, ETW_CPU, &has_bundle_cpu)
     cdef uint64_t cpu
     cdef int64_t timestamp
     cdef uint32_t item = 0
-    while at < p.inner.end:
-        at = read_field(at, p.inner.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == ETW_EVENT and f.wire == BYTES:
             cpu = load_number(span_of(&f), ETW_EVENT_CPU, &has_cpu)
             if not has_cpu:
@@ -308,13 +293,10 @@ cdef int import_streaming_profile(Timeline timeline, Packet *p) except -1 nogil:
 
 
 cdef bint has_times_after_sorting(Packet *p) noexcept nogil:
-    cdef const uint8_t *at = p.after_sorting.data
+    cdef Span rest = p.after_sorting
     cdef Field f
     cdef bint found
-    while at < p.after_sorting.end:
-        at = read_field(at, p.after_sorting.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.wire != BYTES:
             continue
         if p.after_sorting_field == PACKET_PROFILE_PACKET:
@@ -336,17 +318,14 @@ cdef int64_t process_start(Span process, bint *found) noexcept nogil:
 
 cdef int import_after_sorting(Timeline timeline, Packet *p) except -1 nogil:
     """ProfilePacket (proto/profile_module.cc), ProcessTree (proto/system_probes_parser.cc)."""
-    cdef const uint8_t *at = p.after_sorting.data
+    cdef Span rest = p.after_sorting
     cdef Key coarse = machine_key(MONOTONIC_COARSE, p.machine)
     cdef Key boottime = machine_key(BOOTTIME, p.machine)
     cdef Field f
     cdef bint found
     cdef int64_t timestamp
     cdef uint32_t item = 0
-    while at < p.after_sorting.end:
-        at = read_field(at, p.after_sorting.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.wire != BYTES:
             continue
         if p.after_sorting_field == PACKET_PROFILE_PACKET:

@@ -7,10 +7,11 @@ and directory.pyx, what rows are in batch.pyx.
 
 import os
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_set, load_bytes, load_number, nothing, read_field, read_varint, span_of,
+    BYTES, Field, Span, is_set, load_bytes, load_number, next_field, nothing,
+    read_varint, span_of,
 )
 from tracetime._kernels.perfetto.batch cimport HAS_CPU, TEXT_NAME, Batch, RowDetails, bare
 from tracetime._kernels.perfetto.directory cimport Directory
@@ -51,7 +52,7 @@ cdef class Names(Listener):
     # long: one pass over the fields, then a branch for each kind of packet
     cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
         """Keep what the packet defines, and say what its rows are; whether the batch is full."""
-        cdef const uint8_t *at = p.whole.data
+        cdef Span rest = p.whole
         cdef Place *place = self.interned.place(p.sequence)
         cdef Field f
         cdef Span inner = nothing(), interned = nothing(), defaults = nothing()
@@ -60,10 +61,7 @@ cdef class Names(Listener):
         cdef uint32_t field = 0
         cdef bint has_pid, has_tid
         cdef int64_t i
-        while at < p.whole.end:
-            at = read_field(at, p.whole.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
             if is_inner(f.number):
@@ -143,7 +141,7 @@ cdef int name_bundle(
     NameTables tables, const Heard *p, Span bundle, Rows rows, int64_t first, RowDetails *packet
 ) except -1 nogil:
     """FtraceEventBundle: events of one CPU, and the columns of compact_sched."""
-    cdef const uint8_t *at = bundle.data
+    cdef Span rest = bundle
     cdef Field f
     cdef Span sched = load_bytes(bundle, BUNDLE_COMPACT_SCHED)
     cdef Span event = nothing()
@@ -164,12 +162,8 @@ cdef int name_bundle(
         elif kind == KIND_SCHED_WAKING:
             name_sched(tables, p, &woken, FTRACE_EVENT_SCHED_WAKING, &w)
         elif kind == KIND_FTRACE_EVENT or kind == KIND_GPU_WORK_PERIOD:
-            while item < <int64_t>rows.item[i] and at < bundle.end:
-                at = read_field(at, bundle.end, &f)
-                if at == NULL:
-                    at = bundle.end
-                    event = nothing()
-                elif f.number == BUNDLE_EVENT and f.wire == BYTES:
+            while item < <int64_t>rows.item[i] and next_field(&rest, &f):
+                if f.number == BUNDLE_EVENT and f.wire == BYTES:
                     item += 1
                     event = span_of(&f)
             if item == <int64_t>rows.item[i]:
@@ -196,14 +190,11 @@ cdef int name_sched(
 cdef int name_ftrace_event(
     NameTables tables, const Heard *p, Span event, RowDetails *w
 ) except -1 nogil:
-    cdef const uint8_t *at = event.data
+    cdef Span rest = event
     cdef Field f
     cdef Span name = nothing()
     cdef uint32_t id = 0
-    while at < event.end:
-        at = read_field(at, event.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.wire == BYTES:
             if id == 0:
                 id = f.number
@@ -223,7 +214,7 @@ cdef int name_items(
     int kind, uint32_t number
 ) except -1 nogil:
     """Rows that stand for the fields of one number in a message, in order."""
-    cdef const uint8_t *at = message.data
+    cdef Span rest = message
     cdef Field f
     cdef Span item = nothing()
     cdef RowDetails w
@@ -232,11 +223,8 @@ cdef int name_items(
     for i in range(first, rows.n):
         w = packet[0]
         if rows.kind[i] == kind:
-            while next <= <int64_t>rows.item[i] and at < message.end:
-                at = read_field(at, message.end, &f)
-                if at == NULL:
-                    at = message.end
-                elif f.number == number and f.wire == BYTES:
+            while next <= <int64_t>rows.item[i] and next_field(&rest, &f):
+                if f.number == number and f.wire == BYTES:
                     item = span_of(&f)
                     here = next
                     next += 1

@@ -15,7 +15,7 @@ from tracetime._kernels.common.encode cimport (
 from tracetime._kernels.perfetto.extension cimport Extension, read_extension
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.common.wire cimport (
-    BYTES, FIXED64, VARINT, Field, Span, read_field, read_varint, span_of,
+    BYTES, FIXED64, VARINT, Field, Span, next_field, read_field, read_varint, span_of,
 )
 
 cdef enum:
@@ -342,22 +342,16 @@ def events_in(const uint8_t[::1] data not None):
     """How many events the whole packets in `data`, a part of a serialised Trace, hold."""
     cdef Span packets = span_in(data)
     cdef Span packet
-    cdef const uint8_t *at = packets.data
-    cdef const uint8_t *within
+    cdef Span rest = packets
+    cdef Span rest_of_event
     cdef Field f, g
     cdef int64_t n = 0
-    while at < packets.end:
-        at = read_field(at, packets.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.wire != BYTES:
             continue
         packet = span_of(&f)
-        within = packet.data
-        while within < packet.end:
-            within = read_field(within, packet.end, &g)
-            if within == NULL:
-                break
+        rest_of_event = packet
+        while next_field(&rest_of_event, &g):
             if g.number == PACKET_TRACK_EVENT:
                 n += 1
                 break

@@ -4,9 +4,11 @@
 Follows Perfetto's src/trace_processor/importers/proto/proto_trace_reader.cc.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
-from tracetime._kernels.common.wire cimport BYTES, Field, is_number, is_set, read_field, span_of
+from tracetime._kernels.common.wire cimport (
+    BYTES, Field, Span, is_number, is_set, next_field, span_of,
+)
 from tracetime._kernels.graph.engine cimport Key
 from tracetime._kernels.graph.engine import TooManyClocksError
 from tracetime._kernels.graph.key cimport is_sequence_scoped
@@ -32,17 +34,14 @@ cdef class Snapshots:
 
     cdef int import_snapshot(self, Packet *p) except -1 nogil:
         """ProtoTraceReader::ParseClockSnapshot."""
-        cdef const uint8_t *at = p.snapshot.data
+        cdef Span rest = p.snapshot
         cdef Field f
         cdef SnapshotClock one
         cdef Key key
         cdef int64_t n = 0
         cdef uint32_t primary = 0
         cdef bint boottime = False, trace_file = False
-        while at < p.snapshot.end:
-            at = read_field(at, p.snapshot.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.number == SNAPSHOT_PRIMARY_TRACE_CLOCK and is_number(&f):
                 primary = <uint32_t>f.value
             elif f.number == SNAPSHOT_CLOCKS and f.wire == BYTES:

@@ -4,12 +4,12 @@
 Follows Perfetto's src/trace_processor/importers/proto/track_event_event_importer.h.
 """
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes, put_text
 from tracetime._kernels.common.wire cimport (
-    BYTES, FIXED64, Field, Span, is_number, is_set, load_number, nothing, read_field, read_varint,
+    BYTES, FIXED64, Field, Span, is_number, is_set, load_number, next_field, nothing, read_varint,
     span_of,
 )
 from tracetime._kernels.perfetto.args cimport put_args
@@ -82,7 +82,7 @@ cdef int name_track_event(
     NameTables tables, const Heard *p, Place *place, Span event, RowDetails *w
 ) except -1 nogil:
     """A TrackEvent: Import, ParseTrackEventName and ParseInitialTrackAssociation."""
-    cdef const uint8_t *at = event.data
+    cdef Span rest = event
     # RowDetails was interned before packets were lost is not what is meant now.
     cdef Interning *t = place.interned if p.valid else NULL
     cdef Field f
@@ -97,10 +97,7 @@ cdef int name_track_event(
     cdef Known *track
     if t != NULL:
         tables.interned.touch(t)
-    while at < event.end:
-        at = read_field(at, event.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == TRACK_EVENT_CATEGORY_IIDS:
             if f.wire == BYTES:
                 single = False
@@ -186,7 +183,7 @@ cdef int set_category(
     NameTables tables, Interning *t, Span event, int64_t n, RowDetails *w
 ) except -1 nogil:
     """Several categories, the interned ones first, with commas between them."""
-    cdef const uint8_t *at
+    cdef Span rest
     cdef Field f
     cdef Span packed
     cdef uint64_t iid
@@ -198,11 +195,8 @@ cdef int set_category(
     out.n = 0
     for i in range(2):
         interned = i == 0
-        at = event.data
-        while at < event.end and out.n <= LONGEST_NAME:
-            at = read_field(at, event.end, &f)
-            if at == NULL:
-                break
+        rest = event
+        while out.n <= LONGEST_NAME and next_field(&rest, &f):
             if interned and f.number == TRACK_EVENT_CATEGORY_IIDS:
                 if f.wire == BYTES:
                     packed = span_of(&f)
