@@ -1,7 +1,7 @@
 """Files that appear under their name when they are complete, or not at all.
 
-Every file that is written, but for a recording, goes where `file_target` says, which is never over
-a file that is being read, by way of a `Part`.
+Every output file except a recording is written as a `Part` of the path that `file_target` returns,
+which is never a file that is being read.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tracetime.errors import UsageError
 _ENDING: Final = ".part"
 
 _inputs: WeakKeyDictionary[IO[bytes], os.stat_result] = WeakKeyDictionary()
-"""The files that are read, for as long as they are open."""
+"""The files that are being read, while they are open."""
 
 _inputs_lock: Final = threading.Lock()
 
 
 def protect(file: IO[bytes]) -> None:
-    """See to it that nothing is written over the file that is open here, until it is closed."""
-    # What is no file of the system cannot be written over.
+    """Refuse to write over this open file, until it is closed."""
+    # A file object without a file of the system cannot be written over.
     with contextlib.suppress(OSError, ValueError), _inputs_lock:
         _inputs[file] = os.fstat(file.fileno())
 
@@ -53,10 +53,10 @@ def refuse_input(path: str | os.PathLike[str]) -> None:
 
 
 def file_target(path: str | os.PathLike[str]) -> Path:
-    """The file to write as `path`, links followed, so that a link stays one.
+    """The file to write for `path`: links are followed, so that a link stays one.
 
     Raises:
-        UsageError: it is no file, or one that is being read, under whatever name.
+        UsageError: it is no file, or one that is being read, under any name.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -71,8 +71,8 @@ def file_target(path: str | os.PathLike[str]) -> Path:
 
 
 def not_written(target: Path, error: OSError) -> UsageError:
-    """The error to raise where writing `target` failed, after what was written is removed."""
-    # Arrow puts the system's error into its message, where errno is not set.
+    """The error to raise if writing `target` failed and the part was removed."""
+    # Arrow has the system's error in its message, without errno.
     why = os.strerror(error.errno) if error.errno else str(error)
     return UsageError(
         f"cannot write {str(target)!r}: {why}; nothing was left behind, choose another file"
@@ -80,13 +80,13 @@ def not_written(target: Path, error: OSError) -> UsageError:
 
 
 class Part:
-    """A file beside `target` that is to take its name.
+    """A file in the directory of `target` that will take its name.
 
-    What a run that was killed left beside the same target is removed first. A run holds the
-    kernel's lock on its part, which ends with it: what is locked is a live run's, and stays.
+    Parts that killed runs left for the same target are removed first. A run holds the kernel's lock
+    on its part, which ends with the run: a locked part belongs to a live run, and stays.
 
     Attributes:
-        path: of the file, once it is made; None when it is gone.
+        path: of the file while it exists under this name, else None.
     """
 
     def __init__(self, target: Path) -> None:
@@ -97,12 +97,12 @@ class Part:
     def make(self) -> Path:
         """Make the file, empty, with the target's mode.
 
-        To be called where `discard` follows: a signal may come as soon as it exists.
+        Call it where `discard` follows: a signal may come as soon as the file exists.
 
         Raises:
             OSError: it cannot be made.
         """
-        # As short as can be: a directory may take no longer name than the target's.
+        # As short as possible: the file system may allow no longer names than the target's.
         name = f"{zlib.crc32(os.fsencode(self._target.name)):08x}"
         _remove_leftovers(self._target.parent, f".{name}-")
         while self._lock < 0:
@@ -124,7 +124,7 @@ class Part:
         self.path = None
 
     def discard(self) -> None:
-        """Remove the file, unless it has taken its name, and let go of it."""
+        """Remove the file, unless it has taken the name, and release the lock."""
         if self.path is not None:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
@@ -135,7 +135,7 @@ class Part:
 
 
 def _made(path: Path) -> int:
-    """A descriptor of the new file, locked; -1 where another run takes it for a leftover."""
+    """A descriptor of the new file, locked; -1 if another run is removing it as a leftover."""
     made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(made, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -143,7 +143,7 @@ def _made(path: Path) -> int:
     except BlockingIOError:
         taken = True
     except OSError:
-        # A file system without locks: there no run removes what another left.
+        # A file system without locks: there no run removes leftovers.
         taken = False
     if taken:
         os.close(made)
@@ -170,12 +170,12 @@ def _remove_if_dead(path: Path) -> None:
 
 @contextlib.contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
-    """A new, empty file beside `target`, which takes its name, and its mode, when the block ends.
+    """A new, empty file that takes the name and mode of `target` when the block ends.
 
-    Where the block raises, it is removed, and `target` stays as it was.
+    If the block raises, the file is removed, and `target` stays as it was.
 
     Raises:
-        UsageError: OSError in the block, or of renaming.
+        UsageError: an OSError in the block, or of renaming.
     """
     part = Part(target)
     try:

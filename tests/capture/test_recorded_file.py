@@ -78,7 +78,7 @@ def test_also_of_another_process_until_that_ends_in_whatever_way(spawn, tracetim
     assert split(left)
     code, _, err = tracetime("record", "-o", path, *CLOCKS, "--duration", "0s")
     assert code == 2
-    assert f"cannot write '{path}': it is there already" in err
+    assert f"cannot write '{path}': it exists already" in err
     assert "--force" in err
     assert path.read_bytes() == left
     assert tracetime("record", "--force", "-o", path, *CLOCKS, "--duration", "0s")[0] == 0
@@ -171,7 +171,7 @@ def test_a_file_is_kept_where_it_is_not_to_be_replaced(path, tracetime):
     path.write_bytes(b"")
     opened(path, overwrite=False).close()  # it holds nothing
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="exists already"):
         opened(path, overwrite=False)
     args = ("record", "-o", path, *CLOCKS, "--duration", "0s")
     assert tracetime(*args)[0] == 2

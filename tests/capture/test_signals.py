@@ -208,7 +208,7 @@ def test_what_a_handler_flushes_is_in_the_file_when_that_returns(tmp_path, place
     path = tmp_path / "out.pftrace"
 
     def handler():
-        under_way = rec._writer._at_it
+        under_way = rec._writer._writing
         rec.instant("signal")
         rec.flush()
         assert under_way or names_of(path.read_bytes())["signal"] == 1

@@ -1,6 +1,6 @@
-"""The clocks of a recording: what callers call them, what they are written as, how they tick.
+"""The clocks of a recording: the callers' names, the ids that are written, the ticks.
 
-Which of them stand in a snapshot, and in what order, is snapshots.py's.
+Which of them a snapshot contains, and in what order: snapshots.py.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SNAPSHOT_SEQUENCE: Final = 1
 """The packet sequence of snapshots and tracks; clocks 64 to 127 are scoped to it."""
 
 OWN_PREFIX: Final = "dev.tracetime."
-"""Of the names of clocks that Perfetto has no number for."""
+"""Begins the names of clocks that Perfetto has no number for."""
 
 TSC_NAME: Final = OWN_PREFIX + "tsc"
-"""What the time stamp counter is written as: Perfetto's TSC (9) has no rate."""
+"""The time stamp counter in a trace: Perfetto's TSC (9) has no rate."""
 
 _NO_POSIX_CLOCK: Final = -1
 _POSIX: Final = {
@@ -32,11 +32,11 @@ _POSIX: Final = {
 
 
 FILLER_NAME: Final = "(only orders a snapshot's clocks)"
-"""Of clocks that nobody reads; no event is in one."""
+"""The name of clocks that nobody reads; no event uses one."""
 
 
 class RecordedClock(NamedTuple):
-    """A clock of the recording: what it is, what it is written as, and its events' side."""
+    """A clock of the recording: its properties, the id that is written, and its part in events."""
 
     domain: ClockDomain
     written: ClockId
@@ -44,12 +44,12 @@ class RecordedClock(NamedTuple):
 
 
 class RecordedClocks:
-    """The clocks that have been declared, by the ids that callers use and by those written.
+    """The clocks that were declared, by the ids that callers use and by those written.
 
     Attributes:
-        snapshot_sequence: where snapshots, tracks and sequence-scoped clocks are.
-        trace_clock: what trace time is; None until somebody says.
-        untold: clocks of which the trace does not say yet what they are.
+        snapshot_sequence: the sequence of snapshots, tracks and sequence-scoped clocks.
+        trace_clock: the clock of trace time; None before the first snapshot.
+        undescribed: clocks whose properties are not in the trace yet.
     """
 
     def __init__(self, buffer: PacketBuffer) -> None:
@@ -60,7 +60,7 @@ class RecordedClocks:
         self._clocks: dict[ClockId, RecordedClock] = {}
         self._names: dict[str, ClockId] = {}
         self.trace_clock: ClockId | None = None
-        self.untold: set[ClockId] = set()
+        self.undescribed: set[ClockId] = set()
 
     def get(self, clock: ClockId) -> RecordedClock | None:
         """A clock by the id it was declared with, or the one written; None if it was not."""
@@ -73,16 +73,16 @@ class RecordedClocks:
     def declare(self, domain: ClockDomain, short_name: str | None = None) -> RecordedClock:
         """Make a clock known, before its first reading.
 
-        A clock that ticks otherwise than in ns of 64 bits is written in ns, unwrapped; its
-        readings and timestamps are given in its own ticks all the same.
+        A clock that does not count ns in 64 bits is written in ns, unwrapped; callers give its
+        readings and timestamps in its own ticks.
 
         Args:
-            domain: what it is.
-            short_name: what callers may name it by besides: `vulkan:0`.
+            domain: its properties.
+            short_name: a further name for callers: `vulkan:0`.
 
         Raises:
             UsageError: no ClockDomain, clock 64 to 127 of another sequence than this writer's, a
-                clock of another machine, one with no rate, one that has been declared otherwise.
+                clock of another machine, one with no rate, one that was declared otherwise.
         """
         if not isinstance(domain, ClockDomain):
             raise UsageError(f"a clock is declared by its ClockDomain, not {domain!r}")
@@ -94,8 +94,8 @@ class RecordedClocks:
                     f"{clock} is already recorded with {known.domain.ns_per_tick} ns a tick and "
                     f"{known.domain.valid_bits} bits: declare it before the first snapshot"
                 )
-            self._clocks[clock] = known._replace(domain=_as(domain, known.written))
-            self.untold.add(clock)
+            self._clocks[clock] = known._replace(domain=_with_id(domain, known.written))
+            self.undescribed.add(clock)
             return self._clocks[clock]
         rate = _rate(clock, domain)
         written = clock
@@ -103,7 +103,7 @@ class RecordedClocks:
             written = ClockId(clock_id(TSC_NAME))
         name = domain.name or (TSC_NAME if written != clock else None)
         made = RecordedClock(
-            _as(domain, written),
+            _with_id(domain, written),
             written,
             EventClock(
                 self._sequence_of(written),
@@ -115,17 +115,17 @@ class RecordedClocks:
                 domain.valid_bits,
             ),
         )
-        # A signal's handler may have declared it meanwhile: there is one of each.
+        # A signal's handler may have declared it meanwhile: keep one of each.
         made = self._clocks.setdefault(clock, made)
         self._clocks.setdefault(written, made)
         for alias in (name, TSC_NAME if written != clock else None, short_name):
             if alias:
                 self._names[alias] = clock
-        self.untold.add(clock)
+        self.undescribed.add(clock)
         return made
 
     def _sequence_of(self, clock: ClockId) -> Sequence:
-        """Each clock has a packet sequence with it as default, which leaves it out of packets."""
+        """Each clock is the default of a packet sequence: then its packets need not name it."""
         number = 0 if clock.is_sequence_scoped else clock.clock
         if number not in self._sequences:
             made = Sequence(self._buffer, next(self._sequence_ids), number)
@@ -133,9 +133,9 @@ class RecordedClocks:
         return self._sequences[number]
 
     def clock(self, clock: ClockLike) -> ClockId:
-        """The clock that a caller named: a name that was declared, or all that ClockId takes.
+        """The clock that a caller named: a name that was declared, or what ClockId.parse takes.
 
-        `TSC` and `TAI` are those that tracetime has names for.
+        `TSC` and `TAI` are the clocks that tracetime has names for.
         """
         if isinstance(clock, str):
             for name in (clock, OWN_PREFIX + clock.lower()):
@@ -144,7 +144,7 @@ class RecordedClocks:
         return scoped(ClockId.parse(clock))
 
     def written(self, clock: ClockLike | None) -> ClockId:
-        """The id under which a clock stands in the trace.
+        """The id of a clock in the trace.
 
         Raises:
             UsageError: it is not recorded.
@@ -152,7 +152,7 @@ class RecordedClocks:
         return scoped(ClockId(self.event_clock(clock).clock))
 
     def event_clock(self, clock: ClockLike | None) -> EventClock:
-        """The clock of an event as the caller named it; None is trace time's."""
+        """The clock that a caller named for an event; None for the clock of trace time."""
         if clock is None:
             if self.trace_clock is None:
                 raise UsageError("no clock has been read yet: say which the event is in")
@@ -168,7 +168,7 @@ class RecordedClocks:
         return known.events
 
     def to_ns(self, raw: int, clock: ClockLike) -> int:
-        """What a reading of a clock would be written as now: its ticks unwrapped, in ns."""
+        """A reading of a clock as it would be written now: its ticks unwrapped, in ns."""
         events = self.event_clock(clock)
         if not events.scaled:
             return raw
@@ -191,7 +191,7 @@ def scoped(clock: ClockId) -> ClockId:
 
 
 def _rate(clock: ClockId, domain: ClockDomain) -> Fraction:
-    """The ns per tick by which a clock is written, where it can be recorded at all."""
+    """The ns per tick for writing a clock; an error if it cannot be recorded."""
     rate = domain.ns_per_tick
     if rate is None:
         raise UsageError(f"{clock} has no ns_per_tick: measure it, and declare it so")
@@ -209,8 +209,8 @@ def _nature(domain: ClockDomain) -> tuple[Fraction | None, int]:
     return domain.ns_per_tick, domain.valid_bits
 
 
-def _as(domain: ClockDomain, written: ClockId) -> ClockDomain:
-    """The domain under the id that is written, with a name wherever the id has none."""
+def _with_id(domain: ClockDomain, written: ClockId) -> ClockDomain:
+    """The domain with the id that is written, and with a name if the id has none."""
     name = domain.name
     if name is None and written != domain.id and written.scope == "global":
         name = TSC_NAME

@@ -1,10 +1,10 @@
-"""In which order a snapshot lists its clocks, so that Perfetto keeps resolving them rightly.
+"""The order in which a snapshot lists its clocks, so that Perfetto resolves them correctly.
 
-Perfetto takes snapshots with the same clocks in the same order for one series. A clock that reads
-less than before *in its series* is not converted from any more; between two series that both tie
-a pair of clocks, that with the smaller hash is asked, however old its snapshots are (docs/
-semantics.md, "Conversion"). So a recording that goes on after a clock was set back, or with other
-clocks than before, lists them in an order whose hash is smaller than any before.
+For Perfetto, snapshots with the same clocks in the same order are one series. A clock that reads
+less than before *in its series* is no longer a source of conversions. If two series tie a pair of
+clocks, Perfetto uses the one with the smaller hash, however old its snapshots are (docs/
+semantics.md, "Conversion"). So after a clock was set back, or when the set of clocks changes, a
+recording lists them in an order with a smaller hash than any before.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from tracetime._kernels.graph.engine import series_hash
 from tracetime.clocks.ids import ClockId, clock_id
 
 _HIGHEST: Final = (1 << 32, 1 << 32)
-# Of one set of clocks, the orders of the first six are tried; with a filler, fewer of each.
+# How many clocks of a set are permuted: six have 720 orders. With a filler, orders of each that are
+# tried.
 _PERMUTED: Final = 6
 _ORDERS_WITH_FILLER: Final = 24
 _FILLERS: Final = 1 << 13
 _FILLERS_AT_ONCE: Final = 256
-# A hash is taken that leaves this part of the room below the last one: a sixteenth of all at first,
-# when it matters more to have no filler.
+# The part of the room below the last hash that stays free below the next one: a sixteenth of all
+# at first, when it is more important to need no filler.
 _FRESH_SHARE: Final = 16
 _LATER_SHARE: Final = 2
 
@@ -32,15 +33,15 @@ _LATER_SHARE: Final = 2
 Hashes = tuple[int, int]
 """A series' hash in a trace file, and in a compressed copy of it.
 
-There the trace is file 1, not 0, which the hash of a clock that is scoped to a sequence shows.
+In the copy the trace is file 1, not 0, which changes the hash of sequence-scoped clocks.
 """
 
 
 class Order(NamedTuple):
     """One series: its clocks in the order of the ClockSnapshot, and its hashes.
 
-    `filler` is the one of the clocks, if any, that has no meaning of its own: it reads what the
-    reference reads, and is there where all orders of the other clocks are used up.
+    `filler` is the clock without a meaning, if there is one: it has the reference's reading, and is
+    added when all orders of the other clocks are used up.
     """
 
     clocks: tuple[ClockId, ...]
@@ -49,15 +50,15 @@ class Order(NamedTuple):
 
 
 def filler_name(number: int) -> str:
-    """What a clock is called that only stands in a snapshot for the series' hash."""
+    """The name of a clock that is in snapshots only for the series' hash."""
     return f"dev.tracetime.series.{number}"
 
 
 class Orders:
-    """The orders that the snapshots of one recording have, and which comes next.
+    """The orders of the snapshots of one recording.
 
-    A set of clocks is either the one that is sampled (the main one: always the freshest, so that
-    its series must be asked first), or one that the user ties in, which must not come before it.
+    A set of clocks is either the sampled one (the main one: its snapshots are the latest, so that
+    Perfetto must use its series first), or one that the caller ties in, which must come after it.
     """
 
     def __init__(self) -> None:
@@ -66,21 +67,21 @@ class Orders:
         self._main_clocks: frozenset[ClockId] = frozenset()
         self._mains: list[Order] = []
         self._others: list[Order] = []
-        # By clock that has gone back: the hashes of what follows are below these.
+        # For clocks that have gone back: later hashes are below these.
         self._main_bounds: dict[ClockId, Hashes] = {}
         self._other_bounds: dict[ClockId, Hashes] = {}
 
     def next(self, readings_ns: dict[ClockId, int], *, main: bool) -> Order:
-        """The order to write a snapshot in, after what has been written so far.
+        """The order of the next snapshot, after what was written so far.
 
         Args:
-            readings_ns: what is to be written.
+            readings_ns: the readings to write.
             main: whether these are the clocks that are sampled.
         """
         clocks = frozenset(readings_ns)
         if main:
             self._main_clocks = clocks
-        # A user's snapshot of just the sampled clocks is one of theirs.
+        # A caller's snapshot of exactly the sampled clocks counts as a main one.
         main = clocks == self._main_clocks
         series = None if main else clocks
         last_ns = self._last_ns.get(series, {})
@@ -92,7 +93,7 @@ class Orders:
         high = _lowest(bounds[clock] for clock in clocks if clock in bounds)
         current = self._current.get(clocks)
         if main and self._mains and current is not self._mains[-1]:
-            # Other clocks than in the snapshot before: what ties pairs of them is getting old.
+            # Other clocks than in the snapshot before: the last series of these is outdated.
             high, current = _lowest([high, *(order.hashes for order in self._mains)]), None
         if current is None or not _below(current.hashes, high):
             current = self._choose(clocks, high, main)
@@ -110,8 +111,8 @@ class Orders:
         low = 0
         if not main and self._mains and len(clocks & set(self._mains[-1].clocks)) > 1:
             low = 1 + max(max(order.hashes) for order in self._mains)
-        # The next step back needs room below this order: where all but the lowest are used up, a
-        # filler makes more.
+        # The next step back needs room below this order: when all but the lowest are used up, a
+        # filler makes more room.
         share = _FRESH_SHARE if high == _HIGHEST else _LATER_SHARE
         least = tuple(low + (one - low) // share for one in high)
 
@@ -120,7 +121,7 @@ class Orders:
 
         found = sorted(filter(fits, _orders(clocks)), key=_room)
         if found:
-            # The sampled clocks begin in the middle: others find room above, later ones below.
+            # The sampled clocks begin in the middle: room for others above, for later ones below.
             return found[len(found) // 2] if main and not self._mains else found[-1]
         for batch in range(0, _FILLERS, _FILLERS_AT_ONCE):
             for number in range(batch, batch + _FILLERS_AT_ONCE):
@@ -129,12 +130,12 @@ class Orders:
                 found += [order._replace(filler=filler) for order in orders if fits(order)]
             if found:
                 return max(found, key=_room)
-        # After thousands of steps back: the sum of all that went before is at fault, not this one.
+        # Only after thousands of steps back: no hash is left, and some conversions will be wrong.
         return next(_orders(clocks))
 
 
 def _room(order: Order) -> int:
-    """How much is left below it."""
+    """How much room is below it."""
     return min(order.hashes)
 
 

@@ -1,7 +1,7 @@
-"""A trace file that grows by whole packets: what is in it is readable whenever it is looked at.
+"""A trace file that grows by whole packets: it is readable at any moment.
 
-What goes wrong with the file stands here (another recording's, a full disk, a limit, a target that
-cannot be written); what is in the packets does not.
+This module handles the failures of the file (another recording's, a full disk, a limit, a target
+that cannot be written); it knows nothing about the packets' contents.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from tracetime.atomic_file import file_target
 from tracetime.errors import UsageError
 
 _AT_ONCE: Final = 8 << 20
-"""Bytes written by one call: a file system does not answer for long."""
+"""Bytes written by one call: a signal waits no longer than for these."""
 
 _MODE: Final = 0o666  # less what the umask takes away
 
 _ROOMS: Final = (0, 64, 1 << 12, 1 << 16)
-"""Bytes cut off the end for a last packet: the first that makes it fit. A file system may give back
-whole blocks alone."""
+"""Bytes to cut off the end for a last packet, until it fits. A file system may free only whole
+blocks."""
 
 
 class TraceOutput:
-    """The file of a recording, and of no other: the kernel locks it, until it is closed.
+    """The file of one recording: the kernel locks it until it is closed.
 
-    The lock ends with this process, however that ends. What was at the path stays there until the
-    first block is written. What could not be written is kept, and tried again at the next `write`:
-    until then the file ends with a whole packet. An exception in the midst of a write, such as a
-    signal's handler raises, loses nothing and doubles nothing.
+    The lock ends with this process, however that ends. The file that was at the path stays there
+    until the first block is written. A block that cannot be written is kept, and tried again at the
+    next `write`: until then the file ends with a whole packet. An exception during a write, of a
+    signal's handler for example, loses nothing and repeats nothing.
 
     Attributes:
         path: as given.
@@ -43,13 +43,13 @@ class TraceOutput:
 
     Args:
         path: of the file.
-        take: gives what is to be written, whole packets; nothing when there is nothing.
-        written: called with `size` whenever that has grown.
-        overwrite: whether a file that holds anything may be replaced.
-        sync: whether what is written survives a power cut: `write` waits for the disk.
+        take: returns whole packets to write; empty if there are none.
+        written: called with `size` whenever that has changed.
+        overwrite: whether a file that is not empty may be replaced.
+        sync: whether the file survives a power cut: `write` waits for the disk.
 
     Raises:
-        UsageError: the file cannot be made, is another recording's, or is to be kept.
+        UsageError: the file cannot be made, belongs to another recording, or is to be kept.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class TraceOutput:
         self._written = written
         self._sync = sync
         self._taken: deque[bytes] = deque()
-        # The block at hand: where it begins in the file, and how much of it is there.
+        # The current block: where it begins in the file, and how much of it is written.
         self._block: tuple[int, bytes, int] = 0, b"", 0
-        # Where the blocks begin that the file's last bytes are from.
+        # Where the blocks of the file's last bytes begin.
         self._begins: deque[int] = deque([0])
         self._begun = False
         self._synced = 0
@@ -84,7 +84,7 @@ class TraceOutput:
         if not overwrite and os.fstat(self._file.fileno()).st_size:
             self._file.close()
             raise UsageError(
-                f"cannot write {self.path!r}: it is there already; give another path, or replace "
+                f"cannot write {self.path!r}: it exists already; give another path, or replace "
                 "it with --force"
             )
 
@@ -108,19 +108,19 @@ class TraceOutput:
                         "or give another path"
                     ) from None
                 # A file system without locks.
-            # Whoever gave up a file that it had made may have removed it meanwhile.
+            # A recording that gave up the file it had made may have removed it meanwhile.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(number), self._target.stat()):
                     return file, made
             file.close()
 
     def write(self) -> None:
-        """Add what is to be written, after what has been waiting.
+        """Write what waits, and then what `take` returns.
 
         Raises:
-            UsageError: not all of it could be written; the rest waits.
+            UsageError: not all could be written; the rest waits.
         """
-        # In C from end to end: no signal comes between taking a block and keeping it.
+        # All of it in C: no signal comes between taking a block and keeping it.
         self._taken.extend(iter(self._take, b""))
         try:
             if self._taken and not self._begun:
@@ -133,7 +133,7 @@ class TraceOutput:
             raise self.too_large(error) from error
 
     def _next_block(self) -> bool:
-        """Turn to the next block where the one at hand is done; whether there is any."""
+        """Go to the next block if the current one is done; whether there is one."""
         begin, block, done = self._block
         if done < len(block):
             return True
@@ -148,7 +148,7 @@ class TraceOutput:
         return True
 
     def _write_block(self) -> None:
-        """Write the block at hand, each part of it at its own place."""
+        """Write the current block, each part at its own place."""
         begin, block, done = self._block
         try:
             while done < len(block):
@@ -167,11 +167,11 @@ class TraceOutput:
     def end_short(self, last: Callable[[Iterable[memoryview]], bytes]) -> None:
         """Give up what could not be written, and end the file with a packet that says so.
 
-        Where that does not fit, whole packets at the end make way for it. An exception in the midst
+        If that packet does not fit, whole packets are cut off the end for it. An exception here
         leaves whole packets and what waits, to be written or given up.
 
         Args:
-            last: the packet to end with, by the packets that are given up; none if empty.
+            last: returns the packet to end with, for the packets that are given up; empty for none.
         """
         for room in _ROOMS:
             with contextlib.suppress(OSError):
@@ -190,13 +190,13 @@ class TraceOutput:
         self._block = self.size, b"", 0
 
     def _waiting(self) -> Iterator[memoryview]:
-        """What is taken and not in the file."""
+        """The packets that are taken and not in the file."""
         _, block, done = self._block
         for one in self._taken:
             yield memoryview(one)[done if one is block else 0 :]
 
     def _take_back(self, room: int) -> None:
-        """Cut off whole packets, so many bytes or more if there are: they wait again."""
+        """Cut off whole packets, so many bytes or more if possible: they wait again."""
         begin = next(begin for begin in reversed(self._begins) if begin <= max(0, self.size - room))
         with self._target.open("rb", buffering=0) as file:
             if not os.path.samestat(os.fstat(file.fileno()), os.fstat(self._file.fileno())):
@@ -219,7 +219,7 @@ class TraceOutput:
         else:
             os.fdatasync(self._file.fileno())
         if not self._synced:
-            # The first time also that there is such a file.
+            # The first time the directory, too: it lists the file.
             folder = os.open(self._target.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -229,29 +229,29 @@ class TraceOutput:
 
     @property
     def closed(self) -> bool:
-        """Whether it has been given back."""
+        """Whether it was closed."""
         return self._file.closed
 
     def close(self) -> None:
-        """Give the file back, with what it has; one that was made for nothing is removed."""
+        """Close the file; a file that was made and is empty is removed."""
         if not self.closed:
             if self._made and not self.size:
                 with contextlib.suppress(OSError):
                     self._target.unlink()
-            # A child that was just forked may not have closed its copy yet.
+            # A child that was just forked may still have its copy open, and the lock with it.
             with contextlib.suppress(OSError):
                 fcntl.flock(self._file, fcntl.LOCK_UN)
         self.abandon()
 
     def abandon(self) -> None:
-        """Give back this process's hold of the file, and nothing else: it may be a forked child."""
+        """Close only this process's descriptor: it may be a forked child."""
         self._taken.clear()
         self._file.close()
 
     def too_large(self, error: OSError) -> UsageError:
-        """What is said where not all of it could be written."""
+        """The error to raise if not all could be written."""
         there = f"the {self.size} bytes that are there are a whole trace"
         return self._refusal(error, f"make room; {there if self.size else 'nothing is there yet'}")
 
-    def _refusal(self, error: OSError, then: str) -> UsageError:
-        return UsageError(f"cannot write {self.path!r}: {error.strerror or error}; {then}")
+    def _refusal(self, error: OSError, advice: str) -> UsageError:
+        return UsageError(f"cannot write {self.path!r}: {error.strerror or error}; {advice}")

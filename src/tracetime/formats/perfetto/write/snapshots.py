@@ -1,7 +1,7 @@
-"""One snapshot into its packet: readings in ns, in an order that Perfetto resolves, and extension.
+"""Makes the packet of a snapshot: readings in ns, in an order that Perfetto resolves; extension.
 
-What the clocks are stands in clocks.py, what the extension holds in formats/perfetto/extension.py,
-and how readings come to be of one instant in graph/tube/simultaneity.py.
+The clocks: clocks.py. The fields of the extension: formats/perfetto/extension.py. How readings are
+brought to one instant: graph/tube/simultaneity.py.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from tracetime.formats.perfetto.write.ordering import Order, Orders
 from tracetime.graph.tube.simultaneity import Aligned, Aligner
 
 DOMAINS_EVERY: Final = 60
-"""How many snapshots have the clocks' properties once."""
+"""Snapshots from one with all clocks' properties to the next: once a minute by default, so that a
+part of a trace describes its clocks, too."""
 
-# What trace time is, if recorded: the first of these never goes back, and counts sleep.
+# The clock of trace time is the first of these that is recorded. BOOTTIME never goes back, and
+# counts sleep.
 _TRACE_CLOCKS: Final = ("BOOTTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME")
 
 
 class _Written(NamedTuple):
-    """One clock in the packet: its reading in units of so many ns, and the ticks that it said."""
+    """One clock in the packet: its reading, the unit of that, and its raw ticks."""
 
     read: Aligned
     unit_ns: int
@@ -46,7 +48,7 @@ class SnapshotPackets:
     """Makes the packets of a recording's snapshots, one after the other.
 
     Attributes:
-        count: how many were written; whoever writes them counts.
+        count: how many were written; the writer counts them.
     """
 
     def __init__(self, clocks: RecordedClocks) -> None:
@@ -54,8 +56,8 @@ class SnapshotPackets:
         self._aligner = Aligner()
         self._orders = Orders()
         self._units: dict[ClockId, int] = {}
-        # By clock whose wraps are counted here: what clocks of ns read when it was read last.
-        self._beside: dict[ClockId, dict[ClockId, int]] = {}
+        # By clock whose wraps are counted here: the readings of clocks of ns at its last reading.
+        self._ns_at: dict[ClockId, dict[ClockId, int]] = {}
         self.count = 0
 
     def packet(
@@ -104,7 +106,7 @@ class SnapshotPackets:
         return packet
 
     def _check_units(self, snapshot: Snapshot, clocks: Mapping[ClockId, RecordedClock]) -> None:
-        """Where a clock's unit is not its first, Perfetto drops the rest of the snapshot."""
+        """If a clock's unit is not its first one, Perfetto drops the rest of the snapshot."""
         for clock, known in clocks.items():
             unit_ns = snapshot.readings[clock].unit_ns
             name = known.events.name
@@ -124,10 +126,10 @@ class SnapshotPackets:
         counts: Mapping[ClockId, tuple[int, int]],
         main: bool,
     ) -> dict[ClockId, _Written]:
-        """What stands in the packet, by written clock."""
+        """The contents of the packet, by written clock."""
         written = {}
         reference = clocks[snapshot.reference or snapshot.clocks[0]].domain
-        beside = {
+        ns_of = {
             clock: _single(snapshot, clock)
             for clock, known in sorted(
                 clocks.items(), key=lambda item: steadiness(item[1].domain.id)
@@ -141,11 +143,11 @@ class SnapshotPackets:
                 raw, ticks = counts[clock]
                 known.events.follow(raw, ticks)
             elif known.events.scaled:
-                before = self._beside.get(clock, {})
-                # How often it may have wrapped since, by the steadiest clock that was there too.
-                elapsed_ns = next((ns - before[c] for c, ns in beside.items() if c in before), 0)
+                before = self._ns_at.get(clock, {})
+                # The steadiest clock that was read both times says how often it may have wrapped.
+                elapsed_ns = next((ns - before[c] for c, ns in ns_of.items() if c in before), 0)
                 raw, value = value, known.events.read(value, elapsed_ns)
-                self._beside[clock] = beside
+                self._ns_at[clock] = ns_of
             if value < 0:
                 raise UsageError(f"the reading of {clock} is below 0: {value}")
             half_ns = _of(snapshot.half_width_ns, clock, 0 if clock == snapshot.reference else -1)
@@ -177,15 +179,15 @@ class SnapshotPackets:
         kernel_clock: KernelClock | None,
         events_dropped: int,
     ) -> Extension:
-        told = self._clocks.untold & {*clocks, *order.clocks}
+        described = self._clocks.undescribed & {*clocks, *order.clocks}
         if self.count % DOMAINS_EVERY == 0:
-            told = {known.written for known in clocks.values()}
-        self._clocks.untold -= {*clocks, *order.clocks}
-        # In the order they were declared in; a clock that goes by two ids is told of once.
+            described = {known.written for known in clocks.values()}
+        self._clocks.undescribed -= {*clocks, *order.clocks}
+        # In the order of declaring; a clock with two ids is described once.
         domains = {
             known.written: encode_domain(known.domain)
             for clock, known in list(self._clocks.all().items())
-            if clock in told
+            if clock in described
         }
         in_order = [written[clock] for clock in order.clocks]
         measured = snapshot.reference is not None
@@ -201,7 +203,7 @@ class SnapshotPackets:
 
 
 def dropped_packet(events: int) -> bytes:
-    """A snapshot of no clock: it says how many events were dropped since the recording began."""
+    """A snapshot without clocks: the number of events dropped since the recording began."""
     extension = encode(Extension(None, [], [], [], None, [], events))
     return packets.snapshot_packet(SNAPSHOT_SEQUENCE, 0, [], extension)
 

@@ -1,21 +1,17 @@
-"""A Perfetto trace being written: snapshots, tracks, and events of any clock that snapshots tie in.
+"""`TraceWriter`: writes a Perfetto trace of snapshots, tracks, and events of any clock in them.
 
-Nothing here reads a clock or starts a thread: that is capture/recorder.py's. Bytes are made in
-`_kernels/perfetto/writer.pyx` (events) and `_kernels/perfetto/packets.pyx`, and put into the file
-by output.py.
+It reads no clock and starts no thread: capture/ does. `_kernels/perfetto/writer.pyx` (events) and
+`_kernels/perfetto/packets.pyx` make the bytes, output.py puts them into the file.
 """
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any, Final
+from typing import Final
 
 from tracetime._kernels.perfetto import packets
 from tracetime._kernels.perfetto.writer import (
@@ -29,41 +25,43 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import INT64_MAX, Snapshot
 from tracetime.errors import UsageError
-from tracetime.formats.perfetto.write.clocks import SNAPSHOT_SEQUENCE, RecordedClocks
+from tracetime.formats.perfetto.write.clocks import RecordedClocks
+from tracetime.formats.perfetto.write.forked import ForkedEvents
 from tracetime.formats.perfetto.write.output import TraceOutput
 from tracetime.formats.perfetto.write.snapshots import SnapshotPackets, dropped_packet
+from tracetime.formats.perfetto.write.tracks import Tracks
 
 BUFFER_BYTES: Final = 64 << 20
 FLUSH_BYTES: Final = 1 << 20
-# How the kernels refuse what a caller gave; a name may have halves of surrogate pairs in it.
+# The kernels' errors for wrong arguments; a name may contain halves of surrogate pairs.
 _REFUSED: Final = (TimestampError, TypeError, OverflowError, UnicodeEncodeError)
-# What the last snapshot and what is lost at the end may take beyond max_size's events.
+# Room beyond max_size's events for the last snapshot, and for the count of lost events.
 _KEPT_FOR_END: Final = 4096
-# Calls of one thread that wait for another's flush: one, and that of a handler which interrupts it.
+# Calls of one thread that wait for another's flush: one, and one of a handler that interrupts it.
 _MOST_WAITING: Final = 2
 
 
 class TraceWriter:
     """A trace file with its clocks, tracks and events.
 
-    Threads may share one. Events wait in memory until `flush`; where more than `buffer_bytes` wait
-    they are dropped, and counted in the trace, snapshots and tracks never. Once `max_size` is
-    reached only main snapshots get in: leave them to the end.
+    Threads may share it. Events wait in memory until `flush`. If more than `buffer_bytes` wait,
+    events are dropped, and counted in the trace; snapshots and tracks never are. Once `max_size` is
+    reached only main snapshots are written: take the last one at the end.
 
     Attributes:
         path: of the file.
 
     Args:
-        path: of the file; one that is there is replaced by the first flush.
-        overwrite: whether it may be, where it holds anything.
+        path: of the file; the first flush replaces an existing one.
+        overwrite: whether an existing file that is not empty may be replaced.
         sync: whether flushes wait for the disk.
-        max_size: bytes that the file may have; None for as many as it takes.
-        buffer_bytes: bytes that may wait for the disk, before events are dropped.
-        flush_bytes: bytes waiting at which an event's method says that it is time to flush.
+        max_size: bytes that the file may have; None for no limit.
+        buffer_bytes: bytes that may wait for the disk before events are dropped.
+        flush_bytes: waiting bytes at which an event's method returns that it is time to flush.
 
     Raises:
-        UsageError: the file cannot be made, is another recording's or to be kept; or a size is no
-            number, too small or too large.
+        UsageError: the file cannot be made, belongs to another recording or is to be kept; or a
+            size is no number, too small or too large.
     """
 
     def __init__(
@@ -94,39 +92,37 @@ class TraceWriter:
         self._clocks = RecordedClocks(self._buffer)
         self._snapshots = SnapshotPackets(self._clocks)
         self._own = object()
-        self._events: EventWriter | _ForkedEvents = EventWriter(
+        self._events: EventWriter | ForkedEvents = EventWriter(
             self._buffer, self._clocks.event_clock, self._own
         )
-        self._tracks: dict[tuple[Any, ...], Track] = {}
-        self._track_numbers = itertools.count(1)
-        # A signal's handler may record, too, and flush, while what it interrupts does the same.
+        self._tracks = Tracks(self._buffer, self._own)
+        # A signal's handler may record and flush while it interrupts the same.
         self._lock = threading.RLock()
-        self._tracking = threading.RLock()
         self._flushing = threading.RLock()
         self._waiting: dict[int, int] = {}
-        self._at_it = self._again = False
+        self._writing = self._again = False
         self._closed = False
         self._process = os.getpid()
         self._clocks.snapshot_sequence.begin()
         _WRITERS.add(self)
 
     def _abandon(self) -> None:
-        """In a forked child: the file is the parent's, and what holds a lock there is not here."""
+        """In a forked child: the file is the parent's, and threads that hold locks are missing."""
         self._lock = threading.RLock()
-        self._tracking = threading.RLock()
+        self._tracks.abandon()
         self._flushing = threading.RLock()
         self._waiting = {}
         self._buffer.abandon()
-        # The kernel's lock is the parent's alone: it must not live on in here.
+        # The kernel's lock is the parent's: this process must not keep it.
         self._output.abandon()
-        self._events = _ForkedEvents(self.path)
+        self._events = ForkedEvents(self.path)
 
     # Clocks
 
     def declare(self, domain: ClockDomain, short_name: str | None = None) -> ClockId:
-        """Make a clock known, before its first reading; returns what it is written as.
+        """Make a clock known, before its first reading; returns the id that is written.
 
-        As `RecordedClocks.declare`, which says what it raises.
+        As `RecordedClocks.declare`, which documents the errors.
         """
         with self._lock:
             return self._clocks.declare(domain, short_name).written
@@ -136,12 +132,12 @@ class TraceWriter:
         return self._clocks.clock(clock)
 
     def written(self, clock: ClockLike | None) -> ClockId:
-        """The id under which a clock stands in the trace; see `RecordedClocks.written`."""
+        """The id of a clock in the trace; see `RecordedClocks.written`."""
         return self._clocks.written(clock)
 
     @property
     def trace_clock(self) -> ClockId | None:
-        """What trace time is; None before the first snapshot."""
+        """The clock of trace time; None before the first snapshot."""
         return self._clocks.trace_clock
 
     # Snapshots
@@ -158,13 +154,12 @@ class TraceWriter:
         """Write readings of clocks that belong together; whether it is time to flush.
 
         Args:
-            snapshot: single readings, in each clock's ticks. A clock that nobody has declared is
-                taken for what its kind is.
-            counts: clocks whose reading is in ns already, with the ticks that they said and the
-                same unwrapped.
+            snapshot: single readings, in each clock's ticks. A clock that was not declared gets the
+                properties of its kind.
+            counts: for clocks whose reading is in ns already: the ticks as read, and unwrapped.
             kernel_clock: how the kernel steered its clocks then.
-            main: whether it is one of the regular ones, by which everything is converted.
-            names: what the caller called clocks by.
+            main: whether it is one of the regular ones, by which events are converted.
+            names: what the caller called the clocks.
 
         Raises:
             UsageError: several snapshots at once, an incremental clock, one that cannot be
@@ -190,104 +185,26 @@ class TraceWriter:
     # Tracks
 
     def process_track(self, pid: int | None = None, name: str | None = None) -> Track:
-        """The track of a process: this one's, if no pid is given."""
-        pid = os.getpid() if pid is None else _number(pid, "pid")
-        return self._track((packets.PROCESS, pid), packets.PROCESS, name, pid=pid)
+        """The track of a process; see `Tracks.process`."""
+        return self._tracks.process(pid, name)
 
     def thread_track(
         self, tid: int | None = None, name: str | None = None, *, pid: int | None = None
     ) -> Track:
-        """The track of a thread: the calling one's, if no tid is given."""
-        if tid is None:
-            tid, name = threading.get_native_id(), name or threading.current_thread().name
-        pid = os.getpid() if pid is None else _number(pid, "pid")
-        tid = _number(tid, "tid")
-        return self._track((packets.THREAD, pid, tid), packets.THREAD, name, pid=pid, tid=tid)
+        """The track of a thread; see `Tracks.thread`."""
+        return self._tracks.thread(tid, name, pid=pid)
 
     def track(self, name: str, parent: Track | None = None) -> Track:
-        """A track by its own name, in another one if `parent` is given."""
-        self._check_place(name, parent)
-        return self._track((packets.CUSTOM, name, parent), packets.CUSTOM, name, parent)
+        """A track by its own name; see `Tracks.custom`."""
+        return self._tracks.custom(name, parent)
 
     def counter_track(
         self, name: str, unit: str | None = None, parent: Track | None = None
     ) -> Track:
-        """A track that holds the values of a counter; unit is what they are called."""
-        self._check_place(name, parent)
-        return self._track((packets.COUNTER, name, parent), packets.COUNTER, name, parent, unit)
+        """A track for the values of a counter; see `Tracks.counter`."""
+        return self._tracks.counter(name, unit, parent)
 
-    def _track(
-        self,
-        key: tuple[Any, ...],
-        kind: int,
-        name: str | None,
-        parent: Track | None = None,
-        unit: str | None = None,
-        *,
-        pid: int = 0,
-        tid: int = 0,
-    ) -> Track:
-        """The track of that key, made and written where it is new, or has its first name now."""
-        settled = self._settled(key, name)
-        if settled is None:
-            with self._tracking:
-                settled = self._settled(key, name)
-                if settled is None:
-                    settled = self._make_track(key, kind, name, parent, unit, pid, tid)
-        return settled
-
-    def _settled(self, key: tuple[Any, ...], name: str | None) -> Track | None:
-        """The track of that key, if there is nothing to write of it."""
-        found = self._tracks.get(key)
-        return None if found is None or (found.name is None and name is not None) else found
-
-    def _make_track(
-        self,
-        key: tuple[Any, ...],
-        kind: int,
-        name: str | None,
-        parent: Track | None,
-        unit: str | None,
-        pid: int,
-        tid: int,
-    ) -> Track:
-        if name is not None:
-            _check_name(name)
-        if unit is not None and not isinstance(unit, str):
-            raise UsageError(f"a counter's unit is a string, not {unit!r}")
-        found = self._tracks.get(key)
-        number = next(self._track_numbers) if found is None else found.uuid
-        made = Track(self._own, number, name, kind == packets.COUNTER)
-        packet = packets.track_packet(
-            SNAPSHOT_SEQUENCE,
-            made.uuid,
-            0 if parent is None else parent.uuid,
-            kind,
-            name,
-            pid,
-            tid,
-            unit,
-        )
-        try:
-            # Where a track no longer fits, its events do not either.
-            if self._buffer.has_room(len(packet)):
-                self._buffer.put(packet, asks=False)
-        except TimestampError as error:
-            raise UsageError(str(error)) from error
-        if found is None:
-            # A signal's handler may have made it meanwhile.
-            return self._tracks.setdefault(key, made)
-        self._tracks[key] = made
-        return made
-
-    def _check_place(self, name: Any, parent: Any) -> None:
-        _check_name(name)
-        if parent is not None and not isinstance(parent, Track):
-            raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
-        if parent is not None and parent.writer is not self._own:
-            raise UsageError(f"{parent!r} is another recording's: make it with this one")
-
-    # Events: see `Recorder` for what the arguments are. Each says whether it is time to flush.
+    # Events: `Recorder` documents the arguments. Each returns whether it is time to flush.
 
     def instant(
         self, name: str, timestamp: int | None, clock: ClockLike | None, track: Track
@@ -323,7 +240,7 @@ class TraceWriter:
 
     @property
     def events_dropped(self) -> int:
-        """Events that were not written, because the disk was slow or the file full."""
+        """Events that were not written, because the disk was slow or the file was full."""
         return self._buffer.dropped
 
     @property
@@ -343,39 +260,38 @@ class TraceWriter:
 
     @property
     def full(self) -> bool:
-        """Whether `max_size` leaves no room but for the end."""
+        """Whether `max_size` leaves only the room for the end."""
         limit = self._buffer.size_limit
         return 0 < limit <= self._buffer.total
 
     @property
     def forked(self) -> bool:
-        """Whether this is a forked child: with a copy of what waits, and the parent's place in the
-        file."""
+        """Whether this is a forked child, with a copy of the parent's buffer and file."""
         return os.getpid() != self._process
 
     def flush(self, *, wait: bool = True) -> None:
-        """Put all that waits into the file: it survives the end of this process from then on.
+        """Put all that waits into the file: from then on it survives the end of this process.
 
         Args:
-            wait: for a flush that is under way; else nothing is done, and who records next is asked
-                to flush again.
+            wait: for a flush that is in progress; else nothing is done then, and the next event
+                requests a flush again.
 
         Raises:
-            UsageError: the file cannot be written; what is in it is a whole trace, the rest
-                waits, and is tried again at the next flush.
+            UsageError: the file cannot be written. What is in it is a whole trace; the rest waits,
+                and is tried again at the next flush.
         """
         thread = threading.get_ident()
         waiting = self._waiting.get(thread, 0)
-        # Handlers of signals that come while a handler waits for another thread's flush would wait
-        # within each other without end: what they recorded, those before them flush.
-        if (self._at_it and not wait) or waiting >= _MOST_WAITING:
+        # While a handler waits for another thread's flush, further signals may come: their handlers
+        # would wait within each other without end. The calls that wait flush their events, too.
+        if (self._writing and not wait) or waiting >= _MOST_WAITING:
             return
         try:
             self._waiting[thread] = waiting + 1
             with self._flushing:
                 self._waiting[thread] = waiting
-                if self._at_it:
-                    # A signal's handler: what it interrupted goes on with what there is now.
+                if self._writing:
+                    # A signal's handler: the flush that it interrupted writes this, too.
                     self._again = True
                 elif not self._closed and not self.forked:
                     self._write()
@@ -388,16 +304,16 @@ class TraceWriter:
     def _write(self) -> None:
         self._again = True
         while self._again:
-            self._again, self._at_it = False, True
+            self._again, self._writing = False, True
             try:
                 self._output.write()
             finally:
-                self._at_it = False
+                self._writing = False
 
     def close(self) -> None:
-        """Flush, and give the file back; not for a signal's handler that interrupts a flush.
+        """Flush, and close the file; not for a signal's handler that interrupts a flush.
 
-        Where something that a handler raises breaks it off, the next call goes on with it.
+        If an exception of a handler breaks it off, the next call continues.
 
         Raises:
             UsageError: the file cannot be written; it is closed all the same.
@@ -414,7 +330,7 @@ class TraceWriter:
             self._output.close()
 
     def _end_short(self, error: UsageError) -> UsageError:
-        """Close the file with a count of what is not in it; returns what to say."""
+        """Close the file with a count of the lost events; returns the error to raise."""
         events = 0
 
         def last(lost: Iterable[memoryview]) -> bytes:
@@ -426,41 +342,20 @@ class TraceWriter:
         self._output.end_short(last)
         self._buffer.lose(events)
         cause = error.__cause__
-        said = self._output.too_large(cause) if isinstance(cause, OSError) else error
+        reason = self._output.too_large(cause) if isinstance(cause, OSError) else error
         self._output.close()
         among = "1 event" if events == 1 else f"{events:,} events"
         return UsageError(
-            f"{said}; {self._buffer.in_flight} bytes of the recording are lost, {among} among them"
+            f"{reason}; {self._buffer.in_flight} bytes of the recording are lost, "
+            f"{among} among them"
         )
 
     def discard(self) -> None:
-        """Give the file back as it was found, if nothing was flushed; without what waits."""
+        """Close the file without what waits; if nothing was flushed, it is as it was before."""
         with self._flushing:
             self._closed = True
             self._buffer.close()
             self._output.close()
-
-
-class _ForkedEvents:
-    """In a forked child: events go nowhere, which is said once."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._said = False
-
-    def _nowhere(self, *_: object) -> bool:
-        if not self._said:
-            self._said = True
-            # Where warnings are errors the child goes on all the same.
-            with contextlib.suppress(Warning):
-                warnings.warn(
-                    f"recording {self._path}: it is another process's, and what this one records "
-                    "goes nowhere: begin a recording here, in another file",
-                    stacklevel=4,
-                )
-        return False
-
-    instant = begin = end = counter = _nowhere
 
 
 _WRITERS: Final[weakref.WeakSet[TraceWriter]] = weakref.WeakSet()
@@ -473,17 +368,6 @@ def _abandon_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
-
-
-def _check_name(name: Any) -> None:
-    if not (isinstance(name, str) and name):
-        raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
-
-
-def _number(value: int, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
-        raise UsageError(f"{what} is a whole number of a process or thread, not {value!r}")
-    return value
 
 
 def _usage(error: Exception, timestamp: object) -> UsageError:

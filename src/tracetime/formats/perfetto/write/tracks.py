@@ -1,0 +1,140 @@
+"""The tracks of a trace that is written: each is made once, and its packet with it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from typing import Any
+
+from tracetime._kernels.perfetto import packets
+from tracetime._kernels.perfetto.writer import PacketBuffer, TimestampError, Track
+from tracetime.errors import UsageError
+from tracetime.formats.perfetto.write.clocks import SNAPSHOT_SEQUENCE
+
+
+class Tracks:
+    """The tracks; threads may share them.
+
+    Args:
+        buffer: takes their packets.
+        owner: of these tracks: a parent has the same.
+    """
+
+    def __init__(self, buffer: PacketBuffer, owner: object) -> None:
+        self._buffer = buffer
+        self._owner = owner
+        self._tracks: dict[tuple[Any, ...], Track] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.RLock()
+
+    def abandon(self) -> None:
+        """In a forked child: the thread that holds the lock may be missing."""
+        self._lock = threading.RLock()
+
+    def process(self, pid: int | None = None, name: str | None = None) -> Track:
+        """The track of a process: this one's without pid."""
+        pid = os.getpid() if pid is None else _checked_id(pid, "pid")
+        return self._track((packets.PROCESS, pid), packets.PROCESS, name, pid=pid)
+
+    def thread(
+        self, tid: int | None = None, name: str | None = None, *, pid: int | None = None
+    ) -> Track:
+        """The track of a thread: the calling one's without tid."""
+        if tid is None:
+            tid, name = threading.get_native_id(), name or threading.current_thread().name
+        pid = os.getpid() if pid is None else _checked_id(pid, "pid")
+        tid = _checked_id(tid, "tid")
+        return self._track((packets.THREAD, pid, tid), packets.THREAD, name, pid=pid, tid=tid)
+
+    def custom(self, name: str, parent: Track | None = None) -> Track:
+        """A track by its own name, within `parent` if given."""
+        self._check_place(name, parent)
+        return self._track((packets.CUSTOM, name, parent), packets.CUSTOM, name, parent)
+
+    def counter(self, name: str, unit: str | None = None, parent: Track | None = None) -> Track:
+        """A track for the values of a counter; `unit` is their unit."""
+        self._check_place(name, parent)
+        return self._track((packets.COUNTER, name, parent), packets.COUNTER, name, parent, unit)
+
+    def _track(
+        self,
+        key: tuple[Any, ...],
+        kind: int,
+        name: str | None,
+        parent: Track | None = None,
+        unit: str | None = None,
+        *,
+        pid: int = 0,
+        tid: int = 0,
+    ) -> Track:
+        """The track of that key, made and written if it is new, or has its first name now."""
+        found = self._find(key, name)
+        if found is None:
+            with self._lock:
+                found = self._find(key, name)
+                if found is None:
+                    found = self._make(key, kind, name, parent, unit, pid, tid)
+        return found
+
+    def _find(self, key: tuple[Any, ...], name: str | None) -> Track | None:
+        """The track of that key, unless something about it is to be written."""
+        found = self._tracks.get(key)
+        return None if found is None or (found.name is None and name is not None) else found
+
+    def _make(
+        self,
+        key: tuple[Any, ...],
+        kind: int,
+        name: str | None,
+        parent: Track | None,
+        unit: str | None,
+        pid: int,
+        tid: int,
+    ) -> Track:
+        if name is not None:
+            _check_name(name)
+        if unit is not None and not isinstance(unit, str):
+            raise UsageError(f"a counter's unit is a string, not {unit!r}")
+        found = self._tracks.get(key)
+        number = next(self._numbers) if found is None else found.uuid
+        made = Track(self._owner, number, name, kind == packets.COUNTER)
+        packet = packets.track_packet(
+            SNAPSHOT_SEQUENCE,
+            made.uuid,
+            0 if parent is None else parent.uuid,
+            kind,
+            name,
+            pid,
+            tid,
+            unit,
+        )
+        try:
+            # Where a track no longer fits, its events do not either.
+            if self._buffer.has_room(len(packet)):
+                self._buffer.put(packet, asks=False)
+        except TimestampError as error:
+            raise UsageError(str(error)) from error
+        if found is None:
+            # A signal's handler may have made it meanwhile.
+            return self._tracks.setdefault(key, made)
+        self._tracks[key] = made
+        return made
+
+    def _check_place(self, name: Any, parent: Any) -> None:
+        _check_name(name)
+        if parent is not None and not isinstance(parent, Track):
+            raise UsageError(f"a parent is a track that track() gave, not {parent!r}")
+        if parent is not None and parent.writer is not self._owner:
+            raise UsageError(f"{parent!r} is another recording's: make it with this one")
+
+
+def _check_name(name: Any) -> None:
+    if not (isinstance(name, str) and name):
+        raise UsageError(f"a track's name is a string that is not empty, not {name!r}")
+
+
+def _checked_id(value: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise UsageError(f"{what} is a whole number of a process or thread, not {value!r}")
+    return value
