@@ -1,4 +1,4 @@
-"""Clocks whose offset stays level: floor lies within the tube's bars, known without a tube."""
+"""Clocks with a constant offset: floor is within the tube's bars, known without a tube."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, open_trace
-from tracetime.analysis.constant_offsets import Level
+from tracetime.analysis.constant_offsets import ConstantOffsets
 from tracetime.analysis.floor_cost import floor_cost_of_events
 from tracetime.convert import convert
 
 S = 10**9
-HUB, CLOCK, THIRD = ClockId(6), ClockId(200), ClockId(201)
+REFERENCE, CLOCK, THIRD = ClockId(6), ClockId(200), ClockId(201)
 
 
 @st.composite
@@ -26,24 +26,24 @@ def level_readings(draw, width=1000):
     far = draw(st.sampled_from([0, 10**15, -(10**11)]))
     strays = st.lists(st.integers(0, width), min_size=n, max_size=n)
     readings = [np.maximum.accumulate(at + far + np.array(draw(strays))) for _ in range(2)]
-    return {HUB: at, CLOCK: readings[0], THIRD: readings[1]}
+    return {REFERENCE: at, CLOCK: readings[0], THIRD: readings[1]}
 
 
 @settings(deadline=None, max_examples=100)
 @given(level_readings(), st.data())
-def test_all_that_floor_can_have_made_of_a_level_clock_lies_within_its_bars(made, data):
+def test_floor_is_within_the_bars_of_a_clock_with_a_constant_offset(made, data):
     graph = ClockGraph()
     graph.add_snapshot(made)
-    at, offsets = made[HUB], made[HUB] - made[CLOCK]
-    level = Level(graph, HUB, graph._parts.contents.only_beside(HUB))
+    at, offsets = made[REFERENCE], made[REFERENCE] - made[CLOCK]
+    constant = ConstantOffsets(graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE))
     first, last = int(at[0]) - 10**9, int(at[-1]) + 10**9
-    limit = level.limit_ns(CLOCK, (first, last))
+    limit = constant.limit_ns(CLOCK, (first, last))
     if limit is None:
         return
     spots = np.array(data.draw(st.lists(st.integers(first, last), min_size=1, max_size=20)))
     readings = np.unique(np.concatenate([spots, at, at - 1])) - int(offsets[0])
     for bars in ("estimated", "guaranteed"):
-        bar = graph.convert(readings, CLOCK, HUB, policy="tube", bars=bars, bounds=True)
+        bar = graph.convert(readings, CLOCK, REFERENCE, policy="tube", bars=bars, bounds=True)
         for offset in (int(offsets.min()), int(offsets.max())):
             floor = readings + offset
             assert (bar.earliest <= floor).all()
@@ -56,9 +56,11 @@ def test_all_that_floor_can_have_made_of_a_level_clock_lies_within_its_bars(made
 def test_what_strays_by_more_than_a_half_width_takes_a_tube(strays):
     graph = ClockGraph()
     at = np.arange(1, 4) * S
-    graph.add_snapshot({HUB: at, CLOCK: at + np.array(strays)})
+    graph.add_snapshot({REFERENCE: at, CLOCK: at + np.array(strays)})
     assert (
-        Level(graph, HUB, graph._parts.contents.only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S))
+        ConstantOffsets(graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE)).limit_ns(
+            CLOCK, (S, 3 * S)
+        )
         is None
     )
 
@@ -69,11 +71,13 @@ def test_what_is_measured_declared_or_counts_ticks_takes_a_tube():
     def limit(snapshot, *domains):
         graph = ClockGraph(domains=domains)
         graph.add_snapshot(snapshot)
-        return Level(graph, HUB, graph._parts.contents.only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S))
+        return ConstantOffsets(
+            graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE)
+        ).limit_ns(CLOCK, (S, 3 * S))
 
-    plain = {HUB: at, CLOCK: at}
+    plain = {REFERENCE: at, CLOCK: at}
     assert limit(plain) == 0
-    assert limit(Snapshot(plain, reference=HUB, half_width_ns={CLOCK: 5})) is None
+    assert limit(Snapshot(plain, reference=REFERENCE, half_width_ns={CLOCK: 5})) is None
     assert limit(Snapshot(plain, frequency_scaled_ppm={CLOCK: 5})) is None
     assert limit(plain, ClockDomain(CLOCK, assumed_half_width_ns=3)) is None
     assert limit(plain, ClockDomain(CLOCK, ns_per_tick=2)) is None
@@ -82,10 +86,12 @@ def test_what_is_measured_declared_or_counts_ticks_takes_a_tube():
 def test_a_clock_that_has_another_way_takes_a_tube():
     at = np.arange(1, 4) * S
     graph = ClockGraph()
-    graph.add_snapshot({HUB: at, CLOCK: at, THIRD: at})
-    graph.add_snapshot({HUB: at + 5, THIRD: at + 5})
+    graph.add_snapshot({REFERENCE: at, CLOCK: at, THIRD: at})
+    graph.add_snapshot({REFERENCE: at + 5, THIRD: at + 5})
     assert (
-        Level(graph, HUB, graph._parts.contents.only_beside(HUB)).limit_ns(CLOCK, (S, 3 * S))
+        ConstantOffsets(graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE)).limit_ns(
+            CLOCK, (S, 3 * S)
+        )
         is None
     )
 
@@ -128,7 +134,7 @@ def test_what_is_said_of_floor_without_a_second_reading_holds_of_every_event(
         assert cost.reordered == exact.reordered
 
 
-def test_a_trace_of_many_level_clocks_is_read_once(tmp_path, monkeypatch):
+def test_a_trace_of_many_constant_offsets_is_read_once(tmp_path, monkeypatch):
     """As Chromium's are: a clock of its own for each sequence, read when the sequence begins."""
     packets = [snapshot({MONOTONIC: S, BOOTTIME: S}, primary=3)]
     for seq in range(1, 60):

@@ -149,7 +149,7 @@ def test_floor_is_looked_at_at_snapshots_half_way_and_just_before_the_next(monke
 def test_how_much_is_looked_at_at_once_and_at_most():
     """As the documentation of `FloorCost.reordered` has it: a million of events together."""
     assert floor_cost._ORDERED_TOGETHER == 1_048_576
-    assert (floor_cost._GAPS_SAMPLED, floor_cost.CLOCKS_SAMPLED, floor_cost._LEVEL_AT_MOST) == (
+    assert (floor_cost._GAPS_SAMPLED, floor_cost.CLOCKS_SAMPLED, floor_cost._MOST_CONSTANT) == (
         2048,
         200,
         1000,

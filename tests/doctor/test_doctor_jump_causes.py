@@ -292,7 +292,7 @@ def test_a_fall_about_one_snapshot_that_is_off(x, falls):
 def test_falls_are_seen_beside_the_partner_else_beside_any():
     lacking = {BOOT: {2}, Y: {0}}
     survey = Survey(5, {BOOT: {}, Y: {}, X: {2: -5 * S, 3: 5 * S}}, lacking=lacking)
-    assert survey.partner(X) == BOOT
+    assert survey.reference(X) == BOOT
     assert [fall.snapshot for fall in _falls(survey, X, survey.together)] == [2]
     assert _falls(Survey(5, {X: {2: -5 * S}}), X, survey.together) == []
     both = Survey(5, {BOOT: {}, Y: {1: 9 * S}, X: {1: -5 * S}}, trace_clock=Y)

@@ -144,7 +144,7 @@ def test_ways_to_trace_time_and_the_clocks_beside():
             BOOT: [BOOT], MONO: [MONO, BOOT], OTHER: [OTHER, BOOT], LOST: None, OWN: [OWN, BOOT],
             THERE: [THERE, BOOT],
         }  # fmt: skip
-        assert {clock: survey.partner(clock) for clock in ways} == {
+        assert {clock: survey.reference(clock) for clock in ways} == {
             BOOT: MONO, MONO: BOOT, OTHER: BOOT, LOST: None, OWN: BOOT, THERE: BOOT,
         }  # fmt: skip
         assert survey.neighbours(BOOT) == [MONO, THERE, OWN, OTHER]
@@ -153,11 +153,11 @@ def test_ways_to_trace_time_and_the_clocks_beside():
         lists = [(BOOT, MONO, OTHER), (THERE, BOOT), (BOOT, OTHER), (BOOT, MONO, OWN)]
         assert survey.series == lists
         assert survey.series_of(MONO) == [lists[0], lists[3]]
-        read = zip(*(column.tolist() for column in survey.beside_partner), strict=True)
+        read = zip(*(column.tolist() for column in survey.reference_readings), strict=True)
         assert dict(zip(survey.infos, read, strict=True)) == {
             clock: (len(shared), min(shared), max(shared))
             for clock in survey.infos
-            for shared in [survey.together(clock, survey.partner(clock))[1].tolist()]
+            for shared in [survey.together(clock, survey.reference(clock))[1].tolist()]
         }
         assert survey.by_number == {
             (3, 0): [MONO], (6, 0): [BOOT], (6, 1): [THERE], (64, 0): [OWN], (200, 0): [OTHER],
@@ -170,8 +170,8 @@ def test_ways_to_trace_time_and_the_clocks_beside():
 
 def test_a_clock_that_stands_alone_has_no_partner():
     with surveyed(*SMALL, snapshot([(300, 5)])) as survey:
-        assert survey.partner(ClockId(300)) is None
-        assert survey.partner(OTHER) == BOOT
+        assert survey.reference(ClockId(300)) is None
+        assert survey.reference(OTHER) == BOOT
 
 
 def test_snapshots_of_two_clocks_and_the_nearest_of_them():
@@ -200,7 +200,7 @@ def test_a_clock_of_ticks_is_near_to_no_reading_in_ns(ns_per_tick, near):
 
 def test_clocks_whose_rates_can_be_told_have_three_snapshots():
     with surveyed(*SMALL) as survey:
-        assert {c: (r.partner, r.rate, r.snapshots.tolist()) for c, r in survey.rates.items()} == {
+        assert {c: (r.reference, r.rate, r.snapshots.tolist()) for c, r in survey.rates.items()} == {
             MONO: (BOOT, 0.0, [0, 2, 4]), BOOT: (MONO, 0.0, [0, 2, 4]), OTHER: (BOOT, 0.0, [0, 2, 3]),
         }  # fmt: skip
     with surveyed(*SMALL[:10]) as survey:
@@ -211,8 +211,8 @@ def test_ticks_are_units_at_least_and_what_is_declared_or_shown():
     with surveyed(*SMALL) as survey:
         ticks = [survey.tick_ns(clock) for clock in (BOOT, OWN, LOST)]
         assert ticks == [1, 1_000, 1]
-        assert survey.shown_tick_ns(BOOT) is None
-        assert survey.shown_tick_ns(LOST) is None
+        assert survey.visible_tick_ns(BOOT) is None
+        assert survey.visible_tick_ns(LOST) is None
     declared = {"200": ClockDomain("200", tick_ns=50), "64": ClockDomain("64@seq3", tick_ns=40)}
     with surveyed(*SMALL, domains=list(declared.values())) as survey:
         assert survey.tick_ns(OTHER) == 50
@@ -240,7 +240,7 @@ def ticking(n):
 
 def test_a_tick_that_readings_show_counts():
     with surveyed(*ticking(40)) as survey:
-        assert survey.shown_tick_ns(OTHER) == 4_000_000
+        assert survey.visible_tick_ns(OTHER) == 4_000_000
         assert survey.tick_ns(OTHER) == 4_000_000
         assert survey.tick_ns(BOOT) < 4_000_000
 

@@ -101,7 +101,7 @@ class Survey:
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         return sorted({other for clocks in self.series_of(clock) for other in clocks} - {clock})
 
-    def partner(self, clock: ClockId) -> ClockId | None:
+    def reference(self, clock: ClockId) -> ClockId | None:
         others = self.neighbours(clock)
         if not others:
             return None

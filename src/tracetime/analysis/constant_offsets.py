@@ -1,8 +1,8 @@
-"""Clocks whose offset stays so level that no tube need be made to know floor within its bars.
+"""Clocks whose offset is so constant that floor is within the tube's bars, without any tube.
 
-Where all offsets that snapshots ever had lie within one half-width, the line of any of them is one
-that no snapshot contradicts: the bars hold it everywhere, and with it all that floor, which adds
-one of these offsets, can have made of a timestamp.
+Where the offsets of all snapshots are within one half-width of each other, no snapshot contradicts
+a constant offset that equals any of them: the bars hold it everywhere. Floor adds one of these
+offsets to a timestamp, so its result is within the bars.
 """
 
 from __future__ import annotations
@@ -23,42 +23,45 @@ if TYPE_CHECKING:
 Values = npt.NDArray[np.int64]
 
 _MOST_CLOCKS: Final = 8
+"""Each pair is compared: of more clocks that grows with the square."""
+
 _ROUNDED_NS: Final = 4
+"""What rounding adds, over all hops of a path."""
 
 
-class Level:
-    """Which clocks of a graph are level against its hub, a clock that counts ns.
+class ConstantOffsets:
+    """Which clocks of a graph have a constant offset from a reference, a clock that counts ns.
 
     Args:
-        alone: the clocks that only snapshots of one list of clocks have, which has the hub, too.
+        alone: clocks that only snapshots of one list of clocks hold, which holds the reference.
     """
 
-    def __init__(self, graph: ClockGraph, hub: ClockId, alone: set[ClockId]) -> None:
+    def __init__(self, graph: ClockGraph, reference: ClockId, alone: set[ClockId]) -> None:
         self._graph = graph
-        self._hub = hub
+        self._reference = reference
         self._alone = alone
         self._known: dict[frozenset[ClockId], bool] = {}
 
     def limit_ns(self, clock: ClockId, span_ns: tuple[int, int] | None) -> int | None:
         """How far floor is from the tube's estimate at most; None where that takes a tube.
 
-        span_ns: the least and the greatest reading of the hub that it is asked for.
+        span_ns: the least and the greatest reading of the reference that matters.
         """
-        if clock not in self._alone or not self._is_level(clock):
+        if clock not in self._alone or not self._is_constant(clock):
             return None
-        _, ours, theirs = self._graph._parts.shared(clock, self._hub)
+        _, ours, theirs = self._graph._parts.shared(clock, self._reference)
         offsets = theirs - ours
-        stray = int(offsets.max() - offsets.min())
+        spread = int(offsets.max() - offsets.min())
         first, last = int(theirs.min()), int(theirs.max())
         low, high = span_ns or (first, last)
         beyond = max(first - low, high - last, 0)
-        if not stray:
+        if not spread:
             return 0
-        # A line of least squares leaves the range of what it is laid through by a third of it, and
-        # a cubic that of its ends by a quarter of what its slopes there would come to.
+        # A line of least squares leaves the range of its points by a third of that range at most, a
+        # cubic the range of its ends by a quarter of what its slopes there would reach.
         lengths = int(np.diff(theirs).max(initial=0)) / 4 + beyond
         bent = math.ceil(self._fastest(clock, theirs, offsets) * lengths)
-        return stray + stray // 2 + _ROUNDED_NS + bent
+        return spread + spread // 2 + _ROUNDED_NS + bent
 
     def _fastest(self, clock: ClockId, at: Values, offsets: Values) -> float:
         """How fast the estimate may run away from the offsets, at most."""
@@ -67,20 +70,20 @@ class Level:
         if not moved.any():
             return 0.0
         one_to_next = float(np.max(np.abs(np.diff(offsets)[moved]) / gaps[moved]))
-        # A line of least squares is no steeper than that, nor than twice the stray over its span.
-        limits = self._graph._parts.tubes.limits(clock, self._hub)
+        # A line of least squares is no steeper than that, nor than twice the spread over its span.
+        limits = self._graph._parts.tubes.limits(clock, self._reference)
         overall = 2 * float(offsets.max() - offsets.min()) / float(at.max() - at.min())
         return min(one_to_next, overall + 2 * limits.wander, limits.drift)
 
-    def _is_level(self, clock: ClockId) -> bool:
+    def _is_constant(self, clock: ClockId) -> bool:
         clocks = frozenset({clock, *self._graph._parts.tubes.neighbours(clock)})
         if clocks not in self._known:
-            self._known[clocks] = self._pairs_are_level(clocks)
+            self._known[clocks] = self._pairs_are_constant(clocks)
         return self._known[clocks]
 
-    def _pairs_are_level(self, clocks: frozenset[ClockId]) -> bool:
+    def _pairs_are_constant(self, clocks: frozenset[ClockId]) -> bool:
         # By the tube's path, too, which may lead over any of these, and over no other.
-        if len(clocks) > _MOST_CLOCKS or not clocks - {self._hub} <= self._alone:
+        if len(clocks) > _MOST_CLOCKS or not clocks - {self._reference} <= self._alone:
             return False
         domains = map(self._graph.domain, clocks)
         plain = all(
@@ -89,9 +92,9 @@ class Level:
         )
         if not plain:
             return False
-        return all(self._pair_is_level(one, other) for one, other in combinations(clocks, 2))
+        return all(self._pair_is_constant(one, other) for one, other in combinations(clocks, 2))
 
-    def _pair_is_level(self, one: ClockId, other: ClockId) -> bool:
+    def _pair_is_constant(self, one: ClockId, other: ClockId) -> bool:
         snapshots, ours, theirs = self._graph._parts.shared(one, other)
         if not len(snapshots):
             return False

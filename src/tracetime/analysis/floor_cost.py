@@ -1,6 +1,6 @@
-"""What the floor policy costs: how far its trace time is from the tube's, and whose order it turns.
+"""What the floor policy costs: how far its trace time is from the tube's, and what it reorders.
 
-Either of every event, or of what could be farthest off by the snapshots alone.
+Measured on every event, or on the readings that can be farthest off by the snapshots alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.analysis.constant_offsets import Level
+from tracetime.analysis.constant_offsets import ConstantOffsets
 from tracetime.arrays import known_of, values_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import (
@@ -30,14 +30,16 @@ CLOCKS_SAMPLED: Final = 200
 """How many clocks floor and tube are compared for at most, where events are not."""
 
 _GAPS_SAMPLED: Final = 2048
+"""Of more gaps between snapshots, those are examined in which the offset changes most."""
 
 _ORDERED_TOGETHER: Final = 1 << 20
-"""The order of so many events, as they stand in the file, is looked at together."""
+"""The order of so many events, one after the other in the file, is examined together."""
 
-_LEVEL_AT_MOST: Final = 1000
-"""How many clocks are looked at for being level at most: there may be a million."""
+_MOST_CONSTANT: Final = 1000
+"""So many clocks are examined for a constant offset at most: there may be a million."""
 
 _NEGLIGIBLE_NS: Final = 10_000
+"""Drift of less does not matter, however small the cost that is known."""
 
 
 class FloorCost:
@@ -46,19 +48,19 @@ class FloorCost:
     Attributes:
         clock: the clock where it is farthest; None where nothing was compared.
         largest_ns: how far that is.
-        reordered: how many events floor puts in another order than they certainly had: they stand
-            behind one that came later or, where those are fewer, before one that came earlier (its
-            earliest is after the other's latest; ties in file order; a million of events of the
-            file at a time). None where events were not looked at.
-        clocks_left_out: how many clocks may be farther off, and were not looked at.
-        untied: the clocks of events that floor places and the tube has no way for: how far off
-            they are, nothing says.
+        reordered: how many events floor puts in another order than they certainly had: behind one
+            that came later or, where those are fewer, before one that came earlier (its earliest
+            is after the other's latest; ties in file order; a million of events of the file at a
+            time). None where events were not examined.
+        clocks_left_out: how many clocks may be farther off, and were not examined.
+        untied: the clocks of events that floor places and the tube has no path for: how far off
+            they are is unknown.
         settled: whether no event of all other clocks can be farther off than `largest_ns`.
-        ended_early: whether floor had placed events of a clock before it ran backwards, where
-            nobody looked how well.
-        other_ways: whether a clock has several ways to the trace clock, or none in one hop: floor
-            may have placed its events by another, where nobody looked.
-        drift_ns: how far the offset of a clock strayed over the whole trace, at most.
+        ended_early: whether floor had placed events of a clock before it ran backwards; how well
+            is not examined.
+        other_ways: whether a clock has several paths to the trace clock, or none in one hop: floor
+            may have placed its events by another, which is not examined.
+        drift_ns: how far the offset of a clock changed over the whole trace, at most.
         leaves_bars: whether floor's time was seen outside of the tube's bar. While it is within,
             no two events can be in an order that their bars rule out.
     """
@@ -83,7 +85,7 @@ class FloorCost:
             self.note(clock, int(distances(floor, estimate).max()))
 
     def untie(self, clock: ClockId) -> None:
-        """Note that the tube has no way for events of a clock which floor places."""
+        """Note that the tube has no path for events of a clock which floor places."""
         self.untied.add(clock)
 
     def note(self, clock: ClockId, distance_ns: int) -> None:
@@ -175,41 +177,43 @@ def floor_cost_at_snapshots(
     most, and at the ends of its events. What cannot be compared is left out.
 
     Args:
-        clocks: those of which floor has placed events.
+        clocks: floor has placed events of these.
         most: tubes are built for so many clocks at most: those whose offset changes most from one
-            snapshot to the next, which is about what floor can be off by. Of those whose offset
-            stays level it is known without (`constant_offsets.py`).
+            snapshot to the next, which is about what floor can be off by. Clocks with a constant
+            offset need no tube (`constant_offsets.py`).
         spans_ns: the least and the greatest trace time of the events of each of them.
-        late: whether a snapshot stands in the file behind events from after it, so that floor may
-            have placed them by any snapshot before that.
+        late: whether a snapshot comes in the file after events that were read later, so that floor
+            may have placed them by any snapshot before it.
     """
     cost = FloorCost()
-    asked = list(clocks)
+    listed = list(clocks)
     spans = None
     if spans_ns is not None:
-        spans = np.array([spans_ns[clock] for clock in asked], dtype=np.int64).reshape(-1, 2)
-    hops, changes, drifts = graph._parts.floor.strays(asked, trace_clock, spans)
+        spans = np.array([spans_ns[clock] for clock in listed], dtype=np.int64).reshape(-1, 2)
+    hops, changes, drifts = graph._parts.floor.strays(listed, trace_clock, spans)
     cost.ended_early = bool((hops < 0).any())
     away = np.flatnonzero(hops > 0).tolist()
     one_way = graph._parts.contents.only_beside(trace_clock)
-    cost.other_ways = any(asked[k] not in one_way for k in away)
+    cost.other_ways = any(listed[k] not in one_way for k in away)
     cost.drift_ns = int(drifts[away].max(initial=0))
-    away.sort(key=lambda k: (-float(changes[k]), asked[k].order()))
-    for clock in (asked[k] for k in away[:most]):
+    away.sort(key=lambda k: (-float(changes[k]), listed[k].order()))
+    for clock in (listed[k] for k in away[:most]):
         span = None if spans_ns is None else spans_ns[clock]
         with suppress(TracetimeError):
             _compare_at_ends(cost, graph, clock, trace_clock, span, late and clock in one_way)
-    level = Level(graph, trace_clock, one_way)
+    constant = ConstantOffsets(graph, trace_clock, one_way)
     for n, k in enumerate(away[most:]):
         limit = None
-        if n < _LEVEL_AT_MOST:
-            limit = level.limit_ns(asked[k], None if spans is None else tuple(spans[k].tolist()))
+        if n < _MOST_CONSTANT:
+            limit = constant.limit_ns(
+                listed[k], None if spans is None else tuple(spans[k].tolist())
+            )
         if limit is not None:
-            cost.note(asked[k], limit)
+            cost.note(listed[k], limit)
         else:
             cost.clocks_left_out += changes[k] > cost.largest_ns
     are_tied = graph._parts.tubes.machines.are_tied
-    cost.untied = {asked[k] for k in away if not are_tied(asked[k], trace_clock)}
+    cost.untied = {listed[k] for k in away if not are_tied(listed[k], trace_clock)}
     cost.settled = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)
     return cost
 
@@ -218,24 +222,24 @@ def _compare_at_ends(
     cost: FloorCost,
     graph: ClockGraph,
     clock: ClockId,
-    hub: ClockId,
+    reference: ClockId,
     span_ns: tuple[int, int] | None,
     late: bool,
 ) -> None:
     """Compare what floor and the tube make of readings of a clock at the ends of its first hop.
 
-    late: floor may have used any snapshot of the clock and the hub before these.
+    late: floor may have used any snapshot of the clock and the reference before these.
     """
-    points = _points(graph, clock, graph.path(clock, hub)[1])
+    points = _points(graph, clock, graph.path(clock, reference)[1])
     if span_ns is not None:
-        points = np.append(points, _ends(graph, clock, hub, span_ns))
-    tube = graph.convert(points, clock, hub, policy="tube", errors="mask", bounds=True)
-    floor = graph.convert(points, clock, hub, errors="mask")
+        points = np.append(points, _ends(graph, clock, reference, span_ns))
+    tube = graph.convert(points, clock, reference, policy="tube", errors="mask", bounds=True)
+    floor = graph.convert(points, clock, reference, errors="mask")
     known: Mask = known_of(floor)[1] & known_of(tube.estimate)[1]
     at, estimate, low, high = (values_of(one)[0][known] for one in (floor, *tube))
     placed = [at]
     if late:
-        _, ours, theirs = graph._parts.shared(clock, hub)
+        _, ours, theirs = graph._parts.shared(clock, reference)
         offsets = theirs - ours
         unit_ns = graph._parts.contents.unit_ns(clock)
         used = np.searchsorted(ours, points[known] * unit_ns, side="right") - 1
@@ -248,7 +252,7 @@ def _compare_at_ends(
     # Across a jump a bar is the hull of two, which bulges: its ends say little of what is between.
     cost.leaves_bars |= any(
         graph._parts.tubes.pair(*pair).tube.discontinuities
-        for pair in pairwise(graph.path(clock, hub, policy="tube"))
+        for pair in pairwise(graph.path(clock, reference, policy="tube"))
     )
 
 

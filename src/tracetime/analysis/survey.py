@@ -1,7 +1,7 @@
-"""What the doctor looks at: the events of a trace, counted in one reading, and its clock graph.
+"""What the doctor examines: the events of a trace, counted in one reading, and its clock graph.
 
-Before it, the import has read the file for all of its snapshots: what has to be counted is known
-by then, and nothing is read a third time.
+The file was read before for all of its snapshots: what has to be counted is known, and nothing is
+read a third time.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _NO_ROWS: Final = np.empty(0, dtype=np.int64)
 _EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
 
 MOST_EXAMINED: Final = 1000
-"""For so many pairs of clocks the doctor makes a tube, to see what happened to them; of so many
-clocks it places events by tubes, to see whether floor puts them in order."""
+"""For so many pairs of clocks the doctor makes a tube, to see what happened to them; with so many
+clocks it places events by tubes, to see whether floor keeps their order."""
 
 
 class Survey:
@@ -66,12 +66,12 @@ class Survey:
 
     Args:
         trace: read from its start by this.
-        tolerance_ns: what may be misplaced by so much and no more is no error.
-        watch: is shown every batch that `Trace.columns` gives, in order.
+        tolerance_ns: an event may be misplaced by so much without an error.
+        watch: is given every batch of `Trace.columns`, in order.
 
     Attributes:
-        late: clocks of events that snapshots behind them in the file would place elsewhere: how
-            many by more than is healthy, and by how much at most, ns.
+        late: clocks of events that later snapshots of the file would place elsewhere: how many by
+            more than is healthy, and by how much at most, ns.
 
     Raises:
         UsageError: a negative tolerance.
@@ -86,7 +86,7 @@ class Survey:
         self.trace = trace
         self.tolerance_ns = tolerance_ns
         self.graph: ClockGraph = trace.clocks
-        # Whoever asks goes through what befell one pair, then the next.
+        # Findings examine what happened to one pair, then to the next.
         self._shared = lru_cache(1)(self.graph._parts.shared)
         self.trace_clock: ClockId = trace.trace_clock
         self.infos: dict[ClockId, ClockInfo] = {info.clock: info for info in self.graph.clocks()}
@@ -109,7 +109,7 @@ class Survey:
         self._read(watch)
 
     def _read(self, watch: Callable[[Columns], None] | None) -> None:
-        """Read the events, and count them every way that findings ask for."""
+        """Read the events, and count them in every way that findings need."""
         groups = GroupCounter()
         reading = self.trace.columns(written=MOST_KEPT)
         for columns in reading:
@@ -166,7 +166,7 @@ class Survey:
     def _may_be_sparse(self) -> bool:
         """Whether any clock moves by more than the tolerance from one snapshot to the next.
 
-        Then events may stand in another order than they had. Of very many clocks nobody looks.
+        Then events may be in another order than they had. Very many clocks are not examined.
         """
         if not (self.ways.change_ns > self.tolerance_ns).any():
             return False
@@ -183,7 +183,7 @@ class Survey:
         return self.counted.each(rows, self.clocks)
 
     def of_machines_not_in(self, machines: set[int]) -> Values:
-        """The rows of `counted` whose clock is of none of some machines."""
+        """The rows of `counted` whose clock belongs to none of some machines."""
         of = np.array([clock.machine not in machines for clock in self.clocks], dtype=bool)
         return np.flatnonzero(of[self.counted.clock])
 
@@ -208,7 +208,7 @@ class Survey:
         return Written(self._as_written)
 
     def was_written(self, clocks: Iterable[ClockId]) -> bool:
-        """Whether any snapshot names one of some clocks, be it taken or not."""
+        """Whether any snapshot names one of some clocks, taken or not."""
         known = self._written_clocks
         return any((clock.clock, clock.sequence, clock.machine) in known for clock in clocks)
 
@@ -266,7 +266,7 @@ class Survey:
 
     @cached_property
     def _straying(self) -> dict[ClockId, int]:
-        """How far apart is healthy, ns, for clocks whose events snapshots place further apart."""
+        """The largest healthy distance, ns, of clocks that snapshots place further apart."""
         drift_ns = self.ways.drift_ns
         far = np.flatnonzero(drift_ns > self.tolerance_ns).tolist()
         healthy_ns = {k: self._healthy_ns(self.clocks[k]) for k in far}
@@ -299,7 +299,7 @@ class Survey:
         # The graph's own is 1 where half-widths were measured: they hold the tick.
         known = [self.graph.domain(clock).tick_ns, None if recorded is None else recorded.tick_ns]
         unit_ns = self.infos[clock].unit_ns if clock in self.infos else 1
-        known.append(self.shown_tick_ns(clock))
+        known.append(self.visible_tick_ns(clock))
         return max(unit_ns, *(int(tick) for tick in known if tick is not None))
 
     def may_show_tick(self, clock: ClockId) -> bool:
@@ -308,7 +308,7 @@ class Survey:
         readings = 0 if info is None else info.snapshots + self.used.get(clock, 0)
         return readings >= LEAST_READINGS
 
-    def shown_tick_ns(self, clock: ClockId) -> float | None:
+    def visible_tick_ns(self, clock: ClockId) -> float | None:
         """What a clock ticks by where its readings show more than it is said to; else None."""
         tick = self.graph._parts.tubes.observed_tick(clock) if clock in self.infos else None
         return None if tick is None else tick.period_ns
@@ -337,14 +337,16 @@ class Survey:
 
     @cached_property
     def rates(self) -> dict[ClockId, Rate]:
-        """How fast each clock runs beside its partner, where that can be told."""
+        """How fast each clock runs, where its readings show that."""
         return rates_of(
             {
-                clock: Read(partner, *self.unfolded(clock, partner))
-                for clock, shared in zip(self.infos, self.beside_partner[0].tolist(), strict=True)
+                clock: Read(reference, *self.unfolded(clock, reference))
+                for clock, shared in zip(
+                    self.infos, self.reference_readings[0].tolist(), strict=True
+                )
                 if shared >= LEAST_SNAPSHOTS
-                and (partner := self.partner(clock)) is not None
-                and not is_cpu_time(partner)
+                and (reference := self.reference(clock)) is not None
+                and not is_cpu_time(reference)
                 and clock not in self.open_wraps
             }
         )
@@ -362,8 +364,8 @@ class Survey:
     def count_placed(self, spans: list[tuple[int, int | None]]) -> int:
         """How many events within some spans of packets snapshots placed; None: to the end.
 
-        Spans begin and end at packets whose snapshots were not taken whole, or moved trace time, or
-        just beside one. What was read in the trace clock is placed by itself.
+        Spans begin and end at packets whose snapshots were not taken whole or moved trace time, or
+        at the packet before or after one. Readings of the trace clock need no snapshot.
         """
         return self._placed.within(
             (first, INT64_MAX if last is None else last) for first, last in spans
@@ -374,8 +376,8 @@ class Survey:
     ) -> dict[ClockId, int]:
         """How many events of each clock have a reading (ns) within one of some spans.
 
-        Ends count in; they are readings of the clock's snapshots, beside one, or beyond all events
-        on their side. Events of the trace clock are not counted.
+        The ends are included; each is a reading of the clock's snapshots, 1 ns before or after one,
+        or beyond all events on its side. Events of the trace clock are not counted.
         """
         numbers = self.spans.numbers
         return {
@@ -442,15 +444,15 @@ class Survey:
                 self._paths[clock] = None
         return self._paths[clock]
 
-    def partner(self, clock: ClockId) -> ClockId | None:
-        """The clock it is best compared with: the trace clock, else the steadiest beside it."""
-        return self._partners.get(clock)
+    def reference(self, clock: ClockId) -> ClockId | None:
+        """The clock that it is compared with: the trace clock, else the steadiest of its lists."""
+        return self._references.get(clock)
 
     @cached_property
-    def beside_partner(self) -> tuple[Values, Values, Values]:
-        """By number of a clock of snapshots, what it read beside its partner.
+    def reference_readings(self) -> tuple[Values, Values, Values]:
+        """By number of a clock, its readings in snapshots that it shares with its reference.
 
-        How many readings, the least and the greatest, ns.
+        How many, the least and the greatest, ns.
         """
         place = {clock: k for k, clock in enumerate(self.graph._parts.contents.lists().clocks)}
         places = np.array([place[clock] for clock in self.infos], dtype=np.int64)
@@ -458,10 +460,10 @@ class Survey:
         return n[places], least[places], greatest[places]
 
     @cached_property
-    def _partners(self) -> dict[ClockId, ClockId]:
+    def _references(self) -> dict[ClockId, ClockId]:
         listed = self.graph._parts.contents.lists()
         found = zip(listed.clocks, listed.references().tolist(), strict=True)
-        return {clock: listed.clocks[partner] for clock, partner in found if partner >= 0}
+        return {clock: listed.clocks[reference] for clock, reference in found if reference >= 0}
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that it shares snapshots with, in order."""

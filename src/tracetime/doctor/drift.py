@@ -42,7 +42,7 @@ def rates(survey: Survey) -> Iterator[Finding]:
         if abs(found.rate) >= OTHER_UNIT:
             yield _other_unit(survey, clock, found, survey.used.get(clock, 0))
         else:
-            beside[found.partner][clock] = found
+            beside[found.reference][clock] = found
     for partner, known in beside.items():
         drifting = {
             clock: found
@@ -94,18 +94,18 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Findi
     return finding(
         "clock-stands-still" if found.rate == -1 else "rate-not-nominal",
         severity if used else "info",
-        clocks=(clock, found.partner),
+        clocks=(clock, found.reference),
         packets=packets,
         events=used,
         worst_ns=worst,
-        reference=found.partner,
+        reference=found.reference,
         rate=1 + found.rate,
     )
 
 
 def _misplaced_ns(survey: Survey, clock: ClockId, found: Rate) -> int:
     """How far off a wrong unit puts what is read before the next snapshot, and beyond them."""
-    _, readings, others = survey.together(clock, found.partner)
+    _, readings, others = survey.together(clock, found.reference)
     gaps_ns = [int(np.diff(others).max())]
     for group in survey.groups_of(clock):
         beyond = max(int(readings[0]) - group.low_ns, group.high_ns - int(readings[-1]))
@@ -120,7 +120,7 @@ def _ticks_at_all(survey: Survey, clock: ClockId) -> Rate | None:
     Of another clock too few snapshots say whether it jumped or counts something else; this one
     counts ticks by nature.
     """
-    partner = survey.partner(clock)
+    partner = survey.reference(clock)
     if partner is None:
         return None
     snapshots, readings, others = survey.together(clock, partner)

@@ -170,7 +170,7 @@ def _joined(spans: dict[Pair, Values]) -> _Spans:
 def _open_wraps(survey: Survey) -> Iterator[Finding]:
     """Counters that wrap too often for their snapshots."""
     for clock, error in survey.open_wraps.items():
-        partner, used, packets = survey.partner(clock), survey.used.get(clock, 0), []
+        partner, used, packets = survey.reference(clock), survey.used.get(clock, 0), []
         if partner is not None:
             snapshots, _, others = survey.together(clock, partner)
             k = int(np.argmax(np.diff(others))) if len(others) > 1 else 0
@@ -208,7 +208,7 @@ def _jumpers(survey: Survey, found: list[PairDiscontinuity]) -> list[_Jumper]:
 
 def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
     """Where it fell beside the clock it is best compared with, else beside any that shows it."""
-    partner = survey.partner(clock)
+    partner = survey.reference(clock)
     for other in sorted(survey.neighbours(clock), key=lambda other: other != partner):
         snapshots, readings, theirs = shared(clock, other)
         fell = np.flatnonzero(readings[1:] < readings[:-1]).tolist()
@@ -434,7 +434,7 @@ def _collides(survey: Survey, jumper: _Jumper) -> bool:
 
 def _on_two_lines(survey: Survey, clock: ClockId) -> bool:
     """Whether all jumps from one snapshot to the next are of one size, thrice to and fro."""
-    partner = survey.partner(clock)
+    partner = survey.reference(clock)
     if partner is None:
         return False
     _, readings, theirs = survey.together(clock, partner)

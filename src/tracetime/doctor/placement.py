@@ -56,7 +56,7 @@ class _Beyond(NamedTuple):
 def _beyond(survey: Survey) -> Iterator[_Beyond]:
     told = survey.counted
     rows = np.flatnonzero((told.status == RESOLVED) & (told.clock < len(survey.infos)))
-    n, first, last = (column[told.clock[rows]] for column in survey.beside_partner)
+    n, first, last = (column[told.clock[rows]] for column in survey.reference_readings)
     before = (n > 0) & (outside(told.low_ns[rows], first, INT64_MAX) > _FAR_NS)
     after = (n > 0) & (outside(told.high_ns[rows], INT64_MIN, last) > _FAR_NS)
     some = before | after

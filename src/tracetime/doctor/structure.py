@@ -88,7 +88,7 @@ def _falls_on(
     What stands there is placed by a snapshot from before the fall. None: to the end, where several
     were lost and none was taken behind them.
     """
-    partner = survey.partner(clock)
+    partner = survey.reference(clock)
     numbers = () if partner is None else survey.together(clock, partner)[0]
     taken = np.setdiff1d(survey.packets_of(numbers), packets)
     before = np.searchsorted(taken, packets)
@@ -210,7 +210,7 @@ def _coarse(survey: Survey) -> Iterator[Finding]:
         clock: shown_ns
         for clock in sorted(filter(survey.may_show_tick, survey.used), key=ClockId.order)
         if survey.used[clock] and clock.clock not in COARSE
-        if (shown_ns := survey.shown_tick_ns(clock)) is not None
+        if (shown_ns := survey.visible_tick_ns(clock)) is not None
     }
     if shown:
         most_ns = round(max(shown.values()))

@@ -343,15 +343,15 @@ def events_in(const uint8_t[::1] data not None):
     cdef Span packets = span_in(data)
     cdef Span packet
     cdef Span rest = packets
-    cdef Span rest_of_event
+    cdef Span rest_of_packet
     cdef Field f, g
     cdef int64_t n = 0
     while next_field(&rest, &f):
         if f.wire != BYTES:
             continue
         packet = span_of(&f)
-        rest_of_event = packet
-        while next_field(&rest_of_event, &g):
+        rest_of_packet = packet
+        while next_field(&rest_of_packet, &g):
             if g.number == PACKET_TRACK_EVENT:
                 n += 1
                 break

@@ -1,4 +1,4 @@
-"""How far floor may be from the tube of a level clock, to the nanosecond; and which are level."""
+"""How far floor may be from the tube of a clock with a constant offset, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ import numpy as np
 import pytest
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Reading, Snapshot
-from tracetime.analysis.constant_offsets import Level
+from tracetime.analysis.constant_offsets import ConstantOffsets
 
 S = 1_000_000_000
-HUB = ClockId(6)
+REFERENCE = ClockId(6)
 CLOCKS = [ClockId(200 + k) for k in range(10)]
 CLOCK = CLOCKS[0]
 
 
-def level_of(*snapshots: Any, domains: Any = (), hub: ClockId = HUB) -> Level:
+def offsets_of(
+    *snapshots: Any, domains: Any = (), reference: ClockId = REFERENCE
+) -> ConstantOffsets:
     graph = ClockGraph(domains=domains)
     for snapshot in snapshots:
         graph.add_snapshot(snapshot)
-    return Level(graph, hub, graph._parts.contents.only_beside(hub))
+    return ConstantOffsets(graph, reference, graph._parts.contents.only_beside(reference))
 
 
 def limit(at: Any, strays: Any, span: Any = None, **more: Any) -> int | None:
     at = np.array(at)
-    return level_of({HUB: at, CLOCK: at - np.array(strays)}, **more).limit_ns(CLOCK, span)
+    return offsets_of({REFERENCE: at, CLOCK: at - np.array(strays)}, **more).limit_ns(CLOCK, span)
 
 
 def drifting(ppm: float) -> list[ClockDomain]:
-    return [ClockDomain(c, max_drift_ppm=ppm / 2) for c in (HUB, CLOCK)]
+    return [ClockDomain(c, max_drift_ppm=ppm / 2) for c in (REFERENCE, CLOCK)]
 
 
 def test_the_limit_is_the_stray_and_a_half_and_4_ns_and_what_a_bend_may_add() -> None:
@@ -66,8 +68,8 @@ def test_an_estimate_is_no_steeper_than_the_limits_nor_than_a_line_and_its_wande
     # 1,000 ns in 1 ms are 1,000 ppm; the line over all 8 s is 0.25 ppm at the most.
     at = [0, 1_000_000, 8 * S]
     graph = ClockGraph()
-    graph.add_snapshot({HUB: np.array(at), CLOCK: np.array(at)})
-    wander = graph._parts.tubes.limits(CLOCK, HUB).wander
+    graph.add_snapshot({REFERENCE: np.array(at), CLOCK: np.array(at)})
+    wander = graph._parts.tubes.limits(CLOCK, REFERENCE).wander
     assert limit(at, [0, 1_000, 0]) == 1_504 + math.ceil(
         (2.5e-7 + 2 * wander) * (8 * S - 1_000_000) / 4
     )
@@ -85,7 +87,9 @@ def test_eight_clocks_that_only_stand_together_are_looked_at() -> None:
     at = np.arange(1, 4) * S
 
     def of(n: int) -> int | None:
-        return level_of({HUB: at, **dict.fromkeys(CLOCKS[: n - 1], at)}).limit_ns(CLOCK, None)
+        return offsets_of({REFERENCE: at, **dict.fromkeys(CLOCKS[: n - 1], at)}).limit_ns(
+            CLOCK, None
+        )
 
     assert [of(n) for n in (2, 7, 8, 9)] == [0, 0, 0, None]
 
@@ -97,12 +101,16 @@ def test_eight_clocks_that_only_stand_together_are_looked_at() -> None:
         {"assumed_half_width_ns": 0}, {"assumed_half_width_ns": 5},
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("which", [HUB, CLOCK, CLOCKS[1]])
+@pytest.mark.parametrize("which", [REFERENCE, CLOCK, CLOCKS[1]])
 def test_a_clock_of_which_more_is_known_takes_a_tube(domain: Any, which: ClockId) -> None:
     at = np.arange(1, 4) * S
-    level = level_of({HUB: at, CLOCK: at, CLOCKS[1]: at}, domains=[ClockDomain(which, **domain)])
-    assert level.limit_ns(CLOCK, None) is None
-    plain = level_of({HUB: at, CLOCK: at, CLOCKS[1]: at}, domains=[ClockDomain(which, tick_ns=7)])
+    constant = offsets_of(
+        {REFERENCE: at, CLOCK: at, CLOCKS[1]: at}, domains=[ClockDomain(which, **domain)]
+    )
+    assert constant.limit_ns(CLOCK, None) is None
+    plain = offsets_of(
+        {REFERENCE: at, CLOCK: at, CLOCKS[1]: at}, domains=[ClockDomain(which, tick_ns=7)]
+    )
     assert plain.limit_ns(CLOCK, None) == 0
 
 
@@ -112,8 +120,8 @@ def test_what_any_two_of_them_strayed_counts(which: ClockId) -> None:
     at = np.arange(1, 4) * S
 
     def of(stray: int) -> int | None:
-        reads = {HUB: at, CLOCK: at, CLOCKS[1]: at} | {which: at + np.array([0, stray, 0])}
-        return level_of(reads).limit_ns(CLOCK, (S, 3 * S))
+        reads = {REFERENCE: at, CLOCK: at, CLOCKS[1]: at} | {which: at + np.array([0, stray, 0])}
+        return offsets_of(reads).limit_ns(CLOCK, (S, 3 * S))
 
     assert of(1_000) is not None
     assert of(1_001) is None
@@ -135,24 +143,28 @@ def test_clocks_that_are_very_far_apart_take_a_tube() -> None:
 
 def test_what_is_said_of_how_a_clock_was_read_takes_a_tube() -> None:
     at = np.arange(1, 4) * S
-    reads: dict[Any, Any] = {HUB: at, CLOCK: at, CLOCKS[1]: at}
+    reads: dict[Any, Any] = {REFERENCE: at, CLOCK: at, CLOCKS[1]: at}
 
     def of(**said: Any) -> int | None:
-        return level_of(Snapshot(reads, **said)).limit_ns(CLOCK, None)
+        return offsets_of(Snapshot(reads, **said)).limit_ns(CLOCK, None)
 
     assert of() == 0
     assert of(reference=CLOCKS[1], half_width_ns={CLOCK: 0}) is None
-    assert of(reference=HUB, half_width_ns={CLOCK: 5}) is None
+    assert of(reference=REFERENCE, half_width_ns={CLOCK: 5}) is None
     assert of(frequency_scaled_ppm={CLOCKS[1]: 0}) is None
-    assert of(frequency_scaled_ppm={HUB: 0}) is None
+    assert of(frequency_scaled_ppm={REFERENCE: 0}) is None
 
 
 def test_clocks_of_other_lists_and_of_none_take_a_tube() -> None:
     at = np.arange(1, 4) * S
-    level = level_of({HUB: at, CLOCK: at}, {HUB: at, CLOCKS[1]: at}, {CLOCKS[2]: at, CLOCKS[3]: at})
-    assert level.limit_ns(CLOCK, None) == 0
-    assert level.limit_ns(CLOCKS[1], None) == 0
+    constant = offsets_of(
+        {REFERENCE: at, CLOCK: at}, {REFERENCE: at, CLOCKS[1]: at}, {CLOCKS[2]: at, CLOCKS[3]: at}
+    )
+    assert constant.limit_ns(CLOCK, None) == 0
+    assert constant.limit_ns(CLOCKS[1], None) == 0
     for clock in (CLOCKS[2], CLOCKS[4]):
-        assert level.limit_ns(clock, None) is None
+        assert constant.limit_ns(clock, None) is None
     micro = ClockId(64, 1)
-    assert level_of({HUB: at, micro: Reading(at // 1_000, 1_000)}).limit_ns(micro, None) == 0
+    assert (
+        offsets_of({REFERENCE: at, micro: Reading(at // 1_000, 1_000)}).limit_ns(micro, None) == 0
+    )
