@@ -437,8 +437,8 @@ def test_many_snapshots_one_by_one_are_as_many_at_once() -> None:
         assert told["BOOTTIME"].half_width_ns.tolist() == [0] * 40
         frequency = graph._parts.state.measured.frequency(ClockId(6), np.arange(-1, 41))
         assert frequency.tolist() == [-(2**63), *range(40), -(2**63)]
-        assert graph._parts.state.measured.tells(ClockId(6))
-        assert not graph._parts.state.measured.tells(ClockId(5))
+        assert graph._parts.state.measured.has(ClockId(6))
+        assert not graph._parts.state.measured.has(ClockId(5))
     assert one.convert(at, "TSC", "BOOTTIME", policy="tube").tolist() == (
         other.convert(at, "TSC", "BOOTTIME", policy="tube").tolist()
     )

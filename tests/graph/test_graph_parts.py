@@ -17,7 +17,7 @@ from tracetime.graph.tube.curves import _offsets, _points, _within, since
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import Lattice
-from tracetime.graph.tube.tick_periods import Left, Ticks, _rises, _some
+from tracetime.graph.tube.tick_periods import Residuals, Ticks, _rises, _some
 from tracetime.graph.tube.wraps import Counter, open_wraps
 from tracetime.reporting.plot import _pieces, _robust
 
@@ -231,8 +231,8 @@ def test_of_many_readings_blocks_of_neighbours_are_looked_at() -> None:
 )
 def test_neighbours_are_so_far_off_as_there_are_enough_snapshots(n: int, strides: int) -> None:
     times = np.arange(n, dtype=np.int64) * S
-    left = Left.of(times, times + 5)
-    assert left == Left([0.0] * strides, [0.0] * strides)
+    left = Residuals.of(times, times + 5)
+    assert left == Residuals([0.0] * strides, [0.0] * strides)
 
 
 @pytest.mark.parametrize(("more", "told"), [(0, True), (1_000, False), (-1_000, True)])
@@ -240,7 +240,7 @@ def test_neighbours_are_so_far_off_as_there_are_enough_snapshots(n: int, strides
 def test_units_that_are_not_the_same_say_nothing_of_ticks(more: int, told: bool, sign: int) -> None:
     """One in ten more than the other, or less."""
     k = np.arange(30, dtype=np.int64)
-    left = Left.of(k * S, k * (S + sign * (S // 10 + more)))
+    left = Residuals.of(k * S, k * (S + sign * (S // 10 + more)))
     assert bool(left.median) == told
 
 
@@ -266,7 +266,7 @@ def test_what_is_left_scatters_over_a_tick_of_ten(
     median: list[float], most: list[float], scatters: bool, steady: bool
 ) -> None:
     """A tenth of it in the middle, and most of it no more than one and a half of what may be: 4."""
-    left = Left(median, most)
+    left = Residuals(median, most)
     assert left.scatters(10.0, 4.0) == scatters
     assert left.is_steady(10.0) == steady
 

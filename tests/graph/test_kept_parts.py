@@ -22,7 +22,7 @@ from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.measurements import Read
 from tracetime.graph.tube.pieces import SCALED_PPM, correction_of
 from tracetime.graph.tube.simultaneity import Aligned, Aligner, is_coarse
-from tracetime.graph.tube.tick_periods import Left, Tick
+from tracetime.graph.tube.tick_periods import Residuals, Tick
 from tracetime.graph.tube.triangles import Triangles
 from tracetime.graph.tube.wraps import Counter, modulus_of, open_wraps, unfold_readings
 from tracetime.graph.values import difference, gains
@@ -112,11 +112,11 @@ def test_a_tick_shows_where_every_other_snapshot_stands_elsewhere_in_the_file() 
     chance, tick = Random(1), 10_000_000
     times = np.cumsum([int(S * (0.5 + chance.random())) for _ in range(90)])
     times[1::2] += 400 * S
-    left = Left.of(times // tick * tick, times)
+    left = Residuals.of(times // tick * tick, times)
     assert len(left.median) == len(left.most) == 3
     assert left.scatters(tick, tick)
     assert not left.is_steady(tick)
-    assert len(Left.of((times // tick * tick)[:39], times[:39]).median) == 1
+    assert len(Residuals.of((times // tick * tick)[:39], times[:39]).median) == 1
 
 
 @pytest.mark.parametrize("group", range(6))
@@ -133,7 +133,7 @@ def test_what_readings_show_of_a_tick(group: int) -> None:
             other[n // 2 :] += S
         if seed % 5 == 2:
             ticks[n // 3] -= 5 * S
-        left = Left.of(ticks, other)
+        left = Residuals.of(ticks, other)
         lattice = Lattice(period, [0, 1, 10][seed % 3])
         some = ticks[: n // 8 * 8]
         events = [

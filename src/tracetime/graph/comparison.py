@@ -39,7 +39,7 @@ def _is_plain(state: GraphState, clock: ClockId) -> bool:
     return (
         clock not in state.domains
         and ClockDomain.rate_of_kind(clock) is not None
-        and not state.measured.tells(clock)
+        and not state.measured.has(clock)
     )
 
 

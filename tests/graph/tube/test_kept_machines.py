@@ -138,7 +138,7 @@ def test_boxes_have_middles_rounded_down_and_halves_rounded_up() -> None:
     assert boxes.one_half.tolist() == [2, 2]
     assert boxes.other.tolist() == [103, 7]
     assert boxes.other_half.tolist() == [3, 0]
-    turned = boxes.turned()
+    turned = boxes.swapped()
     assert [column.tolist() for column in turned] == [
         [4, 9], [100, 7], [106, 7], [10, -11], [13, -8],
     ]  # fmt: skip

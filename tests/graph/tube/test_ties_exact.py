@@ -298,8 +298,8 @@ def test_halves_of_all_widths() -> None:
     for boxes in (Boxes(nothing, low, high, nothing, nothing),):
         assert boxes.one.tolist() == [5, 5, 6, 6, -7, -5]
         assert boxes.one_half.tolist() == [0, 1, 1, 2, 1, 2]
-        assert boxes.turned().other.tolist() == boxes.one.tolist()
-        assert boxes.turned().other_half.tolist() == boxes.one_half.tolist()
+        assert boxes.swapped().other.tolist() == boxes.one.tolist()
+        assert boxes.swapped().other_half.tolist() == boxes.one_half.tolist()
         assert boxes.other.tolist() == boxes.other_half.tolist() == [0] * 6
 
 
@@ -312,7 +312,7 @@ def test_what_nothing_is_said_of_is_not_told() -> None:
         (np.array([2, 5, 5]), np.array([4, 4, 5]), np.array([66, 77, 88])),
         {on(1): Corrected(np.array([5]), np.array([99]))},
     )
-    told = [measured.tells(on(machine)) for machine in range(7)]
+    told = [measured.has(on(machine)) for machine in range(7)]
     assert told == [True, True, False, False, True, True, False]
     assert [measured.knows(on(machine)) for machine in range(3)] == [True, False, False]
     numbers = np.arange(8)
@@ -338,9 +338,9 @@ def test_what_nothing_is_said_of_is_not_told() -> None:
 def test_what_a_trace_said_is_known_and_what_came_since_is_only_told() -> None:
     measured = Measured()
     measured.add(4, 4, Snapshot({6: 1, 3: 1}, reference=6, half_width_ns={3: 5}))
-    assert not measured.tells(on(0))
+    assert not measured.has(on(0))
     measured.add(4, 5, Snapshot({6: 1, 3: 1, 5: 1}, reference=6, half_width_ns={3: 5}))
-    assert [measured.tells(ClockId(c)) for c in (6, 3, 5)] == [True, True, False]
+    assert [measured.has(ClockId(c)) for c in (6, 3, 5)] == [True, True, False]
     assert [measured.knows(ClockId(c)) for c in (6, 3, 5)] == [False] * 3
     measured.add(9, 10, Snapshot({6: 1, 5: 1}, reference=6, centre_ns={5: -3}))
     read = measured.reads(ClockId(5), np.array([4, 9]))
@@ -348,4 +348,4 @@ def test_what_a_trace_said_is_known_and_what_came_since_is_only_told() -> None:
     read = measured.reads(ClockId(6), np.array([3, 4, 5, 9]))
     assert [column.tolist() for column in read] == [[0] * 4, [-1, 0, -1, 0]]
     assert Measured(known=[on(0)]).knows(on(0))
-    assert not Measured(known=[on(0)]).tells(on(0))
+    assert not Measured(known=[on(0)]).has(on(0))

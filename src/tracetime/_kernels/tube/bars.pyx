@@ -162,10 +162,10 @@ cdef void limit_bar(
     Table *table, Bar *bar, const Parts *p, int64_t kind, int64_t k, int64_t next_k,
     int64_t first, int64_t last
 ) noexcept nogil:
-    """Keep the bar of a row within the guaranteed one; where they never meet, that one stands.
+    """Keep the bar of a row within the guaranteed one, which replaces it where they never meet.
 
-    Unless it is a stray that keeps them apart: that one is taken for an outlier, and the limits
-    are those that the other snapshots leave.
+    Where a stray keeps them apart, it counts as an outlier: the limits are those of the other
+    snapshots.
     """
     cdef Bar limit, rest
     if first > last:

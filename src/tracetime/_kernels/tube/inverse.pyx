@@ -18,7 +18,7 @@ from tracetime._kernels.tube.bar cimport HULL, LIMITED, Bar, high_at, low_at
 from tracetime._kernels.tube.vectors cimport NEAR, is_small, leading
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, saturating_add
 from tracetime._kernels.tube.line_inverse cimport (
-    Slant, first_above, first_slant, is_near, last_below, last_slant,
+    InverseLine, first_above, first_inverse, is_near, last_below, last_inverse,
 )
 from tracetime._kernels.tube.tube cimport (
     AMBIGUOUS_SOURCE, RESOLVED, Pieces, Rows, RowTable, bent, clamped, end_of, piece_of,
@@ -29,7 +29,7 @@ cdef enum:
     SHORT_RUN = 4           # below this a value's piece is looked up on its own
     LOOKUPS = 64            # values looked up before a run is tried again
 
-cdef enum:                  # what the values of a piece are
+cdef enum:                  # kinds of pieces
     PLAIN = 0
     ONE_SMALL_ROW = 1       # in one row of four lines, small enough for `invert`
     AMBIGUOUS = 2           # of two instants
@@ -38,8 +38,8 @@ cdef enum:                  # what the values of a piece are
 cdef extern from *:
     """
     typedef struct {
-        tt_slant high[2];   /* they say when a value is reached first, */
-        tt_slant low[2];    /* and when last */
+        tt_inverse_line high[2];    /* where a value is reached first */
+        tt_inverse_line low[2];     /* and last */
         int64_t at;
         int64_t first;
         int64_t last;
@@ -49,8 +49,8 @@ cdef extern from *:
     } tt_piece;
 
     /* Where the estimate is x: distances from the anchor, the value's from anchor and base on. From
-       the middle of the bar one step along the row's own slope; whether it came to rest there is
-       told by the next. Whole numbers in floats: every vector has these. */
+       the middle of the bar one step along the row's own slope; the next step shows whether that
+       was enough. Whole numbers in floats, which every vector unit has. */
     static inline double tt_curve(const double *c, double d) {
         return c[0] + d * (c[1] + d * (c[2] + d * c[3]));
     }
@@ -74,7 +74,7 @@ cdef extern from *:
         return (x - tt_whole(tt_curve(p->c, t))) - t;
     }
 
-    /* Where the estimate does not come to rest so, or no instant's bar holds v, 1 is returned. */
+    /* Returns 1 where one step was not enough, or no instant's bar holds v. */
     static inline int tt_invert(
         const tt_piece *p, int64_t v, int64_t *estimate, int64_t *earliest, int64_t *latest
     ) {
@@ -99,14 +99,14 @@ cdef extern from *:
     typedef struct {
         double rate[4];     /* high, high, low, low: */
         double from[4];     /* rate * x + from is what is to be rounded */
-        double sure;        /* and surely so, where it is no further from a whole number */
+        double sure;        /* rounding is certain this close to a whole number */
     } tt_lines;
 
     static inline int tt_make_lines(const tt_piece *p, double reach, tt_lines *out) {
         const int64_t origin = p->at + p->base;
         double apart, most = 0;
         for (int i = 0; i < 4; i++) {
-            const tt_slant *s = i < 2 ? &p->high[i] : &p->low[i - 2];
+            const tt_inverse_line *s = i < 2 ? &p->high[i] : &p->low[i - 2];
             const int64_t gap = origin - s->from;
             if (gap >= (INT64_C(1) << 40) || gap <= -(INT64_C(1) << 40))
                 return 0;
@@ -150,8 +150,8 @@ cdef extern from *:
     }
     """
     ctypedef struct OneRow "tt_piece":
-        Slant high[2]
-        Slant low[2]
+        InverseLine high[2]
+        InverseLine low[2]
         int64_t at
         int64_t first
         int64_t last
@@ -176,8 +176,10 @@ cdef inline OneRow one_row(
     const Bar *bar, const double *c, int64_t first, int64_t last
 ) noexcept nogil:
     cdef OneRow out
-    out.high[0], out.high[1] = first_slant(&bar.high[0], bar.at), first_slant(&bar.high[1], bar.at)
-    out.low[0], out.low[1] = last_slant(&bar.low[0], bar.at), last_slant(&bar.low[1], bar.at)
+    out.high[0] = first_inverse(&bar.high[0], bar.at)
+    out.high[1] = first_inverse(&bar.high[1], bar.at)
+    out.low[0] = last_inverse(&bar.low[0], bar.at)
+    out.low[1] = last_inverse(&bar.low[1], bar.at)
     out.c[0], out.c[1], out.c[2], out.c[3] = c[0], c[1], c[2], c[3]
     out.at, out.first, out.last, out.base = bar.at, first, last, bar.base
     out.back = 1.0 / (1.0 + c[1])

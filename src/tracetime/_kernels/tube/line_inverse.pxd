@@ -1,5 +1,5 @@
 # cython: cdivision=True
-# A line of a bar the other way round: how far along it a value of the other clock is reached.
+# The inverse of a line of a bar: how far along it a value of the other clock is reached.
 #
 # With x = t - at and D = 2^52 + slope, t + line(t) <= y says D x <= 2^52 (y - at - ns) - part.
 # For whole values that gives, where q(w, below) = floor((2^52 w - below) / D):
@@ -21,35 +21,37 @@ cdef extern from *:
         int64_t divisor;    /* D: 3/4 to 5/4 of 2^52 */
         double rate;        /* 2^52 / D */
         double lead;        /* below / D */
-    } tt_slant;
+    } tt_inverse_line;
 
-    /* q(w, below) for w below 2^49 in size: a float's guess, and what the guess leaves over.
-       Its errors are at most 1/2 where it is made whole, and 2^49 x 4/3 x (3 + 1/2) x 2^-53 or so
-       of rounding, less than 0.8 in all: it is q or, as often as not, q + 1. What is left over
-       lies within D of 0, so that its low 64 bits tell the two apart. */
-    static inline int64_t tt_along(const tt_slant *s, int64_t w) {
+    /* q(w, below) for w below 2^49 in size: a float's guess, corrected by its remainder. Its errors
+       are at most 1/2 where it is made whole, and about 2^49 x 4/3 x (3 + 1/2) x 2^-53 of rounding,
+       less than 0.8 in all: it is q or q + 1. The remainder is within D of 0, so that its low 64
+       bits distinguish the two. */
+    static inline int64_t tt_along(const tt_inverse_line *s, int64_t w) {
         int64_t q = tt_rounded(tt_float(w) * s->rate - s->lead);
         uint64_t rest = ((uint64_t)w << 52) - (uint64_t)s->below
             - (uint64_t)s->divisor * (uint64_t)q;
         return q - ((int64_t)rest < 0);
     }
     """
-    ctypedef struct Slant "tt_slant":
+    ctypedef struct InverseLine "tt_inverse_line":
         int64_t origin "from"
         int64_t below
         int64_t divisor
         double rate
         double lead
 
-    int64_t along "tt_along"(const Slant *slant, int64_t w) nogil
+    int64_t along "tt_along"(const InverseLine *line, int64_t w) nogil
 
 cdef inline bint is_near(int128 w) noexcept nogil:
-    """Whether `along` takes a distance."""
+    """Whether a distance is small enough for `along`."""
     return -<int128>SMALL < w < <int128>SMALL
 
 
-cdef inline Slant slant(const Line *line, int64_t origin, int64_t below) noexcept nogil:
-    cdef Slant out
+cdef inline InverseLine inverse_line(
+    const Line *line, int64_t origin, int64_t below
+) noexcept nogil:
+    cdef InverseLine out
     out.origin = origin
     out.below = below
     out.divisor = (<int64_t>1 << BITS) + line.slope
@@ -58,23 +60,23 @@ cdef inline Slant slant(const Line *line, int64_t origin, int64_t below) noexcep
     return out
 
 
-cdef inline Slant first_slant(const Line *line, int64_t at) noexcept nogil:
-    """The line of a high side: from its `along` the first x is the next."""
-    return slant(line, at + line.ns + 1, line.part)
+cdef inline InverseLine first_inverse(const Line *line, int64_t at) noexcept nogil:
+    """Of a high side: the first x is the one after its `along`."""
+    return inverse_line(line, at + line.ns + 1, line.part)
 
 
-cdef inline Slant last_slant(const Line *line, int64_t at) noexcept nogil:
-    """The line of a low side: its `along` is the last x."""
-    return slant(line, at + line.ns - 1, line.part + 1)
+cdef inline InverseLine last_inverse(const Line *line, int64_t at) noexcept nogil:
+    """Of a low side: its `along` is the last x."""
+    return inverse_line(line, at + line.ns - 1, line.part + 1)
 
 
 cdef inline int64_t reach(const Line *line, int128 w, int64_t below) noexcept nogil:
     """q(w, below) where it is a distance; else far beyond."""
     cdef int128 divisor = (<int128>1 << BITS) + line.slope
     cdef int128 numerator
-    cdef Slant near
+    cdef InverseLine near
     if is_near(w):
-        near = slant(line, 0, below)
+        near = inverse_line(line, 0, below)
         return along(&near, <int64_t>w)
     numerator = w * (<int128>1 << BITS) - below
     if numerator >= divisor * INT64_HIGH:

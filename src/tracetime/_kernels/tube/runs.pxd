@@ -60,7 +60,7 @@ cdef inline void widest(
 
 
 cdef inline void doubtful_bar(const Parts *p, int64_t m, Bar *bar) noexcept nogil:
-    """Zone m beside a lone run: one bar about all that the runs nearby allow.
+    """Zone m next to a lone run: one bar around all that the neighbouring runs allow.
 
     A straight side from end to end holds the hull of any number of cones.
     """

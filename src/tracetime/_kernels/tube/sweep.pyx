@@ -100,7 +100,7 @@ def cut(
 
 # The slopes that a stretch leaves open. For one side of the interval: the steepest line from an
 # earlier snapshot's top down to a later one's bottom, `(bottom_k - top_j) / (a_k - a_j)`. The
-# tops stand in their lower convex hull; the other side is the same with everything negated.
+# tops are kept as their lower convex hull; the other side is the same with everything negated.
 
 cdef struct Side:
     int64_t best            # floor of the steepest slope so far
@@ -356,7 +356,7 @@ def strays(
             if share_slope(&t, around, 7, wander[g], drift):
                 continue
             found.append(c)
-            # One verdict for a snapshot: the next may lean on those after this one alone.
+            # Each snapshot is judged once: the next may use only those after this one.
             free_from = c + 1
     return found
 

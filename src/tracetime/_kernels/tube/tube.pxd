@@ -33,7 +33,7 @@ cdef struct Rows:
 cdef inline const int32_t[::1] take_pieces(
     Pieces *pieces, const int64_t[::1] starts, int64_t near, int64_t n_near, tuple grid
 ):
-    """Fill `pieces` in; returns what must be kept beside `starts`."""
+    """Fill in `pieces`; returns what must be kept alive with `starts`."""
     cdef const int32_t[::1] begins = grid[3]
     if near < 0 or n_near < 1 or near + n_near > starts.shape[0]:
         raise ValueError("the grid is of pieces that are there")

@@ -1,10 +1,10 @@
-"""The tube policy for one pair of clocks (design: error-bars.md).
+"""The tube policy (design: error-bars.md).
 
-`evidence.py` (what snapshots say of the offset) and `limits.py` (what the clocks may do) go in;
+One pair of clocks: `evidence.py` (intervals of the offset) and `limits.py` (drift, wander) go in;
 `segments.py` cuts where the offset broke, `runs.py` where its rate changed; `tube.py` converts,
-with bars, in both directions, `inverse.py` prepares the other one; `findings.py` tells what was
-found. The loops are kernels: `_kernels/tube/sweep.pyx`, `smoother.pyx`, `bars.pyx`, `tube.pyx`,
-`inverse.pyx`.
+with bars, in both directions, `inverse.py` prepares the other one; `findings.py` lists the
+discontinuities. The loops are kernels (`_kernels/tube/`). A graph: `pairs.py` makes the tubes,
+`paths.py` finds the paths, `policy.py` converts along them.
 """
 
 from tracetime.graph.tube.bars import Bars

@@ -1,7 +1,7 @@
 """The short counters of a graph, unfolded once for all kinds of snapshots that have them.
 
-How one kind of snapshots is unfolded over the wraps is wraps.py's. Here is which clock each kind is
-unfolded along, and how what it comes to is brought on one count: each is right but for some wraps.
+`wraps.py` unfolds one kind of snapshots. Here each kind gets the clock that it is unfolded along,
+and all kinds get one count: each is right except for a number of wraps.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from tracetime.graph.tube.wraps import Counter, modulus_of, unfold_readings
 
 Values = npt.NDArray[np.int64]
 
-# How far apart the readings of a snapshot are taken to be, where nobody says, when wraps are told
-# from resets.
+# How far apart the readings of a snapshot may be where no half-width is known: wraps are then
+# distinguished from resets on the safe side.
 _LOOSE_NS: Final = 1_000_000
+# An unknown reading is between plus and minus this; two of them still add up in int64.
 _ANYWHERE: Final = 1 << 62
+# Ticks of a counter are within this, as in `wraps.modulus_of`.
 _FARTHEST: Final = 1 << 61
+# Values further apart than this are from different times, or wrong.
 _FAR: Final = np.uint64(1 << 60)
 
 
@@ -37,7 +40,7 @@ class _Kind(NamedTuple):
         other: that clock; it does not wrap itself.
         snapshots: their numbers, int64, ascending.
         readings: of the counter, int64.
-        others_ns: of the other clock; None where its rate is unknown.
+        others_ns: of the other clock, int64; None where its rate is unknown.
     """
 
     other: ClockId
@@ -50,7 +53,7 @@ class Counters:
     """The clocks of a graph that wrap.
 
     Args:
-        graph: what is read of it; `shared` gives only what was read together.
+        graph: its data; `shared` gives only what was read together.
         drift: how far the rates of two clocks may differ, ns per ns.
         tube: that of two clocks that share snapshots and do not wrap, along the first, in ns.
     """
@@ -99,7 +102,7 @@ class Counters:
                 REASONS[NO_PATH],
             )
         if any(k.readings.min() < 0 or k.readings.max() >= modulus for k in kinds):
-            # Snapshots count on where timestamps wrap, as Vulkan's calibrations may.
+            # Snapshots continue to count where timestamps wrap, as Vulkan's calibrations may.
             known = _Known(kinds[0].snapshots, kinds[0].readings)
             for kind in kinds[1:]:
                 known.add(kind.snapshots, kind.readings)
@@ -112,15 +115,15 @@ class Counters:
         home, base = self._first(clock, modulus, kinds)
         known = _Known(home.snapshots, base)
         others = [kind for kind in kinds if not known.has(kind.snapshots).all()]
-        # What is tied may tie what was not: of three kinds, the third by way of the second.
+        # A kind that was just tied may tie another: of three kinds, the third through the second.
         while sum(self._tie(clock, modulus, known, home, base, kind) for kind in others):
             pass
-        # All of it may have been counted from a later snapshot on.
+        # The count may have begun at a later snapshot: it must not become negative.
         below = -(int(known.readings.min()) // modulus) * modulus
         return Counter(modulus, known.snapshots, known.readings + max(below, 0))
 
     def _first(self, clock: ClockId, modulus: int, kinds: list[_Kind]) -> tuple[_Kind, Values]:
-        """The first kind that can be unfolded, and how the counter counted in it."""
+        """The first kind that can be unfolded, and its unfolded readings."""
         faults = []
         for kind in kinds:
             try:
@@ -133,18 +136,18 @@ class Counters:
         raise faults[0]
 
     def _kinds(self, clock: ClockId) -> list[_Kind]:
-        """The kinds of snapshots that have a counter: most of them first, then by steadiness."""
+        """The kinds of snapshots that have a counter: most frequent first, then by steadiness."""
         found: dict[bytes, _Kind] = {}
         neighbours = self._graph.neighbours[clock]
         for other in sorted(neighbours, key=steadiness):
             if self.modulus(other) is not None:
                 continue
             snapshots, readings, others = self._graph.shared(clock, other)
-            # None where its readings are of another file than what its name stands for here.
+            # None where its readings are of another file than its name stands for here.
             if not len(snapshots):
                 continue
             rate = self._graph.domain(other).ns_per_tick
-            # Of many clocks that stand in the same snapshots the steadiest does.
+            # Of clocks in the same snapshots, the steadiest is enough.
             key = snapshots.tobytes()
             if key not in found or (found[key].others_ns is None and rate is not None):
                 if rate not in (None, 1):
@@ -153,7 +156,7 @@ class Counters:
         return sorted(found.values(), key=lambda kind: -len(kind.readings))
 
     def _slack_ns(self, clock: ClockId, kind: _Kind) -> int:
-        """How far apart the readings of a snapshot may be, twice over."""
+        """Twice how far apart the readings of a snapshot may be."""
         widths = [self._graph.measured.reads(c, kind.snapshots).half for c in (clock, kind.other)]
         return 2 * sum(int(np.where(half < 0, _LOOSE_NS, half).max()) for half in widths)
 
@@ -164,14 +167,19 @@ class Counters:
             return None
         assert rate is not None
         return unfold_readings(
-            clock, kind.readings, kind.others_ns, modulus, rate, self._drift(clock, kind.other),
+            clock,
+            kind.readings,
+            kind.others_ns,
+            modulus,
+            rate,
+            self._drift(clock, kind.other),
             self._slack_ns(clock, kind),
-        )  # fmt: skip
+        )
 
     def _tie(
         self, clock: ClockId, modulus: int, known: _Known, home: _Kind, base: Values, kind: _Kind
     ) -> bool:
-        """Bring a kind on the count of those known; whether any of it was new, and could be."""
+        """Tie a kind to the known count; whether any new snapshot could be tied."""
         there = known.has(kind.snapshots)
         if there.all():
             return False
@@ -181,15 +189,15 @@ class Counters:
             counted = None
         new, at = np.flatnonzero(~there), np.flatnonzero(there)
         if counted is not None and len(at):
-            # By the nearest snapshot that is known: a reset need not have been told of in both.
+            # By the nearest known snapshot: a reset may be in one of the kinds only.
             nearest = at[_nearest(kind.snapshots[at], kind.snapshots[new])]
             shift = known.at(kind.snapshots[nearest]) - counted[nearest]
             known.add(kind.snapshots[new], counted[new] + shift)
             return True
         low, high = self._by_time(clock, home, base, kind) or known.around(kind.snapshots)
         values = kind.readings if counted is None else counted
-        # Between resets, one number of wraps for all; each its own, where nothing says how it
-        # counted in between.
+        # Between resets, one number of wraps for all; one for each where the count in between is
+        # unknown.
         cuts = new if counted is None else np.flatnonzero(np.diff(values) < 0) + 1
         tied = False
         for rows in np.split(np.arange(len(values)), cuts):
@@ -204,7 +212,7 @@ class Counters:
     def _by_time(
         self, clock: ClockId, home: _Kind, base: Values, kind: _Kind
     ) -> tuple[Values, Values] | None:
-        """From where to where the counter stood, by a tube from the other clock to home's."""
+        """Least and greatest counts, by a tube from the other clock to home's."""
         if kind.others_ns is None or home.others_ns is None:
             return None
         tied = self._tube(kind.other, home.other)
@@ -215,8 +223,10 @@ class Counters:
         order = np.argsort(home.others_ns, kind="stable")
         ns, counts = home.others_ns[order], base[order]
         near = _nearest(ns, there.estimate)
-        beside = np.clip(near + np.where(there.estimate < ns[near], -1, 1), 0, len(ns) - 1)
-        fell = np.where(beside < near, counts[near] < counts[beside], counts[beside] < counts[near])
+        next_to = np.clip(near + np.where(there.estimate < ns[near], -1, 1), 0, len(ns) - 1)
+        fell = np.where(
+            next_to < near, counts[near] < counts[next_to], counts[next_to] < counts[near]
+        )
         rate, drift = self._graph.domain(clock).ns_per_tick, self._drift(clock, home.other)
         assert rate is not None
         slack_ns = self._slack_ns(clock, home) + self._slack_ns(clock, kind)
@@ -232,13 +242,13 @@ class Counters:
 
 
 class _Known:
-    """What a counter has counted, by number of the snapshot."""
+    """The unfolded readings of a counter, by number of the snapshot."""
 
     def __init__(self, snapshots: Values, readings: Values) -> None:
         self.snapshots, self.readings = snapshots, readings
 
     def add(self, snapshots: Values, readings: Values) -> None:
-        """Take in what is new of some snapshots."""
+        """Add those of some snapshots that are new."""
         new = ~self.has(snapshots)
         numbers = np.append(self.snapshots, snapshots[new])
         order = np.argsort(numbers, kind="stable")
@@ -254,7 +264,7 @@ class _Known:
         return self.readings[np.searchsorted(self.snapshots, snapshots)]
 
     def around(self, snapshots: Values) -> tuple[Values, Values]:
-        """Between what readings snapshots stand, whose order in the file is taken for time's."""
+        """The readings that snapshots are between, if the order of the file is that of time."""
         after = np.searchsorted(self.snapshots, snapshots)
         last = len(self.snapshots) - 1
         low, high = self.readings[np.maximum(after - 1, 0)], self.readings[np.minimum(after, last)]
@@ -272,21 +282,21 @@ def _nearest(values: Values, wanted: Values) -> Values:
 
 
 def _apart(one: Values, other: Values) -> npt.NDArray[np.uint64]:
-    """How far values are apart, which may be more than int64 holds."""
+    """How far values are apart; that may be more than int64 holds."""
     return np.maximum(one, other).view(np.uint64) - np.minimum(one, other).view(np.uint64)
 
 
 def _turns(least: int, most: int, modulus: int) -> int | None:
     """How many wraps are from least to most; None where that is open.
 
-    What misses by less than half a wrap was not written in the order it was read in.
+    Less than half a wrap is missing where snapshots were not written in the order of reading.
     """
     first, last = -(-least // modulus), most // modulus
     if first == last:
         return first
     if first < last:
         return None
-    # None is between: that which misses by less.
+    # None is between: take the nearer one.
     above, below = first * modulus - most, least - last * modulus
     best, missed = (first, above) if above < below else (last, below)
     return best if above != below and 2 * missed < modulus else None

@@ -1,7 +1,7 @@
-"""What a picture of two clocks shows, as columns: offsets, bars, drift, and where they broke.
+"""The columns of a picture of two clocks: offsets, bars, drift and discontinuities.
 
-Times and offsets become floats here, of what is left when a whole number was taken away first; how
-they are drawn is said in `plot.py`.
+Times and offsets become floats here, after a whole number was subtracted; `reporting/plot.py` draws
+them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 MOST_POINTS: Final = 1200
-"""Of a curve, or snapshots, about; more are thinned."""
+"""Points of a curve, or snapshots, about; more are decimated."""
 
 MOST_BREAKS: Final = 100
+"""More marks would cover the picture."""
+
+# Points past each end of the snapshots, and between two of few: bars bulge there.
 _AROUND: Final = 8
 _JUMPS: Final = ("suspend", "step", "reset")
 
@@ -35,7 +38,7 @@ _JUMPS: Final = ("suspend", "step", "reset")
 class Break(NamedTuple):
     """A discontinuity in the picture: its zone in ns after the origin, and what it is.
 
-    size_ns and rate_ppm are of the clock against the hub, the lesser first.
+    size_ns and rate_ppm are of the clock against the reference (`hub`), the lesser first.
     """
 
     kind: str
@@ -49,7 +52,7 @@ class Break(NamedTuple):
 class Seen(NamedTuple):
     """Snapshots: time and offset (ns, the trend and jumps taken out), half-width, number.
 
-    hub, clock: what the two read, int64 ns (by the nominal rate, where they count ticks).
+    hub, clock: readings of the two, int64 ns (at the nominal rate, where they count ticks).
     """
 
     time: Floats
@@ -62,7 +65,7 @@ class Seen(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """The tube: time, estimate, low, high (ns, as Seen), half-width, how far floor is from it."""
+    """The tube: time, estimate, low, high (ns, as Seen), half-width, distance of floor."""
 
     time: Floats
     estimate: Floats
@@ -84,18 +87,19 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Curves:
-    """The offset of `clock` against `hub` over the hub's time.
+    """The offset of `clock` against a reference clock, `hub`, over the time of the reference.
 
     Attributes:
-        origin_ns: what the hub read at time 0 of the picture.
+        origin_ns: the reference's reading at time 0 of the picture.
         offset_ns: clock - hub at the first snapshot.
         trend_ppm: the drift that was taken out of the offsets.
-        seen, sampled, rate: see their classes; thinned, extremes and gaps kept; the longest runs.
+        seen, sampled: see their classes; decimated, extremes and gaps kept.
+        rate: of the longest runs.
         gap_time, gap_ppm, gap_span: drift from each snapshot to the next, and how long that is.
         breaks: discontinuities, by time; the first `MOST_BREAKS`.
         n_snapshots, n_breaks: how many there are in all.
-        median_bar_ns, most_bar_ns, most_floor_ns: half-widths within the coverage, and how far
-            floor is off at most; NaN where nothing is known.
+        median_bar_ns, most_bar_ns, most_floor_ns: half-widths within the coverage, and the
+            greatest error of floor; NaN where nothing is known.
         assumed: half-widths were assumed.
         steady: phase for an Allan deviation: (spacing_ns, offsets in ns) of the longest stretch of
             evenly spaced snapshots.
@@ -141,13 +145,13 @@ def curves(
     origin_ns: int | None = None,
     most: int = MOST_POINTS,
 ) -> Curves:
-    """Work out the picture of a pair.
+    """Make the picture of a pair.
 
     Args:
         pair: its tube.
-        hub: the one of its clocks that gives the time.
-        span: readings of the hub that the picture has to reach from and to.
-        origin_ns: the hub's reading at time 0; that of the first snapshot where None.
+        hub: the one of its clocks that is the reference.
+        span: readings of the reference that the picture must include.
+        origin_ns: the reference's reading at time 0; that of the first snapshot where None.
         most: points of a curve, about.
     """
     frame = _Frame(pair, hub, origin_ns)
@@ -159,11 +163,14 @@ def curves(
         ends = time[np.searchsorted(frame.a, [d.a_from, d.a_to]).clip(0, len(time) - 1)]
         breaks.append(
             Break(
-                d.kind, float(ends.min()), float(ends.max()), _turned(d.size_ns, frame.forward),
-                _turned(d.rate_ppm, frame.forward),
-                tuple(int(pair.snapshots[i]) for i in d.snapshots),
+                kind=d.kind,
+                start=float(ends.min()),
+                end=float(ends.max()),
+                size_ns=_oriented(d.size_ns, frame.forward),
+                rate_ppm=_oriented(d.rate_ppm, frame.forward),
+                snapshots=tuple(int(pair.snapshots[i]) for i in d.snapshots),
             )
-        )  # fmt: skip
+        )
     gap_time, gap_ppm, gap_span = _gaps(frame, time, most)
     return Curves(
         hub=hub,
@@ -192,7 +199,7 @@ class _Frame:
     """The picture's axes: how readings of clock a, and offsets b - a, become times and heights.
 
     Attributes:
-        forward: the hub is the tube's a; else it is b, and offsets change their sign.
+        forward: the reference is the tube's a; else it is b, and offsets change their sign.
         a: the snapshots' readings of a, int64 ns.
         offset: their offsets less the first one's, `base`.
         odd: marks outliers.
@@ -218,8 +225,8 @@ class _Frame:
         self.trend = self._longest_rate()
         self.stretch = np.searchsorted(self.tos, self.a, side="right")
         self.left = self.offset - self.trend * since(self.a, int(self.a[0]))
-        # Each stretch between two jumps is shifted so that its middle lies at 0: what a jump was
-        # is written beside its mark, and what it would do to the scale hides everything else.
+        # Each stretch between two jumps is shifted so that its middle is at 0: the size of a jump
+        # is written next to its mark, and on the scale it would hide everything else.
         kept = ~self.odd
         self._shift = medians(self.left[kept], self.stretch[kept], len(jumps) + 1)
 
@@ -231,7 +238,7 @@ class _Frame:
         return float(runs.slope[longest]) / ONE
 
     def height(self, at: Values, offset: Floats) -> Floats:
-        """Offsets (less base) at readings of a, as the picture has them."""
+        """Offsets (less base) at readings of a, as heights in the picture."""
         flat: Floats = (
             offset
             - self.trend * since(at, int(self.a[0]))
@@ -247,7 +254,7 @@ class _Frame:
 
 
 def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled, float, float]:
-    """The tube, and within its coverage the widest half-bar and floor's farthest."""
+    """The tube, and within its coverage the greatest half-width and the greatest error of floor."""
     a = frame.a
     points = _points(a, reach)
     there = frame.pair.tube.convert(points)
@@ -273,7 +280,7 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
 
 
 def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]:
-    """Which points lie between the ends of any zone."""
+    """Which points are between the ends of any zone."""
     some = froms < tos
     begun = np.searchsorted(np.sort(froms[some]), points, side="left")
     ended = np.searchsorted(np.sort(tos[some]), points, side="right")
@@ -282,18 +289,18 @@ def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]
 
 
 def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
-    """The snapshots, thinned where they are many."""
+    """The snapshots, decimated where they are many."""
     evidence, a = frame.pair.tube.evidence, frame.a
     given = frame.pair.snapshots[evidence.order[evidence.group]]
     height = frame.height(a, frame.offset)
-    few = _some(most, height, frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos])))
+    few = _chosen(most, height, frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos])))
     one, other = a[few], (a + frame.r)[few]
     hub, clock = (one, other) if frame.forward else (other, one)
     return Seen(time[few], height[few], evidence.half[few], given[few], hub, clock, frame.odd[few])
 
 
-def _some(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
-    """Which points to show of many: extremes alone would look like two lines."""
+def _chosen(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
+    """The points to draw: extremes, and regular ones, since extremes look like two lines."""
     regular = np.arange(len(column)) % max(1, -(-2 * len(column) // most)) == 0
     keep = regular if keep.sum() > most // 4 else keep | regular
     return decimate(most if len(column) <= most else most // 2, [column], keep)
@@ -315,7 +322,7 @@ def _rate(frame: _Frame, time: Floats, most: int) -> Rate:
 
 
 def _reach(span: tuple[int, int] | None, pair: Pair, forward: bool) -> tuple[int, int]:
-    """Where the picture begins and ends, on clock a; past the snapshots by a little at least."""
+    """Where the picture begins and ends, on clock a; a little past the snapshots at least."""
     a, r = pair.tube.evidence.a, pair.tube.evidence.r
     first, last = int(a[0]), int(a[-1])
     margin = max((last - first) // 50, 1000)
@@ -335,7 +342,7 @@ def _points(a: Values, reach: tuple[int, int]) -> Values:
         step = (far - end) // _AROUND
         out.append(np.array([end + step * k for k in range(_AROUND)] + [far], dtype=np.int64))
     if len(a) < 50:
-        # Few snapshots: bars bulge in between, which three points do not show.
+        # With few snapshots the bars in between need more than three points.
         share = (a[1:].view(np.uint64) - a[:-1].view(np.uint64)) // np.uint64(_AROUND)
         for k in range(1, _AROUND):
             out.append((a[:-1].view(np.uint64) + share * np.uint64(k)).view(np.int64))
@@ -351,20 +358,20 @@ def _offsets(b: Values, a: Values, base: int) -> Floats:
     return result
 
 
-def _turned(limits: tuple[Any, Any] | None, forward: bool) -> tuple[Any, Any] | None:
+def _oriented(limits: tuple[Any, Any] | None, forward: bool) -> tuple[Any, Any] | None:
     if limits is None or forward:
         return limits
     return -limits[1], -limits[0]
 
 
 def _ppm(slope: Floats, forward: bool) -> Floats:
-    """The rate of the clock against the hub less 1, in ppm, of slopes of b - a over a."""
+    """The rate of the clock against the reference less 1, in ppm, from slopes of b - a over a."""
     result: Floats = (slope if forward else -slope / (1 + slope)) * 1e6
     return result
 
 
 def ppm_of(slope: int, forward: bool) -> float:
-    """The same of a slope in 2^-52, as runs have it; forward: the clock is the tube's b."""
+    """The same of a slope in 2^-52, as of runs; forward: the clock is the tube's b."""
     return float(_ppm(np.array([slope / ONE]), forward)[0])
 
 
@@ -378,7 +385,7 @@ def _gaps(frame: _Frame, time: Floats, most: int) -> tuple[Floats, Floats, Float
     span = (a[two].view(np.uint64) - a[one].view(np.uint64)).astype(np.float64)
     ppm = _ppm((r[two] - r[one]) / np.maximum(span, 1.0), frame.forward)
     middle = (time[one] + time[two]) / 2
-    few = _some(most, ppm, np.zeros(len(ppm), dtype=bool))
+    few = _chosen(most, ppm, np.zeros(len(ppm), dtype=bool))
     return middle[few], ppm[few], span[few]
 
 
@@ -386,7 +393,9 @@ def _most(values: Floats) -> float:
     return float(values.max()) if len(values) else float("nan")
 
 
+# Spacings within a tenth of the median count as even.
 _EVEN: Final = 0.1
+# Fewer points make no Allan deviation.
 _LEAST_STEADY: Final = 16
 
 

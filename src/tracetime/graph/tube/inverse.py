@@ -22,14 +22,14 @@ from tracetime.graph.tube.segments import Segments
 from tracetime.graph.values import ascending
 
 
-class Twice(NamedTuple):
+class AmbiguousValues(NamedTuple):
     """Ascending, disjoint intervals of clock b that may be two instants, ends included."""
 
     lows: Values
     highs: Values
 
 
-def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseTable:
+def inverse_of(rows: RowTable, near: int, n_near: int, ambiguous: AmbiguousValues) -> InverseTable:
     """The inverse of a table of rows; the `n_near` rows from `near` on have snapshots."""
     borders = rows.borders()
     reached = np.maximum.accumulate(borders[:, 1])
@@ -38,8 +38,8 @@ def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseT
         np.array([INT64_MIN]),
         reached[reached < INT64_MAX] + 1,
         coming,
-        twice.lows,
-        twice.highs[twice.highs < INT64_MAX] + 1,
+        ambiguous.lows,
+        ambiguous.highs[ambiguous.highs < INT64_MAX] + 1,
     ]
     starts = ascending(np.concatenate(begins))
     cells = np.stack(
@@ -49,8 +49,8 @@ def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseT
         ],
         axis=1,
     )
-    is_twice = np.searchsorted(twice.lows, starts, side="right") > np.searchsorted(
-        twice.highs, starts
+    is_twice = np.searchsorted(ambiguous.lows, starts, side="right") > np.searchsorted(
+        ambiguous.highs, starts
     )
     # The last of the near rows continues beyond the snapshots.
     first = int(np.searchsorted(starts, coming[near]))
@@ -61,7 +61,7 @@ def inverse_of(rows: RowTable, near: int, n_near: int, twice: Twice) -> InverseT
     return InverseTable(rows, starts, cells, is_twice.astype(np.uint8), first, last - first, grid)
 
 
-def ambiguous(segments: Segments, limits: Limits) -> Twice:
+def ambiguous_values(segments: Segments, limits: Limits) -> AmbiguousValues:
     """The values of clock b that may be two instants: where its offset fell, b was set back."""
     return _overlaps(_stretches_of_b(segments, limits))
 
@@ -85,7 +85,7 @@ def _stretches_of_b(segments: Segments, limits: Limits) -> list[tuple[float, flo
     return [*ends, (start, np.inf)]
 
 
-def _overlaps(stretches: list[tuple[float, float]]) -> Twice:
+def _overlaps(stretches: list[tuple[float, float]]) -> AmbiguousValues:
     """Where two or more of some intervals overlap."""
     # Where one begins as another ends, they overlap.
     edges = sorted([(low, False) for low, _ in stretches] + [(high, True) for _, high in stretches])
@@ -102,4 +102,4 @@ def _overlaps(stretches: list[tuple[float, float]]) -> Twice:
         if low <= INT64_MAX and high >= INT64_MIN
     ]
     made = np.array(there, dtype=np.int64).reshape(-1, 2)
-    return Twice(np.ascontiguousarray(made[:, 0]), np.ascontiguousarray(made[:, 1]))
+    return AmbiguousValues(np.ascontiguousarray(made[:, 0]), np.ascontiguousarray(made[:, 1]))

@@ -17,7 +17,7 @@ Values = npt.NDArray[np.int64]
 
 _NOTHING: Final = (np.empty(0, dtype=np.int64),) * 3
 NONE_STEERED: Final = _NOTHING
-"""Where no file says how kernels steered clocks."""
+"""Where no file records how kernels steered clocks."""
 
 
 class Read(NamedTuple):
@@ -25,7 +25,7 @@ class Read(NamedTuple):
 
     Attributes:
         centre: when, after the reference's own reading.
-        half: how far from there it may have been; -1 where nothing is said.
+        half: how far from there it may have been; -1 where that is unknown.
     """
 
     centre: Values
@@ -33,7 +33,7 @@ class Read(NamedTuple):
 
 
 class Column(NamedTuple):
-    """How one clock was read in the snapshots of a file that say so.
+    """How one clock was read in those snapshots of a file that record it.
 
     Attributes:
         snapshots: their numbers in the graph, int64, ascending.
@@ -45,7 +45,7 @@ class Column(NamedTuple):
 
 
 class Corrected(NamedTuple):
-    """By how much one clock was being run faster in the snapshots that say so.
+    """How much faster a clock was made to run, in the snapshots that record it.
 
     Attributes:
         snapshots: their numbers in the graph, int64, ascending.
@@ -60,10 +60,10 @@ class Measured:
     """What was measured of the snapshots of a graph.
 
     Args:
-        columns: what a file said of its snapshots, by clock.
-        steered: (snapshots, machines, 2^-16 ppm) by which it says that kernels steered clocks.
-        corrected: by which it says that one clock was steered.
-        known: clocks of which a trace said how they were read; all of `columns` if not given.
+        columns: how a file says that clocks were read, by clock.
+        steered: (snapshots, machines, 2^-16 ppm) by which kernels steered the clocks of machines.
+        corrected: corrections of single clocks.
+        known: clocks whose reading a trace describes; all of `columns` if not given.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class Measured:
         self._known = frozenset(self._read if known is None else known)
 
     def add(self, first: int, end: int, snapshot: Snapshot) -> None:
-        """Keep what a snapshot (or a column of them) says.
+        """Keep the measurements of a snapshot (or a column of them).
 
-        The graph has them from number `first` up to, not with, `end`: the rest was refused.
+        The graph has them from number `first` up to, without, `end`: the rest was refused.
         """
         if first == end:
             return
@@ -93,22 +93,22 @@ class Measured:
         if snapshot.reference is not None:
             for clock in snapshot.readings:
                 centre, half = snapshot.centre_ns.get(clock), snapshot.half_width_ns.get(clock)
-                unsaid = 0 if clock == snapshot.reference else -1
-                if not (centre is None and half is None and unsaid):
+                default = 0 if clock == snapshot.reference else -1
+                if not (centre is None and half is None and default):
                     self._read.setdefault(clock, _Grown(*_NOTHING)).extend(
                         numbers,
                         0 if centre is None else centre[:n],
-                        unsaid if half is None else half[:n],
+                        default if half is None else half[:n],
                     )
         for clock, scaled_ppm in snapshot.frequency_scaled_ppm.items():
             self._corrected.setdefault(clock, _Grown(*_NOTHING[:2])).extend(numbers, scaled_ppm[:n])
 
-    def tells(self, clock: ClockId) -> bool:
-        """Whether anything is said of how a clock was read, or steered."""
+    def has(self, clock: ClockId) -> bool:
+        """Whether anything is recorded of how a clock was read or steered."""
         return clock in self._read or clock in self._corrected or clock.machine in self._steers
 
     def knows(self, clock: ClockId) -> bool:
-        """Whether a trace said of any of its snapshots how it was read."""
+        """Whether a trace says of any snapshot how it read the clock."""
         return clock in self._known
 
     def reads(self, clock: ClockId, snapshots: Values) -> Read:
@@ -160,7 +160,7 @@ class _Grown:
 
 
 def _found(numbers: Values, snapshots: Values) -> tuple[Values, npt.NDArray[np.bool_]]:
-    """Where among `numbers` (ascending, one at least) the `snapshots` stand that do, and which."""
+    """Places in `numbers` (ascending, not empty) of the `snapshots` found there, and which are."""
     at = np.searchsorted(numbers, snapshots)
     at[at == len(numbers)] = 0
     known = numbers[at] == snapshots

@@ -1,10 +1,9 @@
-"""What is known of clocks that nobody read together: bounds from messages between their machines.
-
-Or nothing: Perfetto takes clocks of two machines to be one where no message says better.
+"""Bounds of clocks that no snapshot read together, from messages between their machines.
 
 A message leaves after one reading and arrives before another, so that at the instant of a reading
-of one clock the other stood between two readings of its own. What follows from it for a pair of
-clocks is pairs.py's; where a trace says so, `formats/perfetto/read/remote.py`'s.
+of one clock the other was between two readings of its own. `pairs.py` makes evidence of these
+bounds; `formats/perfetto/read/remote.py` reads them from a trace. Without messages, Perfetto
+equates the clocks of two machines.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from tracetime.graph.values import ascending
 Values = npt.NDArray[np.int64]
 
 LONGEST_NS: Final = 1 << 55
-"""Bounds wider than that (a year) say nothing: there are none."""
+"""Bounds wider than this (a year) are useless and left out."""
 
 
 def equated(
     one: ClockId, other: ClockId, one_ns: Values, other_ns: Values
 ) -> npt.NDArray[np.bool_]:
-    """Which snapshots of two clocks only say that two machines' are one, from 0 on.
+    """Which snapshots of two clocks only equate two machines' clocks, from 0 on.
 
-    So Perfetto's rule ties machines without a RemoteClockSync; it is nobody's reading.
+    Perfetto's rule ties machines without a RemoteClockSync in this way; it is not a reading.
     """
     if one.machine == other.machine:
         return np.zeros(len(one_ns), dtype=bool)
@@ -39,12 +38,12 @@ def equated(
 
 
 class Boxes(NamedTuple):
-    """At one instant each, where two clocks stood: int64 arrays of one length, in file order.
+    """Bounds of two clocks at one instant each: int64 arrays of one length, in file order.
 
     Attributes:
         snapshots: the number of the snapshot that each came with.
-        one_low, one_high: what the one clock read, both ends included, ns.
-        other_low, other_high: what the other did.
+        one_low, one_high: of the one clock, both ends included, ns.
+        other_low, other_high: of the other.
     """
 
     snapshots: Values
@@ -53,28 +52,28 @@ class Boxes(NamedTuple):
     other_low: Values
     other_high: Values
 
-    def turned(self) -> Boxes:
+    def swapped(self) -> Boxes:
         """The same with the two clocks exchanged."""
         return Boxes(self.snapshots, *self[3:], *self[1:3])
 
     @property
     def one(self) -> Values:
-        """The middle of what the one clock read, rounded down."""
+        """The middle of the one clock's bounds, rounded down."""
         return self.one_low + (self.one_high - self.one_low) // 2
 
     @property
     def other(self) -> Values:
-        """The middle of what the other clock read, rounded down."""
+        """The middle of the other clock's bounds, rounded down."""
         return self.other_low + (self.other_high - self.other_low) // 2
 
     @property
     def one_half(self) -> Values:
-        """How far from its middle the one clock may have stood, rounded up."""
+        """How far from its middle the one clock may have been, rounded up."""
         return -((self.one_low - self.one_high) // 2)
 
     @property
     def other_half(self) -> Values:
-        """How far from its middle the other clock may have stood, rounded up."""
+        """How far from its middle the other clock may have been, rounded up."""
         return -((self.other_low - self.other_high) // 2)
 
 
@@ -89,8 +88,8 @@ class Between:
         pairs: two clocks each, in either order, but in one only.
         boxes: the bounds of all pairs, those of one together, in the order of the pairs.
         ends: by pair, where its bounds end.
-        worked_out: numbers of snapshots that hold no readings taken together, but what floor makes
-            of such messages; they are no evidence.
+        worked_out: numbers of snapshots that floor makes of such messages; they hold no readings
+            taken together and are no evidence.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class Between:
         self.worked_out: Values = ascending(np.array(worked_out, dtype=np.int64))
 
     def pairs(self) -> list[tuple[ClockId, ClockId]]:
-        """The pairs of clocks that there are bounds for, in order of appearance."""
+        """The pairs of clocks with bounds, in order of appearance."""
         return list(self._pairs)
 
     def counts(self) -> Values:
@@ -124,13 +123,13 @@ class Between:
             rows = slice(*self._ends[number : number + 2])
             return Boxes(*(column[rows] for column in self.boxes))
         if (other, one) in self._numbers:
-            turned = self.of(other, one)
-            return None if turned is None else turned.turned()
+            swapped = self.of(other, one)
+            return None if swapped is None else swapped.swapped()
         return None
 
     def is_evidence(self, snapshots: Values) -> npt.NDArray[np.bool_]:
-        """Which of some snapshots (by number) hold what was read."""
-        # Not np.isin, which looks at all that were worked out for a pair that shares one snapshot.
+        """Which of some snapshots (by number) hold readings."""
+        # np.isin would look at all of worked_out even for a pair that shares one snapshot.
         first = np.searchsorted(self.worked_out, snapshots)
         found: npt.NDArray[np.bool_] = first == np.searchsorted(self.worked_out, snapshots, "right")
         return found

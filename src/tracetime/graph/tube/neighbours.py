@@ -1,4 +1,4 @@
-"""Which clocks share snapshots with which, found out where somebody asks."""
+"""Which clocks share snapshots with which, looked up when needed."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from tracetime.clocks.ids import ClockId
 class Neighbours:
     """By clock, those it shares snapshots with, in order.
 
-    Of a snapshot of n clocks there are n^2 pairs: only what is asked for is worked out.
+    A snapshot of n clocks has n^2 pairs: only the requested ones are looked up.
 
     Args:
-        beside: gives those of one clock.
-        several: says at once of a clock that it has more than one; not of each that does.
+        of_clock: gives those of one clock.
+        has_several: tells cheaply that a clock has more than one; False where that is unknown.
     """
 
     def __init__(
-        self, beside: Callable[[ClockId], set[ClockId]], several: Callable[[ClockId], bool]
+        self,
+        of_clock: Callable[[ClockId], set[ClockId]],
+        has_several: Callable[[ClockId], bool],
     ) -> None:
-        self._beside = beside
-        self._several = several
+        self._of_clock = of_clock
+        self._has_several = has_several
         self._known: dict[ClockId, list[ClockId]] = {}
         self._onward: dict[ClockId, list[ClockId]] = {}
 
     def __getitem__(self, clock: ClockId) -> list[ClockId]:
-        """The neighbours of a clock, none of one that shares snapshots with no other."""
+        """The neighbours of a clock; empty where it shares snapshots with no other."""
         if clock not in self._known:
-            self._known[clock] = sorted(self._beside(clock), key=ClockId.order)
+            self._known[clock] = sorted(self._of_clock(clock), key=ClockId.order)
         return self._known[clock]
 
     def onward(self, clock: ClockId, target: ClockId) -> list[ClockId]:
-        """The neighbours of a clock that a way to another may lead over: not into a dead end."""
+        """The neighbours of a clock that a path to another may lead over: no dead ends."""
         if clock not in self._onward:
             self._onward[clock] = [
-                there for there in self[clock] if self._several(there) or len(self[there]) > 1
+                there for there in self[clock] if self._has_several(there) or len(self[there]) > 1
             ]
         if self[target] == [clock]:
             return sorted([target, *self._onward[clock]], key=ClockId.order)

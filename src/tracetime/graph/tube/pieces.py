@@ -1,7 +1,7 @@
 """Pieces of segments: where snapshots record that the kernel changed the rate of a clock.
 
-What adjtimex says of a clock's frequency at a snapshot tells nothing of how the offset lies, but
-when its rate changed, even where noise hides that: no run may be taken to reach across.
+The frequency that adjtimex reports at a snapshot does not bound the offset, but it shows when the
+rate changed, even where noise hides that: no run may continue across such a change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.segments import Segments
 
 SHORTEST: Final = 3
-"""So many snapshots between two changes can prove a rate of their own."""
+"""Fewer snapshots between two changes prove no rate of their own."""
 
 SCALED_PPM: Final = 65_536 * 1_000_000
 """A frequency of 1, in 2^-16 ppm."""
@@ -25,7 +25,7 @@ SCALED_PPM: Final = 65_536 * 1_000_000
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pieces:
-    """Stretches of segments, in order, that runs are looked for in; together, all of a segment.
+    """Stretches of segments, in order, in which runs are searched; together, all of a segment.
 
     Attributes:
         segment, first, last: int64, one a piece: its segment and its snapshots.
@@ -44,18 +44,15 @@ class Pieces:
     def of(self, segments: npt.NDArray[np.bool_]) -> Pieces:
         """The pieces of some segments, marked."""
         mine = segments[self.segment]
-        return Pieces(
-            self.segment[mine], self.first[mine], self.last[mine], self.slack[mine],
-            self.correction[mine],
-        )  # fmt: skip
+        columns = (self.segment, self.first, self.last, self.slack, self.correction)
+        return Pieces(*(column[mine] for column in columns))
 
 
 def find_pieces(segments: Segments) -> Pieces:
     """Cut segments between neighbouring snapshots that record different corrections.
 
-    Pieces shorter than 3 snapshots that follow each other stay together where the change between
-    moves the offset less over a gap than it is known: their rate is taken to stray by as much as
-    was recorded.
+    Consecutive pieces shorter than 3 snapshots stay together where the change between them moves
+    the offset over a gap by less than its half-width: the recorded change then counts as wander.
     """
     correction, a = segments.evidence.correction, segments.evidence.a
     count = len(segments.first)
@@ -92,9 +89,12 @@ def _ends(first: Values, segments: Segments) -> tuple[Values, Values]:
 
 
 def _recorded(
-    correction: Values, known: npt.NDArray[np.bool_], first: Values, last: Values,
+    correction: Values,
+    known: npt.NDArray[np.bool_],
+    first: Values,
+    last: Values,
     together: npt.NDArray[np.bool_],
-) -> tuple[Values, Values]:  # fmt: skip
+) -> tuple[Values, Values]:
     """Slack and correction of each piece; together: which of them, before, joined the next."""
     limits = np.iinfo(np.int64)
     # One more snapshot, so that the end of the last piece is an index as well.
@@ -111,7 +111,7 @@ def _recorded(
 
 
 def correction_of(frequency_a: Values, frequency_b: Values) -> Values | None:
-    """By how much corrections of a pair's clocks make the offset of b from a steeper.
+    """How much steeper the corrections of a pair's clocks make the offset of b from a.
 
     frequency_a, frequency_b: in 2^-16 ppm, NOT_RECORDED where they are unknown.
 

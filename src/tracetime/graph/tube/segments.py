@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,17 +40,19 @@ def find_segments(evidence: Evidence, limits: Limits) -> Segments:
     given = np.flatnonzero(keep)
     if len(given) < len(keep):
         correction = None if evidence.correction is None else evidence.correction[given]
-        evidence = Evidence(
-            evidence.a[given], evidence.low[given], evidence.high[given], evidence.r[given],
-            evidence.half[given], evidence.order, evidence.group, evidence.assumed, correction,
-        )  # fmt: skip
+        evidence = replace(
+            evidence,
+            a=evidence.a[given],
+            low=evidence.low[given],
+            high=evidence.high[given],
+            r=evidence.r[given],
+            half=evidence.half[given],
+            correction=correction,
+        )
     first = np.searchsorted(given, lefts).astype(np.int64)
     last = np.append(np.searchsorted(given, rights[1:]) - 1, len(given) - 1).astype(np.int64)
-    return Segments(
-        evidence, given, first, last, np.flatnonzero(keep == 0), segment_cones(
-            evidence, first, last, drift
-        ),
-    )  # fmt: skip
+    knots = segment_cones(evidence, first, last, drift)
+    return Segments(evidence, given, first, last, np.flatnonzero(keep == 0), knots)
 
 
 def segment_cones(evidence: Evidence, first: Values, last: Values, drift: int) -> Values:

@@ -1,9 +1,9 @@
-"""Readings of one snapshot, as if they had been taken at one instant.
+"""Readings of one snapshot, aligned to one instant.
 
-Perfetto's rule takes them for that, and converts by their differences; but clocks are read one
-after the other, some microseconds apart. So each reading is taken back to when the reference was
-read, at its clock's nominal rate, and its half-width grows by what the two rates may differ in that
-time.
+Perfetto's rule treats them as simultaneous and converts by their differences; but clocks are read
+one after the other, some microseconds apart. So each reading is moved back, at its clock's nominal
+rate, to the instant at which the reference was read; its half-width grows by how much the two rates
+may differ in that time.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.tube.limits import Limits
 
 COARSE_NS: Final = 100_000
-"""A clock of longer ticks stays as it was read."""
+"""A reading of a clock with longer ticks is not aligned."""
 
 
 def is_coarse(domain: ClockDomain) -> bool:
-    """Whether what a clock reads stands still for longer than a snapshot takes."""
+    """Whether a clock's reading stays the same for longer than a snapshot takes."""
     rate = domain.ns_per_tick
     counts = rate is not None and rate.numerator > COARSE_NS * rate.denominator
     return counts or (domain.tick_ns or 0) > COARSE_NS
 
 
 class Aligned(NamedTuple):
-    """A reading, as it was taken or as it is given on.
+    """A reading, as it was taken or as it is written.
 
     Attributes:
         value_ns: of the clock.
-        centre_ns: when that was, ns of the reference after its own reading.
-        half_ns: how far from there it may have been; -1 where that is not known.
+        centre_ns: when it was taken, ns of the reference after its own reading.
+        half_ns: how far from there that may have been; -1 where that is unknown.
     """
 
     value_ns: int
@@ -42,15 +42,15 @@ class Aligned(NamedTuple):
 
 
 class _Clock:
-    """One clock: its limits, what it read last, and what was given on for that."""
+    """One clock: its limits, its last reading, and what was written for that."""
 
-    __slots__ = ("coarse", "domain", "drift", "least_ns", "read_ns", "reference")
+    __slots__ = ("coarse", "domain", "drift", "read_ns", "reference", "written_ns")
 
     def __init__(self, domain: ClockDomain, reference: ClockDomain) -> None:
         self.domain, self.reference = domain, reference
         self.coarse = is_coarse(domain)
         self.drift = Limits.of(reference.drift_ppm, domain.drift_ppm).drift
-        self.read_ns = self.least_ns = INT64_MIN
+        self.read_ns = self.written_ns = INT64_MIN
 
 
 class Aligner:
@@ -62,26 +62,26 @@ class Aligner:
     def align(
         self, read: Aligned, domain: ClockDomain, reference: ClockDomain, *, main: bool
     ) -> Aligned:
-        """What to give on for a reading.
+        """The reading to write.
 
-        Never less than what was given on last, unless the clock itself has gone back: Perfetto
-        would not convert from it any more. What that adds is added to the half-width.
+        It is never less than the last one written, unless the clock itself went back: Perfetto
+        would no longer convert from it. What that adds is added to the half-width.
 
         Args:
             read: as it was read.
-            domain, reference: of its clock, and of that by which centres are told.
-            main: whether it is of the regular snapshots; others may be of long ago.
+            domain, reference: of its clock, and of the clock that centres are measured by.
+            main: whether it is of the regular snapshots; others may be old.
         """
         clock = self._clock(domain, reference)
-        value_ns, centre_ns, half_ns = _taken_back(read, clock)
+        value_ns, centre_ns, half_ns = _moved_back(read, clock)
         if read.value_ns >= clock.read_ns:
-            short_ns = clock.least_ns - value_ns
+            short_ns = clock.written_ns - value_ns
             if short_ns > 0:
                 value_ns += short_ns
                 half_ns += short_ns if half_ns >= 0 else 0
         elif not main:
             return Aligned(value_ns, centre_ns, half_ns)
-        clock.read_ns, clock.least_ns = read.value_ns, value_ns
+        clock.read_ns, clock.written_ns = read.value_ns, value_ns
         return Aligned(value_ns, centre_ns, half_ns)
 
     def _clock(self, domain: ClockDomain, reference: ClockDomain) -> _Clock:
@@ -89,14 +89,14 @@ class Aligner:
         if known is None or known.domain is not domain or known.reference is not reference:
             made = self._clocks[domain.id] = _Clock(domain, reference)
             if known is not None:
-                made.read_ns, made.least_ns = known.read_ns, known.least_ns
+                made.read_ns, made.written_ns = known.read_ns, known.written_ns
             return made
         return known
 
 
-def _taken_back(read: Aligned, clock: _Clock) -> Aligned:
+def _moved_back(read: Aligned, clock: _Clock) -> Aligned:
     value_ns, centre_ns, half_ns = read
-    # A clock that has just begun stays: none is written below 0, nor beyond int64.
+    # The reading of a clock that has just started stays: none is written below 0 or beyond int64.
     if not centre_ns or clock.coarse or not 0 <= value_ns - centre_ns <= INT64_MAX:
         return read
     if half_ns >= 0:

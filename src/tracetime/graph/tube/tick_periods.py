@@ -1,7 +1,7 @@
-"""What clocks tick by where nobody says: the lattice that their readings lie on.
+"""The ticks of clocks that declare none, from the lattice of their readings.
 
-A clock that shows whole milliseconds as ns, or counts frames of a display, says of an instant only
-between which two ticks it was. What a lattice is, and how it is found, stands in lattice.py.
+A clock that shows whole milliseconds as ns, or counts frames of a display, tells an instant only to
+a tick. `lattice.py` defines and finds lattices.
 """
 
 from __future__ import annotations
@@ -25,25 +25,31 @@ Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LEAST_TICK_NS: Final = 1_000
-"""A shorter tick is within what is assumed of every reading."""
+"""A shorter tick is within the half-width that is assumed of every reading."""
 
+# Drift adds up over longer strides, a tick does not.
 _STRIDES: Final = (1, 2, 4, 8)
+# More readings show no other period.
 _MOST_READINGS: Final = 1_024
-_MOST_BESIDE: Final = 4
+# So many clocks are compared with, among so many neighbours: each takes a pass over its readings.
+_MOST_COMPARED: Final = 4
 _MOST_TRIED: Final = 64
+# A tick leaves a median of a quarter of a period, and nine tenths of the rest within one.
 _LEAST_SCATTER: Final = 0.1
 _MOST_SCATTER: Final = 1.5
+# Where a clock was set or repeats readings so often, its residuals are no sign of a tick.
 _LEAST_RISING: Final = 0.75
+# No two clocks differ so much in rate: they count in different units.
 _MOST_OFF_RATE: Final = 0.1
 
 
 class Tick(NamedTuple):
-    """What a clock steps by.
+    """The tick of a clock.
 
     Attributes:
         period_ns: from one tick to the next.
-        width_ns: how far two instants that it reads alike may be apart, whole ns: that, and what
-            readings are rounded by.
+        width_ns: how far apart two instants of one reading may be, whole ns: the period, and the
+            rounding of readings.
     """
 
     period_ns: float
@@ -57,7 +63,7 @@ class Tick(NamedTuple):
 
 
 class Ticks:
-    """The ticks of a graph's clocks, each learnt when it is asked for.
+    """The ticks of a graph's clocks, each learnt when it is needed.
 
     Args:
         graph: the readings of its clocks, in snapshots and in events.
@@ -66,33 +72,33 @@ class Ticks:
     def __init__(self, graph: GraphData) -> None:
         self._graph = graph
         self._lattices: dict[ClockId, list[Lattice]] = {}
-        self._shown: dict[ClockId, Lattice | None] = {}
-        self._sure: dict[ClockId, float] = {}
+        self._found: dict[ClockId, Lattice | None] = {}
+        self._certain: dict[ClockId, float] = {}
 
     def of(self, clock: ClockId) -> Lattice | None:
-        """What a clock ticks on, in what its readings are in; None where they show no tick.
+        """The lattice of a clock's ticks, in the unit of its readings; None where they show none.
 
-        Snapshots may merely be taken on a grid: events have to show it by themselves, at times that
-        are not evenly spaced, or what is left against another clock has to scatter over it.
+        Snapshots may merely be taken on a grid: a tick must also show in events at uneven times, or
+        the residuals against another clock must scatter over it.
         """
-        if clock not in self._shown:
-            self._shown[clock] = self._first(clock, self._surely)
-        return self._shown[clock]
+        if clock not in self._found:
+            self._found[clock] = self._first(clock, self._certain_period)
+        return self._found[clock]
 
-    def _first(self, clock: ClockId, beside: Callable[[ClockId], float]) -> Lattice | None:
-        """The longest lattice that the clock itself makes, not how it was read."""
+    def _first(self, clock: ClockId, period_of: Callable[[ClockId], float]) -> Lattice | None:
+        """The longest lattice that comes from the clock itself, not from when it was read."""
         return next(
             (
                 lattice
                 for lattice in self._possible(clock)
                 if self._events_show(clock, lattice)
-                or self._scatters(clock, lattice.period, beside)
+                or self._scatters(clock, lattice.period, period_of)
             ),
             None,
         )
 
     def _possible(self, clock: ClockId) -> list[Lattice]:
-        """What all its readings are on, be it by how they were taken."""
+        """The lattices of all its readings, whatever their cause."""
         if clock not in self._lattices:
             readings = _some(self._graph.readings(clock))
             events = self._graph.events.get(clock)
@@ -105,15 +111,15 @@ class Ticks:
             self._lattices[clock] = [one for one in found if one.period >= least_ns]
         return self._lattices[clock]
 
-    def _surely(self, clock: ClockId) -> float:
-        """The period of a clock even if no clock beside it ticks; 0 where that is not known."""
-        if clock not in self._sure:
+    def _certain_period(self, clock: ClockId) -> float:
+        """The period that a clock has even if no other clock ticks; 0 where that is unknown."""
+        if clock not in self._certain:
             lattice = self._first(clock, lambda _: 0.0)
-            self._sure[clock] = 0.0 if lattice is None else lattice.period
-        return self._sure[clock]
+            self._certain[clock] = 0.0 if lattice is None else lattice.period
+        return self._certain[clock]
 
     def _events_show(self, clock: ClockId, lattice: Lattice) -> bool:
-        """Whether the events alone, where no snapshot was taken, are on the same lattice."""
+        """Whether the events alone, without those of snapshots, are on the same lattice."""
         events = self._graph.events.get(clock)
         if events is None or not events.are_uneven(lattice):
             return False
@@ -122,61 +128,62 @@ class Ticks:
         on_it = times[times > 0].astype(np.int64)
         return len(on_it) >= LEAST_READINGS - 1 and int(np.gcd.reduce(on_it)) == 1
 
-    def _scatters(self, clock: ClockId, period: float, beside: Callable[[ClockId], float]) -> bool:
-        """Whether what is left of its readings against a clock beside it scatters over a period.
+    def _scatters(
+        self, clock: ClockId, period: float, period_of: Callable[[ClockId], float]
+    ) -> bool:
+        """Whether its residuals against another clock scatter over a period.
 
-        A clock that ticks itself leaves as much of any other, and so says something only where no
-        other contradicts it.
+        A clock that ticks leaves such residuals in every other one: it is a witness only where no
+        other clock contradicts it.
 
-        beside: what is known of how such a clock ticks.
+        period_of: the known period of another clock.
         """
-        left = self._left(clock)
-        if any(one.scatters(period, period) for _, one in left):
+        residuals = self._residuals(clock)
+        if any(one.scatters(period, period) for _, one in residuals):
             return True
-        return not any(one.is_steady(period) for _, one in left) and any(
-            one.scatters(period, period + beside(other)) for other, one in left
+        return not any(one.is_steady(period) for _, one in residuals) and any(
+            one.scatters(period, period + period_of(other)) for other, one in residuals
         )
 
-    def _left(self, clock: ClockId) -> list[tuple[ClockId, Left]]:
-        """What is left of its readings against some clocks beside it."""
-        found: list[tuple[ClockId, Left]] = []
+    def _residuals(self, clock: ClockId) -> list[tuple[ClockId, Residuals]]:
+        """Its residuals against some of its neighbours."""
+        found: list[tuple[ClockId, Residuals]] = []
         for other in self._graph.neighbours[clock][:_MOST_TRIED]:
             _, readings, others = self._graph.shared(clock, other)
             if len(readings) >= LEAST_READINGS:
-                found.append((other, Left.of(readings, others)))
-                if len(found) == _MOST_BESIDE:
+                found.append((other, Residuals.of(readings, others)))
+                if len(found) == _MOST_COMPARED:
                     break
         return found
 
 
-class Left(NamedTuple):
-    """What is left of a clock's readings against another's, beside lines between neighbours.
+class Residuals(NamedTuple):
+    """How far a clock's readings against another's are from straight lines between neighbours.
 
     Attributes:
-        median, most: of its size, ns, where neighbours are 1, 2, 4, ... snapshots off; all but a
-            tenth of it.
+        median, most: the median and the 90th percentile, ns, for neighbours that are 1, 2, 4, ...
+            snapshots away.
     """
 
     median: list[float]
     most: list[float]
 
     @staticmethod
-    def of(readings: Values, others: Values) -> Left:
+    def of(readings: Values, others: Values) -> Residuals:
         """Of readings that two clocks took together, in this order."""
-        left = Left([], [])
+        residuals = Residuals([], [])
         one, other = _since_first(readings), _since_first(others)
         gained = np.diff(other - one)
         usual = np.abs(gained - median(gained)) <= quantile(np.abs(gained), 0.9)
         if not abs(gained[usual].sum()) <= _MOST_OFF_RATE * abs(np.diff(one)[usual].sum()):
-            # Jumps at most snapshots, or units that are not the same: no tick's doing.
-            return left
+            # Jumps at most snapshots, or different units: not the effect of a tick.
+            return residuals
         for stride in _STRIDES:
             # One jump is in twice as many windows as the stride is long.
             if len(one) < max(10 * stride, LEAST_READINGS):
                 break
-            first, middle, last = (
-                slice(-2 * stride), slice(stride, -stride), slice(2 * stride, None)
-            )  # fmt: skip
+            first, middle = slice(-2 * stride), slice(stride, -stride)
+            last = slice(2 * stride, None)
             span, other_span = one[last] - one[first], other[last] - other[first]
             past, other_past = one[middle] - one[first], other[middle] - other[first]
             rising = _rises(past, span) & _rises(other_past, other_span)
@@ -186,14 +193,14 @@ class Left(NamedTuple):
                 column[rising] for column in (past, span, other_past, other_span)
             )
             size = np.abs((past / span - other_past / other_span) * span)
-            left.median.append(median(size))
-            left.most.append(quantile(size, 0.9))
-        return left
+            residuals.median.append(median(size))
+            residuals.most.append(quantile(size, 0.9))
+        return residuals
 
     def scatters(self, period: float, most: float) -> bool:
-        """Whether it scatters over a period, as a tick does, at some distance or other.
+        """Whether they scatter over a period, as those of a tick do, at some distance.
 
-        Drift leaves little; a tick a quarter of it, about, and no more than `most`, a little apart.
+        Drift leaves little; a tick about a quarter of a period, and hardly more than `most`.
         """
         return any(
             median >= _LEAST_SCATTER * period and far <= _MOST_SCATTER * most
@@ -206,20 +213,20 @@ class Left(NamedTuple):
 
 
 def _rises(past: Floats, span: Floats) -> npt.NDArray[np.bool_]:
-    """Whether a clock went on from the first to the last of three, the middle one between."""
+    """Whether a clock advanced over three readings."""
     rises: npt.NDArray[np.bool_] = (past >= 0) & (past <= span) & (span > 0)
     return rises
 
 
 def _since_first(values: Values) -> Floats:
-    """How far values are from the first; what is beyond int64 is wrong, and no tick's doing."""
+    """How far values are from the first; what is beyond int64 is wrong, and no sign of a tick."""
     wrapped = values.view(np.uint64) - values.view(np.uint64)[0]
     past: Floats = wrapped.view(np.int64).astype(np.float64)
     return past
 
 
 def _some(readings: Values) -> Values:
-    """Blocks of neighbours all over the readings, where there are many."""
+    """Blocks of neighbours from all over the readings, where there are many."""
     if len(readings) <= _MOST_READINGS:
         return readings
     blocks = _MOST_READINGS // BLOCK

@@ -7,30 +7,31 @@ from typing import Final
 
 from tracetime.clocks.ids import ClockId
 
+# Pairs of kinds whose common series are kept: some 10 MB.
 _KEPT: Final = 1 << 16
 
 
 class Triangles:
     """Three clocks that are tied to each other, but not always by the same snapshots.
 
-    Clocks that stand in the same series are alike here, and there are few kinds of them: what
-    holds for a kind is found out once. Traces with thousands of clocks have millions of triangles
-    that need no look.
+    Clocks of the same series are of one kind, and there are few kinds: what holds for a kind is
+    computed once. Traces with thousands of clocks have millions of triangles that cannot
+    contradict.
 
     Args:
         series: the lists of clocks that snapshots have had.
     """
 
     def __init__(self, series: list[tuple[ClockId, ...]]) -> None:
-        stands_in: dict[ClockId, set[int]] = {}
+        series_of: dict[ClockId, set[int]] = {}
         for number, clocks in enumerate(series):
             for clock in clocks if len(clocks) > 1 else ():
-                stands_in.setdefault(clock, set()).add(number)
+                series_of.setdefault(clock, set()).add(number)
         kinds: dict[frozenset[int], int] = {}
         self._kind: dict[ClockId, int] = {}
         self._members: list[list[ClockId]] = []
-        for clock in sorted(stands_in, key=ClockId.order):
-            kind = kinds.setdefault(frozenset(stands_in[clock]), len(kinds))
+        for clock in sorted(series_of, key=ClockId.order):
+            kind = kinds.setdefault(frozenset(series_of[clock]), len(kinds))
             if kind == len(self._members):
                 self._members.append([])
             self._members[kind].append(clock)
@@ -42,26 +43,26 @@ class Triangles:
                 self._kinds_of.setdefault(number, []).append(kind)
         self._thirds: dict[tuple[int, int], list[int]] = {}
         self._closed: dict[tuple[int, int], bool] = {}
-        self._beside: dict[int, list[int]] = {}
-        # Two clocks that are read with very many others share all these lists.
+        self._ends: dict[int, list[int]] = {}
+        # Two clocks that are read with very many others share as many lists.
         self._both = lru_cache(_KEPT)(lambda one, other: self._series[one] & self._series[other])
-        self.clocks = sorted(stands_in, key=ClockId.order)
+        self.clocks = sorted(series_of, key=ClockId.order)
 
     def ends(self, src: ClockId) -> list[ClockId]:
-        """The clocks after `src`, in order, that another way than the direct one may lead to."""
+        """The clocks after `src`, in order, that a path other than the direct one may lead to."""
         kind = self._kind[src]
-        if kind not in self._beside:
+        if kind not in self._ends:
             near = {k for number in self._series[kind] for k in self._kinds_of[number]}
-            self._beside[kind] = [k for k in near if self._leads_round(kind, k)]
-        found = (dst for k in self._beside[kind] for dst in self._members[k] if src < dst)
+            self._ends[kind] = [k for k in near if self._has_detour(kind, k)]
+        found = (dst for k in self._ends[kind] for dst in self._members[k] if src < dst)
         return sorted(found, key=ClockId.order)
 
-    def _leads_round(self, one: int, other: int) -> bool:
-        """Whether there may be a way over a third clock that can contradict, or a longer one."""
+    def _has_detour(self, one: int, other: int) -> bool:
+        """Whether there may be a path over a third clock that can contradict, or a longer one."""
         return bool(self._thirds_of(one, other)) or not self._is_closed(one, other)
 
     def vias(self, src: ClockId, dst: ClockId) -> list[ClockId]:
-        """The clocks over which a way from one to the other may contradict the direct one."""
+        """The clocks over which a path from one to the other may contradict the direct one."""
         return sorted(
             (
                 via
@@ -102,7 +103,7 @@ class Triangles:
 
     def _third_kinds(self, one: int, other: int) -> list[int]:
         both = self._both(one, other)
-        # Snapshots that hold all three agree by nature: only others can contradict them.
+        # Snapshots that hold all three agree: only others can contradict them.
         return [
             kind
             for kind in self._tied_to_both(one, other)

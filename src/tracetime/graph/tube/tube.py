@@ -1,4 +1,4 @@
-"""The tube of one pair of clocks: every offset that no snapshot contradicts.
+"""The tube of one pair of clocks: all offsets that no snapshot contradicts.
 
 Built over clock a, the pair's steadier one; the other direction is its inverse.
 """
@@ -18,7 +18,7 @@ from tracetime.graph.tube import findings
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
 from tracetime.graph.tube.findings import Around, Discontinuity
-from tracetime.graph.tube.inverse import Twice, ambiguous, inverse_of
+from tracetime.graph.tube.inverse import AmbiguousValues, ambiguous_values, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
@@ -30,7 +30,7 @@ class Converted(NamedTuple):
     Attributes:
         estimate: int64 ns. Where status is ambiguous_source there is none, and this is 0; where it
             is overflow, the nearest int64.
-        earliest, latest: int64 ns, both included; what does not fit in int64 is its nearest end.
+        earliest, latest: int64 ns, both included; clipped to int64.
         status: uint8, an index in `errors.REASONS`: resolved, ambiguous_source or overflow.
     """
 
@@ -41,10 +41,10 @@ class Converted(NamedTuple):
 
 
 class Tube:
-    """What the snapshots of clocks a and b say of the offset b - a, at every value of a.
+    """The offset b - a of clocks a and b at every value of a, with bars, from their snapshots.
 
     The guaranteed bars hold whenever the limits and the half-widths do. The estimated ones, no
-    wider, take a rate that held over a run of snapshots to have held between them, too.
+    wider, also assume that a rate which held over a run of snapshots held between them.
     """
 
     def __init__(self, evidence: Evidence, limits: Limits) -> None:
@@ -55,19 +55,26 @@ class Tube:
         self._runs: Runs = find_runs(self._segments, limits)
         here = self._runs.evidence
         self._starts, self._bars, bar_limits, self._curves, self._cells = assemble(
-            here.a, here.r, here.low, here.high, self._drift, self._segments.knots,
-            self._runs.limits, self._runs.knots, self._runs.smoothed(self._drift),
+            here.a,
+            here.r,
+            here.low,
+            here.high,
+            self._drift,
+            self._segments.knots,
+            self._runs.limits,
+            self._runs.knots,
+            self._runs.smoothed(self._drift),
             self._runs.table(),
-        )  # fmt: skip
+        )
         self._tables: dict[Bars, _Table] = {
             "estimated": _Table(self._starts, self._bars, bar_limits, self._curves, here.a)
         }
-        self._twice: Twice | None = None
+        self._ambiguous_values: AmbiguousValues | None = None
         self._found: list[Discontinuity] | None = None
 
     @classmethod
     def build(cls, evidence: Evidence, limits: Limits) -> Tube:
-        """Build the tube of a pair; the order in which its snapshots were given is of no matter.
+        """Build the tube of a pair; the order of its snapshots does not matter.
 
         O(n log n) in the number of snapshots.
         """
@@ -85,22 +92,22 @@ class Tube:
 
     @property
     def runs(self) -> Runs:
-        """The runs it found: where which rates held."""
+        """The runs that it found, with their rates."""
         return self._runs
 
     @property
     def wander(self) -> Floats:
-        """W of each segment, float64 ns per ns; above the limits' where that was undeclared."""
+        """W of each segment, float64 ns per ns; it may exceed the limits' where undeclared."""
         return self._runs.wander / ONE
 
     @property
     def nearly_hidden(self) -> float | None:
-        """What change of rate may be hidden where others hardly show; see `findings`."""
+        """The change of rate that may be hidden; see `findings.nearly_hidden`."""
         return findings.nearly_hidden(self._runs, self._limits)
 
     @property
     def has_set_back(self) -> bool:
-        """Whether clock b fell, so that two instants may have had one reading of it."""
+        """Whether clock b fell, so that one reading of it may be two instants."""
         return len(self._ambiguous().lows) > 0
 
     def convert(
@@ -117,8 +124,8 @@ class Tube:
             values: int64 ns, 1-d.
             bars: "estimated" or "guaranteed".
             inverse: the values are of clock b, the results of clock a.
-            within: (earliest, latest), int64 ns of the values' length, where the values are
-                known no better than that: the bars are then those of the whole interval.
+            within: (earliest, latest), int64 ns of the values' length, if the values are known no
+                better: the bars are then those of the whole interval.
 
         Raises:
             UsageError: no such bars, or arrays that do not fit together.
@@ -144,7 +151,7 @@ class Tube:
 
     @property
     def discontinuities(self) -> list[Discontinuity]:
-        """All that no rate within the limits explains, by zone."""
+        """Everything that no rate within the limits explains, by zone."""
         if self._found is None:
             segments, evidence = self._segments, self._evidence
             dropped = segments.outliers
@@ -163,10 +170,10 @@ class Tube:
             )
         return self._found
 
-    def _ambiguous(self) -> Twice:
-        if self._twice is None:
-            self._twice = ambiguous(self._segments, self._limits)
-        return self._twice
+    def _ambiguous(self) -> AmbiguousValues:
+        if self._ambiguous_values is None:
+            self._ambiguous_values = ambiguous_values(self._segments, self._limits)
+        return self._ambiguous_values
 
     def _around(self, which: Values, bars: Bars) -> Around:
         a = self._evidence.a[which]
@@ -186,7 +193,7 @@ class Tube:
 
 
 class _Table:
-    """Rows in a kernel's hands, with what the other direction needs made when asked for."""
+    """Rows as the kernel takes them; those of the other direction are made when needed."""
 
     def __init__(
         self, starts: Values, bars: Values, limits: Values, curves: Floats, a: Values
@@ -198,9 +205,9 @@ class _Table:
         self.rows = RowTable(starts, bars, limits, curves, self.near, self.n_near, grid)
         self._inverse: InverseTable | None = None
 
-    def inverse(self, twice: Twice) -> InverseTable:
+    def inverse(self, values: AmbiguousValues) -> InverseTable:
         if self._inverse is None:
-            self._inverse = inverse_of(self.rows, self.near, self.n_near, twice)
+            self._inverse = inverse_of(self.rows, self.near, self.n_near, values)
         return self._inverse
 
 

@@ -1,8 +1,8 @@
 """Short counters: clocks that count fewer than 64 bits, unfolded over their wraps.
 
-How often a counter wrapped between two snapshots follows from another clock of theirs; which of
-its wraps a timestamp belongs to, from the span it must lie in. A fall that no wrap explains is a
-reset: from there on it counts anew.
+How often a counter wrapped between two snapshots follows from another clock in them; which wrap a
+timestamp belongs to, from the span that it must be in. A fall that no wrap explains is a reset:
+from there on the counter counts anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Values = npt.NDArray[np.int64]
 
 _INT64: Final = np.iinfo(np.int64)
 _LONGEST: Final = 1 << 61
-"""A counter whose wrap is longer than this (73 years in ns) counts as one that never wraps."""
+"""A counter that wraps after longer than this (73 years in ns) counts as one that never wraps."""
 
 
 class Counter(NamedTuple):
@@ -45,26 +45,26 @@ class Counter(NamedTuple):
         return self.readings[place], self.snapshots[place] == snapshots
 
     def around(self, seen: npt.NDArray[np.integer[Any]]) -> tuple[Values, Values]:
-        """The span of readings that timestamps lie in, read when `seen` snapshots had been.
+        """The span of readings that timestamps are in, read after `seen` snapshots.
 
-        The order of the file is taken for that of time: what stands between two snapshots was read
-        between them, or beside them by less than what is left of a wrap. What was read before the
-        first or after the last is as far from it as snapshots are from each other, at most.
+        The order of the file is taken as the order of time: what is between two snapshots in the
+        file was read between them, or outside by less than the rest of a wrap. What was read before
+        the first or after the last is at most as far from it as snapshots are from each other.
         """
         after = np.searchsorted(self.snapshots, seen)
-        # Of what is before the first or after the last, the ends are told below.
+        # The ends of what is before the first or after the last are set below.
         here = self.readings[after - 1]
         there = self.readings[np.minimum(after, len(self.snapshots) - 1)]
         usual = self._usual_gap()
         first, last = int(self.readings[0]), int(self.readings[-1])
         here = np.where(after == 0, max(first - usual, int(_INT64.min)), here)
         there = np.where(after == len(self.snapshots), min(last + usual, int(_INT64.max)), there)
-        # Across a reset there is no span: what was read last is the better guess.
+        # Across a reset there is no span: the last reading is the better guess.
         there = np.where(there < here, here, there)
         return here, there
 
     def _usual_gap(self) -> int:
-        """How far it counts between two snapshots, as a rule; 0 where there is but one."""
+        """How far it usually counts between two snapshots; 0 where there is only one."""
         gaps = difference(self.readings[1:], self.readings[:-1])
         gaps = gaps[gaps >= 0]
         return int(median(gaps)) if len(gaps) else 0
@@ -99,15 +99,20 @@ def modulus_of(valid_bits: int, unit_ns: int) -> int | None:
 
 
 def unfold_readings(
-    clock: ClockId, readings: Values, others_ns: Values, modulus: int, rate: Fraction,
-    drift: float, slack_ns: int,
-) -> Values:  # fmt: skip
+    clock: ClockId,
+    readings: Values,
+    others_ns: Values,
+    modulus: int,
+    rate: Fraction,
+    drift: float,
+    slack_ns: int,
+) -> Values:
     """Readings of a counter as if it had never wrapped, from 0 or the first reading on.
 
     Args:
         clock: the counter, for messages.
         readings: int64, below the modulus.
-        others_ns: what another clock read beside them, int64 ns.
+        others_ns: another clock's readings in the same snapshots, int64 ns.
         modulus: where the counter wraps, in units of the readings.
         rate: ns per unit of the readings.
         drift: how far the two rates may differ from that, ns per ns.
@@ -124,7 +129,7 @@ def unfold_readings(
     allowed = gaps * drift + slack_ns
     wrap_ns = float(modulus * rate)
     if len(gaps) and 2 * float(allowed.max()) >= wrap_ns:
-        raise _too_sparse(clock, int(np.argmax(allowed)), gaps, wrap_ns, drift, slack_ns)
+        raise _too_sparse(clock, gaps[np.argmax(allowed)], wrap_ns, drift, slack_ns)
     if float(gaps.sum()) / float(rate) > _LONGEST:
         raise ConversionError(
             f"{clock}, unfolded, does not fit in int64: check its rate", REASONS[OVERFLOW]
@@ -150,7 +155,7 @@ def unfold_readings(
 
 
 def open_wraps(clock: ClockId, counter: Counter, rate: Fraction | None) -> str | None:
-    """What to say where snapshots are further apart than a counter's wraps; None if none are.
+    """The error where snapshots are further apart than a counter's wraps; None if none are.
 
     rate: ns per unit of the readings; None where it is unknown.
     """
@@ -166,9 +171,8 @@ def open_wraps(clock: ClockId, counter: Counter, rate: Fraction | None) -> str |
 
 
 def _too_sparse(
-    clock: ClockId, k: int, gaps: npt.NDArray[np.float64], wrap_ns: float, drift: float,
-    slack_ns: int,
-) -> ConversionError:  # fmt: skip
+    clock: ClockId, gap_ns: float, wrap_ns: float, drift: float, slack_ns: int
+) -> ConversionError:
     wrap = f"{clock} wraps every {wrap_ns * 1e-9:.6g} s"
     most_s = (wrap_ns / 2 - slack_ns) / drift * 1e-9 if drift else 0.0
     if most_s <= 0:
@@ -176,7 +180,7 @@ def _too_sparse(
     else:
         advice = f"take a snapshot of it at least every {most_s:.6g} s, or say a smaller drift"
     return ConversionError(
-        f"{wrap}, and how often it did in the {gaps[k] * 1e-9:.6g} s between two of its "
+        f"{wrap}, and how often it did in the {gap_ns * 1e-9:.6g} s between two of its "
         f"snapshots is open: {advice}",
         REASONS[AMBIGUOUS_SOURCE],
     )
