@@ -5,18 +5,13 @@ from itertools import combinations
 import pytest
 from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME, event, snapshot, trace
 from corpus import files
+from diagnosed import findings
 from faults import GPU, NIC, START, Model, S
-from reading import opened
 
 from tracetime import diagnose, open_trace
 
 CODES = {"clocks-exchanged", "boottime-below-monotonic"}
 CLOCKS = [BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME, GPU, NIC]
-
-
-def findings(data):
-    with opened(data) as read:
-        return diagnose(read)
 
 
 def exchange(model, one, other, snapshots):

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from building import BOOTTIME, event, packet, pb, service_event, snapshot, trace
 from corpus import DATA, NO_DATA, OWN
+from diagnosed import findings
 from faults import GPU, NIC, START, Model, S
-from reading import opened
 
-from tracetime import Finding, diagnose
+from tracetime import Finding
 from tracetime.doctor.catalogue import CATALOGUE
 
 OWN_TRACE = (OWN / "traces" / "chromium_small.pftrace",) * 3
@@ -20,11 +20,6 @@ TRACES = [
     "rnjsbridge_trace_file.perfetto-trace",
     "mspt_androidGpu.pftrace",
 ]
-
-
-def findings(data):
-    with opened(data) as read:
-        return diagnose(read)
 
 
 def packets_in(data):

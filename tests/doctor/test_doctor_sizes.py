@@ -6,17 +6,12 @@ from random import Random
 import pytest
 from building import BOOTTIME, MONOTONIC, REALTIME, snapshot, trace
 from corpus import OWN
+from diagnosed import every
 from faults import START, S
 from random_traces import nasty_trace
 from reading import opened
 
 from tracetime import TraceError, diagnose, open_trace
-
-
-def every(found):
-    for finding in found:
-        yield finding
-        yield from every(finding.consequences)
 
 
 def check(trace):

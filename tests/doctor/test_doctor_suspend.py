@@ -155,3 +155,18 @@ def test_an_outlier_as_large_as_a_sleep_around_it_is_none():
 
     assert explained(stepped, off, stepped) == [True, False, True]
     assert explained(stepped._replace(dst=ClockId(GPU, machine=1))) == [False]
+
+
+@pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC, REALTIME])
+@pytest.mark.parametrize("stops", [False, True])
+def test_sleep_is_one_finding_whatever_the_trace_clock_is_and_whichever_clocks_stop(stops, primary):
+    model, woke, slept = Model(), 20, 3600 * S
+    going = [BOOTTIME, REALTIME, 64] if stops else [BOOTTIME, REALTIME, 64, GPU, NIC]
+    for clock, read in list(model.reads.items()):
+        if clock in going:
+            model.reads[clock] = lambda t, read=read: read(t + (t >= model.time(woke)) * slept)
+    model.primary = dict.fromkeys(range(model.n), primary)
+    model.event_clocks.append(REALTIME)
+    (found,) = findings(model)
+    assert (found.code, found.title) == ("suspend", "the machine slept once, for 1 h 0 min")
+    assert set(found.packets) <= set(model.at_snapshot(woke))
