@@ -20,7 +20,7 @@ CHANGING = {
     "TargetCounts",
     "_Found",
     "TraceReading",
-    "_Jumper",
+    "_JumpingClock",
     "_Line",
     "_Node",
     "_Seen",

@@ -15,11 +15,10 @@ from tracetime.doctor.jumps import (
     _bits,
     _cause,
     _collides,
+    _contain_falls,
     _Fall,
     _falls,
-    _falls_alone,
-    _holds_fall,
-    _Jumper,
+    _JumpingClock,
     _of_two,
     _often,
     _on_two_lines,
@@ -27,6 +26,7 @@ from tracetime.doctor.jumps import (
     _size,
     _size_parts,
     _ticks_per_ns,
+    _unpaired_falls,
 )
 from tracetime.text import count, duration
 
@@ -84,7 +84,7 @@ def test_of_the_kernels_clocks_only_the_tsc_is_a_counter_that_may_wrap(name):
 
 def cause(clock, *falls, found=()):
     survey = Survey(3, {BOOT: {}, clock: {}})
-    jumper = _Jumper(clock, found=list(found), once=list(found), falls=list(falls))
+    jumper = _JumpingClock(clock, found=list(found), distinct=list(found), falls=list(falls))
     return _cause(survey, jumper, list(found))
 
 
@@ -133,10 +133,10 @@ def test_numbers_of_their_own_sequence_and_of_the_kernel_are_of_one_clock(number
     clock = ClockId(number)
     found = [jump(BOOT, clock, by, k, k + 1) for k, by in ((1, 5), (4, -5))]
     survey = Survey(3, {BOOT: {}, clock: {}})
-    assert _collides(survey, _Jumper(clock, found=found)) == may
-    assert not _collides(survey, _Jumper(clock, found=found[:1]))
+    assert _collides(survey, _JumpingClock(clock, found=found)) == may
+    assert not _collides(survey, _JumpingClock(clock, found=found[:1]))
     lines = Survey(8, {BOOT: {}, clock: {k: (-1) ** k * S // 2 for k in range(1, 8)}})
-    assert _collides(lines, _Jumper(clock, found=found[:1])) == may
+    assert _collides(lines, _JumpingClock(clock, found=found[:1])) == may
 
 
 @pytest.mark.parametrize(
@@ -302,15 +302,15 @@ def test_falls_are_seen_beside_the_partner_else_beside_any():
 
 def test_falls_of_a_clock_that_is_alone():
     survey = Survey(5, {BOOT: {}, X: {2: -5 * S, 4: -S - 1}}, lacking={BOOT: {0, 1, 2, 3, 4}})
-    assert _falls_alone(survey, X) == [
+    assert _unpaired_falls(survey, X) == [
         _Fall(2, 4 * S, 0, 47 * S, None),
         _Fall(4, 1, 0, 48 * S - 1, None),
     ]
-    assert _falls_alone(survey, BOOT) == []
-    assert _falls_alone(Survey(2, {BOOT: {}, X: {1: -5 * S}}), X) == [
+    assert _unpaired_falls(survey, BOOT) == []
+    assert _unpaired_falls(Survey(2, {BOOT: {}, X: {1: -5 * S}}), X) == [
         _Fall(1, 4 * S, 0, 46 * S, None)
     ]
-    assert _falls_alone(Survey(1, {BOOT: {}, X: {}}), X) == []
+    assert _unpaired_falls(Survey(1, {BOOT: {}, X: {}}), X) == []
 
 
 def test_where_a_clock_was_set_is_not_where_one_reading_was_off():
@@ -358,7 +358,7 @@ def test_how_fast_a_clock_counts_where_it_rises(steps, gaps, rate):
 )
 def test_between_the_snapshots_of_which_jumps_a_clock_fell(at, told):
     found = [jump(BOOT, X, 5, 3, 4), jump(BOOT, X, 5, 8, 9), jump(BOOT, X, 5, 4, 6)]
-    assert _holds_fall(found, [fell(1, 1, snapshot=k) for k in at]) == told
+    assert _contain_falls(found, [fell(1, 1, snapshot=k) for k in at]) == told
 
 
 def test_how_far_a_discontinuity_jumped_at_most():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import tracetime as tt
 from fuzz import costly
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.incidents import settled, sleeps
-from tracetime.doctor.jump_readings import Places, moved
+from tracetime.doctor.incidents import distinct_jumps, distinct_suspends
+from tracetime.doctor.jump_columns import JumpSnapshots, moved
 from tracetime.graph.tube.results import PairDiscontinuity
 
 MANY = {
@@ -91,17 +91,17 @@ def test_a_machine_sleeps_once_at_a_time(found):
     for d in sorted(found, key=lambda d: (d.snapshots[1] - d.snapshots[0], d.snapshots)):
         if not any(overlap(d, other) for other in kept):
             kept.append(d)
-    assert sleeps(found) == sorted(kept, key=lambda d: d.snapshots)
+    assert distinct_suspends(found) == sorted(kept, key=lambda d: d.snapshots)
 
 
 @given(found_jumps)
 def test_what_one_clock_tells_is_told(found):
     """Each thing that one witness tells of is another, but for the same snapshot that is off."""
-    once = settled([d for d in found if d.src == A])
+    once = distinct_jumps([d for d in found if d.src == A])
     assert once == sorted(once, key=lambda d: d.snapshots)
     off = [d.snapshots for d in once if d.kind == "outlier"]
     assert len(off) == len(set(off))
-    assert settled(once) == once
+    assert distinct_jumps(once) == once
 
 
 # One witness tells of one thing at a time.
@@ -121,14 +121,14 @@ def test_what_several_tell_is_told_once(of_a, of_b):
         if not any(overlap(d, other) and d.src != other.src for other in kept):
             kept.append(d)
     # Of two that are as close, either may tell.
-    assert [d.snapshots for d in settled(found)] == sorted(d.snapshots for d in kept)
+    assert [d.snapshots for d in distinct_jumps(found)] == sorted(d.snapshots for d in kept)
 
 
 @given(st.integers(0, 9), ends)
 def test_what_is_off_to_one_clock_is_no_jump_to_another(off, of_b):
     found = [jump(A, off, off, kind="outlier"), jump(A, 30, 31)]
     told = [jump(B, start, end) for start, end in zip(of_b[::2], of_b[1::2], strict=False)]
-    once = settled(found + told)
+    once = distinct_jumps(found + told)
     assert once == sorted(
         found + [d for d in told if off not in d.snapshots], key=lambda d: d.snapshots
     )
@@ -146,7 +146,7 @@ def test_how_far_clocks_jumped(rows, asked):
     have = [(k, ours, theirs) for k, (taken, ours, theirs) in enumerate(rows) if taken]
     found = [jump(A, *on, kind="outlier" if on[0] >= on[1] else "step") for on in asked]
     columns = [np.array([row[c] for row in have], dtype=np.int64) for c in range(3)]
-    got = moved(Places(found), tuple(columns))
+    got = moved(JumpSnapshots(found), tuple(columns))
     place = {row[0]: i for i, row in enumerate(have)}
 
     def gained(i, j):

@@ -24,7 +24,7 @@ def findings(model):
 
 
 def asleep(clocks, still, *, slept=3600 * S, snapshots=60, woke=(20,), primary=BOOTTIME):
-    """A model of some clocks, of which some stand still while the machine sleeps."""
+    """A model of some clocks, of which some stand still while the machine distinct_suspends."""
     model = Model()
     model.n = snapshots
     monotonic = model.reads[MONOTONIC]

@@ -198,7 +198,7 @@ def test_another_unit_is_named_where_it_has_a_name(unit_ns, factor, larger, told
     clock = ClockId(200)
     cause = _factor(asked(clock, unit_ns, False), clock, factor, larger=larger)
     assert cause.code == ("factor", factor, larger)
-    assert cause.told == told
+    assert cause.title == told
     assert f"Write events and snapshots in {fix} that unit_multiplier_ns gives." == cause.fix
     assert cause.why.startswith("Multiplied by" if larger else "Divided by")
     assert f" by {factor:,}, the timestamps match" in cause.why
@@ -221,7 +221,7 @@ def test_the_clocks_that_read_such_values_are_named_if_they_are_two_at_most(low,
     }  # fmt: skip
     spans = {clock: Span(a * S, b * S, S, 3) for clock, (a, b) in read.items()}
     cause = _other_clock(spans, ClockId(BOOTTIME), Stray(1, 0, 0, low, high))
-    assert (cause and cause.told) == (names and f"they were read in {names}")
+    assert (cause and cause.title) == (names and f"they were read in {names}")
     cause = _other_clock(spans, ClockId(0), Stray(1, 0, 0, 110 * S, 110 * S))
     assert cause.why.startswith(
         "The events are written without a clock, but their timestamps match the "

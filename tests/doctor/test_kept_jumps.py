@@ -15,7 +15,7 @@ from test_kept_doctor import lines
 
 from tracetime.analysis.survey import Survey
 from tracetime.doctor import TOLERANCE_NS, findings_of
-from tracetime.doctor.attribution import blamed
+from tracetime.doctor.attribution import attributed_jumps
 
 COARSE, CUSTOM, SEQUENCE = 2, 0x8888_0001, 7
 POOL = (BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME, COARSE, GPU, NIC, CUSTOM, 64)
@@ -102,7 +102,7 @@ def told(data: bytes) -> list[str]:
         survey = Survey(read, TOLERANCE_NS)
         laid = [
             f"{d.dst} beside {d.src}: {d.kind} by {d.size_ns} in {d.snapshots}"
-            for d in blamed(survey)
+            for d in attributed_jumps(survey)
         ]
         return [*laid, *lines(findings_of(survey), "")]
 

@@ -1,7 +1,7 @@
-"""What is wrong with the clocks of a trace, how much it matters, and what mends it.
+"""What is wrong with the clocks of a trace, how much it matters, and what to do about it.
 
-`diagnose` reads a trace twice, for its snapshots and then for its events, and gives findings, worst
-first. Each kind has a stable code and a page in docs/findings.
+`diagnose` reads a trace twice, for its snapshots and then for its events, and returns findings,
+worst first. Each kind of finding has a stable code and a page in docs/findings.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
     """Find what is wrong with the clocks of a trace.
 
     Args:
-        trace: as `open_trace` gives it; with `partial`, a trace that is cut off is a finding.
-        tolerance_ns: events may be misplaced by so much without that being an error.
+        trace: as `open_trace` returns it; with `partial`, a truncated trace is a finding.
+        tolerance_ns: by how much events may be misplaced before that is an error.
 
     Returns:
-        Findings, worst first, consequences nested under their cause. More than 50 of one code and
-        severity, as of thousands of clocks, are one.
+        Findings, worst first, with consequences nested under their cause. More than 50 of one code
+        and severity are merged into one.
 
     Raises:
-        UsageError: a negative tolerance, or no open trace.
+        UsageError: the tolerance is negative, or the trace is not open.
         TraceError: nothing of the trace can be read.
     """
     check_trace(trace)
@@ -52,14 +52,14 @@ def diagnose(trace: Trace, tolerance_ns: int = TOLERANCE_NS) -> list[Finding]:
 
 
 def findings_of(survey: Survey) -> list[Finding]:
-    """What `diagnose` finds, for those who have surveyed the trace themselves.
+    """Return what `diagnose` finds, from an existing survey of the trace.
 
     Raises:
         TraceError: nothing of the trace could be read.
     """
     truncated = survey.trace.truncated
     nothing = not len(survey.counted.key) and not survey.infos
-    # What breaks off in a packet is a trace, though nothing came before.
+    # A file that ends within its first packet is still a trace.
     if truncated is not None and truncated.packet is None and nothing:
         raise truncated
     return sorted(merged(nested(list(_every(survey)), survey), survey), key=rank)

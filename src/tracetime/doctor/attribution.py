@@ -1,7 +1,7 @@
-"""Whose jump it was: the other clocks of a snapshot are asked which of two clocks they went with.
+"""Which of two clocks jumped, decided by the other clocks of their snapshots.
 
-The graph finds discontinuities between two clocks, and cannot tell which of them they are of. All
-jumps of a pair are asked about at once.
+The graph finds discontinuities between two clocks, and does not know which of the two jumped. The
+clock jumped that most other clocks disagree with. All jumps of a pair are decided at once.
 """
 
 from __future__ import annotations
@@ -15,53 +15,62 @@ import numpy as np
 from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.families import STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.doctor.incidents import BACK, sleeps
-from tracetime.doctor.jump_readings import Floats, Mask, Pair, Places, by_pair, middle_ns, moved
+from tracetime.doctor.incidents import BACK, distinct_suspends
+from tracetime.doctor.jump_columns import (
+    Floats,
+    JumpSnapshots,
+    Mask,
+    Pair,
+    by_pair,
+    mean_size_ns,
+    moved,
+)
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
 from tracetime.quantiles import median
 
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
-_MOST_ASKED: Final = 15
+_MOST_OTHERS: Final = 15
 _ALIKE: Final = 0.25
-"""A clock went with another one where it differs by no more than this part of the jump."""
+"""A clock agrees with another one that it differs from by at most this part of the jump."""
 
 _ONE_RATE: Final = 0.01
 
 _Turn = Callable[[PairDiscontinuity], PairDiscontinuity]
 
 
-def blamed(survey: Survey) -> list[PairDiscontinuity]:
-    """The jumps and outliers of all pairs, turned so that `dst` is the clock they are laid to.
+def attributed_jumps(survey: Survey) -> list[PairDiscontinuity]:
+    """Return the jumps and outliers of all pairs, with `dst` as the clock that jumped.
 
-    Most of the other clocks in those snapshots went with `src`. Where there are none, or as many
-    went with each, it is the less steady one. Where the machine slept, every clock that stopped
-    jumped against every one that went on: that is laid to the trace clock, if it is one of them.
+    Most of the other clocks in those snapshots agree with `src`. If there are none, or as many
+    agree with each, the less steady clock jumped. In a suspend every clock that stopped jumps
+    against every one that ran: these jumps are the trace clock's, if it is one of the two.
     """
-    votes = _Votes(survey)
+    attribution = _Attribution(survey)
     given = by_pair(d for d in survey.discontinuities if d.kind != "rate_change")
-    jumps = {pair: _Jumps(pair, found) for pair, found in given.items()}
-    slept = {pair: votes.slept(those) for pair, those in jumps.items()}
-    told: list[PairDiscontinuity] = []
+    columns = {pair: _Jumps(pair, found) for pair, found in given.items()}
+    slept = {pair: attribution.slept(those) for pair, those in columns.items()}
+    result: list[PairDiscontinuity] = []
     asleep: dict[ClockId, set[tuple[int, ...]]] = defaultdict(set)
-    for (src, _), those in jumps.items():
+    for (src, _), those in columns.items():
         for d, as_sleep in zip(those.found, slept[src, those.dst], strict=True):
             if as_sleep is not None and as_sleep.kind == "suspend":
-                told.append(as_sleep)
+                result.append(as_sleep)
                 asleep[src].add(d.snapshots)
-    # Clocks of snapshots that do not show it themselves slept with the machine.
-    known = _Sleeps(told)
+    # A suspend that one pair shows stops the clocks of all pairs.
+    known = _Sleeps(result)
     every: list[PairDiscontinuity] = []
-    for pair, those in jumps.items():
+    for pair, those in columns.items():
         asleep_there = asleep[those.src]
-        explained, turned = known.explain(those).tolist(), votes.of_src(those).tolist()
+        explained = known.explain(those).tolist()
+        is_of_src = attribution.is_of_src(those).tolist()
         for k, (d, as_sleep) in enumerate(zip(those.found, slept[pair], strict=True)):
             if as_sleep is not None:
                 every.append(as_sleep)
             elif explained[k]:
                 every.append(d._replace(kind="suspend"))
-            elif turned[k] and d.snapshots not in asleep_there:
-                every.append(_turned(d, "outlier" if d.kind == "outlier" else "step"))
+            elif is_of_src[k] and d.snapshots not in asleep_there:
+                every.append(_reversed(d, "outlier" if d.kind == "outlier" else "step"))
             else:
                 every.append(d)
     return every
@@ -71,22 +80,22 @@ class _Jumps:
     """The jumps between two clocks, as columns.
 
     Attributes:
-        src, dst: the clocks; another two may be asked about at the same places.
+        src, dst: the clocks; those of other pairs can be compared at the same snapshots.
         found: the jumps and outliers themselves.
-        places: their snapshots.
+        snapshots: their snapshots.
         size: how far dst jumped, ns, float64; 0 where nothing is known.
-        middle, slack: how far it went either way, and how far from that it may be, ns, float64.
-        parties: with which of the two others went, once asked for.
+        middle, slack: the absolute size, and its half-width, ns, float64.
+        agreement: with which of the two the other clocks agree; None until it is computed.
     """
 
     def __init__(self, pair: Pair, found: Sequence[PairDiscontinuity]) -> None:
         self.src, self.dst = pair
         self.found = found
-        self.parties: _Parties | None = None
-        self.places = Places(found)
+        self.agreement: _Agreement | None = None
+        self.snapshots = JumpSnapshots(found)
         sizes = [d.size_ns or (0, 0) for d in found]
         self.size: Floats = np.array([(low + high) / 2 for low, high in sizes], dtype=np.float64)
-        self.middle: Floats = np.array(list(map(middle_ns, found)), dtype=np.float64)
+        self.middle: Floats = np.array(list(map(mean_size_ns, found)), dtype=np.float64)
         widths = np.array([(high - low) / 2 for low, high in sizes], dtype=np.float64)
         self.slack: Floats = np.maximum(widths, BACK * self.middle)
 
@@ -104,29 +113,29 @@ class _Sleeps:
             by_machine[d.src.machine].append(d)
         self._zones: dict[int, tuple[Values, Values, Floats]] = {}
         for machine, those in by_machine.items():
-            told = sleeps(those)
-            places = Places(told)
-            sums = np.cumsum([0.0, *map(middle_ns, told)])
-            self._zones[machine] = places.lows, places.highs, sums
+            result = distinct_suspends(those)
+            snapshots = JumpSnapshots(result)
+            sums = np.cumsum([0.0, *map(mean_size_ns, result)])
+            self._zones[machine] = snapshots.lows, snapshots.highs, sums
 
     def explain(self, those: _Jumps) -> Mask:
-        """Which jumps are by as much as the machine slept between their snapshots."""
+        """Return which jumps are as large as the time the machine slept between their snapshots."""
         machine = those.src.machine
         if machine != those.dst.machine or machine not in self._zones:
             return np.zeros(len(those.found), dtype=bool)
         starts, ends, sums = self._zones[machine]
-        before_end = np.searchsorted(starts, those.places.highs)
-        slept = sums[before_end] - sums[np.searchsorted(ends, those.places.lows, side="right")]
+        before_end = np.searchsorted(starts, those.snapshots.highs)
+        slept = sums[before_end] - sums[np.searchsorted(ends, those.snapshots.lows, side="right")]
         alike = np.abs(those.middle - slept) <= those.slack
-        explained: Mask = (slept > 0) & alike & ~those.places.outlier
+        explained: Mask = (slept > 0) & alike & ~those.snapshots.outlier
         return explained
 
 
-class _Parties:
-    """Which of the other clocks of the snapshots went with src, and which with dst.
+class _Agreement:
+    """Which of the other clocks of the snapshots agree with src, and which with dst.
 
     Attributes:
-        clocks: those asked.
+        clocks: the other clocks.
         with_src, with_dst: bool[clocks, jumps].
     """
 
@@ -137,53 +146,55 @@ class _Parties:
         self.more_with_dst: Mask = n_dst > n_src
 
     def any_of(self, went: Mask, numbers: Collection[int], machine: int) -> Mask:
-        """Whether clocks of some numbers are among those that went with one."""
-        asked = [clock.clock in numbers and clock.machine == machine for clock in self.clocks]
-        return _any(went[np.array(asked, dtype=bool)])
+        """Return for which jumps a clock with one of the numbers is among those that agree."""
+        chosen = [clock.clock in numbers and clock.machine == machine for clock in self.clocks]
+        return _any(went[np.array(chosen, dtype=bool)])
 
 
-class _Votes:
-    """Which of two clocks the others went with."""
+class _Attribution:
+    """Compares jumps between two clocks with the other clocks of their snapshots."""
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        self._asked: dict[Pair, list[ClockId]] = {}
+        self._others_of: dict[Pair, list[ClockId]] = {}
         self._readings: dict[Pair, tuple[Values, Values, Values]] = {}
 
-    def of_src(self, those: _Jumps) -> Mask:
-        """Which jumps and outliers are to be laid to src."""
-        return self._parties(those).more_with_dst
+    def is_of_src(self, those: _Jumps) -> Mask:
+        """Return which jumps and outliers are those of src."""
+        return self._agreement(those).more_with_dst
 
     def slept(self, those: _Jumps) -> list[PairDiscontinuity | None]:
-        """Suspends as what they are, jumps as the suspends that they are; None where they are none.
+        """Return jumps that are suspends as such, suspends that are none as steps; else None.
 
-        Two clocks jump so by as much as BOOTTIME does against one that stops in sleep.
+        In a suspend, two clocks jump by as much as BOOTTIME does against one that stops.
         """
-        told: list[PairDiscontinuity | None] = [None] * len(those.found)
+        result: list[PairDiscontinuity | None] = [None] * len(those.found)
         risen = those.kind_is("suspend")
         suspended, back, on = self._suspends(those)
-        self._put(told, those, risen & suspended, self._asleep)
-        self._put(told, those, risen & back, lambda d: _turned(d, "step"))
-        self._put(told, those, risen & on, lambda d: d._replace(kind="step"))
+        self._put(result, those, risen & suspended, self._asleep)
+        self._put(result, those, risen & back, lambda d: _reversed(d, "step"))
+        self._put(result, those, risen & on, lambda d: d._replace(kind="step"))
         sized = np.array([d.size_ns is not None for d in those.found], dtype=bool)
-        is_open = sized & ~risen & ~those.places.outlier
+        is_open = sized & ~risen & ~those.snapshots.outlier
         if those.src.machine == those.dst.machine and is_open.any():
             as_others = self._as_boottime(those, is_open)
             still = is_open & ~as_others
-            self._put(told, those, as_others | (still & self._stood_still(those)), self._asleep)
-        return told
+            self._put(result, those, as_others | (still & self._stood_still(those)), self._asleep)
+        return result
 
     @staticmethod
-    def _put(told: list[PairDiscontinuity | None], those: _Jumps, which: Mask, turn: _Turn) -> None:
+    def _put(
+        result: list[PairDiscontinuity | None], those: _Jumps, which: Mask, turn: _Turn
+    ) -> None:
         for k in np.flatnonzero(which).tolist():
-            told[k] = turn(those.found[k])
+            result[k] = turn(those.found[k])
 
     def _as_boottime(self, those: _Jumps, is_open: Mask) -> Mask:
-        """Which jumps are by as much as BOOTTIME rose against a clock that stops in sleep."""
+        """Return which jumps are as large as the rise of BOOTTIME against a clock that stops."""
         found = np.zeros(len(those.found), dtype=bool)
         for boottime in self._of_machine(_BOOTTIME, those.src.machine):
             for stopped in self._of_machine(STOPS_IN_SUSPEND, those.src.machine):
-                rose = moved(those.places, self._together(stopped, boottime))
+                rose = moved(those.snapshots, self._together(stopped, boottime))
                 alike = is_open & (np.abs(rose - those.middle) <= those.slack)
                 if alike.any():
                     those_two = _Jumps((stopped, boottime), those.found)
@@ -192,41 +203,44 @@ class _Votes:
         return found
 
     def _stood_still(self, those: _Jumps) -> Mask:
-        """Which are sleep by what few clocks show, where BOOTTIME or those that stop lack.
+        """Return which jumps are suspends where BOOTTIME, or every clock that stops, is missing.
 
-        Beside BOOTTIME: others stood still by as much, or to the other clock it was a time as
-        between any two snapshots. Beside MONOTONIC: others that are not set rose with each other.
+        With BOOTTIME alone: other clocks stood still by as much, or the other clock advanced by
+        the usual time between two snapshots. With MONOTONIC alone: other clocks, which nobody
+        sets, advanced together.
         """
-        parties = self._parties(those)
+        agreement = self._agreement(those)
         machine = those.src.machine
         stopped = self._of_machine(STOPS_IN_SUSPEND, machine)
         boottimes = self._of_machine(_BOOTTIME, machine)
         rises = those.size > 0
         found = np.zeros(len(those.found), dtype=bool)
         for gaining, losing, way, risen, stayed in (
-            (those.dst, those.src, rises, parties.with_dst, parties.with_src),
-            (those.src, those.dst, ~rises, parties.with_src, parties.with_dst),
+            (those.dst, those.src, rises, agreement.with_dst, agreement.with_src),
+            (those.src, those.dst, ~rises, agreement.with_src, agreement.with_dst),
         ):
             if gaining.clock in _BOOTTIME and not stopped:
-                found |= way & (_any(stayed) | self._as_usual(those.places, gaining, losing))
+                found |= way & (_any(stayed) | self._as_usual(those.snapshots, gaining, losing))
             elif losing in stopped and not boottimes:
-                unset = np.array([clock.clock not in WALL for clock in parties.clocks], dtype=bool)
+                unset = np.array(
+                    [clock.clock not in WALL for clock in agreement.clocks], dtype=bool
+                )
                 found |= way & (_any(risen) if gaining.clock not in WALL else _any(risen[unset]))
         return found
 
-    def _as_usual(self, places: Places, going: ClockId, still: ClockId) -> Mask:
-        """Where `still` rose as between any two snapshots there, and only `going` by more."""
+    def _as_usual(self, snapshots: JumpSnapshots, going: ClockId, still: ClockId) -> Mask:
+        """Return where `still` rose by the usual time between snapshots, and `going` by more."""
         numbers, longer, usual = self._together(going, still)
-        nowhere = np.zeros(len(places), dtype=bool)
+        nowhere = np.zeros(len(snapshots), dtype=bool)
         if len(numbers) < 3:
             return nowhere
         steps, others = (difference(c[1:], c[:-1]) for c in (usual, longer))
-        # What counts something else than ns loses in every step.
+        # A clock that does not count ns loses in every step.
         alike = np.abs(steps - others) <= np.abs(others) * _ONE_RATE
         most = median(steps) if alike.any() else 0.0
         if most <= 0:
             return nowhere
-        first, last = places.outer(places.rows_in(numbers)[0])
+        first, last = snapshots.outer(snapshots.rows_in(numbers)[0])
         rose, by = (difference(c[last], c[first]) for c in (longer, usual))
         as_usual: Mask = (by > 0) & (3 * np.abs(by - most) < np.abs(rose - most))
         return as_usual
@@ -236,35 +250,35 @@ class _Votes:
         return [clock for number in sorted(numbers) for clock in known.get((number, machine), ())]
 
     def _suspends(self, those: _Jumps) -> tuple[Mask, Mask, Mask]:
-        """Which are suspends, and which jumps of src, or of dst, as others contradict a sleep."""
-        parties = self._parties(those)
-        back = parties.more_with_dst & parties.any_of(
-            parties.with_dst, STOPS_IN_SUSPEND, those.src.machine
+        """Return which jumps are suspends, and which other clocks show to be src's, or dst's."""
+        agreement = self._agreement(those)
+        back = agreement.more_with_dst & agreement.any_of(
+            agreement.with_dst, STOPS_IN_SUSPEND, those.src.machine
         )
-        on = parties.more_with_src & parties.any_of(parties.with_src, WALL, those.dst.machine)
+        on = agreement.more_with_src & agreement.any_of(agreement.with_src, WALL, those.dst.machine)
         return ~(back | on), back, on
 
     def _asleep(self, d: PairDiscontinuity) -> PairDiscontinuity:
-        """The jump as a suspend, seen from the trace clock where that is one of the two."""
+        """Return the jump as a suspend, with the trace clock as dst if it is one of the two."""
         if d.src == self._survey.trace_clock:
-            return _turned(d, "suspend")
+            return _reversed(d, "suspend")
         return d._replace(kind="suspend")
 
-    def _parties(self, those: _Jumps) -> _Parties:
-        if those.parties is None:
-            those.parties = self._went(those)
-        return those.parties
+    def _agreement(self, those: _Jumps) -> _Agreement:
+        if those.agreement is None:
+            those.agreement = self._compare(those)
+        return those.agreement
 
-    def _went(self, those: _Jumps) -> _Parties:
+    def _compare(self, those: _Jumps) -> _Agreement:
         clocks = self._others(those.src, those.dst)
         with_src = np.zeros((len(clocks), len(those.found)), dtype=bool)
         with_dst = with_src.copy()
         near = np.where(those.size, _ALIKE * np.abs(those.size), np.nan)
         for row, clock in enumerate(clocks):
-            went = moved(those.places, self._together(those.src, clock))
+            went = moved(those.snapshots, self._together(those.src, clock))
             with_src[row] = np.abs(went) <= near
             with_dst[row] = np.abs(went - those.size) <= near
-        return _Parties(clocks, with_src, with_dst)
+        return _Agreement(clocks, with_src, with_dst)
 
     def _together(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         if (one, other) not in self._readings:
@@ -272,21 +286,21 @@ class _Votes:
         return self._readings[one, other]
 
     def _others(self, src: ClockId, dst: ClockId) -> list[ClockId]:
-        """The steadiest clocks that snapshots have with both."""
-        if (src, dst) not in self._asked:
+        """Return the steadiest clocks that snapshots hold with both."""
+        if (src, dst) not in self._others_of:
             others = {
                 clock for clocks in self._survey.series_of(dst) if src in clocks for clock in clocks
             } - {src, dst}
-            self._asked[src, dst] = sorted(others, key=steadiness)[:_MOST_ASKED]
-        return self._asked[src, dst]
+            self._others_of[src, dst] = sorted(others, key=steadiness)[:_MOST_OTHERS]
+        return self._others_of[src, dst]
 
 
 def _any(went: Mask) -> Mask:
-    """Of each jump, whether any clock went so."""
+    """Return for each jump whether any clock agrees."""
     return np.asarray(went.any(axis=0))
 
 
-def _turned(d: PairDiscontinuity, kind: str) -> PairDiscontinuity:
-    """The same as seen from the other clock."""
+def _reversed(d: PairDiscontinuity, kind: str) -> PairDiscontinuity:
+    """Return the jump with src and dst exchanged."""
     size = None if d.size_ns is None else (-d.size_ns[1], -d.size_ns[0])
     return d._replace(src=d.dst, dst=d.src, kind=kind, size_ns=size)

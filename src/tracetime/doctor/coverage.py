@@ -1,4 +1,4 @@
-"""The finding that says which clocks the doctor did not look at closely."""
+"""A finding about clocks that the doctor did not examine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracetime.text import count
 
 
 def unexamined(survey: Survey) -> Iterator[Finding]:
-    """Clocks whose jumps, events whose order, and loops that nobody looked at: too many clocks."""
+    """Yield a finding about jumps, orders and loops not examined, for too many clocks."""
     left, allowed = survey.unexamined, survey.most_examined
     parts = ["unseen"] if left else ["order"] if survey.order_unexamined else []
     if survey.loops_unexamined:

@@ -1,4 +1,4 @@
-"""Findings about rates: ticks taken for ns, drift, changes of rate, snapshots too sparse."""
+"""Findings about rates: ticks taken for ns, drift, changes of rate, sparse snapshots."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tracetime.text import count, duration
 _TSC: Final = BUILTIN_IDS["TSC"]
 _CPU_TIME: Final = (7, 8)
 _TICKS: Final = 0.2
-"""So far from nominal is the TSC's rate when that has to be seen in few snapshots."""
+"""How far the TSC's rate has to be from nominal, to be measured with few snapshots."""
 
 _HEALTHY_PPM: Final = {True: 500.0, False: 100.0}
-"""How far a disciplined clock may be slewed, and a crystal be off."""
+"""By how much NTP may slew a disciplined clock, and by how much a crystal may be off."""
 
 
 def rates(survey: Survey) -> Iterator[Finding]:
-    """Clocks whose rate is not what they say, or that drift beyond what is healthy."""
-    beside: dict[ClockId, dict[ClockId, Rate]] = defaultdict(dict)
+    """Yield findings about clocks of another rate than nominal, and about unhealthy drift."""
+    by_reference: dict[ClockId, dict[ClockId, Rate]] = defaultdict(dict)
     for clock, info in survey.infos.items():
         if clock.clock in _CPU_TIME or info.incremental or clock == survey.trace_clock:
             continue
@@ -42,27 +42,27 @@ def rates(survey: Survey) -> Iterator[Finding]:
         if abs(found.rate) >= OTHER_UNIT:
             yield _other_unit(survey, clock, found, survey.used.get(clock, 0))
         else:
-            beside[found.reference][clock] = found
-    for partner, known in beside.items():
+            by_reference[found.reference][clock] = found
+    for reference, known in by_reference.items():
         drifting = {
             clock: found
             for clock, found in known.items()
-            if abs(found.rate) * 1e6 > _healthy_ppm(survey, clock, partner)
+            if abs(found.rate) * 1e6 > _healthy_ppm(survey, clock, reference)
         }
         ppm = [found.rate * 1e6 for found in drifting.values()]
         together = len(ppm) > 1 and max(ppm) - min(ppm) <= _HEALTHY_PPM[True]
         if together and 2 * len(ppm) > len(known):
-            # Most went one way: it is the clock they were compared with that drifts.
-            yield _drifts(survey, partner, list(drifting), drifting, -median(np.array(ppm)))
+            # Most drift in the same way: it is their reference clock that drifts.
+            yield _drifts(survey, reference, list(drifting), drifting, -median(np.array(ppm)))
         else:
             for clock, found in drifting.items():
-                yield _drifts(survey, clock, [partner], {clock: found}, found.rate * 1e6)
+                yield _drifts(survey, clock, [reference], {clock: found}, found.rate * 1e6)
 
 
 def _drifts(
     survey: Survey, clock: ClockId, others: list[ClockId], found: dict[ClockId, Rate], ppm: float
 ) -> Finding:
-    """found: by clock that is placed so, what says it."""
+    """Return a finding about a clock that drifts; found: the rates that show it, by clock."""
     used = sum(survey.used.get(placed, 0) for placed in found)
     snapshots = {number for rate in found.values() for number in rate.snapshots.tolist()}
     return finding(
@@ -104,40 +104,40 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Findi
 
 
 def _misplaced_ns(survey: Survey, clock: ClockId, found: Rate) -> int:
-    """How far off a wrong unit puts what is read before the next snapshot, and beyond them."""
+    """Return how far a wrong unit misplaces events between snapshots, and beyond them."""
     _, readings, others = survey.together(clock, found.reference)
     gaps_ns = [int(np.diff(others).max())]
     for group in survey.groups_of(clock):
         beyond = max(int(readings[0]) - group.low_ns, group.high_ns - int(readings[-1]))
-        # In its own units, which a clock that stands still does not count.
+        # In units of the clock; one that stands still counts none.
         gaps_ns.append(int(beyond / (1 + found.rate)) if found.rate > -1 else beyond)
     return int(max(gaps_ns) * abs(found.rate))
 
 
 def _ticks_at_all(survey: Survey, clock: ClockId) -> Rate | None:
-    """The rate of the TSC from its first and last snapshot, however few and close they are.
+    """Return the rate of the TSC from its first and last snapshot, however few and close.
 
-    Of another clock too few snapshots say whether it jumped or counts something else; this one
-    counts ticks by nature.
+    A few snapshots of another clock do not show whether it jumped or has another unit; the TSC
+    always counts ticks.
     """
-    partner = survey.reference(clock)
-    if partner is None:
+    reference = survey.reference(clock)
+    if reference is None:
         return None
-    snapshots, readings, others = survey.together(clock, partner)
+    snapshots, readings, others = survey.together(clock, reference)
     if len(snapshots) < 2:
         return None
     gaps, gained = difference(others[1:], others[:-1]), gains(readings, others)
     if gaps.min() <= 0 or abs(gained.sum()) < LEAST_OFF_NS:
         return None
     rate = float(gained.sum() / gaps.sum())
-    # A clock of ns that jumps has no one rate, or one near 1.
+    # A clock of ns that jumps has several rates, or one near 1.
     if abs(rate) < _TICKS or np.abs(gained / gaps - rate).max() > 0.05 * (1 + rate):
         return None
-    return Rate(partner, rate, snapshots)
+    return Rate(reference, rate, snapshots)
 
 
 def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
-    # What slews one of the kernel's clocks slews the others with it.
+    # The kernel slews its clocks together.
     together = one.machine == other.machine and {one.clock, other.clock} <= ONE_RATE
     total = -_HEALTHY_PPM[True] if together else 0.0
     for clock in (one, other):
@@ -150,7 +150,7 @@ def _healthy_ppm(survey: Survey, one: ClockId, other: ClockId) -> float:
 
 
 def rate_changes(survey: Survey) -> Iterator[Finding]:
-    """Rates that changed while snapshots were taken: NTP slewing, temperature."""
+    """Yield findings about rates that changed during the recording: NTP, temperature."""
     by_pair = defaultdict(list)
     for d in survey.discontinuities:
         if d.kind == "rate_change":
@@ -172,7 +172,7 @@ def rate_changes(survey: Survey) -> Iterator[Finding]:
 
 
 def floor_cost(survey: Survey) -> Iterator[Finding]:
-    """What floor costs because clocks drift between snapshots, and the events it reorders."""
+    """Yield findings about drift between snapshots, and about the events that floor reorders."""
     found = list(_sparse(survey))
     yield from found
     if any(finding.events for finding in found) and survey.reordered:
@@ -181,12 +181,12 @@ def floor_cost(survey: Survey) -> Iterator[Finding]:
 
 
 def _sparse(survey: Survey) -> Iterator[Finding]:
-    """Clocks that drift too far between two snapshots, and how often one would do."""
+    """Yield findings about clocks that drift too far between two snapshots."""
     broken = {d.snapshots for d in survey.discontinuities if d.kind != "rate_change"}
     cut = {number for numbers in broken for number in numbers}
     off = {d.snapshots[0] for d in survey.discontinuities if d.kind == "outlier"}
     slow: dict[tuple[ClockId, ClockId], list[ClockId]] = defaultdict(list)
-    # What moves by less on all its hops does so on each of them.
+    # A clock that drifts less over its whole path does so on each hop.
     moves = survey.ways.change_ns > survey.tolerance_ns
     for clock in compress(survey.infos, moves.tolist()):
         if clock == survey.trace_clock or clock.clock == _TSC or not survey.used.get(clock):
@@ -201,7 +201,7 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         rate = survey.rates.get(here)
         if rate is not None and abs(rate.rate) >= OTHER_UNIT:
             continue
-        # A gap in which a clock jumped, or beside an outlier, is told of elsewhere.
+        # Gaps in which a clock jumped, and those next to an outlier, have other findings.
         whole = np.array(
             [
                 not ((a in cut and b in cut) or a in off or b in off)
@@ -209,8 +209,8 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             ],
             dtype=bool,
         )
-        # Between two readings a COARSE clock gains or loses a tick that is no drift; so does one
-        # whose unit is long.
+        # A COARSE clock, or one with a long unit, gains or loses a tick between two readings: that
+        # is not drift.
         ticks = sum(tick for clock in (here, there) if (tick := survey.tick_ns(clock)) > 1)
         bad = np.flatnonzero(whole & (gain > survey.tolerance_ns + ticks) & (gap > 0))
         if not len(bad):

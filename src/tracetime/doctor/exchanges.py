@@ -1,7 +1,7 @@
-"""Findings about clocks whose readings stand under each other's numbers, in some snapshots or all.
+"""Findings about clocks that are written under each other's numbers, in some snapshots or in all.
 
-In some: the difference of two clocks changes its sign, and not its size. In all: events of each lie
-where the other was read; or BOOTTIME, which also counts sleep, is below MONOTONIC.
+In some: the difference of two clocks changes its sign, and keeps its size. In all: the events of
+each match the readings of the other; or BOOTTIME, which includes suspends, is below MONOTONIC.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _MONOTONIC: Final = BUILTIN_IDS["MONOTONIC"]
 
 _LEAST_NS: Final = 1_000_000
-"""Clocks of a snapshot are read one after the other: healthy traces have half of it between."""
+"""Clocks of a snapshot are read one after the other: in healthy traces half of it apart."""
 _TIMES_SPREAD: Final = 10
 _ONE_MOMENT_NS: Final = 100_000_000
 _UNKNOWN_NS: Final = 1_000_000_000
-"""What one moment's snapshots may be apart by, where nothing shows how much they scatter."""
+"""How far apart snapshots of one moment may be, where nothing shows how much they vary."""
 _MARGIN_NS: Final = 1_000_000_000
 _MOST_MARGIN_NS: Final = 600_000_000_000
 
@@ -44,7 +44,7 @@ _SIGNIFICANT: Final = 3
 _MOST_CLOCKS: Final = 24
 
 
-class _Turned(NamedTuple):
+class _Exchanged(NamedTuple):
     """Two clocks exchanged in some snapshots: their packets, and how far apart the clocks are."""
 
     packets: list[int]
@@ -52,16 +52,16 @@ class _Turned(NamedTuple):
 
 
 def exchanged(survey: Survey) -> Iterator[Finding]:
-    """Clocks exchanged in some snapshots, or in all."""
-    found: dict[tuple[ClockId, ClockId], _Turned] = {}
+    """Yield findings about clocks exchanged in some snapshots, or in all."""
+    found: dict[tuple[ClockId, ClockId], _Exchanged] = {}
     for series in survey.written.series(least=2, turning=True):
-        for pair, turned in _in_some(series):
-            known = found.get(pair, _Turned([], 0))
-            found[pair] = _Turned(
-                known.packets + turned.packets, max(known.apart_ns, turned.apart_ns)
+        for pair, exchange in _in_some(series):
+            known = found.get(pair, _Exchanged([], 0))
+            found[pair] = _Exchanged(
+                known.packets + exchange.packets, max(known.apart_ns, exchange.apart_ns)
             )
-    for (one, other), turned in found.items():
-        yield _finding(one, other, turned.apart_ns, turned.packets, 0)
+    for (one, other), exchange in found.items():
+        yield _finding(one, other, exchange.apart_ns, exchange.packets, 0)
     yield from _by_events(survey, set(found))
     yield from _below(survey, set(found))
 
@@ -82,8 +82,8 @@ def _finding(
     )
 
 
-def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Turned]]:
-    """Pairs whose difference changes its sign alone from one snapshot to the next."""
+def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Exchanged]]:
+    """Yield pairs whose difference changes only its sign from one snapshot to the next."""
     values = series.values_ns
     if len(values) < 2 or not 2 <= len(series.clocks) <= _MOST_CLOCKS:
         return
@@ -92,51 +92,54 @@ def _in_some(series: Series) -> Iterator[tuple[tuple[ClockId, ClockId], _Turned]
         apart = values[:, i] - values[:, j]
         if not (apart > 0).any() or not (apart < 0).any():
             continue
-        # What both together went on by does not know which is which.
+        # The sum of the two does not depend on which is which.
         gap = (steps[:, i] + steps[:, j]) / 2
         off = np.abs((apart[1:] + apart[:-1]).astype(np.float64))
         size = np.abs(apart[1:].astype(np.float64))
         slack = _ALIKE * size + _ALIKE_NS + _DRIFT * np.abs(gap)
         flips = (np.sign(apart[1:]) != np.sign(apart[:-1])) & (off <= slack) & (gap >= 0)
         flips &= (size > _SIGNIFICANT * slack) & (size >= _LEAST_NS)
-        # Clocks that lag by their ticks pass each other all the time.
+        # Clocks with coarse ticks overtake each other all the time.
         flips &= size > _TIMES_SPREAD * median(np.abs(np.diff(np.abs(apart))))
         others = np.delete(steps, (i, j), axis=1)
         if others.shape[1]:
             flips &= np.abs(np.median(others, axis=1) - gap) <= slack
         if flips.any():
             state = np.append(0, np.cumsum(flips)) % 2
-            # The fewer are the wrong ones.
+            # The state with fewer snapshots is the wrong one.
             wrong = state == (1 if 2 * state.sum() <= len(state) else 0)
             packets = series.packets[wrong].tolist()
             pair = sorted((series.clocks[i], series.clocks[j]))
-            yield (pair[0], pair[1]), _Turned(packets, int(np.abs(apart[wrong]).max()))
+            yield (pair[0], pair[1]), _Exchanged(packets, int(np.abs(apart[wrong]).max()))
 
 
 def _by_events(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:
-    """Pairs whose events lie each where the other clock was read, and not where their own was."""
+    """Yield pairs whose events match the readings of the other clock, not of their own."""
     spans, used = survey.spans, survey.used
     clocks = (
         c for c in survey.infos if c.clock and c in used and c in spans and not c.is_sequence_scoped
     )
     for one, other in combinations(islice(clocks, _MOST_CLOCKS), 2):
         if one.machine == other.machine and (one, other) not in known:
-            lies = _lies_with(survey, one, other) and _lies_with(survey, other, one)
-            # That those two are exchanged is told with what else says so.
-            if lies and {one.clock, other.clock} != {_BOOTTIME, _MONOTONIC}:
+            match = _matches(survey, one, other) and _matches(survey, other, one)
+            # These two have a finding of their own: `_below`.
+            if match and {one.clock, other.clock} != {_BOOTTIME, _MONOTONIC}:
                 events = survey.used[one] + survey.used[other]
                 apart = abs(spans[one].low - spans[other].low)
                 yield _finding(one, other, apart, [], events)
 
 
-def _lies_with(survey: Survey, clock: ClockId, other: ClockId, *, partly: bool = False) -> bool:
-    """Whether events of a clock, or some, are beyond its readings, and all among another's."""
+def _matches(survey: Survey, clock: ClockId, other: ClockId, *, partly: bool = False) -> bool:
+    """Return whether the events of a clock match another's readings.
+
+    All of them do, and all (partly: some) are beyond those of their own clock.
+    """
     own, there = survey.spans[clock], survey.spans[other]
     groups = [g for g in survey.groups_of(clock) if g.reason in ("resolved", "as_is")]
     if not groups:
         return False
     low, high = min(g.low_ns for g in groups), max(g.high_ns for g in groups)
-    # Few snapshots cover little of a trace.
+    # A few snapshots cover a small part of a trace.
     margin = max(_MARGIN_NS, own.step, min(abs(own.low - there.low) // 4, _MOST_MARGIN_NS))
     if partly:
         beyond = low < own.low - margin or high > own.high + margin
@@ -146,7 +149,7 @@ def _lies_with(survey: Survey, clock: ClockId, other: ClockId, *, partly: bool =
 
 
 def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Finding]:
-    """BOOTTIME below MONOTONIC in most snapshots, by more than the order of reading explains."""
+    """Yield where BOOTTIME is below MONOTONIC by more than the order of reading explains."""
     machine, b, m = survey.written.pairs(_BOOTTIME, _MONOTONIC)
     somewhere = set(machine[difference(m, b) > _LEAST_NS].tolist())
     for boottime in [clock for clock in survey.infos if clock.clock == _BOOTTIME]:
@@ -162,7 +165,7 @@ def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Find
         if middle <= _LEAST_NS or middle <= _least_ns(apart, at):
             continue
         sign = _sleeps_backwards(survey, boottime, monotonic)
-        events = _where_the_other_is(survey, boottime, monotonic)
+        events = _among_the_other(survey, boottime, monotonic)
         severity: Severity = "warning"
         parts = ["unknown"]
         if sign or events:
@@ -183,20 +186,20 @@ def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Find
 
 
 def _apart(survey: Survey, boottime: ClockId, monotonic: ClockId) -> tuple[Values, Values, Values]:
-    """(packets, BOOTTIME - MONOTONIC, MONOTONIC) of the snapshots that hold both."""
+    """Return (packets, BOOTTIME - MONOTONIC, MONOTONIC) of the snapshots that hold both."""
     packets, b, m = survey.written.together(boottime, monotonic)
     return packets, b - m, m
 
 
 def _least_ns(apart: Values, at: Values) -> float:
-    """How far below it may be by the order of reading: by how it scatters between snapshots."""
+    """Return how far below it can be by the order of reading, from its variation."""
     if int(at.max()) - int(at.min()) < _ONE_MOMENT_NS:
         return _UNKNOWN_NS
     return _TIMES_SPREAD * median(np.abs(np.diff(apart)))
 
 
 def _sleeps_backwards(survey: Survey, boottime: ClockId, monotonic: ClockId) -> bool:
-    """Whether MONOTONIC rose against BOOTTIME as only BOOTTIME may against it, in sleep."""
+    """Return whether MONOTONIC rose against BOOTTIME, the reverse of a suspend."""
 
     def rises(d: PairDiscontinuity) -> bool:
         if d.size_ns is None or d.kind in ("outlier", "rate_change"):
@@ -207,11 +210,13 @@ def _sleeps_backwards(survey: Survey, boottime: ClockId, monotonic: ClockId) -> 
     return any(map(rises, survey.discontinuities))
 
 
-def _where_the_other_is(survey: Survey, one: ClockId, other: ClockId) -> int:
-    """How many events lie beyond their own clock's readings, among those of the other."""
+def _among_the_other(survey: Survey, one: ClockId, other: ClockId) -> int:
+    """Return how many events are beyond their own clock's readings, among those of the other."""
     return sum(
         survey.used[clock]
         for clock, there in ((one, other), (other, one))
-        if clock in survey.spans and there in survey.spans and survey.used.get(clock)
-        and _lies_with(survey, clock, there, partly=True)
-    )  # fmt: skip
+        if clock in survey.spans
+        and there in survey.spans
+        and survey.used.get(clock)
+        and _matches(survey, clock, there, partly=True)
+    )

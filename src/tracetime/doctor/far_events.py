@@ -1,8 +1,7 @@
 """Findings about events far from every snapshot of their clock, and from the span of the trace.
 
-How far events lie from both is gathered in `analysis/event_distances.py`; here numbers are asked
-for the cause: a factor of 1,000, deltas taken for absolute values or the reverse, a clock that
-other values belong to.
+The distances are measured in `analysis/event_distances.py`. Here the numbers show the cause: a
+factor of 1,000, deltas taken for absolute values or the reverse, or the readings of another clock.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from tracetime.doctor.finding import Finding, Severity, names
 from tracetime.doctor.placement import beyond_doubt
 
 _FAR_NS: Final = 600_000_000_000
-"""No recorder pauses for so long, with no snapshot and no event in between, without being asked."""
+"""No recorder pauses for so long by itself, with no snapshot and no event in between."""
 _MANY: Final = 3
 _SPREAD: Final = 0.3
 _RISING: Final = 0.9
 _FACTORS: Final = (1_000, 1_000_000, 1_000_000_000)
 _UNITS: Final = {1: "ns", 1_000: "us", 1_000_000: "ms", 1_000_000_000: "s"}
 _MOST_NAMED: Final = 2
-_MOST_ASKED: Final = 64
+_MOST_CLOCKS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """Why events are where they are: `code` groups clocks of one number that have the same."""
+    """Why events are far away: clocks of one number with the same `code` are one finding."""
 
     code: tuple[Any, ...]
-    told: str = ""
+    title: str = ""
     why: str = ""
     fix: str = ""
 
 
 @dataclass(slots=True)
 class _Found:
-    """The clocks of one number whose events are far for one cause."""
+    """The clocks of one number whose events are far away for one cause."""
 
     cause: _Cause
     clocks: list[ClockId] = field(default_factory=list)
@@ -51,13 +50,13 @@ class _Found:
 
 
 def far_events(survey: Survey) -> Iterator[Finding]:
-    """Events that lie where neither their clock's snapshots nor the trace are, by their cause."""
+    """Yield findings about events far from their clock's snapshots and the trace, by cause."""
     spans, strays = survey.spans, survey.strays
     if strays is None or not strays.found:
         return
     trace = strays.trace
     groups: dict[tuple[Any, ...], _Found] = {}
-    named = dict(islice(_that_may_be_meant(spans), _MOST_ASKED))
+    named = dict(islice(_that_may_be_meant(spans), _MOST_CLOCKS))
     near_ns, far_ns = max(NEAR_NS, trace.step), max(_FAR_NS, 2 * trace.step)
     length = trace.length + strays.reach(True, near_ns) + strays.reach(False, near_ns)
     for before in (True, False):
@@ -83,11 +82,11 @@ def far_events(survey: Survey) -> Iterator[Finding]:
                 found.stray.add(there)
     are_tied = survey.graph._parts.tubes.machines.are_tied
     for (_, _, before, *_), found in groups.items():
-        if not found.cause.told and (
-            # Where a rule alone places a machine's events, that is told of as that.
+        if not found.cause.title and (
+            # Events that a rule alone places have another finding: machine-not-synchronised.
             not are_tied(found.clocks[0], survey.trace_clock)
-            # That they lie before the zero of trace time, or so far away that their clock may have
-            # drifted, is told of as that.
+            # So do events before the zero of trace time, and those so far away that their clock
+            # may have drifted.
             or (before and found.stray.near > trace.low)
             or not (_ended(found.stray, trace) or beyond_doubt(survey, found.clocks[0]))
         ):
@@ -96,7 +95,7 @@ def far_events(survey: Survey) -> Iterator[Finding]:
 
 
 def _ended(stray: Stray, trace: Span) -> bool:
-    """Whether a recorder that took snapshots as it went took none for very long."""
+    """Return whether a recorder that took snapshots regularly took none for very long."""
     return trace.readings >= _MANY and stray.near > 10 * trace.step
 
 
@@ -104,7 +103,7 @@ def _finding(found: _Found, trace: Span, side: str) -> Finding:
     cause, stray = found.cause, found.stray
     clocks = tuple(sorted(found.clocks))
     which = names(clocks) if clocks[0].clock else "without a clock"
-    severity: Severity = "error" if cause.told or _ended(stray, trace) else "warning"
+    severity: Severity = "error" if cause.title or _ended(stray, trace) else "warning"
     return finding(
         "events-far-from-trace",
         severity,
@@ -112,23 +111,24 @@ def _finding(found: _Found, trace: Span, side: str) -> Finding:
         packets=[stray.packet],
         events=stray.events,
         worst_ns=stray.far,
-        parts=("because",) if cause.told else (),
+        parts=("because",) if cause.title else (),
         which=which,
         side=side,
-        cause=cause.told,
+        cause=cause.title,
         cause_why=cause.why,
         cause_fix=cause.fix,
     )
 
 
 def _explained(name: str, code: tuple[Any, ...], **values: object) -> _Cause:
-    """A cause with the texts of that name."""
-    told, why, fix = (text.format(**values) for text in FAR_CAUSES[name])
-    return _Cause(code, told, why, fix)
+    """Return a cause with the texts of that name."""
+    title, why, fix = (text.format(**values) for text in FAR_CAUSES[name])
+    return _Cause(code, title, why, fix)
 
 
 def _absolute(survey: Survey, clock: ClockId, own: Span, there: Stray) -> _Cause | None:
-    """Whether an incremental clock's timestamps are no deltas: none is less than a reading."""
+    """Return the cause that an incremental clock's timestamps are absolute: none is less than
+    its readings."""
     info = survey.infos[clock]
     if not info.incremental or there.events < _MANY or there.raw_low * info.unit_ns < own.low:
         return None
@@ -151,7 +151,7 @@ def _cause(survey: Survey, clock: ClockId, own: Span, there: Stray, length: int)
             if not larger:
                 ends = [there.low // factor, there.high // factor]
             if _within(ends[0], ends[1], low, high) and (
-                # Of a clock that began near 0 anything small is within.
+                # A clock that started near 0 has all small values in its range.
                 low > 0 or (there.events >= _MANY and ends[1] - ends[0] > _SPREAD * own.length > 0)
             ):
                 return _factor(survey, clock, factor, larger=larger)
@@ -161,7 +161,7 @@ def _cause(survey: Survey, clock: ClockId, own: Span, there: Stray, length: int)
         and there.high < own.low
         and there.raw_low >= 0
         and there.raw_sum * info.unit_ns <= max(own.low, 2 * margin)
-        # What was read in file order rises.
+        # Absolute values, read in file order, would rise.
         and there.rises <= _RISING * (there.events - 1)
     ):
         return _explained("deltas", ("deltas",))
@@ -181,7 +181,7 @@ def _factor(survey: Survey, clock: ClockId, factor: int, *, larger: bool) -> _Ca
 
 
 def _other_clock(spans: Mapping[ClockId, Span], clock: ClockId, there: Stray) -> _Cause | None:
-    """Which clocks read such values in the trace."""
+    """Return the cause that the events were read in another clock, whose readings they match."""
     others = [
         other
         for other, span in spans.items()
@@ -208,7 +208,7 @@ def _within(low: int, high: int, least: int, most: int) -> bool:
 
 
 def _beyond(strays: Iterable[Stray], reached: int) -> Stray:
-    """Those further away than what is connected to the trace, as one."""
+    """Return the strays that are further away than what is connected to the trace, as one."""
     every = Stray()
     for stray in strays:
         if stray.near > reached:

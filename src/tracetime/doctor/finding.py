@@ -1,4 +1,4 @@
-"""What the doctor says: findings, each with its evidence, its reason and its cure."""
+"""Findings: what the doctor reports, each with its evidence, its reason and its remedy."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tracetime.clocks.ids import ClockId
 Severity = Literal["error", "warning", "info"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
-"""Worst first. error: events are lost, or misplaced by more than the tolerance; warning: they could
+"""Worst first. error: events are lost, or misplaced by more than the tolerance; warning: they can
 be; info: worth knowing, and normal."""
 
-_SHOWN_PACKETS: Final = 10
+_MOST_PACKETS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Finding:
         severity: see `SEVERITIES`.
         title: what was seen, in one line.
         clocks: concerned, in order.
-        packets: where, the first few, ascending; of snapshots where those are the matter.
+        packets: where, the first few, ascending; those of snapshots for findings about snapshots.
         events: how many events it touches.
-        worst_ns: by how much time at most; None where there is no such figure.
-        why: how it comes about.
+        worst_ns: by how much time at most; None if there is no such figure.
+        why: its cause.
         fix: what to do.
-        consequences: findings that are there because of this one.
+        consequences: findings that this one leads to.
     """
 
     code: str
@@ -62,14 +62,14 @@ class Finding:
         }
 
     def leading_to(self, *consequences: Finding) -> Finding:
-        """The same, with more findings that follow from it; no less severe than they are."""
+        """Return the finding with more consequences, and at least as severe as they are."""
         every = (*self.consequences, *consequences)
         severity = min((self.severity, *(c.severity for c in every)), key=SEVERITIES.index)
         return replace(self, consequences=every, severity=severity)
 
 
 def rank(finding: Finding) -> tuple[Any, ...]:
-    """Sorts findings worst first: by severity, then events, then time."""
+    """Return a key that sorts findings worst first: by severity, then events, then time."""
     return (
         SEVERITIES.index(finding.severity),
         -finding.events,
@@ -80,13 +80,13 @@ def rank(finding: Finding) -> tuple[Any, ...]:
 
 
 def first_packets(packets: Any) -> tuple[int, ...]:
-    """The first few of some packets, ascending, each once."""
-    return tuple(sorted({int(packet) for packet in packets})[:_SHOWN_PACKETS])
+    """Return the first few packets, ascending, each once."""
+    return tuple(sorted({int(packet) for packet in packets})[:_MOST_PACKETS])
 
 
 def names(clocks: Collection[ClockId], most: int = 4) -> str:
-    """Clocks in a sentence: A, B and 3 more."""
-    told = [str(clock) for clock in islice(clocks, most + 1)]
-    if len(told) > most:
-        return f"{', '.join(told[:most])} and {len(clocks) - most} more"
-    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    """Return clocks for a sentence: A, B and 3 more."""
+    listed = [str(clock) for clock in islice(clocks, most + 1)]
+    if len(listed) > most:
+        return f"{', '.join(listed[:most])} and {len(clocks) - most} more"
+    return " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)

@@ -1,4 +1,4 @@
-"""What befell a clock or a machine, each thing once, however many pairs of clocks tell of it."""
+"""Jumps of a clock and suspends of a machine, each once: several pairs of clocks show the same."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.results import PairDiscontinuity
 
 BACK: Final = 0.03
-"""A jump back differs from the jump away by no more than this part of it: that is drift."""
+"""A jump back may differ from the jump away by this part of it, because of drift."""
 
 _Zone = tuple[int, int, PairDiscontinuity]
 _by_snapshots = attrgetter("snapshots")
 
 
-def sleeps(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
-    """The suspends of a machine, each once, by the two snapshots that are closest about it."""
+def distinct_suspends(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+    """Return the suspends of a machine, each once, with the closest snapshots around it."""
     first: dict[tuple[int, int], PairDiscontinuity] = {}
     for start, end, d in _zones(sorted(found, key=_by_snapshots)):
         first.setdefault((start, end), d)
     kept: list[PairDiscontinuity] = []
-    for beside in _overlapping([(start, end, d) for (start, end), d in first.items()]):
-        told = _Told()
-        for start, end, d in beside:
-            if not told.overlapping(start, end):
-                told.add(start, end)
+    for group in _overlapping([(start, end, d) for (start, end), d in first.items()]):
+        known = _Zones()
+        for start, end, d in group:
+            if not known.overlapping(start, end):
+                known.add(start, end)
                 kept.append(d)
     return sorted(kept, key=_by_snapshots)
 
 
-class _Told:
-    """Zones that were told of, by where they start and end."""
+class _Zones:
+    """Spans of snapshots in which something happened."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -48,19 +48,19 @@ class _Told:
         insort(self._ends, end)
 
     def overlapping(self, start: int, end: int) -> int:
-        """How many begin before a zone's end, but for those that end before it."""
+        """Return how many of them overlap a span."""
         return bisect_left(self._starts, end) - bisect_right(self._ends, start)
 
 
-def settled(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
-    """What befell one clock, but for suspends, each thing once: several pairs tell of it.
+def distinct_jumps(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+    """Return the jumps of one clock, without suspends, each once: several pairs show it.
 
-    A jump away in one snapshot and back in the next is one reading that is off.
+    A jump away in one snapshot and back in the next is one wrong reading.
     """
     by_witness = defaultdict(list)
     for d in sorted(found, key=_by_snapshots):
         by_witness[d.src].append(d)
-    every = [d for told in by_witness.values() for d in _healed(told)]
+    every = [d for jumps in by_witness.values() for d in _with_outliers(jumps)]
     off = {number: d.src for d in every if d.kind == "outlier" for number in d.snapshots}
     kept, jumped, seen = [], [], set()
     for d in every:
@@ -69,18 +69,18 @@ def settled(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
         elif d.snapshots not in seen:
             seen.add(d.snapshots)
             kept.append(d)
-    for beside in _overlapping(list(_zones(jumped))):
-        kept += _once(beside, off)
+    for group in _overlapping(list(_zones(jumped))):
+        kept += _distinct(group, off)
     return sorted(kept, key=_by_snapshots)
 
 
-def _once(beside: list[_Zone], off: dict[int, ClockId]) -> Iterator[PairDiscontinuity]:
-    """Jumps whose zones overlap, the narrowest first, without what other witnesses tell again.
+def _distinct(group: list[_Zone], off: dict[int, ClockId]) -> Iterator[PairDiscontinuity]:
+    """Yield jumps whose zones overlap, the narrowest first, without those that other clocks repeat.
 
-    off: the snapshots that are off, with the clock that tells it.
+    off: the snapshots with a wrong reading, and the clock that shows it.
     """
-    every, by_witness = _Told(), defaultdict[ClockId, _Told](_Told)
-    for start, end, d in beside:
+    every, by_witness = _Zones(), defaultdict[ClockId, _Zones](_Zones)
+    for start, end, d in group:
         own = by_witness[d.src]
         again = every.overlapping(start, end) - own.overlapping(start, end)
         if not again and all(off.get(number, d.src) == d.src for number in d.snapshots):
@@ -90,7 +90,7 @@ def _once(beside: list[_Zone], off: dict[int, ClockId]) -> Iterator[PairDisconti
 
 
 def _overlapping(zones: list[_Zone]) -> Iterator[list[_Zone]]:
-    """Zones in groups that touch no other; in each the narrowest first, the better evidence."""
+    """Yield groups of zones that overlap no other group, each with the narrowest zone first."""
     starts, ends = (np.array([zone[k] for zone in zones], dtype=np.int64) for k in (0, 1))
     order = np.lexsort((ends, starts))
     farthest = np.maximum.accumulate(ends[order])
@@ -98,19 +98,19 @@ def _overlapping(zones: list[_Zone]) -> Iterator[list[_Zone]]:
     bounds = [0, *apart.tolist(), len(zones)]
     rows = order.tolist()
     for i, j in pairwise(bounds):
-        beside = [zones[row] for row in rows[i:j]]
-        yield sorted(beside, key=lambda zone: (zone[1] - zone[0], zone[2].snapshots))
+        group = [zones[row] for row in rows[i:j]]
+        yield sorted(group, key=lambda zone: (zone[1] - zone[0], zone[2].snapshots))
 
 
 def _zones(found: list[PairDiscontinuity]) -> Iterator[_Zone]:
-    """The snapshots between which each happened, and itself."""
+    """Return the snapshots between which each jump happened, and the jump."""
     return ((min(d.snapshots), max(d.snapshots), d) for d in found)
 
 
-def _healed(told: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
-    """The jumps beside one clock, in order, with those away and back as the outliers they are."""
+def _with_outliers(jumps: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
+    """Return the jumps against one clock, in order, with a jump away and back as an outlier."""
     found: list[PairDiscontinuity] = []
-    for d in told:
+    for d in jumps:
         if found and _there_and_back(found[-1], d):
             found[-1] = found[-1]._replace(kind="outlier", snapshots=d.snapshots[:1])
         else:

@@ -13,25 +13,25 @@ import numpy as np
 from tracetime.analysis.survey import Survey, Values
 from tracetime.clocks.families import NANOSECONDS, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
-from tracetime.doctor.attribution import blamed
+from tracetime.doctor.attribution import attributed_jumps
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding, Severity
-from tracetime.doctor.incidents import BACK, settled, sleeps
-from tracetime.doctor.jump_readings import Pair, Places, farthest_ns, spans_after, spans_read
+from tracetime.doctor.incidents import BACK, distinct_jumps, distinct_suspends
+from tracetime.doctor.jump_columns import JumpSnapshots, Pair, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference, gains
 from tracetime.quantiles import median
 from tracetime.text import count, duration
 
 _BITS: Final = range(16, 64)
-# Told by where the clock fell: beside a clock of another rate it jumps elsewhere, too.
+# Reported where the clock fell: against a clock of another rate it jumps elsewhere, too.
 _AT_FALLS: Final = ("counter-wraps", "clock-reset")
-# Told by where it fell, too; how else it jumped is told beside that.
+# Reported where the clock fell, too; its other jumps have findings of their own.
 _SET: Final = ("realtime-set-back", "clock-ran-backwards")
 
 Shared = Callable[[ClockId, ClockId], tuple[Values, Values, Values]]
 _OTHER_UNIT: Final = 0.01
-"""A clock whose rate is this far from nominal counts something else than ns."""
+"""A clock whose rate is this far from nominal does not count ns."""
 
 _JUMPS: Final = ("step", "reset", "possible_step")
 
@@ -39,8 +39,7 @@ _JUMPS: Final = ("step", "reset", "possible_step")
 class _Fall(NamedTuple):
     """Where a clock fell: in which snapshot, by how much (ns), and what it read then.
 
-    advance: what it would have counted. off: the snapshot without which it did not fall, if there
-    is one.
+    advance: what it would have counted. off: the snapshot without which it did not fall, or None.
     """
 
     snapshot: int
@@ -51,116 +50,118 @@ class _Fall(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Jumper:
+class _JumpingClock:
     """A clock and what is known of its jumps.
 
     Attributes:
-        beside: the clocks that its jumps were seen against.
-        found: jumps and outliers laid to it; one may be there once for each clock beside.
-        once: the same, each once.
+        references: the clocks that its jumps were seen against.
+        found: its jumps and outliers; each may be there once for each reference.
+        distinct: the same, each once.
         falls: where it fell, wraps that were declared left out.
         wraps: where it fell because it is a short counter, as declared.
-        alone: where it fell, if that was beside no other clock.
+        unpaired: where it fell, if no other clock shows it.
         backwards: whether it ran backwards otherwise.
     """
 
     clock: ClockId
-    beside: set[ClockId] = field(default_factory=set)
+    references: set[ClockId] = field(default_factory=set)
     found: list[PairDiscontinuity] = field(default_factory=list)
-    once: list[PairDiscontinuity] = field(default_factory=list)
+    distinct: list[PairDiscontinuity] = field(default_factory=list)
     falls: list[_Fall] = field(default_factory=list)
     wraps: list[_Fall] = field(default_factory=list)
-    alone: list[_Fall] = field(default_factory=list)
+    unpaired: list[_Fall] = field(default_factory=list)
     backwards: bool = False
 
 
 def jumps(survey: Survey) -> Iterator[Finding]:
-    """One finding a clock and cause, and one a machine that slept."""
+    """Yield a finding for each clock and cause, and one for each machine that slept."""
     yield from _open_wraps(survey)
-    slept: dict[int, list[PairDiscontinuity]] = defaultdict(list)
+    by_machine: dict[int, list[PairDiscontinuity]] = defaultdict(list)
     found = []
-    for d in blamed(survey):
+    for d in attributed_jumps(survey):
         if d.kind == "suspend":
-            slept[d.src.machine].append(d)
+            by_machine[d.src.machine].append(d)
         else:
             found.append(d)
-    jumpers = _jumpers(survey, found)
-    within = survey.count_within(_zones(survey, jumpers, slept.values()))
-    misplaced = survey.count_within(_after_outliers(survey, jumpers))
-    for machine, those in slept.items():
+    jumping_clocks = _jumping_clocks(survey, found)
+    within = survey.count_within(_zones(survey, jumping_clocks, by_machine.values()))
+    misplaced = survey.count_within(_after_outliers(survey, jumping_clocks))
+    for machine, those in by_machine.items():
         yield _suspend(survey, machine, those, within)
-    for jumper in jumpers:
-        touched = sum(within.get(clock, 0) for clock in {jumper.clock, *jumper.beside})
-        wrong = sum(misplaced.get(clock, 0) for clock in _placed_by(survey, jumper))
-        yield from _findings(survey, jumper, touched, wrong)
+    for jumping in jumping_clocks:
+        affected = sum(within.get(clock, 0) for clock in {jumping.clock, *jumping.references})
+        wrong = sum(misplaced.get(clock, 0) for clock in _placed_by(survey, jumping))
+        yield from _findings(survey, jumping, affected, wrong)
 
 
 def _suspend(
     survey: Survey, machine: int, found: list[PairDiscontinuity], within: dict[ClockId, int]
 ) -> Finding:
-    """That a machine slept, whichever of its clocks show it."""
+    """Return the finding that a machine slept, whichever of its clocks show it."""
     clocks = {clock for d in found for clock in (d.src, d.dst)}
-    told = sleeps(found)
-    worst, touched = max(map(_size, told)), sum(within.get(clock, 0) for clock in clocks)
-    size = farthest_ns(survey, told, 0)
+    suspends = distinct_suspends(found)
+    worst, affected = max(map(_size, suspends)), sum(within.get(clock, 0) for clock in clocks)
+    size = farthest_ns(survey, suspends, 0)
     by_trace_clock = survey.trace_clock.clock == BUILTIN_IDS["BOOTTIME"]
     return finding(
         "suspend",
-        "warning" if touched and worst > survey.tolerance_ns else "info",
+        "warning" if affected and worst > survey.tolerance_ns else "info",
         clocks=tuple(sorted(clocks)),
-        packets=survey.packets_of(d.snapshots[-1] for d in told),
-        events=touched,
+        packets=survey.packets_of(d.snapshots[-1] for d in suspends),
+        events=affected,
         worst_ns=worst,
-        parts=("boottime" if by_trace_clock else "other", *_size_parts(len(told), size)),
+        parts=("boottime" if by_trace_clock else "other", *_size_parts(len(suspends), size)),
         which=f"machine {machine}" if machine else "the machine",
-        often=_often(len(told)),
+        often=_often(len(suspends)),
         size=duration(size),
     )
 
 
-def _placed_by(survey: Survey, jumper: _Jumper) -> set[ClockId]:
-    """The clocks whose events its readings place; of the trace clock, those it was seen against."""
-    return jumper.beside if jumper.clock == survey.trace_clock else {jumper.clock}
+def _placed_by(survey: Survey, jumping: _JumpingClock) -> set[ClockId]:
+    """Return the clocks whose events its readings place; for the trace clock, its references."""
+    return jumping.references if jumping.clock == survey.trace_clock else {jumping.clock}
 
 
 _Spans = dict[ClockId, Values]
 
 
 def _zones(
-    survey: Survey, jumpers: list[_Jumper], slept: Iterable[list[PairDiscontinuity]]
+    survey: Survey,
+    jumping_clocks: list[_JumpingClock],
+    by_machine: Iterable[list[PairDiscontinuity]],
 ) -> _Spans:
-    """What each clock read about jumps of it, and of the clocks that it is placed by."""
-    asked: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    """Return what each clock read around its jumps, and those of the clocks that place it."""
+    by_pair: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
 
-    def ask(d: PairDiscontinuity, clocks: set[ClockId]) -> None:
+    def add(d: PairDiscontinuity, clocks: set[ClockId]) -> None:
         if _size(d) > survey.tolerance_ns:
             for clock in clocks:
-                asked[clock, d.src if clock == d.dst else d.dst].append(d)
+                by_pair[clock, d.src if clock == d.dst else d.dst].append(d)
 
-    for jumper in jumpers:
-        for d in jumper.once:
+    for jumping in jumping_clocks:
+        for d in jumping.distinct:
             if d.kind in _JUMPS:
-                ask(d, {jumper.clock, *jumper.beside})
-    for d in chain.from_iterable(slept):
-        ask(d, {d.src, d.dst})
-    return _joined({pair: spans_read(survey, pair, found) for pair, found in asked.items()})
+                add(d, {jumping.clock, *jumping.references})
+    for d in chain.from_iterable(by_machine):
+        add(d, {d.src, d.dst})
+    return _joined({pair: spans_read(survey, pair, found) for pair, found in by_pair.items()})
 
 
-def _after_outliers(survey: Survey, jumpers: list[_Jumper]) -> _Spans:
-    """Where floor uses the offset of an outlier: from it to the next snapshot, by clock."""
-    asked: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
-    for jumper in jumpers:
-        placed = _placed_by(survey, jumper)
-        for d in jumper.once:
+def _after_outliers(survey: Survey, jumping_clocks: list[_JumpingClock]) -> _Spans:
+    """Return where floor uses the offset of an outlier: from it to the next snapshot, by clock."""
+    by_pair: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
+    for jumping in jumping_clocks:
+        placed = _placed_by(survey, jumping)
+        for d in jumping.distinct:
             if d.kind == "outlier" and _size(d) > survey.tolerance_ns:
-                other = survey.trace_clock if jumper.clock == survey.trace_clock else d.src
+                other = survey.trace_clock if jumping.clock == survey.trace_clock else d.src
                 for clock in placed:
-                    asked[clock, other].append(d)
-    return _joined({pair: spans_after(survey, pair, found) for pair, found in asked.items()})
+                    by_pair[clock, other].append(d)
+    return _joined({pair: spans_after(survey, pair, found) for pair, found in by_pair.items()})
 
 
 def _joined(spans: dict[Pair, Values]) -> _Spans:
-    """Spans of each clock, whichever other one it was read with."""
+    """Return the spans of each clock, whichever other one it was read with."""
     by_clock: dict[ClockId, list[Values]] = defaultdict(list)
     for (clock, _), found in spans.items():
         by_clock[clock].append(found)
@@ -168,11 +169,11 @@ def _joined(spans: dict[Pair, Values]) -> _Spans:
 
 
 def _open_wraps(survey: Survey) -> Iterator[Finding]:
-    """Counters that wrap too often for their snapshots."""
+    """Yield findings about counters that wrap too often for their snapshots."""
     for clock, error in survey.open_wraps.items():
-        partner, used, packets = survey.reference(clock), survey.used.get(clock, 0), []
-        if partner is not None:
-            snapshots, _, others = survey.together(clock, partner)
+        reference, used, packets = survey.reference(clock), survey.used.get(clock, 0), []
+        if reference is not None:
+            snapshots, _, others = survey.together(clock, reference)
             k = int(np.argmax(np.diff(others))) if len(others) > 1 else 0
             packets = survey.packets_of(snapshots[k : k + 2])
         yield finding(
@@ -186,30 +187,30 @@ def _open_wraps(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def _jumpers(survey: Survey, found: list[PairDiscontinuity]) -> list[_Jumper]:
-    jumpers: dict[ClockId, _Jumper] = {}
+def _jumping_clocks(survey: Survey, found: list[PairDiscontinuity]) -> list[_JumpingClock]:
+    jumping_clocks: dict[ClockId, _JumpingClock] = {}
     for d in found:
-        jumper = jumpers.setdefault(d.dst, _Jumper(d.dst))
-        jumper.beside.add(d.src)
-        jumper.found.append(d)
+        jumping = jumping_clocks.setdefault(d.dst, _JumpingClock(d.dst))
+        jumping.references.add(d.src)
+        jumping.found.append(d)
     for info in survey.infos.values():
         if not info.monotonic and info.clock not in survey.open_wraps:
-            jumper = jumpers.setdefault(info.clock, _Jumper(info.clock))
-            jumper.falls = _falls(survey, info.clock, survey.unfolded)
-            jumper.backwards = bool(jumper.falls) or info.clock not in survey.counters
-            if jumper.backwards and not jumper.falls:
-                jumper.alone = _falls_alone(survey, info.clock)
-            if not jumper.backwards:
-                jumper.wraps = _falls(survey, info.clock, survey.together)
-    for jumper in jumpers.values():
-        jumper.once = settled(jumper.found)
-    return list(jumpers.values())
+            jumping = jumping_clocks.setdefault(info.clock, _JumpingClock(info.clock))
+            jumping.falls = _falls(survey, info.clock, survey.unfolded)
+            jumping.backwards = bool(jumping.falls) or info.clock not in survey.counters
+            if jumping.backwards and not jumping.falls:
+                jumping.unpaired = _unpaired_falls(survey, info.clock)
+            if not jumping.backwards:
+                jumping.wraps = _falls(survey, info.clock, survey.together)
+    for jumping in jumping_clocks.values():
+        jumping.distinct = distinct_jumps(jumping.found)
+    return list(jumping_clocks.values())
 
 
 def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
-    """Where it fell beside the clock it is best compared with, else beside any that shows it."""
-    partner = survey.reference(clock)
-    for other in sorted(survey.neighbours(clock), key=lambda other: other != partner):
+    """Return where it fell against its reference clock, else against any clock that shows it."""
+    reference = survey.reference(clock)
+    for other in sorted(survey.neighbours(clock), key=lambda other: other != reference):
         snapshots, readings, theirs = shared(clock, other)
         fell = np.flatnonzero(readings[1:] < readings[:-1]).tolist()
         if fell:
@@ -219,8 +220,8 @@ def _falls(survey: Survey, clock: ClockId, shared: Shared) -> list[_Fall]:
     return []
 
 
-def _falls_alone(survey: Survey, clock: ClockId) -> list[_Fall]:
-    """Where a clock fell in snapshots that no other one shares, or that were not taken whole."""
+def _unpaired_falls(survey: Survey, clock: ClockId) -> list[_Fall]:
+    """Return where a clock fell in snapshots without other clocks, or in rejected ones."""
     found = []
     for read in survey.graph.readings() if survey.infos[clock].snapshots > 1 else ():
         if read.clock == clock:
@@ -232,9 +233,9 @@ def _falls_alone(survey: Survey, clock: ClockId) -> list[_Fall]:
 
 
 def _back(fall: _Fall) -> int:
-    """How far back a clock was set: what it fell by, and what it would have counted meanwhile.
+    """Return how far back a clock was set: its fall, and what it would have counted meanwhile.
 
-    Where the clock beside it fell, too, nothing says how long that was.
+    Where its reference clock fell, too, that time is unknown.
     """
     return fall.by + max(fall.advance, 0)
 
@@ -242,10 +243,10 @@ def _back(fall: _Fall) -> int:
 def _fall(
     k: int, snapshots: list[int], readings: list[int], theirs: list[int], rate: float
 ) -> _Fall:
-    """The fall after the k-th of some snapshots."""
+    """Return the fall after the k-th of some snapshots."""
 
     def missing(i: int, j: int) -> int:
-        """How much less it counted from i to j than it would have."""
+        """Return how much less it counted from i to j than it would have."""
         return round((theirs[j] - theirs[i]) * rate) - (readings[j] - readings[i])
 
     size, off = missing(k, k + 1), None
@@ -257,12 +258,12 @@ def _fall(
 
 
 def _set_at(falls: list[_Fall]) -> list[_Fall]:
-    """Where a clock was set back: without those after one wrong reading, unless all are so."""
+    """Return the falls by which a clock was set back: without those after one wrong reading."""
     return [fall for fall in falls if fall.off is None] or falls
 
 
 def _ticks_per_ns(readings: Values, theirs: Values) -> float:
-    """How fast a clock counts where it rises; 1 if that is about what it says."""
+    """Return how fast a clock counts where it rises; 1 if that is about its nominal rate."""
     rises_by, gaps = (difference(column[1:], column[:-1]) for column in (readings, theirs))
     rises = (rises_by > 0) & (gaps > 0)
     if rises.sum() < 3:
@@ -271,71 +272,81 @@ def _ticks_per_ns(readings: Values, theirs: Values) -> float:
     return rate if abs(rate - 1) >= _OTHER_UNIT else 1.0
 
 
-def _findings(survey: Survey, jumper: _Jumper, touched: int, misplaced: int) -> Iterator[Finding]:
-    """What a clock's jumps come to: a cause for those that ran backwards, and each other kind."""
-    clock = jumper.clock
+def _findings(
+    survey: Survey, jumping: _JumpingClock, affected: int, misplaced: int
+) -> Iterator[Finding]:
+    """Yield the findings about a clock: one for why it ran backwards, one for each other kind."""
+    clock = jumping.clock
     lost = sum(
         group.events for group in survey.groups_of(clock) if group.reason == "non_monotonic_source"
     )
-    if jumper.wraps:
-        # Who says how many bits it has knows that it wraps: that is normal then.
+    if jumping.wraps:
+        # A counter whose bits were declared is expected to wrap.
         declared = survey.graph.domain(clock).valid_bits
-        yield _finding(survey, jumper, "counter-wraps", [], lost, declared, True)
-    found = jumper.once
+        yield _finding(survey, jumping, "counter-wraps", [], lost, declared, True)
+    found = jumping.distinct
     bits: int | None = None
     by_code: dict[str, list[PairDiscontinuity]] = defaultdict(list)
     cause = None
-    if jumper.backwards:
-        cause, bits = _cause(survey, jumper, found)
-        if cause in _SET and jumper.falls:
+    if jumping.backwards:
+        cause, bits = _cause(survey, jumping, found)
+        if cause in _SET and jumping.falls:
             by_code[cause] = []
-            told = _holds_fall(found, _set_at(jumper.falls))
-            for d, is_told in zip(found, told, strict=True):
-                if not is_told:
+            contain_falls = _contain_falls(found, _set_at(jumping.falls))
+            for d, contains in zip(found, contain_falls, strict=True):
+                if not contains:
                     by_code[_CODES[d.kind]].append(d)
         else:
             by_code[cause] = [] if cause in _AT_FALLS else found
-    elif _collides(survey, jumper):
-        by_code["clock-id-collision"] = jumper.found
+    elif _collides(survey, jumping):
+        by_code["clock-id-collision"] = jumping.found
     else:
         for d in found:
             by_code[_CODES[d.kind]].append(d)
     for code, those in by_code.items():
         wrong = misplaced if code == "snapshot-outlier" else 0
-        events = (lost if code == cause else wrong) or touched
+        events = (lost if code == cause else wrong) or affected
         if code == "clock-id-collision":
-            # Nothing says of an event which of the two clocks it was read in.
+            # It is unknown which of the two clocks an event was read in.
             events = survey.used.get(clock, 0)
-        made = _finding(survey, jumper, code, those, events, bits, code == cause)
+        made = _finding(survey, jumping, code, those, events, bits, code == cause)
         severity: Severity = "info"
         if wrong or (lost and code == cause):
             severity = "error"
         elif code == "clock-id-collision" or (
-            (made.worst_ns or 0) > survey.tolerance_ns and (touched or code == "snapshot-outlier")
+            (made.worst_ns or 0) > survey.tolerance_ns and (affected or code == "snapshot-outlier")
         ):
             severity = "warning"
         yield replace(made, severity=severity)
 
 
-def _holds_fall(found: list[PairDiscontinuity], falls: list[_Fall]) -> list[bool]:
-    """Between the snapshots of which jumps a clock fell."""
-    at, places = np.sort(np.array([fall.snapshot for fall in falls], dtype=np.int64)), Places(found)
-    before, until = (
-        np.searchsorted(at, ends, side="right") for ends in (places.lows, places.highs)
+def _contain_falls(found: list[PairDiscontinuity], falls: list[_Fall]) -> list[bool]:
+    """Return for each jump whether the clock fell between its snapshots."""
+    at, snapshots = (
+        np.sort(np.array([fall.snapshot for fall in falls], dtype=np.int64)),
+        JumpSnapshots(found),
     )
-    told: list[bool] = (until > before).tolist()
-    return told
+    before, until = (
+        np.searchsorted(at, ends, side="right") for ends in (snapshots.lows, snapshots.highs)
+    )
+    contain_falls: list[bool] = (until > before).tolist()
+    return contain_falls
 
 
 def _finding(
-    survey: Survey, jumper: _Jumper, code: str, found: list[PairDiscontinuity], events: int,
-    bits: int | None, is_cause: bool,
-) -> Finding:  # fmt: skip
-    """A finding about some jumps, else about where the clock fell.
+    survey: Survey,
+    jumping: _JumpingClock,
+    code: str,
+    found: list[PairDiscontinuity],
+    events: int,
+    bits: int | None,
+    is_cause: bool,
+) -> Finding:
+    """Return a finding about some jumps or, without any, about where the clock fell.
 
-    is_cause: whether that is why Perfetto stops converting from the clock.
+    is_cause: whether Perfetto stops converting from the clock because of it.
     """
-    clock, falls = jumper.clock, jumper.falls or jumper.wraps or jumper.alone
+    clock, falls = jumping.clock, jumping.falls or jumping.wraps or jumping.unpaired
     if code in _SET:
         falls = _set_at(falls)
     numbers = [d.snapshots[-1] for d in found] or [fall.snapshot for fall in falls]
@@ -378,19 +389,19 @@ def _often(times: int) -> str:
 
 
 def _size_parts(times: int, size: int) -> list[str]:
-    """The parts of a text that say by how much."""
+    """Return the parts of a text that give the size."""
     return (["by"] if size else []) + (["up_to"] if times > 1 else [])
 
 
 def _cause(
-    survey: Survey, jumper: _Jumper, found: list[PairDiscontinuity]
+    survey: Survey, jumping: _JumpingClock, found: list[PairDiscontinuity]
 ) -> tuple[str, int | None]:
-    """Why a clock ran backwards, and for a counter that wrapped its bits."""
-    clock, falls = jumper.clock, jumper.falls
+    """Return why a clock ran backwards, and the bits of a counter that wrapped."""
+    clock, falls = jumping.clock, jumping.falls
     bits = _bits(survey, clock, falls)
     if bits is not None:
         return "counter-wraps", bits
-    if _collides(survey, jumper):
+    if _collides(survey, jumping):
         return "clock-id-collision", None
     if {d.kind for d in found} == {"outlier"} or (falls and all(f.off is not None for f in falls)):
         return "snapshot-outlier", None
@@ -402,14 +413,14 @@ def _cause(
 
 
 def _bits(survey: Survey, clock: ClockId, falls: list[_Fall]) -> int | None:
-    """The bits of a counter all of whose falls are wraps: from the top of a power of 2 to 0."""
+    """Return the bits of a counter whose falls are all wraps: from a power of 2 to 0."""
     if not falls or clock.clock in NANOSECONDS:
         return None
     unit = survey.infos[clock].unit_ns
     for bits in _BITS:
         modulus = unit << bits
         if all(
-            # By as much as it was going to count, and so that no other size would do.
+            # The fall is that of this size, and of no other.
             abs(fall.by + fall.advance - modulus) <= (slack := fall.advance * 0.01 + 1_000_000)
             and 0 <= fall.after <= 1.1 * fall.advance + 1_000_000
             and fall.by < modulus
@@ -421,25 +432,25 @@ def _bits(survey: Survey, clock: ClockId, falls: list[_Fall]) -> int | None:
 
 
 def _of_two(survey: Survey, found: list[PairDiscontinuity]) -> bool:
-    """Whether all that is known of the clock's rate is two readings."""
+    """Return whether the rate of the clock is known from two readings only."""
     return all(len(survey.together(*pair)[0]) == 2 for pair in {(d.dst, d.src) for d in found})
 
 
-def _collides(survey: Survey, jumper: _Jumper) -> bool:
-    """Whether two clocks write under the number of one."""
-    if jumper.clock.clock < FIRST_GLOBAL_CLOCK:
+def _collides(survey: Survey, jumping: _JumpingClock) -> bool:
+    """Return whether two clocks write under one number."""
+    if jumping.clock.clock < FIRST_GLOBAL_CLOCK:
         return False
-    return _alternates(jumper.found) or _on_two_lines(survey, jumper.clock)
+    return _alternates(jumping.found) or _on_two_lines(survey, jumping.clock)
 
 
 def _on_two_lines(survey: Survey, clock: ClockId) -> bool:
-    """Whether all jumps from one snapshot to the next are of one size, thrice to and fro."""
-    partner = survey.reference(clock)
-    if partner is None:
+    """Return whether all jumps between snapshots have one size, back and forth at least thrice."""
+    reference = survey.reference(clock)
+    if reference is None:
         return False
-    _, readings, theirs = survey.together(clock, partner)
+    _, readings, theirs = survey.together(clock, reference)
     gaps, moved = difference(theirs[1:], theirs[:-1]), gains(readings, theirs)
-    limit = survey.graph.domain(clock).drift_ppm + survey.graph.domain(partner).drift_ppm
+    limit = survey.graph.domain(clock).drift_ppm + survey.graph.domain(reference).drift_ppm
     jumps = moved[np.abs(moved) > np.abs(gaps) * limit * 1e-6 + survey.tolerance_ns]
     if len(jumps) < 4:
         return False
@@ -448,13 +459,13 @@ def _on_two_lines(survey: Survey, clock: ClockId) -> bool:
 
 
 def _alternates(found: list[PairDiscontinuity]) -> bool:
-    """Whether the offset jumps to and fro by about one size, twice at least."""
+    """Return whether the offset jumps back and forth by about one size, at least twice."""
     sized = sorted((d for d in found if d.size_ns is not None), key=lambda d: d.a_from)
     if len(sized) < 2 or len({d.src for d in sized}) > 1:
         return False
     middles = [sum(d.size_ns) for d in sized if d.size_ns is not None]
     if len(sized) == 2 and sized[0].snapshots[-1] == sized[1].snapshots[0]:
-        # Away in one snapshot and back in the next is one reading that is off.
+        # A jump away in one snapshot and back in the next is one wrong reading.
         return False
     outliers = all(d.kind == "outlier" for d in sized)
     largest, least = max(map(abs, middles)), min(map(abs, middles))
@@ -465,5 +476,5 @@ def _alternates(found: list[PairDiscontinuity]) -> bool:
 
 
 def _size(d: PairDiscontinuity) -> int:
-    """How far a discontinuity jumped at most, ns."""
+    """Return the largest size that a jump can have, ns."""
     return 0 if d.size_ns is None else max(abs(d.size_ns[0]), abs(d.size_ns[1]))

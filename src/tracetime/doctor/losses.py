@@ -1,4 +1,4 @@
-"""What a recorder says that it lost."""
+"""A finding about events that the recorder dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracetime.doctor.finding import Finding
 
 
 def dropped(survey: Survey) -> Iterator[Finding]:
-    """Events that were never written."""
+    """Yield a finding about events that were never written."""
     lost, packet = survey.trace.events_dropped, survey.trace.dropped_packet
     if lost:
         packets = () if packet is None else (packet,)

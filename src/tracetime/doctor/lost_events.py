@@ -1,4 +1,4 @@
-"""Findings about events that have no trace time, but for clocks that ran backwards."""
+"""Findings about events without trace time, except those of clocks that ran backwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
 
 
 def lost_events(survey: Survey) -> Iterator[Finding]:
-    """Clocks that no snapshot has, or that are tied to nothing; values that do not fit."""
+    """Yield findings about clocks without snapshots or path, and about values that do not fit."""
     tied = tied_machines(survey)
     yield from _unsnapshotted(survey, tied)
     yield from _without_trace_clock(survey)
@@ -46,12 +46,12 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
         yield _finding(
             "sequence-clock-of-another-sequence", found, number=number, others=names(others)
         )
-    # What was placed before trace time moved is another matter: see `trace_clock.py`.
+    # Events placed before the trace clock changed have another finding: see `trace_clock.py`.
     begin = survey.moved_at
-    told = survey.counted
+    counted = survey.counted
     rows = survey.of_machines_not_in(tied)
-    rows = rows[(told.status[rows] != RESOLVED) | (told.last_packet[rows] >= begin)]
-    apart = told.each(rows, survey.clocks)
+    rows = rows[(counted.status[rows] != RESOLVED) | (counted.last_packet[rows] >= begin)]
+    apart = counted.each(rows, survey.clocks)
     for found in _by_machine(apart).values():
         lost = any(survey.lost.get(g.clock) for g in found)
         yield _finding(
@@ -85,7 +85,7 @@ def _finding(
     parts: tuple[str, ...] = (),
     **values: object,
 ) -> Finding:
-    """A finding about the events of some groups."""
+    """Return a finding about the events of some groups."""
     return finding(
         code,
         severity,
@@ -99,13 +99,13 @@ def _finding(
 
 
 def _others(survey: Survey, clock: ClockId) -> list[ClockId]:
-    """The same number on other sequences, in snapshots."""
+    """Return the clocks of the same number on other sequences, in snapshots."""
     alike = survey.by_number.get((clock.clock, clock.machine), [])
     return [other for other in alike if other != clock]
 
 
 def _by_number(groups: list[Group]) -> dict[int, list[Group]]:
-    """One finding a clock number: what goes wrong on one sequence mostly does on all."""
+    """Return groups by clock number: a fault on one sequence mostly is on all of them."""
     found: dict[int, list[Group]] = defaultdict(list)
     for group in groups:
         found[group.clock.clock].append(group)

@@ -1,4 +1,4 @@
-"""Which machines of a trace floor goes between by snapshots: error bars go by messages, too."""
+"""Which machines snapshots relate, for floor; error bars use messages, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracetime.graph.tube.messages import equated
 
 
 def tied_machines(survey: Survey) -> set[int]:
-    """The trace clock's machine, and those that snapshots lead to from there."""
+    """Return the trace clock's machine, and those that snapshots lead to from it."""
     linked: dict[int, set[int]] = defaultdict(set)
     ever_0 = _ever_0(survey)
     for clocks in survey.series:
@@ -29,13 +29,13 @@ def tied_machines(survey: Survey) -> set[int]:
 
 
 def _equated(survey: Survey, ours: ClockId, theirs: ClockId) -> bool:
-    """Whether all that ties clocks of two machines is the rule that equates them, at 0."""
+    """Return whether only the rule that equates them, at 0, relates clocks of two machines."""
     _, one, other = survey.graph._parts.shared(ours, theirs)
     return bool(equated(ours, theirs, one, other).all())
 
 
 def _ever_0(survey: Survey) -> set[ClockId]:
-    """The clocks that read 0 in any snapshot."""
+    """Return the clocks that read 0 in any snapshot."""
     which, values = survey.graph._parts.contents.every_reading()
     clocks = survey.graph._parts.contents.lists().clocks
     return {clocks[k] for k in set(which[values == 0].tolist()) if k >= 0}

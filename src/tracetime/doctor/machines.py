@@ -1,4 +1,4 @@
-"""Findings about the messages that tie the clocks of several machines together."""
+"""Findings about the messages that relate the clocks of several machines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MACHINES: Final = 64
 
 
 def machines(survey: Survey) -> Iterator[Finding]:
-    """Messages that bound nothing, and machines that are known no better than to a round trip."""
+    """Yield findings about contradictory messages, and about machines that round trips limit."""
     yield from _unusable(survey)
     yield from _round_trips(survey)
 
@@ -52,9 +52,9 @@ def _unusable(survey: Survey) -> Iterator[Finding]:
 
 
 def _round_trips(survey: Survey) -> Iterator[Finding]:
-    """For each machine that messages bound, by the clock that its events are best placed by.
+    """Yield a finding for each machine that messages bound, about its best reference clock.
 
-    Where there are very many, of those that have the most events.
+    If there are very many, for those with the most events.
     """
     events = _events(survey)
     bounded = {clock.machine for pair in _bounded(survey) for clock in pair if clock.machine}
@@ -71,7 +71,7 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
         if theirs.machine not in best or rank[:2] < best[theirs.machine][:2]:
             best[theirs.machine] = rank
     for machine, (_, bar_ns, pair, ours) in best.items():
-        # Where bars are wider than that away from messages, what clocks drift there is more.
+        # Where bars are wider than that, drift between messages is the larger part.
         if bar_ns > 2 * pair.half_width_ns:
             continue
         theirs = pair.b if pair.a == ours else pair.a
@@ -87,7 +87,7 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
 
 
 def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
-    """The median half-width of bars over the time of a clock's events and of the messages, ns."""
+    """Return the median half-width of bars over a clock's events and the messages, ns."""
     a = pair.tube.evidence.a
     first, last = int(a[0]), int(a[-1])
     backwards = clock == pair.b
@@ -102,12 +102,12 @@ def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
 
 
 def _bounded(survey: Survey) -> list[tuple[ClockId, ClockId]]:
-    """The pairs of clocks, a host's and a client's, that messages bound."""
+    """Return the pairs of clocks, a host's and a client's, that messages bound."""
     return survey.graph._parts.state.between.pairs()
 
 
 def _events(survey: Survey) -> dict[int, int]:
-    """How many events each machine has."""
+    """Return how many events each machine has."""
     found: dict[int, int] = defaultdict(int)
     for clock, events in survey.used.items():
         found[clock.machine] += events

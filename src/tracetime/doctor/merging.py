@@ -1,4 +1,4 @@
-"""Thousands of findings that are alike as one: nobody reads the others."""
+"""Merges very many findings of one code and severity into one."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from tracetime.analysis.survey import Survey
 from tracetime.doctor.finding import Finding, first_packets, names, rank
 
 MOST_ALIKE: Final = 50
-"""So many findings of one code and severity are told one by one."""
+"""So many findings of one code and severity are listed one by one: nobody reads more."""
 
 
 def merged(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
-    """Findings, and what follows from each, with more than `MOST_ALIKE` that are alike as one."""
+    """Return findings and consequences, with more than `MOST_ALIKE` that are alike as one."""
     alike: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         alike[finding.code, finding.severity].append(finding)
-    told = []
+    result = []
     for those in alike.values():
         if len(those) > MOST_ALIKE:
-            told.append(_one(those, survey))
+            result.append(_one(those, survey))
         else:
-            told += [
+            result += [
                 replace(one, consequences=tuple(merged(one.consequences, survey)))
                 if len(one.consequences) > MOST_ALIKE
                 else one
                 for one in those
             ]
-    return told
+    return result
 
 
 def _one(those: list[Finding], survey: Survey) -> Finding:
-    """The worst of some findings, told of all of them."""
+    """Return the worst of some findings, with the clocks and events of all of them."""
     those = sorted(those, key=rank)
     worst = those[0]
     shared = set(worst.clocks).intersection(*(one.clocks for one in those))
     every = dict.fromkeys(clock for one in those for clock in one.clocks)
     own = [clock for clock in every if clock not in shared] or list(every)
     of = f"{names(own)}: " if own else ""
-    # What touches events of the same clock may touch the same ones.
-    touched = sum(survey.used.get(clock, 0) for clock in every)
+    # Findings about one clock may concern the same events.
+    affected = sum(survey.used.get(clock, 0) for clock in every)
     return replace(
         worst,
         title=f"{of}{len(those):,} findings alike, the worst: {worst.title}",
         clocks=tuple(sorted(every, key=lambda clock: clock.order())),
         packets=first_packets(chain.from_iterable(one.packets for one in those)),
-        events=min(sum(one.events for one in those), touched) if every else worst.events,
+        events=min(sum(one.events for one in those), affected) if every else worst.events,
         worst_ns=max((one.worst_ns for one in those if one.worst_ns is not None), default=None),
         why=f"Of the worst of them: {worst.why}",
         consequences=tuple(merged(chain.from_iterable(one.consequences for one in those), survey)),

@@ -1,4 +1,4 @@
-"""Which findings are there because of others."""
+"""Which findings follow from others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOT_TAKEN: Final = (
 _LOST: Final = ("clock-without-snapshot", "clock-not-tied", "trace-clock-without-snapshot")
 _NOT_THERE: Final = (*_LOST, "no-realtime")
 _ONE_LINE: Final = tuple(code for code in _JUMPED if code not in ("suspend", "clock-stepped"))
-"""Where readings are on several lines, events of one of them may be far from it."""
+"""Where readings jump between several offsets, events may be far from some of them."""
 _FAR: Final = "events-far-from-trace"
 _MISPLACED: Final = (
     "events-reordered",
@@ -54,10 +54,18 @@ _MISPLACED: Final = (
 )
 
 _MIXED_UP: Final = (
-    *_JUMPED, *_WRONG_RATE, *_NOT_TAKEN, *_LOST, *_MISPLACED, _FAR, "timestamp-overflow",
-    "lost-incremental-state", "sequence-clock-of-another-sequence", "trace-clock-changed-late",
-)  # fmt: skip
-"""What comes of reading several recordings as one, or one out of order."""
+    *_JUMPED,
+    *_WRONG_RATE,
+    *_NOT_TAKEN,
+    *_LOST,
+    *_MISPLACED,
+    _FAR,
+    "timestamp-overflow",
+    "lost-incremental-state",
+    "sequence-clock-of-another-sequence",
+    "trace-clock-changed-late",
+)
+"""What follows from reading several recordings as one, or one out of order."""
 _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "events-reordered")
 
 _LEADS_TO: Final = (
@@ -91,17 +99,22 @@ _LEADS_TO: Final = (
     (("snapshots-too-sparse", "snapshots-late"), ("events-reordered",)),
     (("trace-clock-changed-late",), _LOST),
 )
-"""Causes and what they lead to, where they share a clock; the first that fits counts."""
+"""Causes and their consequences, if they share a clock; the first that fits counts."""
 
 _ANYWHERE: Final = (
-    JOINED, DISORDERED, MIXED, MOVED, "trace-truncated", "no-snapshots",
+    JOINED,
+    DISORDERED,
+    MIXED,
+    MOVED,
+    "trace-truncated",
+    "no-snapshots",
     "trace-clock-changed-late",
-)  # fmt: skip
-"""Causes that need no clock in common; snapshots not taken whole need none for what is lost."""
+)
+"""Causes that need no common clock; rejected snapshots need none for what is lost."""
 
 
 def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
-    """The findings that are no consequences, each with those that are its."""
+    """Return the findings that follow from no other, each with its consequences."""
     parent: dict[int, int] = {}
     by_code: dict[str, list[int]] = defaultdict(list)
     for i, finding in enumerate(findings):
@@ -112,11 +125,12 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
             continue
         open_ones = _of_codes(by_code, effects)
         if JOINED in causes:
-            # No order of the file brings a snapshot that was never written.
+            # A snapshot that was never written is missing in any order of the file.
             open_ones = [
-                j for j in open_ones
+                j
+                for j in open_ones
                 if findings[j].code not in _LOST or survey.was_written(findings[j].clocks)
-            ]  # fmt: skip
+            ]
         by_clock: dict[ClockId, list[int]] = defaultdict(list)
         for j in open_ones:
             for clock in findings[j].clocks:
@@ -142,7 +156,7 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
 
 
 def _of_codes(by_code: dict[str, list[int]], codes: tuple[str, ...]) -> list[int]:
-    """The places of the findings of some codes, in order."""
+    """Return the positions of the findings of some codes, in order."""
     return sorted(chain.from_iterable(by_code.get(code, ()) for code in codes))
 
 

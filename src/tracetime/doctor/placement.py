@@ -1,4 +1,4 @@
-"""Findings about events outside of what snapshots cover, or where Perfetto drops them."""
+"""Findings about events beyond their snapshots, and about events that Perfetto drops."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from tracetime.text import duration
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000
 _MOST_BY_TUBE: Final = 200
-"""Events of so many clocks are placed by the tube to see how far floor is off; of others less is
-told."""
+"""For so many clocks the tube places events to measure how far floor is off; a tube takes time."""
 
 
 def placement(survey: Survey) -> Iterator[Finding]:
-    """Events before the first and after the last snapshot of their clock, and below zero."""
+    """Yield findings about events beyond the snapshots of their clock, and before zero."""
     yield from _negative(survey)
     yield from _skipped(survey)
     yield from _late(survey)
@@ -54,15 +53,15 @@ class _Beyond(NamedTuple):
 
 
 def _beyond(survey: Survey) -> Iterator[_Beyond]:
-    told = survey.counted
-    rows = np.flatnonzero((told.status == RESOLVED) & (told.clock < len(survey.infos)))
-    n, first, last = (column[told.clock[rows]] for column in survey.reference_readings)
-    before = (n > 0) & (outside(told.low_ns[rows], first, INT64_MAX) > _FAR_NS)
-    after = (n > 0) & (outside(told.high_ns[rows], INT64_MIN, last) > _FAR_NS)
+    counted = survey.counted
+    rows = np.flatnonzero((counted.status == RESOLVED) & (counted.clock < len(survey.infos)))
+    n, first, last = (column[counted.clock[rows]] for column in survey.reference_readings)
+    before = (n > 0) & (outside(counted.low_ns[rows], first, INT64_MAX) > _FAR_NS)
+    after = (n > 0) & (outside(counted.high_ns[rows], INT64_MIN, last) > _FAR_NS)
     some = before | after
     columns = (column[some].tolist() for column in (first, last, before, after))
     for group, at, end, is_before, is_after in zip(
-        told.each(rows[some], survey.clocks), *columns, strict=True
+        counted.each(rows[some], survey.clocks), *columns, strict=True
     ):
         if beyond_doubt(survey, group.clock):
             continue
@@ -73,7 +72,7 @@ def _beyond(survey: Survey) -> Iterator[_Beyond]:
 
 
 def _late(survey: Survey) -> Iterator[Finding]:
-    """Snapshots that stand in the file behind events from after them."""
+    """Yield a finding about snapshots that come in the file after later events."""
     late = survey.trace.late_snapshots
     if late is None or not survey.late:
         return
@@ -91,13 +90,13 @@ def _late(survey: Survey) -> Iterator[Finding]:
 
 
 def beyond_doubt(survey: Survey, clock: ClockId) -> bool:
-    """Whether a clock does not drift against the trace clock, however far away snapshots are."""
+    """Return whether a clock cannot drift against the trace clock."""
     target = survey.trace_clock
     if clock == target or not clock.clock:
         return True
     if clock.machine != target.machine:
         return False
-    # A sequence's own clock is a way of writing a clock of the machine: an encoding, no device.
+    # A sequence's own clock is an encoding of a clock of the machine, not a device.
     if clock.is_sequence_scoped:
         return True
     return {clock.clock, (survey.equated or target).clock} <= ONE_RATE
@@ -127,11 +126,11 @@ def _outside(survey: Survey, beyond: _Beyond, by_tube: bool) -> Iterator[Finding
 def _off(
     survey: Survey, clock: ClockId, reading_ns: int, away_ns: int, by_tube: bool
 ) -> tuple[int, int] | None:
-    """How far at least, and at most, floor is off for a reading; None where it has no bar.
+    """Return how far floor is off for a reading, at least and at most; None if it has no bar.
 
-    At least 0: where floor's time lies within the bar.
+    It is 0 at least where floor's time is within the bar.
     """
-    # The time of the file does not drift from the clock that it is by rule.
+    # TRACE_FILE does not drift against the clock that a rule equates it with.
     target = survey.equated or survey.trace_clock
     given = np.array([reading_ns], dtype=np.int64)
     if not by_tube:
@@ -140,7 +139,7 @@ def _off(
         there, _ = survey.graph._parts.tubes.convert(given, clock, target, "estimated")
         placed = survey.graph.convert(reading_ns // survey.infos[clock].unit_ns, clock, target)
     except TraceError:
-        # There may be no more tubes.
+        # No more tubes are allowed.
         return _off_by_rate(survey, clock, target, away_ns)
     except TracetimeError:
         return None
@@ -153,7 +152,7 @@ def _off(
 def _off_by_rate(
     survey: Survey, clock: ClockId, target: ClockId, away_ns: int
 ) -> tuple[int, int] | None:
-    """The same without a tube: by the rate that the clock has had, else by the limits of clocks."""
+    """Return the same without a tube: by the clock's rate, else by the limits of drift."""
     rate = survey.rates.get(clock)
     if rate is not None:
         off_ns = abs(rate.rate) * away_ns

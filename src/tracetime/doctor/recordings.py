@@ -1,6 +1,6 @@
-"""Findings about files that are several recordings, or one in another order than it was written.
+"""Findings about files that are several recordings, or one recording out of order.
 
-A recorder says once what it is; clocks fall together where another recording begins, or an earlier
+A recorder describes itself once; clocks fall together where another recording begins, or an earlier
 part of the same one.
 """
 
@@ -24,7 +24,7 @@ JOINED: Final = "recordings-joined"
 DISORDERED: Final = "file-out-of-order"
 MIXED: Final = "machines-mixed"
 
-# Fields of TracePacket that the recorder writes when it begins, each once; and what stands beside.
+# Fields of TracePacket that a recorder writes once, when it begins; and those next to them.
 _ONCE: Final = (33, 45, 89)  # trace_config, system_info, trace_uuid
 _SNAPSHOT, _STATS, _MARKER = 6, 35, 36
 
@@ -34,15 +34,15 @@ _STEADY: Final = tuple(NEVER_SET)
 _APART: Final = 4
 _KERNEL_APART: Final = 3
 _APART_NS: Final = 60_000_000_000
-"""Clocks that rise by so many different times, this far apart, are not those of one machine: one
-that slept, and whose wall clock was corrected then, has fewer."""
+"""Clocks that rise by this many different times, this far apart, are those of two recordings. After
+a suspend and a correction of the wall clock there are fewer."""
 _ALIKE: Final = 0.01
 _ALIKE_NS: Final = 1_000_000
 _LIMIT_PPM: Final = 1_000
 _AGREE: Final = 0.9
 _TWICE: Final = 0.5
 _PAUSE: Final = 3
-_MOST_TOLD: Final = 4
+_MOST_LISTED: Final = 4
 
 
 class _Break(NamedTuple):
@@ -53,9 +53,9 @@ class _Break(NamedTuple):
 
 
 def recordings(survey: Survey) -> Iterator[Finding]:
-    """Several recordings in one file, or one out of order."""
+    """Yield a finding about several recordings in one file, or one out of order."""
     written = survey.written
-    # Each machine says once what it is: two that are taken for one would look like two recordings.
+    # Each machine describes itself once: two that are taken for one look like two recordings.
     mixed = _mixed(written, survey.trace)
     if mixed is not None:
         yield mixed
@@ -82,12 +82,12 @@ def recordings(survey: Survey) -> Iterator[Finding]:
 
 
 def _mixed(written: Written, trace: Trace) -> Finding | None:
-    """Two machines that are taken for one, as the first packet names its own."""
+    """Return a finding if two machines are taken for one, because the first packet names one."""
     adopted = trace.machines[0]
     at_home = np.array([clock.machine == 0 for clock in written.clocks], dtype=bool)[written.clock]
     ours = written.only(at_home)
     turns = np.flatnonzero(ours.named[1:] != ours.named[:-1])
-    # Where there is one turn, one recording may follow on another.
+    # With one turn, one recording may follow another.
     if not adopted or len(turns) < 2:
         return None
     falls = _falls(ours)
@@ -99,7 +99,7 @@ def _mixed(written: Written, trace: Trace) -> Finding | None:
 
 
 def _falls(written: Written) -> Values:
-    """By how much clocks fall, where they do."""
+    """Return by how much clocks fall, where they do."""
     steps = written.steps()
     by_ns = steps.from_ns - steps.to_ns
     return by_ns[by_ns > _ALIKE_NS]
@@ -110,30 +110,30 @@ def _times(n: int) -> str:
 
 
 def _joined(written: Written, packets: list[int], fall_ns: int) -> Finding:
-    told = ", ".join(f"{packet:,}" for packet in packets[:_MOST_TOLD])
-    if len(packets) > _MOST_TOLD:
-        told += f" and {len(packets) - _MOST_TOLD} more"
+    text = ", ".join(f"{packet:,}" for packet in packets[:_MOST_LISTED])
+    if len(packets) > _MOST_LISTED:
+        text += f" and {len(packets) - _MOST_LISTED} more"
     offsets = dict(zip(written.signs[0].tolist(), written.signs[1].tolist(), strict=True))
-    at = [f"{offsets[packet]:,}" for packet in packets if packet in offsets][:_MOST_TOLD]
+    at = [f"{offsets[packet]:,}" for packet in packets if packet in offsets][:_MOST_LISTED]
     return finding(
         JOINED,
         packets=packets,
         worst_ns=fall_ns or None,
         parts=("at_byte",) if at else (),
         recordings=count(len(packets) + 1, "recording"),
-        places=f"packet{'s' if len(packets) > 1 else ''} {told}",
+        places=f"packet{'s' if len(packets) > 1 else ''} {text}",
         offsets=", ".join(at),
     )
 
 
 def _starts(signs: Values) -> list[int]:
-    """The first packets of the second recording and those after it, by what recorders write."""
+    """Return the first packets of the second and later recordings, by what recorders write."""
     packets, _, fields, machines = signs
-    # Other machines of a trace say what they are, too.
+    # Other machines of a trace describe themselves, too.
     kinds = [packets[(fields == field) & (machines == 0)] for field in _ONCE]
     most = max(map(len, kinds))
     firsts = np.min([kind for kind in kinds if len(kind) == most], axis=0)[1:].tolist()
-    beside = {
+    marks = {
         packet: field
         for packet, field in zip(packets.tolist(), fields.tolist(), strict=True)
         if field in (_SNAPSHOT, _STATS, _MARKER)
@@ -141,9 +141,9 @@ def _starts(signs: Values) -> list[int]:
     found = []
     for packet in firsts:
         first = packet
-        while beside.get(first - 1) in (_SNAPSHOT, _MARKER) or (
-            # What stands behind the last events is the end of the recording before.
-            beside.get(first - 1) == _STATS and beside.get(first - 2) in (_SNAPSHOT, _MARKER)
+        while marks.get(first - 1) in (_SNAPSHOT, _MARKER) or (
+            # Statistics after the last events belong to the recording before.
+            marks.get(first - 1) == _STATS and marks.get(first - 2) in (_SNAPSHOT, _MARKER)
         ):
             first -= 1
         found.append(first)
@@ -151,7 +151,7 @@ def _starts(signs: Values) -> list[int]:
 
 
 def _breaks(written: Written) -> list[_Break]:
-    """The snapshots in which clocks fall together, or jump by a time of its own each."""
+    """Return the snapshots in which clocks fall together, or each jump by a different time."""
     steps = written.steps()
     order = np.argsort(steps.packets, kind="stable")
     packets = steps.packets[order]
@@ -166,11 +166,11 @@ def _breaks(written: Written) -> list[_Break]:
     back |= np.add.reduceat(steady, starts, dtype=np.int64) == 0
     least = np.minimum.reduceat(by_ns, starts)
     spread = np.maximum.reduceat(by_ns, starts) - least
-    # Where all are back at their first reading, the same begins again, however short it is.
+    # Where all are back at their first reading, the same recording starts again.
     first = steps.first_ns[order] == steps.to_ns[order]
     again = np.logical_and.reduceat(first, starts) & (clocks >= 2) & (least < 0)
     together = again | (back & (fell >= 2) & (2 * fell >= clocks))
-    # Clocks that rise alike are looked at no further.
+    # Clocks that rise alike need no further check.
     wide = (clocks >= _APART) & (spread > _APART_NS)
     found = []
     for i in np.flatnonzero(together | wide).tolist():
@@ -183,18 +183,20 @@ def _breaks(written: Written) -> list[_Break]:
 
 
 def _groups(by_ns: Values) -> int:
-    """How many clocks went by times of their own, those that went alike counted once."""
-    told = np.sort(by_ns).astype(np.float64)
-    return 1 + int(np.count_nonzero(np.diff(told) > _APART_NS + np.abs(told[1:]) * _ALIKE))
+    """Return by how many different times clocks advanced."""
+    sorted_ns = np.sort(by_ns).astype(np.float64)
+    return 1 + int(
+        np.count_nonzero(np.diff(sorted_ns) > _APART_NS + np.abs(sorted_ns[1:]) * _ALIKE)
+    )
 
 
 def _one_recording(every: list[Series], breaks: list[int], trace: Trace) -> bool:
-    """Whether snapshots, brought into the order of their readings, are of one recording.
+    """Return whether snapshots, sorted by their readings, are those of one recording.
 
-    They are where clocks go alike from each to the next, none stands there twice, and no pause is
-    between what stands together in the file.
+    They are if clocks advance alike from each to the next, none is there twice, and there is no
+    pause between those that are together in the file.
     """
-    # The most frequent come first.
+    # The most frequent series is the first.
     series = next((one for one in every if len(one.clocks) > 1), None)
     if series is None or len(series.packets) < 2:
         return False

@@ -1,4 +1,4 @@
-"""Findings about what a trace's snapshots hold, and how they are written."""
+"""Findings about what the snapshots of a trace hold, and how they are written."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _LONG_PATH: Final = 3
 _CUT_OFF: Final = "is cut off"
 
-# That a RemoteClockSync ties a clock to itself follows of where trace time is: see
-# `trace_clock.py`.
+# A RemoteClockSync that relates a clock to itself has another finding: see `trace_clock.py`.
 _FAULTS: Final = {
     1: "incremental-clock-not-of-a-sequence",
     2: "clock-properties-changed",
@@ -35,7 +34,7 @@ _FAULTS: Final = {
 
 
 def structure(survey: Survey) -> Iterator[Finding]:
-    """Snapshots not taken whole, ids, paths, what is missing."""
+    """Yield findings about rejected snapshots, ids, paths, and what is missing."""
     yield from _faults(survey)
     yield from _ad_hoc(survey)
     yield from _late_trace_clock(survey)
@@ -55,7 +54,7 @@ def _faults(survey: Survey) -> Iterator[Finding]:
     not_kept = survey.trace.n_warnings - survey.trace.n_own_syncs - len(faults)
     for (fault, *_), found in by_kind.items():
         clocks = tuple(sorted({one.clock for one in found}))
-        # Of several kinds nothing tells which the others were of.
+        # With several kinds of faults, those beyond the kept warnings have an unknown kind.
         more = not_kept if len(by_kind) == 1 else 0
         least = "at least " if not_kept > more else ""
         rejected = f"{least}{count(len(found) + more, 'snapshot')} rejected"
@@ -83,13 +82,13 @@ def _faults(survey: Survey) -> Iterator[Finding]:
 def _falls_on(
     survey: Survey, clock: ClockId, packets: list[int], *, more: bool
 ) -> list[tuple[int, int | None]]:
-    """Spans of packets from one lost snapshot to the next, with none between that was taken.
+    """Return spans of packets from one rejected snapshot to the next, with no good one between.
 
-    What stands there is placed by a snapshot from before the fall. None: to the end, where several
-    were lost and none was taken behind them.
+    Events there are placed by a snapshot from before the fall. An end of None means the end of the
+    file: several were rejected, and no good one follows.
     """
-    partner = survey.reference(clock)
-    numbers = () if partner is None else survey.together(clock, partner)[0]
+    reference = survey.reference(clock)
+    numbers = () if reference is None else survey.together(clock, reference)[0]
     taken = np.setdiff1d(survey.packets_of(numbers), packets)
     before = np.searchsorted(taken, packets)
     spans: list[tuple[int, int | None]] = [
@@ -104,13 +103,13 @@ def _ad_hoc(survey: Survey) -> Iterator[Finding]:
     is_one = [FIRST_GLOBAL_CLOCK <= clock.clock < FIRST_HASHED_CLOCK for clock in survey.clocks]
     clocks = sorted(compress(survey.clocks, is_one), key=ClockId.order)
     if clocks:
-        told = survey.counted
-        ours = np.array(is_one)[told.clock]
-        events = int(told.events[ours].sum())
+        counted = survey.counted
+        ours = np.array(is_one)[counted.clock]
+        events = int(counted.events[ours].sum())
         yield finding(
             "ad-hoc-clock-id",
             clocks=tuple(clocks),
-            packets=told.first_packet[ours],
+            packets=counted.first_packet[ours],
             events=events,
         )
 
@@ -135,7 +134,7 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
             loops[loop] = found
     for found in loops.values():
         worst = found.gap_ns > survey.tolerance_ns
-        # What is read in the trace clock is not converted.
+        # Events of the trace clock are not converted.
         ends = {found.src, found.dst} - {survey.trace_clock}
         events = sum(survey.used.get(clock, 0) for clock in ends)
         packets = survey.packets_of(survey.nearest(found.src, found.dst, found.at_ns))
@@ -195,32 +194,33 @@ def _unsynchronised(survey: Survey) -> Iterator[Finding]:
 
 
 def _coarse(survey: Survey) -> Iterator[Finding]:
-    clocks = sorted(c for c in survey.used if c.clock in COARSE and survey.used[c])
-    if clocks:
-        tick_ns = max(map(survey.tick_ns, clocks))
-        yield finding(
-            "coarse-clock",
-            clocks=tuple(clocks),
-            events=sum(survey.used[c] for c in clocks),
-            worst_ns=tick_ns,
-            parts=("kernel_why", "kernel_fix"),
-            tick="the kernel's tick",
-        )
-    shown = {
-        clock: shown_ns
+    kernel_ns: dict[ClockId, float] = {
+        clock: survey.tick_ns(clock)
+        for clock in sorted(survey.used)
+        if clock.clock in COARSE and survey.used[clock]
+    }
+    yield from _of_ticks(survey, kernel_ns, "the kernel's tick", ("kernel_why", "kernel_fix"))
+    measured_ns = {
+        clock: tick_ns
         for clock in sorted(filter(survey.may_show_tick, survey.used), key=ClockId.order)
         if survey.used[clock] and clock.clock not in COARSE
-        if (shown_ns := survey.visible_tick_ns(clock)) is not None
+        if (tick_ns := survey.visible_tick_ns(clock)) is not None
     }
-    if shown:
-        most_ns = round(max(shown.values()))
+    yield from _of_ticks(survey, measured_ns, "a tick", ("measured_why", "measured_fix"))
+
+
+def _of_ticks(
+    survey: Survey, ticks_ns: dict[ClockId, float], tick: str, parts: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Yield a finding about clocks with coarse ticks."""
+    if ticks_ns:
         yield finding(
             "coarse-clock",
-            clocks=tuple(shown),
-            events=sum(survey.used[c] for c in shown),
-            worst_ns=most_ns,
-            parts=("shown_why", "shown_fix"),
-            tick="a tick",
+            clocks=tuple(ticks_ns),
+            events=sum(survey.used[clock] for clock in ticks_ns),
+            worst_ns=round(max(ticks_ns.values())),
+            parts=parts,
+            tick=tick,
         )
 
 

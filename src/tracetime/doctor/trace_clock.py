@@ -1,4 +1,4 @@
-"""Findings about trace time that became the clock of another machine than the host."""
+"""Findings about a trace clock that changed to another machine's clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 
 
 def moved(survey: Survey) -> Iterator[Finding]:
-    """Events placed before trace time moved, and messages that tie other clocks than they read."""
+    """Yield a finding about events converted before the trace clock changed, and stray messages."""
     moves = survey.trace.trace_clock_moves
     late = [move for move in moves if move.is_late]
     now = survey.trace_clock
@@ -31,7 +31,7 @@ def moved(survey: Survey) -> Iterator[Finding]:
     if not events and not stray:
         return
     tied = tied_machines(survey)
-    # Messages of the trace clock's own machine do no harm where all else is tied without them.
+    # Messages of the trace clock's own machine do no harm if all else is related without them.
     if not events and stray == survey.trace.n_own_syncs and not _any_beyond(survey, tied):
         return
     before = list(dict.fromkeys(move.before for move in late if move.before != now))
@@ -60,16 +60,16 @@ def moved(survey: Survey) -> Iterator[Finding]:
 
 
 def _any_beyond(survey: Survey, tied: set[int]) -> bool:
-    """Whether any machine but some has events."""
+    """Return whether any machine outside of `tied` has events."""
     return len(survey.of_machines_not_in(tied)) > 0
 
 
 def _apart(survey: Survey, clocks: Iterable[ClockId]) -> int | None:
-    """How far some clocks read from the trace clock at most, ns; None where nothing says."""
+    """Return how far some clocks are from the trace clock at most, ns; None if unknown."""
     found = []
     for clock in clocks:
         info = survey.infos.get(clock)
-        # That BOOTTIME is the time of the file is a rule, and tells nothing of two machines.
+        # A rule equates TRACE_FILE with BOOTTIME: it says nothing about two machines.
         if info is None or clock.clock == _TRACE_FILE:
             continue
         ends = np.array([info.first_ns, info.last_ns], dtype=np.int64)

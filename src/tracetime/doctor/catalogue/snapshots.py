@@ -53,16 +53,16 @@ ROWS: Final = (
         "Events are timed by a clock with a coarse tick: a COARSE clock, or one whose readings "
         "show a tick.",
         title="{clocks}: events are exact to {tick} only, {worst}",
-        why="{kernel_why}{shown_why}",
-        fix="Where order matters, time events with {kernel_fix}{shown_fix}",
+        why="{kernel_why}{measured_why}",
+        fix="Where order matters, time events with {kernel_fix}{measured_fix}",
         parts={
             "kernel_why": "The COARSE clocks give the time of the kernel's last tick.",
             "kernel_fix": "MONOTONIC or BOOTTIME: a reading takes 20 ns more.",
-            "shown_why": (
+            "measured_why": (
                 "Its readings are whole multiples of that: the clock has no finer resolution, or "
                 "is written with none."
             ),
-            "shown_fix": (
+            "measured_fix": (
                 "a clock that counts ns. `--policy tube` gives error bars that include the tick."
             ),
         },

@@ -1,4 +1,4 @@
-"""What the readings of two clocks say of jumps: at the snapshots about each, for many at once."""
+"""The snapshots around jumps as columns, and what two clocks read there, for many jumps at once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Pair = tuple[ClockId, ClockId]
 _Column = TypeVar("_Column", bound=np.generic)
 
 
-class Places:
-    """The snapshots about some jumps, as columns.
+class JumpSnapshots:
+    """The snapshots around some jumps, as columns.
 
     Args:
         found: jumps and outliers.
@@ -51,46 +51,48 @@ class Places:
         return np.maximum.reduceat(self._numbers, self._starts)
 
     def rows_in(self, numbers: Values) -> tuple[Values, Mask]:
-        """Where each of all the snapshots stands among one or more, ascending, and which do."""
+        """Return the row of each snapshot in `numbers` (ascending, not empty); which are there."""
         at = np.minimum(np.searchsorted(numbers, self._numbers), len(numbers) - 1)
         return at, numbers[at] == self._numbers
 
     def each(self, ufunc: np.ufunc, column: npt.NDArray[_Column]) -> npt.NDArray[Any]:
-        """A column that has an element for each snapshot, reduced to one for each jump."""
+        """Return a column with an element for each snapshot, reduced to one for each jump."""
         return np.asarray(ufunc.reduceat(column, self._starts))
 
     def outer(self, column: npt.NDArray[_Column]) -> tuple[npt.NDArray[_Column], ...]:
-        """Of such a column the elements of the outer snapshots of each jump."""
+        """Return the elements of such a column for the outer snapshots of each jump."""
         return column[self._starts], column[self._ends - 1]
 
 
-def moved(places: Places, together: tuple[Values, Values, Values]) -> Floats:
-    """How far a clock jumped against another there, ns; NaN where the snapshots do not have both.
+def moved(snapshots: JumpSnapshots, together: tuple[Values, Values, Values]) -> Floats:
+    """Return how far a clock jumped against another, ns; NaN where snapshots do not hold both.
 
     together: (snapshots, ours_ns, theirs_ns); see `Survey.together`.
     """
     numbers, ours, theirs = together
     if not len(numbers):
-        return np.full(len(places), np.nan)
-    at, there = places.rows_in(numbers)
-    known = places.each(np.logical_and, there)
-    first, last = places.outer(at)
+        return np.full(len(snapshots), np.nan)
+    at, there = snapshots.rows_in(numbers)
+    known = snapshots.each(np.logical_and, there)
+    first, last = snapshots.outer(at)
 
     def since(k: Values) -> Floats:
-        """By how much more it went on than the other, from the first of the snapshots."""
+        """Return by how much more it advanced than the other, from the first of the snapshots."""
         return _gained(theirs[k], theirs[first], ours[k], ours[first])
 
     found = since(last)
-    outlier = places.outlier
+    outlier = snapshots.outlier
     if outlier.any():
         starts, ends = first == 0, last == len(numbers) - 1
-        # Beside the first and the last snapshot there is one other.
+        # The first and the last snapshot have one neighbour.
         left = np.where(starts, np.where(ends, first, last + 1), first - 1)
         right = np.where(ends, left, last + 1)
         found[outlier] = -_between(
-            difference(ours[left], ours[first]), since(left),
-            difference(ours[right], ours[first]), since(right),
-        )[outlier]  # fmt: skip
+            difference(ours[left], ours[first]),
+            since(left),
+            difference(ours[right], ours[first]),
+            since(right),
+        )[outlier]
         known &= ~(outlier & starts & ends)
     found[~known] = np.nan
     return found
@@ -105,7 +107,7 @@ def _gained(one: Values, before: Values, other: Values, other_before: Values) ->
 
 
 def _between(left: Floats, at_left: Floats, right: Floats, at_right: Floats) -> Floats:
-    """What a line through two points is at 0; outside of them what the nearer one is."""
+    """Return the value at 0 of a line through two points; outside of them, that of the nearer."""
     rise, run = at_right - at_left, right - left
     # Where 0 is between them, they are 2 ns apart at least.
     slope = rise / np.maximum(run, 1)
@@ -113,9 +115,9 @@ def _between(left: Floats, at_left: Floats, right: Floats, at_right: Floats) -> 
 
 
 def farthest_ns(survey: Survey, found: Iterable[PairDiscontinuity], default: int) -> int:
-    """How far the farthest jump went by what was read, ns, within what drift leaves open.
+    """Return the size of the largest jump as read, ns, within the bounds that drift leaves.
 
-    default: where there are none. A jump of which nothing is known counts as 0.
+    default: the result without jumps. A jump of unknown size counts as 0.
     """
     most = []
     for pair, those in by_pair(found).items():
@@ -124,51 +126,53 @@ def farthest_ns(survey: Survey, found: Iterable[PairDiscontinuity], default: int
             np.array([d.size_ns[k] for d in sized if d.size_ns is not None], dtype=np.float64)
             for k in (0, 1)
         )
-        read = np.clip(moved(Places(sized), survey.together(*pair)), low, high)
-        middle = np.array([middle_ns(d) for d in sized], dtype=np.float64)
+        read = np.clip(moved(JumpSnapshots(sized), survey.together(*pair)), low, high)
+        middle = np.array([mean_size_ns(d) for d in sized], dtype=np.float64)
         sizes = np.where(np.isnan(read), middle, np.abs(np.rint(read)))
         most.append(int(sizes.max(initial=0)))
     return max(most, default=default)
 
 
-def middle_ns(d: PairDiscontinuity) -> int:
-    """How far a jump went, either way, ns."""
+def mean_size_ns(d: PairDiscontinuity) -> int:
+    """Return the absolute size of a jump, the mean of its bounds, ns."""
     return 0 if d.size_ns is None else abs(sum(d.size_ns)) // 2
 
 
 def by_pair(found: Iterable[PairDiscontinuity]) -> dict[Pair, list[PairDiscontinuity]]:
-    """Jumps by the two clocks that they are between."""
+    """Return jumps by the two clocks that they are between."""
     those: dict[Pair, list[PairDiscontinuity]] = defaultdict(list)
     for d in found:
         those[d.src, d.dst].append(d)
     return those
 
 
-def spans_read(survey: Survey, asked: Pair, found: Sequence[PairDiscontinuity]) -> Values:
-    """What a clock read on both sides of some jumps, ns: int64[n, 2], the lesser first.
+def spans_read(survey: Survey, pair: Pair, found: Sequence[PairDiscontinuity]) -> Values:
+    """Return what a clock read on both sides of some jumps, ns: int64[n, 2], the lesser first.
 
-    Without jumps of which its snapshots have not both sides.
+    Jumps with a side that its snapshots do not hold are left out.
 
-    asked: the clock, and the one that it shares those snapshots with.
+    pair: the clock, and the one that those snapshots hold with it.
     """
-    numbers, readings, _ = survey.together(*asked)
-    places = Places(found)
-    at, there = places.rows_in(numbers)
+    numbers, readings, _ = survey.together(*pair)
+    snapshots = JumpSnapshots(found)
+    at, there = snapshots.rows_in(numbers)
     extreme = np.iinfo(np.int64)
-    low = places.each(np.minimum, np.where(there, readings[at], extreme.max))
-    high = places.each(np.maximum, np.where(there, readings[at], extreme.min))
-    known = places.each(np.add, there.astype(np.int64)) >= 2
+    low = snapshots.each(np.minimum, np.where(there, readings[at], extreme.max))
+    high = snapshots.each(np.maximum, np.where(there, readings[at], extreme.min))
+    known = snapshots.each(np.add, there.astype(np.int64)) >= 2
     return np.stack([low[known], high[known]], axis=1)
 
 
-def spans_after(survey: Survey, asked: Pair, found: Sequence[PairDiscontinuity]) -> Values:
-    """What a clock read from outliers to before the next snapshot, ns: int64[n, 2], both ends in.
+def spans_after(survey: Survey, pair: Pair, found: Sequence[PairDiscontinuity]) -> Values:
+    """Return what a clock read from outliers up to the next snapshot, ns: int64[n, 2], inclusive.
 
-    Without those that its snapshots do not have, and its last one.
+    Outliers that its snapshots do not hold are left out, and its last snapshot.
 
-    asked: as for `spans_read`.
+    pair: as for `spans_read`.
     """
-    numbers, readings, _ = survey.together(*asked)
-    at, there = Places([d._replace(snapshots=d.snapshots[:1]) for d in found]).rows_in(numbers)
+    numbers, readings, _ = survey.together(*pair)
+    at, there = JumpSnapshots([d._replace(snapshots=d.snapshots[:1]) for d in found]).rows_in(
+        numbers
+    )
     at = at[there & (at + 1 < len(numbers))]
     return np.stack([readings[at], readings[at + 1] - 1], axis=1)

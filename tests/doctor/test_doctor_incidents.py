@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.incidents import settled, sleeps
+from tracetime.doctor.incidents import distinct_jumps, distinct_suspends
 from tracetime.graph.tube.results import PairDiscontinuity
 
 A, B, D, C = ClockId(6), ClockId(3), ClockId(5), ClockId(128)
@@ -29,7 +29,7 @@ def told(found):
         ([], []),
         ([(3, 4)], [(3, 4)]),
         ([(3, 4), (1, 2)], [(1, 2), (3, 4)]),
-        # One beside the other: two sleeps.
+        # One beside the other: two distinct_suspends.
         ([(1, 2), (2, 3), (3, 4)], [(1, 2), (2, 3), (3, 4)]),
         ([(0, 2), (4, 6), (2, 4)], [(0, 2), (2, 4), (4, 6)]),
         # One within another, or about its end: the closer pair tells.
@@ -54,12 +54,12 @@ def told(found):
 )
 def test_sleeps(asked, kept):
     found = [jump(A, *on, kind="suspend") for on in asked]
-    assert [d.snapshots for d in sleeps(found)] == kept
-    assert [d.snapshots for d in sleeps(found[::-1])] == kept
+    assert [d.snapshots for d in distinct_suspends(found)] == kept
+    assert [d.snapshots for d in distinct_suspends(found[::-1])] == kept
 
 
 def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
-    assert told(sleeps([jump(B, 1, 2), jump(A, 1, 2), jump(B, 0, 1)])) == [
+    assert told(distinct_suspends([jump(B, 1, 2), jump(A, 1, 2), jump(B, 0, 1)])) == [
         (B, "step", (0, 1)),
         (B, "step", (1, 2)),
     ]
@@ -121,7 +121,7 @@ def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
     ],
 )  # fmt: skip
 def test_what_befell_a_clock(found, kept):
-    assert told(settled(found)) == kept
+    assert told(distinct_jumps(found)) == kept
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_what_befell_a_clock(found, kept):
 def test_away_and_back_again_is_one_reading_that_is_off(back, is_one):
     away, again = jump(A, 4, 5, kind="reset"), jump(A, 5, 6, size=back)
     off_then = [(A, "outlier", (5,))]
-    assert told(settled([again, away])) == (off_then if is_one else told([away, again]))
+    assert told(distinct_jumps([again, away])) == (off_then if is_one else told([away, again]))
     turned = [
         d._replace(size_ns=d.size_ns and (-d.size_ns[1], -d.size_ns[0])) for d in (away, again)
     ]
-    assert told(settled(turned)) == (off_then if is_one else told([away, again]))
+    assert told(distinct_jumps(turned)) == (off_then if is_one else told([away, again]))
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,15 @@ def test_away_and_back_again_is_one_reading_that_is_off(back, is_one):
     ],
 )
 def test_what_is_not_away_and_back_again(found):
-    assert told(settled(found)) == told(found)
+    assert told(distinct_jumps(found)) == told(found)
 
 
 def test_after_a_reading_that_is_off_the_next_jump_is_another():
     found = [jump(A, k, k + 1, size=(by, by)) for k, by in enumerate((1000, -1000, 1000, -1000))]
-    assert told(settled(found)) == [(A, "outlier", (1,)), (A, "outlier", (3,))]
+    assert told(distinct_jumps(found)) == [(A, "outlier", (1,)), (A, "outlier", (3,))]
     found = [jump(A, 0, 1, size=(9, 9)), *found[1:3], jump(A, 3, 4)]
-    assert settled(found) == [found[0], found[1]._replace(kind="outlier", snapshots=(2,)), found[3]]
+    assert distinct_jumps(found) == [
+        found[0],
+        found[1]._replace(kind="outlier", snapshots=(2,)),
+        found[3],
+    ]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.jump_readings import (
-    Places,
+from tracetime.doctor.jump_columns import (
+    JumpSnapshots,
     by_pair,
     farthest_ns,
-    middle_ns,
+    mean_size_ns,
     moved,
     spans_after,
     spans_read,
@@ -49,18 +49,18 @@ class Read:
 
 
 def test_places_of_no_jumps_are_none():
-    places = Places([])
+    places = JumpSnapshots([])
     assert len(places) == 0
     assert places.lows.tolist() == places.highs.tolist() == []
     assert moved(places, columns((1, 5, 6))).tolist() == []
     nothing = np.empty(0, dtype=np.int64)
-    assert moved(Places([jump(1, 2), off(1)]), (nothing, nothing, nothing)) == pytest.approx(
+    assert moved(JumpSnapshots([jump(1, 2), off(1)]), (nothing, nothing, nothing)) == pytest.approx(
         [NAN, NAN], nan_ok=True
     )
 
 
 def test_places_of_jumps():
-    places = Places([jump(3, 7), off(5), jump(9, 4, 6)])
+    places = JumpSnapshots([jump(3, 7), off(5), jump(9, 4, 6)])
     assert len(places) == 3
     assert places.lows.tolist() == [3, 5, 4]
     assert places.highs.tolist() == [7, 5, 9]
@@ -98,10 +98,12 @@ LINE = columns((2, 0, 0), (4, 100, 100), (6, 200, 230), (8, 300, 330), (9, 400, 
     ],
 )
 def test_how_far_a_clock_jumped_there(asked, ns):
-    assert moved(Places([asked]), LINE).tolist() == pytest.approx([ns], nan_ok=True)
+    assert moved(JumpSnapshots([asked]), LINE).tolist() == pytest.approx([ns], nan_ok=True)
     # What else is asked changes nothing.
     many = [jump(4, 6), asked, off(6), jump(3, 4)]
-    assert moved(Places(many), LINE).tolist() == pytest.approx([30, ns, 15, NAN], nan_ok=True)
+    assert moved(JumpSnapshots(many), LINE).tolist() == pytest.approx(
+        [30, ns, 15, NAN], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,9 @@ def test_how_far_a_clock_jumped_there(asked, ns):
     ],
 )
 def test_how_far_a_snapshot_is_off_those_about_it(rows, asked, ns):
-    assert moved(Places([asked]), columns(*rows)).tolist() == pytest.approx([ns], nan_ok=True)
+    assert moved(JumpSnapshots([asked]), columns(*rows)).tolist() == pytest.approx(
+        [ns], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def test_how_far_a_snapshot_is_off_those_about_it(rows, asked, ns):
 )
 def test_jumps_are_exact_as_far_as_int64_goes(ours, theirs, ns):
     rows = columns((0, ours[0], theirs[0]), (1, ours[1], theirs[1]))
-    assert moved(Places([jump(0, 1)]), rows).tolist() == [float(ns)]
+    assert moved(JumpSnapshots([jump(0, 1)]), rows).tolist() == [float(ns)]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +180,7 @@ def test_the_farthest_jump_of_several_pairs_and_of_none():
 
 
 def test_middles_of_jumps():
-    assert [middle_ns(jump(0, 1, size=size)) for size in ((3, 8), (-8, -3), (-4, 6), None)] == [
+    assert [mean_size_ns(jump(0, 1, size=size)) for size in ((3, 8), (-8, -3), (-4, 6), None)] == [
         5,
         5,
         1,

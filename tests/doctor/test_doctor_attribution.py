@@ -8,14 +8,14 @@ import pytest
 from surveyed import BOOT, COARSE, MONO, RAW, REAL, S, Survey, X, Y, Z, jump
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.attribution import blamed
+from tracetime.doctor.attribution import attributed_jumps
 from tracetime.graph.tube.results import PairDiscontinuity
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 def laid(survey: Survey) -> list[Any]:
-    return [(d.src, d.dst, d.kind, d.size_ns) for d in blamed(survey)]
+    return [(d.src, d.dst, d.kind, d.size_ns) for d in attributed_jumps(survey)]
 
 
 def alone(d: PairDiscontinuity) -> tuple[Any, ...]:
@@ -150,11 +150,11 @@ def test_what_rises_in_sleep_is_a_suspend_unless_others_contradict_it(others, ki
 
 @pytest.mark.parametrize("trace_clock", [BOOT, X, Y])
 @pytest.mark.parametrize(
-    ("by", "sleeps"),
+    ("by", "distinct_suspends"),
     [(BY, True), (BY * 97 // 100, True), (BY * 97 // 100 - 1, False),
      (BY * 103 // 100, True), (BY * 103 // 100 + 2, False), (-BY, True), (BY // 2, False)],
 )  # fmt: skip
-def test_others_jump_so_by_as_much_as_boottime_did(by, sleeps, trace_clock):
+def test_others_jump_so_by_as_much_as_boottime_did(by, distinct_suspends, trace_clock):
     """X stands still as MONOTONIC does, Y goes on as BOOTTIME does, to three parts in a hundred."""
     sign = 1 if by > 0 else -1
     d = jump(X, Y, sign * BY)
@@ -162,7 +162,7 @@ def test_others_jump_so_by_as_much_as_boottime_did(by, sleeps, trace_clock):
     d = jump(src, dst, sign * BY)
     jumps = {BOOT: {4: abs(by)}, MONO: {}, X: {}, Y: {4: BY}}
     (told,) = laid(Survey(8, jumps, d, trace_clock=trace_clock))
-    if not sleeps:
+    if not distinct_suspends:
         assert told[2] == "step"
     elif src == trace_clock:
         assert told == turned(d, "suspend")
@@ -171,7 +171,7 @@ def test_others_jump_so_by_as_much_as_boottime_did(by, sleeps, trace_clock):
 
 
 @pytest.mark.parametrize(
-    ("size", "sleeps"),
+    ("size", "distinct_suspends"),
     [
         ((BY, BY), True),
         ((0, 2 * BY), True),
@@ -180,11 +180,11 @@ def test_others_jump_so_by_as_much_as_boottime_did(by, sleeps, trace_clock):
         (None, False),
     ],
 )
-def test_how_far_a_jump_is_known_counts(size, sleeps):
+def test_how_far_a_jump_is_known_counts(size, distinct_suspends):
     """The middle of its bounds is compared, and may differ by as much as they are apart from it."""
     jumps = {BOOT: {4: BY}, MONO: {}, X: {}, Y: {4: BY}}
     (told,) = laid(Survey(8, jumps, jump(X, Y, size)))
-    assert (told[2] == "suspend") == sleeps
+    assert (told[2] == "suspend") == distinct_suspends
 
 
 def test_sleep_is_of_one_machine():
