@@ -1,1 +1,1 @@
-"""Measured, never tested: each figure stands beside the alternative of the same run."""
+"""Benchmarks: each figure is compared with an alternative of the same run."""

@@ -1,4 +1,4 @@
-"""The accuracy of the tube beside what it must show.
+"""The accuracy of the tube, and the bars it must meet.
 
     python -m benchmarks.accuracy [--quick]
 
@@ -46,7 +46,7 @@ CRYSTALS = Limits(2 * D, 1e-6)
 SHARED = Limits(500e-6, 1e-9)
 
 
-def hour(table: Table, n_seeds: int) -> None:
+def local_brackets(table: Table, n_seeds: int) -> None:
     """Local brackets every 10 s."""
     worst_floor, worst_linear, out, findings = 0.0, 0.0, 0, 0
     for seed in range(n_seeds):
@@ -92,9 +92,9 @@ def pinged(table: Table, n_seeds: int) -> None:
         q = queries(rng, 0, 3580, 5_000)
         truth = pair.at(q)
         error = rms(tube.convert(q).estimate - truth)
-        straight = rms(linear(a, r, q) - truth)
-        ratios.append(error / min(straight, local_regression(a, r, h, q, truth)[1]))
-        by_linear.append(straight / error)
+        linear_rms = rms(linear(a, r, q) - truth)
+        ratios.append(error / min(linear_rms, local_regression(a, r, h, q, truth)[1]))
+        by_linear.append(linear_rms / error)
         lines.append(one_line(a, r, q, truth, False) / error)
         hubers.append(one_line(a, r, q, truth, True) / error)
         out += outside_both(tube, q, truth)
@@ -171,7 +171,7 @@ def few(table: Table, n: int) -> None:
 
 
 def bending(rng: np.random.Generator, most: int) -> tuple[Pair, Limits, float]:
-    """A rate that changes up to `most` times by 0.1 to 500 ppm, its limits, and how long it is."""
+    """A rate that changes up to `most` times by 0.1 to 500 ppm, its limits, and its length in s."""
     count = 1 if most == 1 else int(rng.integers(2, most + 1))
     times = np.cumsum(rng.uniform(40, 120, count)) + 60
     steps = 10 ** rng.uniform(-1, np.log10(500), count) * rng.choice([-1, 1], count)
@@ -181,10 +181,10 @@ def bending(rng: np.random.Generator, most: int) -> tuple[Pair, Limits, float]:
     return knees(rng, seconds, rates, times), limits, seconds
 
 
-def bent(table: Table, n: int) -> None:
+def knees_of(table: Table, n: int) -> None:
     """Knees: a rate that changes, once and repeatedly."""
     for what, most in (("single", 1), ("series of", 8)):
-        out = sure = 0
+        out = guaranteed_out = 0
         for seed in range(n):
             rng = np.random.default_rng(50_000 + seed)
             pair, limits, seconds = bending(rng, most)
@@ -194,12 +194,12 @@ def bent(table: Table, n: int) -> None:
             q = queries(rng, 0, (a[-1] - START_NS) * 1e-9, 3_000)
             truth = pair.at(q)
             out += outside(tube, q, truth) > 0
-            sure += outside(tube, q, truth, "guaranteed") > 0
+            guaranteed_out += outside(tube, q, truth, "guaranteed") > 0
         table.row(
             f"{n} {what} knees",
             "estimated and guaranteed inside 100 %",
-            f"{out} and {sure} cases with a truth outside",
-            not out and not sure,
+            f"{out} and {guaranteed_out} cases with a truth outside",
+            not out and not guaranteed_out,
         )
 
 
@@ -251,13 +251,13 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few seeds")
     quick = parser.parse_args().quick
     table = Table()
-    hour(table, 3 if quick else 20)
+    local_brackets(table, 3 if quick else 20)
     pinged(table, 4 if quick else 20)
     faults(table, 4 if quick else 20, "local")
     faults(table, 4 if quick else 20, "pings")
     faults(table, 4 if quick else 20, "local", records=True)
     few(table, 30 if quick else 300)
-    bent(table, 30 if quick else 300)
+    knees_of(table, 30 if quick else 300)
     recorded_changes(table, 60 if quick else 400)
     widths(table)
     recorded.rows(table, SHARED)

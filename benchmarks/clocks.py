@@ -1,6 +1,6 @@
-"""Simulated pairs of clocks, seeded: what benchmarks and tests measure the tube against.
+"""Simulated pairs of clocks, from a seed; benchmarks and tests compare the tube with them.
 
-A truth here is the offset of clock b from clock a as a function of a, on a fine grid, in ns.
+The truth is the offset of clock b from clock a as a function of a, on a fine grid, in ns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Pair:
     Attributes:
         t: seconds since START_NS on clock a, ascending.
         offset: offset less OFFSET_NS at each, ns; linear in between.
-        jumps: (second, ns): from there on the offset is that much more.
+        jumps: (second, ns): from that second on the offset is larger by ns.
     """
 
     t: Floats
@@ -33,7 +33,7 @@ class Pair:
     jumps: list[tuple[float, float]]
 
     def at(self, a_ns: Values) -> Values:
-        """What clock b reads when a reads a_ns, rounded to whole ns."""
+        """The reading of clock b when a reads a_ns, rounded to whole ns."""
         seconds = (a_ns - START_NS) * 1e-9
         offset = np.interp(seconds, self.t, self.offset)
         for when, size in self.jumps:
@@ -56,7 +56,7 @@ def oscillator(
     white: float = 1e-9,
     margin: float = 0.0,
 ) -> Pair:
-    """A crystal against another: white FM, random-walk FM, and a slow swing of temperature."""
+    """A crystal against another: white FM, random-walk FM, and slow changes of temperature."""
     n = int((seconds + 2 * margin) / STEP_S)
     t = np.arange(n) * STEP_S - margin
     rate = (
@@ -69,7 +69,7 @@ def oscillator(
 
 
 def knees(rng: np.random.Generator, seconds: float, rates: Floats, times: Floats) -> Pair:
-    """A rate that changes at some times and holds in between."""
+    """A rate that changes at `times` and is constant in between."""
     t = np.concatenate([[-100.0], times, [seconds + 100.0]])
     offset = np.concatenate([[0], np.cumsum(np.diff(t) * rates)]) * 1e9
     return Pair(t, offset, [])

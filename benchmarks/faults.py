@@ -1,4 +1,4 @@
-"""What the tube says of a machine's faults beside what it must: each found, and none invented."""
+"""Whether the tube finds each fault of a machine, and no others."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _KIND = {"slew": "rate_change", "suspend": "step", "step": "step", "reset": "res
 
 
 class Expected(NamedTuple):
-    """What must be found between two clocks.
+    """A discontinuity that must be found between two clocks.
 
-    zone: src just before and just after it; size: ns, or ppm of a rate_change.
+    zone: readings of src just before and just after it; size: ns, or ppm of a rate_change.
     """
 
     src: ClockId
@@ -28,18 +28,18 @@ class Expected(NamedTuple):
     size: float
     slack: float
 
-    def is_told_by(self, found: PairDiscontinuity) -> bool:
-        told = found.rate_ppm if self.kind == "rate_change" else found.size_ns
+    def matches(self, found: PairDiscontinuity) -> bool:
+        bounds = found.rate_ppm if self.kind == "rate_change" else found.size_ns
         return (
             (found.src, found.dst, found.kind) == (self.src, self.dst, self.kind)
             and found.a_from <= self.zone[0] <= self.zone[1] <= found.a_to
-            and told is not None
-            and told[0] - self.slack <= self.size <= told[1] + self.slack
+            and bounds is not None
+            and bounds[0] - self.slack <= self.size <= bounds[1] + self.slack
         )
 
 
 class Tally:
-    """How much was found, over several machines."""
+    """What was found, over several machines."""
 
     def __init__(self) -> None:
         self.due: Counter[str] = Counter()
@@ -58,12 +58,12 @@ class Tally:
         left = list(found)
         for one in due:
             self.due[one.kind] += 1
-            told = next((d for d in left if one.is_told_by(d)), None)
-            if told is None:
+            match = next((d for d in left if one.matches(d)), None)
+            if match is None:
                 self.lost.append(one)
                 continue
             self.found[one.kind] += 1
-            left.remove(told)
+            left.remove(match)
         self.invented += len(left)
 
     def _convert(self, machine: Machine, graph: ClockGraph, q: Values, bars: str) -> None:
@@ -75,7 +75,7 @@ class Tally:
                 got = graph.convert(
                     truth[src], src, dst, policy="tube", bars=bars, bounds=True, errors="mask"
                 )
-                # Where a reading was two instants' there is no estimate, but the bar holds both.
+                # A reading that means two instants has no estimate, and a bar with both.
                 early, late = got.earliest.to_numpy(), got.latest.to_numpy()
                 self.converted += len(q)
                 self.ambiguous += got.estimate.null_count
@@ -90,7 +90,7 @@ class Tally:
 
 
 def expected(machine: Machine, trace_clock: ClockId | None) -> list[Expected]:
-    """All that must be found, with the trace clock given or without one."""
+    """Everything that must be found, with or without a trace clock."""
     due = []
     for src, dst in _pairs(trace_clock):
         for fault in machine.faults:
@@ -101,7 +101,7 @@ def expected(machine: Machine, trace_clock: ClockId | None) -> list[Expected]:
 
 
 def _pairs(trace_clock: ClockId | None) -> list[tuple[ClockId, ClockId]]:
-    """Steadier clock first: each clock with the trace clock, or with the steadiest."""
+    """Each clock with the trace clock, or with the steadiest; the steadier one comes first."""
     if trace_clock is None:
         return [(RAW, clock) for clock in CLOCKS[1:]]
     return [(RAW, BOOTTIME), (MONOTONIC, BOOTTIME)] + [(BOOTTIME, clock) for clock in CLOCKS[3:]]

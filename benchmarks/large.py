@@ -1,10 +1,10 @@
-"""Make a trace of any size out of a real one: repeated, with timestamps and sequence ids shifted.
+"""Make a trace of any size from a real one: repeated, with timestamps and sequence ids shifted.
 
     python -m benchmarks.large TRACE OUT --size 2GB [--deferred]
 
-The values that shift are written as padded varints once; each repetition then only patches bytes.
-With --deferred every ClockSnapshot comes at the end of the file, so that every packet in a clock
-that needs one is put aside until then.
+The values that shift are padded varints, so that each repetition only patches bytes. With
+--deferred every ClockSnapshot is at the end of the file, and so every packet that needs one is
+deferred.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INCREMENTAL_CLOCK = 64
 
 
 class Template:
-    """Packets as bytes, with the places of what shifts from one repetition to the next."""
+    """Packets as bytes, with the places of the values that shift between repetitions."""
 
     def __init__(self) -> None:
         self.data = bytearray()

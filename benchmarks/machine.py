@@ -1,7 +1,7 @@
-"""A simulated machine, seeded: five clocks, and all that goes wrong with them in an hour.
+"""A simulated machine, from a seed: five clocks, and an hour of faults.
 
-The truth is told by MONOTONIC_RAW: what each clock reads when that reads so many ns. Like it,
-MONOTONIC and the device's counter stand still while the machine sleeps.
+The truth is a function of MONOTONIC_RAW: the reading of each clock when that reads raw_ns. It,
+MONOTONIC and the counter of the device do not advance while the machine sleeps.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Kind = Literal["slew", "suspend", "step", "reset", "outlier"]
 
 @dataclass(frozen=True)
 class Fault:
-    """What happened when MONOTONIC_RAW read at_ns.
+    """A fault at the time when MONOTONIC_RAW reads at_ns.
 
     Attributes:
         kind: slew: NTP changes the rate; suspend: the machine slept; step: REALTIME was set; reset:
-            the counter began anew; outlier: one reading of one clock is wrong.
+            the counter restarts; outlier: one reading of one clock is wrong.
         size: ns that BOOTTIME rose, REALTIME was set by, or the reading is off; ppm that NTP slews
             by from here on.
-        clock: whose reading is wrong.
+        clock: the clock of the wrong reading.
     """
 
     kind: Kind
@@ -66,10 +66,10 @@ class Machine:
         self.snapshot = self._read_all(noise, records)
 
     def read(self, clock: ClockId, raw_ns: Values) -> Values:
-        """What a clock reads (ns; the counter ticks) when MONOTONIC_RAW reads raw_ns."""
+        """The reading of a clock (ns; ticks for the counter) when MONOTONIC_RAW reads raw_ns."""
         if clock == COUNTER:
             ns = self.counter_ns(raw_ns)
-            # Floored as a counter is; in two parts, which int64 holds.
+            # Floored to ticks; in two parts, each of which fits in int64.
             whole, rest = np.divmod(ns, NS_PER_TICK.numerator)
             return whole * NS_PER_TICK.denominator + (
                 rest * NS_PER_TICK.denominator // NS_PER_TICK.numerator
@@ -135,7 +135,7 @@ class Machine:
         return total
 
     def frequency_scaled_ppm(self, raw_ns: Values) -> Values:
-        """What adjtimex says of how NTP slews when MONOTONIC_RAW reads raw_ns."""
+        """The frequency that adjtimex reports when MONOTONIC_RAW reads raw_ns."""
         scaled_ppm = np.zeros(len(raw_ns), dtype=np.int64)
         for fault in self.faults:
             if fault.kind == "slew":
@@ -152,7 +152,7 @@ class Machine:
             make = pings if noise == "pings" and clock == COUNTER else brackets
             half, error = make(self._rng, N_SNAPSHOTS)
             readings[clock] = self.read(clock, self.raw_ns + np.rint(error).astype(np.int64))
-            # What both clocks step by is part of how far off a reading may be.
+            # The steps of both clocks are part of the half-width.
             steps_ns = 1 + (TICK_NS if clock == COUNTER else 1)
             halves[clock] = np.ceil(half).astype(np.int64) + 1 + steps_ns
             for fault in self.faults:
@@ -171,7 +171,7 @@ class Machine:
 def _faults(rng: np.random.Generator) -> Iterator[Fault]:
     """All kinds in any order, at least 40 s apart; no outlier in the first or last 2 snapshots."""
     kinds = rng.permutation(_KINDS)
-    # Three snapshots before the first and after the last, which a change of rate needs.
+    # A change of rate needs three snapshots before the first fault and after the last one.
     room = (N_SNAPSHOTS - 4) * SPACING_S - 25 - (len(kinds) - 1) * APART_S - 4 * SPACING_S
     times = 25 + np.sort(rng.uniform(0, room, len(kinds))) + np.arange(len(kinds)) * APART_S
     step_ns = WIDEST_D * SPACING_S * 1e9
@@ -186,7 +186,7 @@ def _faults(rng: np.random.Generator) -> Iterator[Fault]:
         elif kind == "step":
             size = np.rint(sign * rng.uniform(3, 300) * step_ns)
         elif kind == "outlier":
-            # Of a reading: it, and all after it, move on to the next snapshot.
+            # A fault of a reading: it moves to the next snapshot, and all later faults with it.
             rounded = np.ceil(at_s / SPACING_S) * SPACING_S
             later, at_s = later + rounded - at_s, rounded
             clock = (MONOTONIC, REALTIME, COUNTER)[rng.integers(3)]

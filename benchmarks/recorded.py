@@ -40,13 +40,13 @@ def _half(deviation_ns: Values, shared: Limits) -> Values:
 
 
 def _outside(tube: Tube, a: Values, b: Values, h: Values) -> int:
-    """How many readings lie outside their bars, widened by their own half-widths."""
+    """How many readings are outside their bars, widened by their own half-widths."""
     got = tube.convert(a)
     return int(np.sum((b < got.earliest - h) | (b > got.latest + h)))
 
 
 def real(table: Table, shared: Limits) -> None:
-    """A raw TSC whose rate is unknown to MONOTONIC_RAW, thinned to 10 s."""
+    """A raw TSC of unknown rate to MONOTONIC_RAW, decimated to a snapshot every 10 s."""
     data = _columns("real_drift.csv")
     ticks, b, h = data["tsc_ticks"], data["monotonic_raw_ns"], _half(data["deviation_ns"], shared)
     errors, out, straight = [], 0, []
@@ -69,13 +69,13 @@ def real(table: Table, shared: Limits) -> None:
 
 
 def slewed(table: Table, shared: Limits) -> None:
-    """MONOTONIC_RAW to BOOTTIME while the kernel slews, thinned to 10, 5 and 1 s."""
+    """MONOTONIC_RAW to BOOTTIME while the kernel slews, decimated to 10, 5 and 1 s."""
     data = {key: column[:_N_SLEWED] for key, column in _columns("slew_drift.csv").items()}
     a, b, h = data["monotonic_raw_ns"], data["boottime_ns"], _half(data["deviation_ns"], shared)
-    for thin, bar in ((100, 60), (50, 60), (10, 15)):
+    for step, bar in ((100, 60), (50, 60), (10, 15)):
         errors, straight, medians, out = [], [], [], 0
         for phase in range(10):
-            pick = np.arange(phase * thin // 10, len(a), thin)
+            pick = np.arange(phase * step // 10, len(a), step)
             tube = Tube.build(Evidence.of(a[pick], (b - a)[pick], h[pick]), shared)
             span = (a >= a[pick[0]]) & (a <= a[pick[-1]])
             errors.append(tube.convert(a[span]).estimate - b[span])
@@ -84,7 +84,7 @@ def slewed(table: Table, shared: Limits) -> None:
             out += _outside(tube, a[span], b[span], h[span])
         ratio = rms(np.concatenate(straight)) / rms(np.concatenate(errors))
         table.row(
-            f"slew_drift.csv, every {thin // 10} s, ten phases",
+            f"slew_drift.csv, every {step // 10} s, ten phases",
             f"rms <= linear/{bar}, median <= 10 ns, inside",
             f"linear/{ratio:.0f} ({rms(np.concatenate(errors)):.0f} ns), median "
             f"{np.median(medians):.1f} ns, {out} outside",
@@ -93,7 +93,7 @@ def slewed(table: Table, shared: Limits) -> None:
 
 
 def hosts(table: Table) -> None:
-    """Offsets between hosts that XDF files recorded, by the collector's clock."""
+    """Offsets between hosts in XDF files, by the clock of the collector."""
     try:
         from benchmarks.xdf import left_out, resets_of, streams
     except ImportError:

@@ -1,7 +1,7 @@
-"""What recording costs: python -m benchmarks.recording
+"""The cost of recording: python -m benchmarks.recording
 
-Events through the public methods, counted in the file; 24 hours of snapshots of a simulated
-machine, and what a snapshot costs to write. Ends with 1 where a bar is missed.
+Events by the public methods, counted in the file; 24 hours of snapshots of a simulated machine; the
+time to write a snapshot. Exits with 1 where a row misses its bar.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ os._exit(0)
 
 
 def clocks_of(n: int) -> list[Clock]:
-    """Seven clocks with the time stamp counter and a device; or nine, all seven POSIX ones."""
+    """Seven clocks with the time stamp counter and a device; or nine, with the COARSE ones."""
     clocks = usual_clocks()
     if n == 9:
         real_ns = 1_755_000_000_000_000_000
@@ -47,7 +47,7 @@ def clocks_of(n: int) -> list[Clock]:
 
 
 def memory_mib() -> float:
-    """Resident now, not at most."""
+    """Resident memory now, not its peak."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / (1 << 20)
 
@@ -163,7 +163,7 @@ def many_names(rec: Recorder, n: int) -> None:
 
 
 def host(table: Table, path: Path) -> None:
-    """What recording costs the process that it is in, beside one that has NumPy alone."""
+    """Start-up time and memory of a process that records, and of one that imports NumPy alone."""
 
     def cost(code: str) -> tuple[float, float]:
         """Seconds and MB, the best of five."""
@@ -171,10 +171,10 @@ def host(table: Table, path: Path) -> None:
         for _ in range(5):
             path.unlink(missing_ok=True)
             start = perf_counter()
-            told = subprocess.run(
+            pages = subprocess.run(
                 [sys.executable, "-c", code + RESIDENT], check=True, stdout=subprocess.PIPE
             ).stdout
-            tries.append((perf_counter() - start, int(told) * resource.getpagesize() / 1e6))
+            tries.append((perf_counter() - start, int(pages) * resource.getpagesize() / 1e6))
         return min(seconds for seconds, _ in tries), min(mb for _, mb in tries)
 
     alone_s, alone_mb = cost("import numpy")

@@ -1,6 +1,6 @@
-"""What else one would do with snapshots: floor, a line between neighbours, regressions.
+"""Alternatives to the tube: floor, a line between neighbours, regressions.
 
-And how tubes and they are measured against a truth.
+And how they and the tube are compared with a truth.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def local_regression(
 
 
 def one_line(a: Values, r: Values, q: Values, truth: Values, huber: bool) -> float:
-    """rms of one line through all snapshots: least squares, or Huber's loss as pyxdf takes it."""
+    """rms of one line through all snapshots: least squares, or Huber's loss as in pyxdf."""
     x, y, at = (a - a[0]) * 1e-9, (r - r[0]).astype(np.float64), (q - a[0]) * 1e-9
     weight = np.ones(len(x))
     for _ in range(50 if huber else 1):
@@ -58,7 +58,7 @@ def one_line(a: Values, r: Values, q: Values, truth: Values, huber: bool) -> flo
 
 
 def outside(tube: Tube, q: Values, truth: Values, bars: Bars = "estimated") -> int:
-    """How many truths lie outside their bars."""
+    """How many truths are outside their bars."""
     got = tube.convert(q, bars=bars)
     return int(np.sum((truth < got.earliest) | (truth > got.latest)))
 

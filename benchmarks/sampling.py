@@ -1,7 +1,7 @@
-"""Sampling beside what it must show, in one run: python -m benchmarks.sampling
+"""The cost and accuracy of sampling: python -m benchmarks.sampling
 
-Every figure stands beside what it is measured against: single brackets of three back-to-back reads,
-and the bare reads of the same clocks. Other work on the machine moves both.
+Each figure is compared, in one run, with single brackets of three back-to-back reads, and with bare
+reads of the same clocks. Other work on the machine changes both.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def filled(kernel: Brackets, clocks: int, rows: int) -> tuple[Values, float]:
 
 
 def singly(kernel: Brackets, clocks: int, times: int) -> float:
-    """Median ns of a call that fills one row: what a snapshot costs, entering included."""
+    """Median ns of a call that fills one row: the cost of a snapshot, with the call."""
     arrays = [np.empty((1, clocks), dtype=np.int64) for _ in range(3)]
     taken = []
     for _ in range(times):
@@ -63,7 +63,7 @@ def singly(kernel: Brackets, clocks: int, times: int) -> float:
 
 
 def read_ns(code: int) -> float:
-    """ns of one bare read, in a row of them."""
+    """ns of one bare read, in a series of reads."""
     column = np.empty(ROWS, dtype=np.int64)
     start = perf_counter_ns()
     read_column(code, column, False)
@@ -71,10 +71,10 @@ def read_ns(code: int) -> float:
 
 
 def half_widths(source: PosixSource) -> dict[str, dict[str, float]]:
-    """Of three clocks against MONOTONIC_RAW: best of 10 and the bar, interleaved."""
+    """Half-widths of three clocks against MONOTONIC_RAW: best of 10, and the bar, interleaved."""
     names = ["MONOTONIC_RAW", "MONOTONIC", "BOOTTIME", "REALTIME"]
     best = kernel_of(names, source, 10)
-    told: dict[str, dict[str, float]] = {}
+    rows: dict[str, dict[str, float]] = {}
     halves = []
     widths: dict[str, list[Values]] = {name: [] for name in names[1:]}
     single = {
@@ -92,7 +92,7 @@ def half_widths(source: PosixSource) -> dict[str, dict[str, float]]:
         drift = Limits.of(base.drift_ppm, one.drift_ppm).drift
         ticks = (base.tick_ns or 0) + (one.tick_ns or 0)
         alone = float(np.median(np.concatenate(widths[name])))
-        told[name] = {
+        rows[name] = {
             "median_ns": float(np.median(all_halves[:, column])),
             "p99_ns": float(np.percentile(all_halves[:, column], 99)),
             "max_ns": float(all_halves[:, column].max()),
@@ -100,25 +100,25 @@ def half_widths(source: PosixSource) -> dict[str, dict[str, float]]:
             "bar_ns": math.ceil(alone * (1 + drift)) + math.ceil(ticks) + 1,
             "ticks_ns": ticks,
         }
-    return told
+    return rows
 
 
 def costs(source: PosixSource) -> dict[str, float]:
-    """Of a snapshot of all seven, best of 10."""
+    """The cost of a snapshot of all seven clocks, best of 10."""
     names = list(CODES)
     kernel = kernel_of(names, source, 10)
     calls, reads = [], []
     for _ in range(ROUNDS):
         calls.append(singly(kernel, 7, 200))
         each = [read_ns(CODES[name]) for name in names]
-        # As many as the kernel makes: the reference, then each other and the reference.
+        # As many reads as in the kernel: the reference, then each other clock and the reference.
         reads.append(10 * (each[0] + sum(one + each[0] for one in each[1:])))
     cost, bare = float(np.median(calls)), float(np.median(reads))
     return {"snapshot_ns": cost, "reads_ns": bare, "ratio": cost / bare, "reads": kernel.reads}
 
 
 def objects() -> dict[str, float]:
-    """What comes on top in Python: snapshots as objects, adjtimex, a device."""
+    """The further cost in Python: snapshots as objects, adjtimex, a device."""
 
     def timed(work: object, times: int = 300) -> float:
         assert callable(work)
@@ -129,23 +129,23 @@ def objects() -> dict[str, float]:
             taken.append(perf_counter_ns() - start)
         return float(np.median(taken)) / 1_000
 
-    told = {"adjtimex_us": timed(read_adjtimex)}
+    figures = {"adjtimex_us": timed(read_adjtimex)}
     with tt.Sampler(list(CODES)) as sampler:
-        told["sample_of_7_us"] = timed(sampler.sample)
+        figures["sample_of_7_us"] = timed(sampler.sample)
     local = LocalClocks()
     try:
         found = local.find("vulkan:0")[0]
     except tt.SourceError:
-        return told
+        return figures
     partner = found.source.partners(found.clock)[0]
-    told["vulkan_call_us"] = timed(lambda: found.source.read_together(found.clock, partner))
+    figures["vulkan_call_us"] = timed(lambda: found.source.read_together(found.clock, partner))
     local.close()
     with tt.Sampler(["vulkan:0"]) as sampler:
         halves = [int(sampler.sample().snapshot.half_width_ns[found.clock][0]) for _ in range(300)]
-        told["vulkan_sample_us"] = timed(sampler.sample)
-        told["vulkan_half_width_median_ns"] = float(np.median(halves))
-        told["vulkan_half_width_max_ns"] = float(max(halves))
-    return told
+        figures["vulkan_sample_us"] = timed(sampler.sample)
+        figures["vulkan_half_width_median_ns"] = float(np.median(halves))
+        figures["vulkan_half_width_max_ns"] = float(max(halves))
+    return figures
 
 
 def main() -> int:

@@ -1,10 +1,10 @@
-"""A recording as other tools take it: python -m benchmarks.simultaneous [--busy N] [--seconds S]
+"""Are snapshots simultaneous? python -m benchmarks.simultaneous [--busy N] [--seconds S]
 
-They take the readings of a snapshot for simultaneous. Here is by how much they are not, on this
-machine's clocks, and whether its COARSE clocks lie within their bars. What is true of BOOTTIME and
-MONOTONIC is that they differ by a constant, which reading one between two of the other bounds.
-Other work on the machine moves all of it: --busy adds some, of processes that only count. Ends with
-1 where a bar is missed, but for those of an idle machine where it is not idle.
+Other tools assume that the readings of a snapshot are simultaneous. This measures how far apart
+they are, with the clocks of this machine, and whether its COARSE clocks are within their bars.
+BOOTTIME and MONOTONIC differ by a constant, which readings of one between two of the other bound.
+Other work on the machine changes the results: --busy adds processes that only count. Exits with 1
+where a row misses its bar, except for the bars of an idle machine on a busy one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ S = 10**9
 
 
 def ahead_ns() -> tuple[int, int]:
-    """What BOOTTIME is ahead of MONOTONIC, at least and at most."""
+    """How far BOOTTIME is ahead of MONOTONIC, at least and at most."""
     codes = [CODES["MONOTONIC"], CODES["BOOTTIME"]]
     readings, centre, half = (np.empty((READS, 2), dtype=np.int64) for _ in range(3))
     assert Brackets(codes, [0.0, 0.0], [0, 0], 1).fill(readings, centre, half) < 0
@@ -52,7 +52,7 @@ def ahead_ns() -> tuple[int, int]:
 
 
 def columns(path: Path) -> dict[ClockId, tuple[Values, Values]]:
-    """By clock, what the snapshots of a file say, and the half-widths of it."""
+    """By clock, the readings in the snapshots of a file, and their half-widths."""
     data = path.read_bytes()
     taken = [p.clock_snapshot.clocks for p in packets_of(data) if p.HasField("clock_snapshot")]
     found: dict[ClockId, list[tuple[int, int]]] = {}
@@ -66,7 +66,7 @@ def columns(path: Path) -> dict[ClockId, tuple[Values, Values]]:
 
 
 def snapshots(table: Table, path: Path, truth: tuple[int, int], *, idle: bool) -> None:
-    """Back to back, of all clocks of the host."""
+    """Snapshots of all clocks of the host, back to back."""
     with tt.record(path, interval=None) as rec:
         while rec.snapshots < SNAPSHOTS:
             rec.snapshot()
@@ -99,7 +99,7 @@ def snapshots(table: Table, path: Path, truth: tuple[int, int], *, idle: bool) -
 
 
 def calls(table: Table, path: Path) -> None:
-    """A MONOTONIC instant inside a BOOTTIME begin and end, as floor has them."""
+    """A MONOTONIC instant between a BOOTTIME begin and end, placed by floor."""
     mono, boot = CODES["MONOTONIC"], CODES["BOOTTIME"]
     with tt.record(path, interval=0.01) as rec:
         track = rec.track("calls")

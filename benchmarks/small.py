@@ -1,4 +1,4 @@
-"""What small traces cost that could cost minutes or gigabytes: `python -m benchmarks.small`.
+"""Time and memory for small traces that are expensive to read: `python -m benchmarks.small`.
 
 Each command runs as a process: user and system seconds, peak memory, and how it ended. A second
 argument leaves out traces without it in their names.
@@ -36,12 +36,12 @@ def main() -> None:
             if wanted in name:
                 path.write_bytes(b"".join(make()))
                 cells = [_cost(folder, words) for words in COMMANDS.values()]
-                told = [name, f"{path.stat().st_size / 1e6:.1f}", *cells]
-                print(f"| {' | '.join(told)} |", flush=True)
+                row = [name, f"{path.stat().st_size / 1e6:.1f}", *cells]
+                print(f"| {' | '.join(row)} |", flush=True)
 
 
 def _cost(folder: str, words: list[str]) -> str:
-    """What a command takes: seconds of processors, MB, and its exit code unless that is 0."""
+    """What a command takes: CPU seconds, MB, and its exit code unless that is 0."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tracetime", words[0], "t.pftrace", *words[1:]],
         cwd=folder,

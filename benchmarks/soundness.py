@@ -1,10 +1,10 @@
-"""Is the truth inside every bar that docs/error-bars.md promises? Random worlds, seeded.
+"""Is the truth inside every bar that docs/error-bars.md promises? In random worlds, from a seed.
 
     python -m benchmarks.soundness [--worlds 1000] [--seed 1]
 
-Each world draws its clocks (rates, limits, ticks, counters, machines), its snapshots and the paths
-between them; 1,000 timestamps of it are converted, within the snapshots and beyond their ends, and
-compared with what was true. Exits with 1 where a truth is outside.
+Each world has random clocks (rates, limits, ticks, counters, machines) and random snapshots of
+them. 1,000 timestamps are converted, within the snapshots and beyond their ends, and compared with
+the truth. Exits with 1 where a truth is outside.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ CONVERSIONS: Final = 1_000
 BOTH: Final = ("estimated", "guaranteed")
 WANDER_PPM: Final = 0.5
 HALF_WIDTHS: Final = 8
-"""A change of rate may hide that moves the offset by fewer in a gap (docs/error-bars.md)."""
+"""A change of rate that moves the offset by less in a gap may be hidden (docs/error-bars.md)."""
 Bars = tuple[str, ...]
 
 
 class Drawn(NamedTuple):
-    """A world, the bars that hold in it, and between which of its clocks."""
+    """A world, the kinds of bars that hold in it, and the pairs of clocks for which they do."""
 
     world: World
     bars: Bars = BOTH
@@ -57,7 +57,7 @@ def spacing(rng: np.random.Generator) -> tuple[int, int]:
 
 
 def any_rates(rng: np.random.Generator) -> Drawn:
-    """Rates that change at any time to any within the limits."""
+    """Rates that change at any time, within the limits."""
     apart, n = spacing(rng)
     span = apart * (n + 1)
     names = NAMES[: rng.integers(2, 6)]
@@ -66,7 +66,7 @@ def any_rates(rng: np.random.Generator) -> Drawn:
 
 
 def wandering(rng: np.random.Generator) -> Drawn:
-    """Rates that hold, but for a wander within what is declared."""
+    """Constant rates, with a wander within its limit."""
     apart, n = spacing(rng)
     names = NAMES[: rng.integers(2, 6)]
     clocks = [clock(rng, name, apart * (n + 1), wanders=True) for name in names]
@@ -74,7 +74,7 @@ def wandering(rng: np.random.Generator) -> Drawn:
 
 
 def bending(rng: np.random.Generator) -> Drawn:
-    """One clock whose rate changes now and then, by what shows beside the half-widths."""
+    """A clock whose rate changes at times, by more than the half-widths can hide."""
     while True:
         apart, n = spacing(rng)
         n += 20
@@ -87,13 +87,13 @@ def bending(rng: np.random.Generator) -> Drawn:
         one.times = np.concatenate([one.times[:1], at])
         one.ppm = rng.uniform(-most, most, len(at) + 1)
         drawn = chained(rng, clocks, apart, n)
-        shown_ppm = np.abs(np.diff(one.ppm)).min() - 2 * 2 * WANDER_PPM
-        if shown_ppm * 1e-6 * drawn.gap_ns >= HALF_WIDTHS * drawn.half_ns:
+        least_ppm = np.abs(np.diff(one.ppm)).min() - 2 * 2 * WANDER_PPM
+        if least_ppm * 1e-6 * drawn.gap_ns >= HALF_WIDTHS * drawn.half_ns:
             return Drawn(drawn)
 
 
 def jumping(rng: np.random.Generator) -> Drawn:
-    """Steps both ways, and resets, beyond what the limits let drift in a gap."""
+    """Steps both ways, and resets, larger than the drift that the limits allow in a gap."""
     apart, n = spacing(rng)
     n += 20
     names = NAMES[: rng.integers(2, 5)]
@@ -107,7 +107,7 @@ def jumping(rng: np.random.Generator) -> Drawn:
 
 
 def wrapping(rng: np.random.Generator) -> Drawn:
-    """A counter of few bits, snapshotted several times a wrap."""
+    """A counter of few bits, with several snapshots per wrap."""
     bits = int(rng.choice([24, 32, 36]))
     steady = clock(rng, "MONOTONIC", 1 << 50, steady=True)
     other = clock(rng, "com.example.gpu", 1 << 50, bits=bits)
@@ -118,7 +118,7 @@ def wrapping(rng: np.random.Generator) -> Drawn:
 
 
 def of_machines(rng: np.random.Generator) -> Drawn:
-    """Two machines tied by messages each way, of any delay; their bars rest on these alone."""
+    """Two machines that only messages relate, with random delays."""
     host = Clock(
         ClockDomain("BOOTTIME"),
         int(rng.integers(10**12, 10**15)),
@@ -168,7 +168,7 @@ def _reading(snapshot: Any, one: Clock, t: int) -> None:
 
 
 def coarse(rng: np.random.Generator) -> Drawn:
-    """A clock that ticks coarsely and does not say so: its readings show it."""
+    """A clock with a coarse tick that only its readings show."""
     tick_ns = float(
         rng.choice(
             [16_000, 100_000, 10**6, 10**7, S / 60, 4e6 * (1 + 20e-6), S / 48_000, S / 32_768]
@@ -179,9 +179,9 @@ def coarse(rng: np.random.Generator) -> Drawn:
     apart, n = int(tick_ns * 10 ** rng.uniform(1.2, 4)), int(rng.integers(20, 200))
     taken = times(rng, apart, n)
     snapshot = read_together(rng, [steady, other], taken, 50.0)
-    said = ClockGraph(domains=[_undeclared(one.domain) for one in (steady, other)])
-    said.add_snapshot(dict(snapshot.readings))
-    return Drawn(World([steady, other], said, int(taken[0]), int(taken[-1])))
+    graph = ClockGraph(domains=[_undeclared(one.domain) for one in (steady, other)])
+    graph.add_snapshot(dict(snapshot.readings))
+    return Drawn(World([steady, other], graph, int(taken[0]), int(taken[-1])))
 
 
 def _undeclared(domain: ClockDomain) -> ClockDomain:
@@ -191,16 +191,16 @@ def _undeclared(domain: ClockDomain) -> ClockDomain:
 CLASSES: Final[dict[str, Callable[[np.random.Generator], Drawn]]] = {
     "guaranteed bars, rates that change at any time": any_rates,
     "rates that wander as declared": wandering,
-    "rates that change now and then": bending,
+    "rates that change at times": bending,
     "steps and resets": jumping,
     "counters that wrap": wrapping,
     "machines tied by messages": of_machines,
-    "ticks that nobody declared": coarse,
+    "ticks that are not declared": coarse,
 }
 
 
 class Tally:
-    """What was converted, and what was true and outside."""
+    """Counts of conversions, and of truths outside their bars."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -235,7 +235,7 @@ class Tally:
         truth = dst.counted(t)
         early, late = (side.to_numpy(zero_copy_only=False) for side in got[1:])
         if dst.domain.valid_bits < 64:
-            # Counted on from some wrap or other: the bar must hold the truth of one of them.
+            # The count may begin at any wrap: the bar must contain the truth of one of them.
             wrap = 1 << dst.domain.valid_bits
             truth = truth + np.rint((early - truth) / wrap).astype(np.int64) * wrap
         off = np.fmax(early - truth, truth - late)
@@ -253,10 +253,10 @@ class Tally:
             return
         t = instants(rng, world, 50)
         later = t + rng.choice([-1, 1], len(t)) * (10 ** rng.uniform(0, 9, len(t))).astype(np.int64)
-        said = world.graph.order((src.raw(t), identity(src)), (dst.raw(later), identity(dst)))
+        order = world.graph.order((src.raw(t), identity(src)), (dst.raw(later), identity(dst)))
         self.counts["ordered"] += len(t)
-        self.counts["certain"] += int(np.count_nonzero(said))
-        wrong = int((said * np.sign(later - t) > 0).sum())
+        self.counts["certain"] += int(np.count_nonzero(order))
+        wrong = int((order * np.sign(later - t) > 0).sum())
         self.counts["certain and wrong"] += wrong
 
 
@@ -267,14 +267,14 @@ def instants(rng: np.random.Generator, world: World, n: int) -> Values:
 
 
 def worlds(n: int, seed: int) -> Iterator[tuple[str, int]]:
-    """(class, seed) of n worlds, classes by turns."""
+    """(class, seed) of n worlds, the classes in turn."""
     names = list(CLASSES)
     for number in range(n):
         yield names[number % len(names)], seed * 1_000_003 + number
 
 
 def rows(table: Table, n: int, seed: int) -> None:
-    """A row a class: nothing outside."""
+    """A row for each class: nothing may be outside."""
     tallies = {name: Tally() for name in CLASSES}
     counts: Counter[str] = Counter()
     for name, one in worlds(n, seed):

@@ -1,10 +1,10 @@
-"""Speed and memory, each beside the alternative measured in the same run.
+"""Speed and memory, compared with alternatives in the same run.
 
     python -m benchmarks [--large 2GB] [--json FILE]
 
-The traces come from $TRACETIME_DATA, else ../shared/data; rows that need them are left out where
-they are absent. --large makes a trace of that size (and one whose packets are all put aside until
-the end of the file) in a temporary directory, and watches the memory of `tracetime convert` on it.
+The traces come from $TRACETIME_DATA, else ../shared/data; without them there are fewer rows.
+--large makes a trace of that size (and one whose packets are all deferred to the end of the file)
+in a temporary directory, and measures the memory of `tracetime convert`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 def best(work: Callable[[], object], times: int = 5) -> float:
-    """Seconds that the fastest of `times` runs took."""
+    """Seconds of the fastest of `times` runs."""
     took = []
     for _ in range(times):
         began = time.perf_counter()
@@ -59,10 +59,10 @@ def best(work: Callable[[], object], times: int = 5) -> float:
     return min(took)
 
 
-def beside(
+def compared(
     work: Callable[[], object], alternative: Callable[[], object], times: int = 5
 ) -> tuple[float, float]:
-    """Seconds of the fastest runs of two, taken in turn: a machine that is busy slows both."""
+    """Seconds of the fastest runs of two, in turn: other work on the machine slows both."""
     took = [(best(work, 1), best(alternative, 1)) for _ in range(times)]
     return min(one for one, _ in took), min(two for _, two in took)
 
@@ -128,7 +128,7 @@ def drifting(n: int) -> Evidence:
 
 
 def tube() -> list[Row]:
-    """The tube with bounds, both ways, against a copy and the least that NumPy can do: a lookup."""
+    """The tube with bounds, both ways, against a copy and against a lookup by NumPy."""
     limits = Limits(200e-6, 1e-6)
     evidence = drifting(SNAPSHOTS)
     made = Tube.build(evidence, limits)
@@ -150,8 +150,8 @@ def tube() -> list[Row]:
         def numpy(v: np.ndarray, edges: np.ndarray = edges) -> object:
             return v + evidence.r[np.searchsorted(edges, v, side="right") - 1]
 
-        ascending, copy = beside(partial(ours, given), given.copy)
-        scattered, lookup = beside(partial(ours, shuffled), partial(numpy, shuffled), 3)
+        ascending, copy = compared(partial(ours, given), given.copy)
+        scattered, lookup = compared(partial(ours, shuffled), partial(numpy, shuffled), 3)
         rows += [
             Row(
                 f"tube with bounds, {what}, 10^7 sorted",
@@ -171,7 +171,7 @@ def tube() -> list[Row]:
             ),
         ]
     many = drifting(10**6)
-    built, ordered = beside(lambda: Tube.build(many, limits), lambda: np.sort(many.r))
+    built, ordered = compared(lambda: Tube.build(many, limits), lambda: np.sort(many.r))
     rows.append(
         Row(
             "tube of 10^6 snapshots",
@@ -186,7 +186,7 @@ def tube() -> list[Row]:
 
 
 def reading() -> list[Row]:
-    """A real trace: all columns in memory on one core, and to Parquet on all."""
+    """A real trace: to columns in memory on one core, and to Parquet on all cores."""
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
     vocabulary()
@@ -238,7 +238,7 @@ print(time.perf_counter() - began)
 """
 
 
-# In a small process: a child's peak cannot be told from its parent's before it has begun.
+# In a small process: a child's peak includes that of its parent until it starts.
 _TYPED = """
 import resource, subprocess, sys, time
 began = time.perf_counter()
@@ -248,21 +248,21 @@ print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN).
 
 
 def typed() -> list[Row]:
-    """`tracetime convert` as it is typed, a process; beside it protobuf's parser alone, in turn."""
+    """`tracetime convert` as a process, and the parser of protobuf alone, in turn."""
 
-    def told(script: str, *arguments: str) -> list[float]:
-        said = subprocess.check_output([sys.executable, "-c", script, *arguments], text=True)
-        return [float(number) for number in said.split()]
+    def printed(script: str, *arguments: str) -> list[float]:
+        text = subprocess.check_output([sys.executable, "-c", script, *arguments], text=True)
+        return [float(number) for number in text.split()]
 
     took, parsed, peaks = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "events.parquet")
         command = [sys.executable, "-m", "tracetime", "convert", str(TRACE), "-o", out]
         for _ in range(4):
-            seconds, peak = told(_TYPED, *command)
+            seconds, peak = printed(_TYPED, *command)
             took.append(seconds)
             peaks.append(peak * (1 if sys.platform == "darwin" else 1024))
-            parsed += told(_PARSE, str(TRACE))
+            parsed += printed(_PARSE, str(TRACE))
     ours, protobuf, most = min(took), min(parsed), max(peaks)
     return [
         Row(
@@ -285,7 +285,7 @@ def typed() -> list[Row]:
 
 
 def names() -> list[Row]:
-    """What events are: ours beside the protobuf classes, with interning done in Python."""
+    """The columns of names, against the classes of protobuf with interning in Python."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
     from twin.names import names_of
@@ -349,8 +349,8 @@ def large(size: int) -> list[Row]:
         trace, out = Path(folder) / "large.pftrace", Path(folder) / "large.parquet"
         command = [sys.executable, "-m", "tracetime", "convert", str(trace), "-o", str(out)]
         rates = []
-        for part, more in ((size // 4, ""), (size, ""), (size, "names"), (size, "all put aside")):
-            make(TRACE, trace, part, more == "all put aside")
+        for part, more in ((size // 4, ""), (size, ""), (size, "names"), (size, "all deferred")):
+            make(TRACE, trace, part, more == "all deferred")
             took, anonymous = watched(command + ["--with-names"] * (more == "names"))
             on_disk = trace.stat().st_size
             rates.append(on_disk / took)
@@ -390,7 +390,7 @@ def start_up() -> list[Row]:
 
 
 def reporting() -> list[Row]:
-    """The report of a real trace: written, and opened in Debian's Chromium where there is one."""
+    """The report of a real trace: written, and opened in Debian's Chromium if that is installed."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "report.html"

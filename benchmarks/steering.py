@@ -1,4 +1,4 @@
-"""Changes of rate that adjtimex recorded: what the bars hold with the record, and without it."""
+"""Changes of rate that adjtimex recorded: bars with that record, and without it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LIMITS = Limits(600e-6, 1e-9)
 
 
 def steered(rng: np.random.Generator) -> tuple[Pair, Values, Values]:
-    """A slewed clock against the raw one, the raw readings, and the frequencies there (2^-16 ppm).
+    """A slewed clock against the raw one, the raw readings, and their frequencies (2^-16 ppm).
 
-    Changes of 0.0001 to 100 ppm, up to one in every gap.
+    With changes of 0.0001 to 100 ppm, up to one in every gap.
     """
     n = int(rng.choice([30, 60, 120]))
     gaps = np.flatnonzero(rng.random(n - 1) < rng.choice([0.03, 0.2, 1.0]) * rng.random())
@@ -31,9 +31,9 @@ def steered(rng: np.random.Generator) -> tuple[Pair, Values, Values]:
 
 
 def recorded_changes(table: Table, n: int) -> None:
-    """Estimated bars over changes of rate that noise may hide."""
+    """Bars over changes of rate that noise may hide."""
     out = {True: 0, False: 0}
-    sure = changes = 0
+    guaranteed_out = changes = 0
     for seed in range(n):
         rng = np.random.default_rng(70_000 + seed)
         pair, a, scaled_ppm = steered(rng)
@@ -46,11 +46,11 @@ def recorded_changes(table: Table, n: int) -> None:
             correction = correction_of(np.zeros_like(a), scaled_ppm) if recorded else None
             tube = Tube.build(Evidence.of(a, r, h, correction=correction), LIMITS)
             out[recorded] += outside(tube, q, truth) > 0
-            sure += outside(tube, q, truth, "guaranteed") > 0
+            guaranteed_out += outside(tube, q, truth, "guaranteed") > 0
     table.row(
         f"{changes} changes of rate that snapshots record, {n} clocks",
         "estimated and guaranteed inside 100 %",
-        f"{out[True]} and {sure} clocks with a truth outside",
-        not out[True] and not sure,
+        f"{out[True]} and {guaranteed_out} clocks with a truth outside",
+        not out[True] and not guaranteed_out,
     )
     table.note("the same, not recorded", f"{out[False]} clocks with a truth outside estimated bars")

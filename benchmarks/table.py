@@ -1,10 +1,10 @@
-"""The table that a benchmark prints: what was measured, what it must show, what it showed."""
+"""The table that a benchmark prints: what was measured, its bar, and the result."""
 
 from __future__ import annotations
 
 
 class Table:
-    """Rows, printed as they come; counts those that miss their bar."""
+    """Rows, printed one by one; counts those that miss their bar."""
 
     def __init__(self) -> None:
         self.missed = 0
@@ -15,5 +15,5 @@ class Table:
         print(f"{'ok  ' if ok else 'MISS'} | {what} | {bar} | {got} |", flush=True)
 
     def note(self, what: str, got: str) -> None:
-        """A figure to compare with, or why there is none; it has no bar to meet."""
+        """A figure for comparison, or why there is none; it has no bar."""
         print(f"     | {what} | (for comparison) | {got} |", flush=True)

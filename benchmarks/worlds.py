@@ -1,7 +1,7 @@
-"""Worlds of simulated clocks, drawn by chance, in which the truth is known to the tick.
+"""Random worlds of simulated clocks, in which the truth is known to the tick.
 
-True time is int64 ns. A clock's reading is its nominal rate times true time, plus what it has
-drifted, floored to its tick and cut to its bits. Only the drift, which is small, is a float.
+True time is int64 ns. The reading of a clock is true time at its nominal rate, plus its drift,
+floored to its tick and cut to its bits. Only the drift, which is small, is a float.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Clock:
     """One clock of a world.
 
     Attributes:
-        domain: what is declared of it.
-        start_ns: what it read at true time 0.
-        times, ppm: from each true time on (ns, ascending, the first at or before all that is
-            asked) its rate is off by so many ppm.
-        wander: (ppm, period in ns, phase) of a sine about that rate.
-        jumps: (true ns, ns): from there on it reads so much more.
+        domain: its declaration.
+        start_ns: its reading at true time 0.
+        times, ppm: its rate is off by ppm from each true time on (ns, ascending, the first at or
+            before every query).
+        wander: (ppm, period in ns, phase) of a sine around that rate.
+        jumps: (true ns, ns): from that true time on it reads ns more.
     """
 
     domain: ClockDomain
@@ -58,12 +58,12 @@ class Clock:
 
     @property
     def tick_ns(self) -> int:
-        """What it steps by at most, in whole ns."""
+        """Its longest step, in whole ns."""
         assert self.domain.tick_ns is not None
         return int(np.ceil(max(self.domain.tick_ns, float(self.rate))))
 
     def ns(self, t: Values) -> Values:
-        """What it would read in ns, were it not floored."""
+        """Its reading in ns, before it is floored."""
         piece = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, None)
         ends = np.concatenate([[0.0], np.cumsum(np.diff(self.times) * self.ppm[:-1] * 1e-6)])
         drift = ends[piece] + (t - self.times[piece]) * (self.ppm[piece] * 1e-6)
@@ -74,10 +74,10 @@ class Clock:
         return self.start_ns + t + np.floor(drift).astype(np.int64) + jumped
 
     def counted(self, t: Values) -> Values:
-        """What it has counted, in ticks, before it is cut to its bits."""
+        """Its count of ticks, before it is cut to its bits."""
         step = Fraction(self.domain.tick_ns).limit_denominator(10**6)
         step = max(step, self.rate)
-        # Floored to what it steps by, and that to ticks: in two parts, which int64 holds.
+        # Floored to its step, and that to ticks: in two parts, each of which fits in int64.
         ns = self.ns(t)
         if step != self.rate:
             ns = _multiples(ns, step)
@@ -85,19 +85,19 @@ class Clock:
         return _scaled(ns, 1 / self.rate)
 
     def raw(self, t: Values) -> Values:
-        """What it reads."""
+        """Its reading."""
         bits = self.domain.valid_bits
         counted = self.counted(t)
         return counted if bits == 64 else counted & ((1 << bits) - 1)
 
 
 def _multiples(values: Values, step: Fraction) -> Values:
-    """How many whole steps there are in each."""
+    """The number of whole steps in each value."""
     return _scaled(values, 1 / step)
 
 
 def _scaled(values: Values, factor: Fraction) -> Values:
-    """Each times a factor, floored."""
+    """Each value times a factor, floored."""
     whole, rest = np.divmod(values, factor.denominator)
     return whole * factor.numerator + rest * factor.numerator // factor.denominator
 
@@ -121,7 +121,7 @@ class World:
 
 
 def limits(rng: np.random.Generator) -> float:
-    """A drift that a clock may declare, ppm."""
+    """A random limit of drift, ppm."""
     return float(10 ** rng.uniform(0.5, 3))
 
 
@@ -136,7 +136,7 @@ def clock(  # noqa: PLR0913  each way in which a clock may differ
     bits: int = 64,
     tick_ns: float | None = None,
 ) -> Clock:
-    """A clock by chance: rates within what it declares, changing `knees` times, or wandering.
+    """A random clock: its rate is within its limits, and changes `knees` times, or wanders.
 
     steady: of 1 ns a tick.
     """
@@ -174,7 +174,7 @@ def read_together(
 ) -> Snapshot:
     """Snapshots at true times t, the first clock the reference, with measured half-widths.
 
-    noise_ns: how long a bracket takes about, half of it; with heavy tails.
+    noise_ns: half of the time that a bracket takes, about; with heavy tails.
     """
     reference, *others = clocks
     readings = {reference.domain.id: reference.raw(t)}
@@ -192,14 +192,14 @@ def read_together(
 
 
 def times(rng: np.random.Generator, spacing: int, n: int) -> Values:
-    """When n snapshots are taken: about evenly, or as it comes."""
+    """When n snapshots are taken: nearly even, or irregular."""
     even = np.arange(n) * spacing + rng.integers(0, spacing)
     jitter = rng.uniform(0, rng.choice([0.01, 0.9]), n) * spacing
     return even + jitter.astype(np.int64)
 
 
 def chained(rng: np.random.Generator, clocks: list[Clock], spacing: int, n: int) -> World:
-    """A world whose snapshots hold all clocks, or neighbours of a chain, or some of both."""
+    """A world with snapshots of all clocks, or of neighbours in a chain, or both."""
     graph = ClockGraph(domains=[one.domain for one in clocks])
     noise_ns = float(10 ** rng.uniform(1, 4.5))
     kind = rng.integers(3)

@@ -1,7 +1,7 @@
-"""Clock offsets between hosts that XDF files recorded, as pyxdf reads them.
+"""Clock offsets between hosts in XDF files, as pyxdf reads them.
 
-LSL's collector pings each stream's host and records the host's time and what to add to it for its
-own. How long a ping took is not in the file: the half-width h is assumed from a stream's offsets.
+LSL's collector pings the host of each stream and records the host's time and its offset from that
+of the collector. How long a ping took is not in the file: h is assumed from the offsets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Stream(NamedTuple):
 
     Attributes:
         name: of the file, and the stream in it.
-        collector_ns, host_ns: what the two clocks read together, int64.
+        collector_ns, host_ns: simultaneous readings of the two clocks, int64.
         resets: (k, k + 1), the offsets between which pyxdf finds that the host's clock was reset.
     """
 
@@ -52,7 +52,7 @@ def streams(folder: Path) -> list[Stream]:
         for stream in loaded:
             if not stream["clock_times"]:
                 continue
-            # The file has seconds as floats: nothing finer than they is lost.
+            # The file has seconds as floats, which are no finer.
             times, values = (np.array(stream[key]) for key in ("clock_times", "clock_values"))
             found.append(
                 Stream(
@@ -70,7 +70,7 @@ def _nanoseconds(seconds: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Value
 
 
 def _resets(times: list[float], values: list[float]) -> list[tuple[int, int]]:
-    """Where pyxdf's own detection, with the thresholds that load_xdf gives it, finds resets."""
+    """The resets that pyxdf finds, with the thresholds of load_xdf."""
     if len(times) < 2:
         return []
     defaults = inspect.signature(pyxdf.load_xdf).parameters
@@ -90,19 +90,19 @@ def graph_of(stream: Stream, leave: int | None = None, h_ns: int | None = None) 
 
 
 def half_width_ns(graph: ClockGraph, at_ns: int) -> int:
-    """The half-width that a stream's offsets are taken to have."""
-    told = graph.explain(at_ns, COLLECTOR, HOST, policy="tube")
-    return int(told.steps[0].half_width_ns)  # type: ignore[union-attr]
+    """The half-width that is assumed for the offsets of a stream."""
+    found = graph.explain(at_ns, COLLECTOR, HOST, policy="tube")
+    return int(found.steps[0].half_width_ns)  # type: ignore[union-attr]
 
 
 def resets_of(stream: Stream) -> list[tuple[int, int]]:
-    """Where the tube finds resets: the snapshots before and after each."""
+    """The resets that the tube finds: the snapshots before and after each."""
     found = graph_of(stream).discontinuities()
     return [d.snapshots for d in found if d.kind == "reset"]  # type: ignore[misc]
 
 
 def left_out(stream: Stream, assume_anew: bool = False) -> int:
-    """How many offsets, each left out in turn, lie outside the others' bar widened by h.
+    """How many offsets, each left out in turn, are outside the bar of the others, widened by h.
 
     assume_anew: h is assumed from the others alone, not from all offsets of the stream.
     """
