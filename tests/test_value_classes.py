@@ -39,6 +39,7 @@ ALONE = {
     "Runs",
     "Segments",
     "TraceReading",
+    "_Deduction",
     "_Node",
 }
 
