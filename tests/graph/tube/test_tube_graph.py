@@ -1,40 +1,17 @@
-"""The tube policy over a whole graph: bars, paths of least error, order, findings."""
+"""The tube policy over a whole graph: bars, paths of least error, discontinuities."""
 
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from drifting import GPU, S, drifting, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId, ConversionError, Reading, Snapshot, UsageError
 from tracetime.clocks.domain import ClockDomain
 from tracetime.graph.tube.results import Bounds
-from tracetime.graph.tube.triangles import Triangles
-
-S = 1_000_000_000
-GPU = 0x8A01B2C3
-
-
-def drifting(ppm=20, n=60, every=10 * S, noise=0, seed=1):
-    """MONOTONIC_RAW runs `ppm` fast of BOOTTIME; read together every 10 s."""
-    random = np.random.default_rng(seed)
-    boottime = np.arange(n, dtype=np.int64) * every + 1000 * S
-    raw = boottime + (boottime - 1000 * S) * ppm // 1_000_000 - 3 * S
-    return boottime, raw + random.integers(-noise, noise + 1, n)
-
-
-@pytest.fixture
-def graph():
-    boottime, raw = drifting()
-    graph = ClockGraph("BOOTTIME")
-    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC_RAW": raw})
-    return graph
-
-
-def truth(boottime, ppm=20):
-    return boottime + (boottime - 1000 * S) * ppm // 1_000_000 - 3 * S
 
 
 def test_drift_is_corrected_where_floor_ignores_it(graph):
@@ -76,14 +53,6 @@ def test_floor_has_no_bounds(graph):
 
 def test_a_clock_is_itself(graph):
     assert graph.convert(7, 6, 6, policy="tube", bounds=True) == Bounds(7, 7, 7)
-
-
-def test_order_of_events_on_two_clocks(graph):
-    raw = int(truth(np.array([1300 * S]))[0])
-    assert graph.order((raw, "MONOTONIC_RAW"), (1300 * S + 10_000, "BOOTTIME")) == -1
-    assert graph.order((raw, "MONOTONIC_RAW"), (1300 * S - 10_000, "BOOTTIME")) == 1
-    assert graph.order((raw, "MONOTONIC_RAW"), (1300 * S, "BOOTTIME")) == 0
-    assert graph.order((5, "BOOTTIME"), (6, "BOOTTIME")) == -1
 
 
 def test_a_suspend_is_found_in_its_zone():
@@ -160,45 +129,6 @@ def test_a_counter_that_stands_still_while_the_machine_sleeps_was_not_reset():
     }  # fmt: skip
 
 
-def test_loops_that_contradict_are_told():
-    boottime = np.arange(30, dtype=np.int64) * 10 * S
-    graph = ClockGraph("BOOTTIME")
-    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC": boottime})
-    graph.add_snapshot({"MONOTONIC": boottime, "MONOTONIC_RAW": boottime})
-    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC_RAW": boottime + 50_000_000})
-    found = graph.inconsistencies()
-    assert {(f.src, f.dst) for f in found} == {
-        (ClockId(3), ClockId(5)), (ClockId(3), ClockId(6)), (ClockId(5), ClockId(6)),
-    }  # fmt: skip
-    assert all(30_000_000 < f.gap_ns < 60_000_000 for f in found)
-
-
-@pytest.mark.parametrize("wrong", [0, 30_000])
-def test_loops_that_contradict_are_told_where_each_pair_was_read_at_other_times(wrong):
-    graph = ClockGraph()
-    clocks = {"BOOTTIME": 0, "com.example.a": 10, "com.example.b": -20}
-    for start, one, other, off in (
-        (1.0, "BOOTTIME", "com.example.a", 0),
-        (4.3, "com.example.a", "com.example.b", wrong),
-        (7.6, "BOOTTIME", "com.example.b", 0),
-    ):
-        at = np.arange(60, dtype=np.int64) * 10 * S + int(start * S)
-        here, there = (at + at * clocks[clock] // 1_000_000 for clock in (one, other))
-        graph.add_snapshot(
-            Snapshot({one: here, other: there + off}, reference=one, half_width_ns={other: 100})
-        )
-    found = graph.inconsistencies()
-    assert len(found) == (3 if wrong else 0)
-    assert all(0 < f.gap_ns <= wrong for f in found)
-
-
-def test_loops_that_agree_are_not(graph):
-    boottime, raw = drifting()
-    graph.add_snapshot({"MONOTONIC_RAW": raw, "MONOTONIC": boottime})
-    graph.add_snapshot({"BOOTTIME": boottime, "MONOTONIC": boottime})
-    assert graph.inconsistencies() == []
-
-
 def test_measured_half_widths_make_the_bars():
     boottime, raw = drifting(noise=40)
     graph = ClockGraph("BOOTTIME")
@@ -240,47 +170,6 @@ def test_assumed_half_widths_are_said(graph):
     graph.declare(ClockDomain(ClockId(5), assumed_half_width_ns=50_000))
     wide = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
     assert wide.latest - wide.earliest > 10 * narrow
-
-
-def test_a_counter_of_unknown_rate_is_learnt():
-    boottime = np.arange(40, dtype=np.int64) * 10 * S + 77 * S
-    ticks = (boottime * 2445) // 1000 + 123_456
-    graph = ClockGraph("BOOTTIME")
-    graph.add_snapshot({"BOOTTIME": boottime, "TSC": ticks})
-    at = 200 * S + 5
-    bar = graph.convert(at * 2445 // 1000 + 123_456, "TSC", "BOOTTIME", policy="tube", bounds=True)
-    assert bar.earliest <= at <= bar.latest
-    assert abs(bar.estimate - at) < 10
-    back = graph.convert(at, "BOOTTIME", "TSC", policy="tube", bounds=True)
-    assert back.earliest <= at * 2445 // 1000 + 123_456 <= back.latest
-
-
-def test_a_rate_learnt_from_snapshots_close_together_is_as_unsure_as_they_are():
-    """Ends 1 ms apart, both off by all of their 1,000 ns: the rate is off by 2,000 ppm."""
-    graph = ClockGraph()
-    for at, off in ((0, -1000), (1_000_000, 1000)):
-        readings = {"BOOTTIME": S + at, "TSC": (S + at + off) * 3}
-        half_width_ns = {"TSC": 1001}
-        graph.add_snapshot(Snapshot(readings, reference="BOOTTIME", half_width_ns=half_width_ns))
-    bar = graph.convert((2 * S) * 3, "TSC", "BOOTTIME", policy="tube", bounds=True)
-    assert bar.earliest <= 2 * S <= bar.latest
-
-
-def test_a_declared_rate_is_used():
-    boottime = np.arange(2, dtype=np.int64) * 10 * S
-    graph = ClockGraph(
-        "BOOTTIME", [ClockDomain(ClockId(9), ns_per_tick=Fraction(1000, 2445), max_drift_ppm=1)]
-    )
-    graph.add_snapshot({"BOOTTIME": boottime, "TSC": boottime * 2445 // 1000})
-    bar = graph.convert(2445 * 5_000_000, "TSC", "BOOTTIME", policy="tube", bounds=True)
-    assert bar.earliest <= 5 * S <= bar.latest
-
-
-def test_one_snapshot_of_a_counter_of_unknown_rate_is_too_few():
-    graph = ClockGraph("BOOTTIME")
-    graph.add_snapshot({"BOOTTIME": 5, "TSC": 7})
-    with pytest.raises(ConversionError):
-        graph.convert(7, "TSC", "BOOTTIME", policy="tube")
 
 
 def test_bars_grow_beyond_the_last_snapshot_and_shrink_with_the_next(graph):
@@ -437,187 +326,6 @@ def test_a_tick_beyond_int64_costs_only_itself():
     assert caught.value.reason == "overflow"
 
 
-def test_readings_close_together_say_nothing_of_the_rate():
-    """Two snapshots 36 us apart, 200 ns off: a minute later the clocks are where floor has them."""
-    graph = ClockGraph()
-    graph.add_snapshot({5: [1000 * S, 1000 * S + 36_000], 6: [1000 * S, 1000 * S + 36_200]})
-    later = 1060 * S
-    got = graph.convert(later, 5, 6, policy="tube", bounds=True)
-    assert abs(got.estimate - graph.convert(later, 5, 6)) < 50_000
-    assert got.latest - got.estimate > 20_000_000
-
-
-def test_order_of_arrays_is_that_of_their_elements(graph):
-    raws = truth(np.arange(1100, 1400, 10) * S)
-    others = np.arange(1100, 1400, 10) * S + np.resize([-10_000, 0, 10_000], 30)
-    each = [
-        graph.order((int(raw), "MONOTONIC_RAW"), (int(other), "BOOTTIME"))
-        for raw, other in zip(raws, others, strict=True)
-    ]
-    got = graph.order((raws, "MONOTONIC_RAW"), (others.tolist(), "BOOTTIME"))
-    assert (got.dtype, got.tolist()) == (np.int8, each)
-    assert set(each) == {-1, 0, 1}
-    one = int(others[4])
-    assert graph.order((raws, "MONOTONIC_RAW"), (one, "BOOTTIME")).tolist() == [
-        graph.order((int(raw), "MONOTONIC_RAW"), (one, "BOOTTIME")) for raw in raws
-    ]
-    assert (
-        graph.order((others, "BOOTTIME"), (one, "BOOTTIME")).tolist()
-        == np.sign(others - one).tolist()
-    )
-    with pytest.raises(UsageError, match="30 with 2"):
-        graph.order((raws, "MONOTONIC_RAW"), (others[:2], "BOOTTIME"))
-
-
-@pytest.mark.parametrize("other", ["MONOTONIC", "REALTIME@machine1"])
-def test_order_decides_nothing_by_a_clock_that_was_set_back(other):
-    monotonic = np.arange(31, dtype=np.int64) * 10 * S
-    realtime = monotonic + np.where(monotonic > 150 * S, 950 * S, 1000 * S)
-    graph = ClockGraph()
-    for clock in ("REALTIME", "REALTIME@machine1"):
-        graph.add_snapshot(
-            Snapshot(
-                {"MONOTONIC": monotonic, clock: realtime},
-                reference="MONOTONIC",
-                half_width_ns={clock: 100},
-            )
-        )
-    # 1140 s was read at 140 s and again at 190 s; 1090 s and 1170 s once, at 90 s and 220 s.
-    said = [1090 * S, 1140 * S, 1140 * S, 1140 * S, 1170 * S]
-    at = [100 * S, 135 * S, 165 * S, 195 * S, 205 * S]
-    expected = [-1, 1, 0, -1, 1]
-    if other != "MONOTONIC":
-        at = [1099 * S, 1099 * S, 1120 * S, 1151 * S, 1165 * S]
-        expected = [-1, 1, 0, 0, 1]
-    assert graph.order((said, "REALTIME"), (at, other)).tolist() == expected
-    assert graph.order((at, other), (said, "REALTIME")).tolist() == [-x for x in expected]
-
-
-def test_order_is_the_other_way_round_whichever_comes_first():
-    """Clocks that contradict: by one BOOTTIME was set back at 150 s, by the other it was not."""
-    raw = np.arange(31, dtype=np.int64) * 10 * S
-    boottime = raw + np.where(raw > 150 * S, 950 * S, 1000 * S)
-    graph = ClockGraph()
-    graph.add_snapshot({"MONOTONIC_RAW": raw, "BOOTTIME": boottime})
-    graph.add_snapshot({"MONOTONIC": raw, "BOOTTIME": raw + 1000 * S})
-    at, said = np.repeat(raw + 5 * S, 31), np.tile(boottime, 31)
-    one = graph.order((at, "MONOTONIC_RAW"), (said, "BOOTTIME"))
-    assert (one == -graph.order((said, "BOOTTIME"), (at, "MONOTONIC_RAW"))).all()
-    # 1140 s was read at 140 s and at 190 s.
-    assert graph.order((165 * S, "MONOTONIC_RAW"), (1140 * S, "BOOTTIME")) == 0
-
-
-@pytest.mark.parametrize("wrong", [5, (5,), None, "ab"])
-def test_order_compares_pairs(graph, wrong):
-    with pytest.raises(UsageError, match="timestamps, clock"):
-        graph.order((5, 5), wrong)
-    with pytest.raises(UsageError, match="timestamps, clock"):
-        graph.order(wrong, (5, 5))
-
-
-def test_order_takes_whole_numbers(graph):
-    for ts in ("x", 5.5, np.array([1.0, 2.0]), pa.array([1, None]), [[1]]):
-        with pytest.raises(UsageError):
-            graph.order((5, 5), (ts, "BOOTTIME"))
-        with pytest.raises(UsageError):
-            graph.order((ts, "BOOTTIME"), (ts, "BOOTTIME"))
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("ns_per_tick", "abc"), ("ns_per_tick", float("nan")), ("ns_per_tick", "1/0"),
-        ("valid_bits", 36.5), ("valid_bits", "36"), ("valid_bits", True),
-        ("max_drift_ppm", "5"), ("wander_ppm", "5"), ("tick_ns", "5"), ("tick_ns", float("inf")),
-        ("assumed_half_width_ns", 1.5), ("assumed_half_width_ns", -1),
-        ("assumed_half_width_ns", 1 << 70), ("ns_per_tick", Fraction(1, 1 << 2048)),
-        ("name", 5), ("oscillator", b"x"), ("disciplined", 1),
-    ],
-)  # fmt: skip
-def test_limits_that_are_none_are_refused(field, value):
-    with pytest.raises(UsageError, match=f"{field} of TSC"):
-        ClockDomain("TSC", **{field: value})
-
-
-def test_limits_are_kept_as_the_types_they_are_declared_with():
-    domain = ClockDomain(
-        "TSC", valid_bits=np.int8(36), wander_ppm=Fraction(1, 4), assumed_half_width_ns=np.int64(7),
-        max_drift_ppm=np.float32(0.5), tick_ns=np.int64(2),
-    )  # fmt: skip
-    kept = (
-        domain.valid_bits, domain.wander_ppm, domain.assumed_half_width_ns, domain.max_drift_ppm,
-        domain.tick_ns,
-    )  # fmt: skip
-    assert [(type(value), value) for value in kept] == [
-        (int, 36), (float, 0.25), (int, 7), (float, 0.5), (float, 2.0),
-    ]  # fmt: skip
-
-
-def test_the_widest_half_width_that_may_be_assumed_is_one_a_tube_holds(graph):
-    for clock in ("MONOTONIC_RAW", "BOOTTIME"):
-        graph.declare(ClockDomain(clock, assumed_half_width_ns=1 << 58))
-    got = graph.convert(5, "BOOTTIME", 5, policy="tube", bounds=True)
-    assert got.latest - got.earliest >= 1 << 59
-
-
-@pytest.mark.parametrize("n", [3, 4, 7])
-def test_loops_of_any_length_are_checked(n):
-    at = np.arange(20) * 10 * S
-    names = [f"com.example.clock{k}" for k in range(n)]
-    for wrong in (0, 12_000):
-        graph = ClockGraph()
-        for k, name in enumerate(names):
-            other = names[(k + 1) % n]
-            offset = 5 if k < n - 1 else -5 * (n - 1) + wrong
-            graph.add_snapshot(
-                Snapshot({name: at, other: at + offset}, reference=name, half_width_ns={other: 20})
-            )
-        found = graph.inconsistencies()
-        if not wrong:
-            assert found == []
-            continue
-        assert len(found) == n
-        for one in found:
-            assert {str(c) for c in (one.src, one.dst, *one.via)} == {
-                str(ClockId.parse(name)) for name in names
-            }
-            assert 0 < one.gap_ns <= wrong
-
-
-def test_no_domains_can_be_said_as_none():
-    assert ClockGraph(domains=None).declared == {}
-
-
-@pytest.mark.parametrize("wrong", ["TSC", ["TSC"], [None]])
-def test_domains_are_clock_domains(wrong):
-    with pytest.raises(UsageError, match="ClockDomain"):
-        ClockGraph(domains=wrong)
-    with pytest.raises(UsageError, match="ClockDomain"):
-        ClockGraph().declare(wrong)
-
-
-@pytest.mark.parametrize("rate", [None, Fraction(10**30), Fraction(1, 10**30)])
-def test_rates_whose_fractions_leave_int64(rate):
-    graph = ClockGraph(domains=[ClockDomain("TSC", ns_per_tick=rate)])
-    graph.add_snapshot({"TSC": [-1, 0], "MONOTONIC": [-(2**63), 0]})
-    for source, target in (("TSC", "MONOTONIC"), ("MONOTONIC", "TSC")):
-        got = graph.convert([-1, 0], source, target, policy="tube", bounds=True, errors="mask")
-        assert len(got.estimate) == 2
-
-
-def test_any_limits_that_a_clock_may_declare_are_of_use():
-    limits = {"max_drift_ppm": 32_000, "wander_ppm": 5_000}
-    graph = ClockGraph("X.a", [ClockDomain(name, **limits) for name in ("X.a", "X.b")])
-    for at in range(10**12, 10**12 + 5 * S, S):
-        graph.add_snapshot(Snapshot({"X.a": at, "X.b": at}))
-    value = 10**12 + 123
-    assert graph.convert(value, "X.b", "X.a", policy="tube", bounds=True).estimate == value
-    assert not graph.discontinuities()
-    for limit, most in limits.items():
-        with pytest.raises(UsageError, match=rf"{limit} of .*: use 0 to {most}"):
-            ClockDomain("X.a", **{limit: most + 1})
-
-
 def test_a_bar_holds_what_a_long_unit_hides():
     """A clock of 10 ms a unit: it reads the same for as long."""
     unit = 10_000_000
@@ -628,29 +336,3 @@ def test_a_bar_holds_what_a_long_unit_hides():
     bars = graph.convert(instants // unit, GPU, "BOOTTIME", policy="tube", bounds=True)
     assert np.all((bars.earliest <= instants) & (instants <= bars.latest))
     assert graph.discontinuities() == []
-
-
-@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 3), Fraction(125, 3)])
-def test_a_loop_of_clocks_that_count_ticks_is_told_in_ns(rate):
-    """Pairs in snapshots of their own; what MONOTONIC and the GPU say is 1 ms apart."""
-    graph = ClockGraph("MONOTONIC", [ClockDomain("TSC", ns_per_tick=rate)])
-    at = 1000 * S + np.arange(30, dtype=np.int64) * S
-    ticks = np.array([int(t / rate) for t in at.tolist()])
-    graph.add_snapshot({"TSC": ticks, GPU: at})
-    graph.add_snapshot({"TSC": ticks, "MONOTONIC": at})
-    graph.add_snapshot({"MONOTONIC": at, GPU: at + 1_000_000})
-    found = graph.inconsistencies()
-    assert len(found) == 3
-    for loop in found:
-        assert 990_000 < loop.gap_ns <= 1_000_000
-        assert at[0] - S <= loop.at_ns <= at[-1] + S
-
-
-@pytest.mark.parametrize(
-    ("more", "leads"), [("abc", False), ("ab", True), ("ac", True), ("bc", True), ("ad", False)]
-)
-def test_only_snapshots_that_lack_one_of_three_clocks_contradict_the_others(more, leads):
-    clocks = dict(zip("abcd", map(ClockId, (1, 3, 5, 6)), strict=True))
-    series = [tuple(clocks[name] for name in names) for names in ("abc", more)]
-    found = Triangles(series).vias(clocks["a"], clocks["b"])
-    assert found == ([clocks["c"]] if leads else [])
