@@ -1,12 +1,16 @@
-"""What callers may give for whole numbers: the types of one, and of an array of them."""
+"""Whole numbers as callers give them: the types of arrays, and the check of one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from typing import Any, Final, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from tracetime.errors import UsageError
+
+_INT64_MAX: Final = (1 << 63) - 1
 
 
 class SupportsIntArray(Protocol):
@@ -19,3 +23,16 @@ class SupportsIntArray(Protocol):
 
 IntArray: TypeAlias = Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]] | SupportsIntArray
 """Whole numbers within int64: a list, or a 1-d array of NumPy or another library."""
+
+
+def check_int64(array: npt.NDArray[Any], many: str, one: str) -> None:
+    """Raise UsageError for an array that is not a row of whole numbers within int64.
+
+    many, one: what the message calls the numbers, and a single one.
+    """
+    if array.ndim != 1:
+        raise UsageError(f"an array of {many} has one dimension, not {array.ndim}")
+    if array.dtype.kind not in "iu":
+        raise UsageError(f"{many} are whole numbers (int64), not {array.dtype}")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > _INT64_MAX:
+        raise UsageError(f"{one} {int(array.max())} does not fit in int64")

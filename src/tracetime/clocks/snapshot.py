@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ByClock, ClockId, ClockLike
 from tracetime.errors import UsageError
-from tracetime.int_arrays import IntArray
+from tracetime.int_arrays import IntArray, check_int64
 
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
@@ -343,12 +343,7 @@ def _value(value: Any) -> int | npt.NDArray[np.int64]:
     if isinstance(value, (list, tuple)):
         value = np.array([_integer(item, "value") for item in value], dtype=np.int64)
     array: npt.NDArray[Any] = np.asarray(value)
-    if array.ndim != 1:
-        raise UsageError(f"an array of readings has one dimension, not {array.ndim}")
-    if array.dtype.kind not in "iu":
-        raise UsageError(f"an array of readings holds whole numbers (int64), not {array.dtype}")
-    if array.dtype == np.uint64 and array.size and int(array.max()) > INT64_MAX:
-        raise UsageError(f"value {int(array.max())} does not fit in int64")
+    check_int64(array, "readings", "reading")
     own = array.astype(np.int64)
     own.setflags(write=False)
     return own

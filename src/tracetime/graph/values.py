@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import UsageError
+from tracetime.int_arrays import check_int64
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,12 +103,7 @@ def take(ts: Any) -> Given:
             f"timestamps are an int, a list, or a NumPy or Arrow array, not a {type(ts).__name__}"
         )
     array: npt.NDArray[Any] = np.asarray(ts)
-    if array.ndim != 1:
-        raise UsageError(f"an array of timestamps has one dimension, not {array.ndim}")
-    if array.dtype.kind not in "iu":
-        raise UsageError(f"timestamps are whole numbers (int64), not {array.dtype}")
-    if array.dtype == np.uint64 and array.size and int(array.max()) > INT64_MAX:
-        raise UsageError(f"timestamp {int(array.max())} does not fit in int64")
+    check_int64(array, "timestamps", "timestamp")
     return Given(np.ascontiguousarray(array, dtype=np.int64), missing, False)
 
 
