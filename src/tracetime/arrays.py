@@ -1,6 +1,6 @@
-"""NumPy's arrays as Arrow's and back, sharing their memory.
+"""Arrays of NumPy as arrays of Arrow and back, in the same memory.
 
-Not by `pyarrow.array` nor `fill_null`: the first call of either imports pandas where that is
+Not by `pyarrow.array` or `fill_null`: the first call of either imports pandas where it is
 installed, which takes as long as converting a trace of 30 MB.
 """
 
@@ -34,9 +34,9 @@ def texts_of(texts: Iterable[str]) -> pa.Array:
 
 
 def values_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Return the values of an Arrow array of numbers, and which are null, None where none is.
+    """Return the values of an Arrow array of numbers, and which are null (None where none is).
 
-    What stands in the place of a null is anything.
+    The value of a null is undefined.
     """
     validity, data = array.buffers()
     dtype = np.dtype(array.type.to_pandas_dtype())
@@ -51,6 +51,6 @@ def values_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] 
 
 
 def known_of(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """As `values_of`, but which values are known: those that are no null."""
+    """The values of an Arrow array of numbers, and which are not null."""
     values, missing = values_of(array)
     return values, np.ones(len(values), dtype=bool) if missing is None else ~missing

@@ -1,12 +1,12 @@
-"""Errors, split by blame, and the reason strings that everything shares.
+"""Errors, by whose fault they are, and the reason strings of conversions.
 
     TracetimeError
     ├── UsageError        the caller's: a wrong argument, clock, path or option
     ├── TraceError        the trace's: not a trace, cut off, corrupt (byte offset, packet)
-    ├── ConversionError   the graph's: no way from one clock to the other (reason)
+    ├── ConversionError   the graph's: no path from one clock to the other (reason)
     └── SourceError       the machine's: no such clock source, or it cannot be read
 
-Each message says what to do next. What is raised where stands with the raising function.
+Each message says what to do next. Each function's docstring says which errors it raises.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ class TracetimeError(Exception):
     """Root of all errors that tracetime raises on purpose."""
 
     code: ClassVar[str] = "error"
-    """Whose fault it is, as one word: `usage`, `trace`, `conversion` or `source`."""
+    """The kind of error, as one word: `usage`, `trace`, `conversion` or `source`."""
 
     def to_dict(self) -> dict[str, str | int | None]:
-        """The error in the types of JSON: code, message, and of a trace's errors offset and packet.
+        """The error in the types of JSON: code, message, offset, packet.
 
-        What an error does not have is None.
+        offset and packet: of a trace's errors; None where they are unknown.
         """
         return {"code": self.code, "message": str(self), "offset": None, "packet": None}
 
 
 class UsageError(TracetimeError):
-    """The caller asked for something that cannot be: an unknown name, a value out of range."""
+    """The caller gave something invalid: an unknown name, a value out of range."""
 
     code = "usage"
 
@@ -67,8 +67,8 @@ class TraceError(TracetimeError):
 
     Args:
         message: what is wrong, and what to do next.
-        offset: first byte of the trouble in the uncompressed file, where known.
-        packet: index of the packet it was found in (counted as in the events table), where known.
+        offset: the byte of the uncompressed file where the fault begins, where known.
+        packet: index of the packet with the fault (counted as in the events table), where known.
     """
 
     code = "trace"
@@ -83,7 +83,7 @@ class TraceError(TracetimeError):
         self.packet = packet
 
     def to_dict(self) -> dict[str, str | int | None]:
-        """As of every error; the message does not repeat where it is."""
+        """The same as of other errors; the message does not repeat offset and packet."""
         where = {"offset": self.offset, "packet": self.packet}
         return {"code": self.code, "message": self.message} | where
 
@@ -97,7 +97,7 @@ class TraceError(TracetimeError):
 
 
 class ConversionError(TracetimeError):
-    """A timestamp cannot be taken from one clock to another.
+    """A timestamp cannot be converted from one clock to another.
 
     Args:
         message: which value, which clocks, and what to do next.

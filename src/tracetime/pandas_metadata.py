@@ -1,7 +1,7 @@
-"""What a schema says to pandas, so that whole numbers stay whole there.
+"""Metadata of a schema that keep whole numbers whole in pandas.
 
-pandas makes floats of a column of integers with nulls, and loses those beyond 2^53, unless the
-schema's metadata names an extension type. The format of the metadata is pandas' own:
+pandas reads a column of integers with nulls as floats, and rounds those beyond 2^53, unless the
+schema's metadata name an extension type. The format of the metadata:
 https://pandas.pydata.org/docs/development/developer.html#storing-pandas-dataframe-objects-in-apache-parquet-format
 """
 
@@ -16,13 +16,13 @@ _KEY: Final = b"pandas"
 
 
 def exact_in_pandas(schema: pa.Schema) -> pa.Schema:
-    """Return `schema`, with metadata by which its columns of integers are Int64, UInt64, ... there.
+    """Return `schema` with metadata that make its columns of integers Int64, UInt64, ... in pandas.
 
-    Those that have no nulls are NumPy's integers as they are. pandas itself is not needed.
+    Columns without nulls are integers of NumPy anyway. pandas itself is not needed.
     """
     columns = [_column(f) for f in schema if f.nullable and pa.types.is_integer(f.type)]
-    told = {"index_columns": [], "column_indexes": [], "columns": columns}
-    return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(told)})
+    metadata = {"index_columns": [], "column_indexes": [], "columns": columns}
+    return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(metadata)})
 
 
 def _column(field: pa.Field) -> dict[str, Any]:

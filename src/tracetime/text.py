@@ -1,7 +1,4 @@
-"""Numbers in words, for people: spans of time, counts; text on one line, and as HTML.
-
-What a sentence says is its writer's; nothing here knows clocks or traces.
-"""
+"""Numbers in words, for people: spans of time, counts; text on one line, and as HTML."""
 
 from __future__ import annotations
 
@@ -10,25 +7,25 @@ from itertools import islice
 from typing import Final
 
 _UNITS: Final = ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (6e10, 1e9, "s"))
-"""Below how many ns a span is said in a unit, what that is in ns, and its name."""
+"""(limit, unit, name) in ns: spans below the limit are in that unit."""
 
 
 def duration(ns: float, *, decimals: bool = False) -> str:
-    """A span of time as people say it: 350 ns, 1.2 ms, 3 h 25 min.
+    """A span of time in words: 350 ns, 1.2 ms, 3 h 25 min.
 
     Args:
-        ns: how long; below 0 it has a sign.
-        decimals: three decimals below a minute, as columns of a table have them, instead of
-            three significant digits.
+        ns: the span; below 0 it has a sign.
+        decimals: three decimals below a minute, for columns of a table, instead of three
+            significant digits.
     """
     size = abs(ns)
     sign = "-" if ns < 0 else ""
     for limit, unit, name in _UNITS:
         places = ".3g" if not decimals else ".0f" if unit == 1 else ".3f"
-        said = format(size / unit, places)
-        # What rounds up to the next unit is said in that: 1 ms, not 1e+03 us.
-        if size < limit and float(said) < 1000:
-            return f"{sign}{said} {name}"
+        number = format(size / unit, places)
+        # A number that rounds up to 1000 is in the next unit: 1 ms, not 1e+03 us.
+        if size < limit and float(number) < 1000:
+            return f"{sign}{number} {name}"
     minutes, seconds = divmod(round(size / 1e9), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -43,8 +40,8 @@ def count(n: int, what: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: str = "") -> str:
-    """An HTML table; every cell is text, whatever it holds. A column named `>...` is set right."""
-    # html loads a table of 2,231 entities, which the command line never needs.
+    """An HTML table; every cell is escaped. A column named `>...` is aligned right."""
+    # Here, since html loads a table of 2,231 entities, which the command line does not need.
     from html import escape
 
     right = [column.startswith(">") for column in columns]
@@ -62,14 +59,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], attributes: 
 
 
 def printable(value: str, most: int | None = None, *, lines: bool = False) -> str:
-    """Return a text on one line, without what would move a cursor, or hide or turn text.
+    """Return a text on one line, safe for a terminal: other characters become escapes.
 
-    Every text of a file passes here on its way to a terminal. What is not printable becomes its
-    escape.
+    Every text of a file passes here on its way to a terminal, since control characters can move the
+    cursor, or hide or reverse text.
 
     Args:
         value: the text.
-        most: how many characters of it to keep; an ellipsis stands for the rest. None keeps all.
+        most: how many characters to keep; an ellipsis replaces the rest. None keeps all.
         lines: whether line ends and tabs stay.
     """
     kept = "\n\t" if lines else ""

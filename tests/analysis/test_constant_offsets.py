@@ -35,7 +35,7 @@ def test_floor_is_within_the_bars_of_a_clock_with_a_constant_offset(made, data):
     graph = ClockGraph()
     graph.add_snapshot(made)
     at, offsets = made[REFERENCE], made[REFERENCE] - made[CLOCK]
-    constant = ConstantOffsets(graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE))
+    constant = ConstantOffsets(graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE))
     first, last = int(at[0]) - 10**9, int(at[-1]) + 10**9
     limit = constant.limit_ns(CLOCK, (first, last))
     if limit is None:
@@ -58,7 +58,7 @@ def test_what_strays_by_more_than_a_half_width_takes_a_tube(strays):
     at = np.arange(1, 4) * S
     graph.add_snapshot({REFERENCE: at, CLOCK: at + np.array(strays)})
     assert (
-        ConstantOffsets(graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE)).limit_ns(
+        ConstantOffsets(graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE)).limit_ns(
             CLOCK, (S, 3 * S)
         )
         is None
@@ -72,7 +72,7 @@ def test_what_is_measured_declared_or_counts_ticks_takes_a_tube():
         graph = ClockGraph(domains=domains)
         graph.add_snapshot(snapshot)
         return ConstantOffsets(
-            graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE)
+            graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE)
         ).limit_ns(CLOCK, (S, 3 * S))
 
     plain = {REFERENCE: at, CLOCK: at}
@@ -89,7 +89,7 @@ def test_a_clock_that_has_another_way_takes_a_tube():
     graph.add_snapshot({REFERENCE: at, CLOCK: at, THIRD: at})
     graph.add_snapshot({REFERENCE: at + 5, THIRD: at + 5})
     assert (
-        ConstantOffsets(graph, REFERENCE, graph._parts.contents.only_beside(REFERENCE)).limit_ns(
+        ConstantOffsets(graph, REFERENCE, graph._parts.contents.tied_only_to(REFERENCE)).limit_ns(
             CLOCK, (S, 3 * S)
         )
         is None

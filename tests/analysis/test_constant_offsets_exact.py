@@ -23,7 +23,7 @@ def offsets_of(
     graph = ClockGraph(domains=domains)
     for snapshot in snapshots:
         graph.add_snapshot(snapshot)
-    return ConstantOffsets(graph, reference, graph._parts.contents.only_beside(reference))
+    return ConstantOffsets(graph, reference, graph._parts.contents.tied_only_to(reference))
 
 
 def limit(at: Any, strays: Any, span: Any = None, **more: Any) -> int | None:

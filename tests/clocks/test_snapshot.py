@@ -121,7 +121,7 @@ def test_incremental_is_a_bool():
         ({}, "at least one clock"),
         ([3, 1], "dict"),
         ({"MONOTONIC": 1, 3: 2}, "twice"),
-        ({"NOPE": 1}, "no clock"),
+        ({"NOPE": 1}, "not a clock"),
         ({64: 1}, "64@seq7"),
         ({3: [1, 2], 6: [1]}, "one length"),
         ({3: [1], 6: 1}, "one length"),

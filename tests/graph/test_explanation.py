@@ -66,7 +66,7 @@ def test_explain_over_two_hops_and_with_a_unit(indirect):
 def test_explain_a_clock_to_itself(suspended):
     explained = suspended.explain(5, "MONOTONIC", "MONOTONIC")
     assert (explained.result, explained.steps) == (5, [])
-    assert "the value stands as it is" in str(explained)
+    assert "the value stays as it is" in str(explained)
 
 
 def test_clocks_of_a_hash_go_by_their_names():

@@ -197,7 +197,7 @@ def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
             reads[clock][0], reads[clock][-1] = at[0] + 10**15, at[-1] + 10**15 + width
         graph = ClockGraph(domains=[ClockDomain(clock, tick_ns=[1, 700][seed % 2])])
         graph.add_snapshot(reads)
-        level = Level(graph, hub, graph._parts.contents.only_beside(hub))
+        level = Level(graph, hub, graph._parts.contents.tied_only_to(hub))
         spans = [None, (at[0], at[-1]), (at[0] - S, at[-1]), (at[0], at[-1] + 3 * S)]
         told.append([level.limit_ns(clock, span) for span in spans])
     check_kept("level", str(group), told)
@@ -206,7 +206,7 @@ def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
 def test_a_level_clock_read_at_one_instant_alone() -> None:
     graph, hub, clock = ClockGraph(), ClockId(6), ClockId(200)
     graph.add_snapshot({hub: [S, S, S], clock: [S, S + 100, S + 41]})
-    level = Level(graph, hub, graph._parts.contents.only_beside(hub))
+    level = Level(graph, hub, graph._parts.contents.tied_only_to(hub))
     assert [level.limit_ns(clock, span) for span in (None, (0, 5 * S))] == [154, 154]
     assert level.limit_ns(ClockId(201), None) is None
 

@@ -190,10 +190,10 @@ def floor_cost_at_snapshots(
     spans = None
     if spans_ns is not None:
         spans = np.array([spans_ns[clock] for clock in listed], dtype=np.int64).reshape(-1, 2)
-    hops, changes, drifts = graph._parts.floor.strays(listed, trace_clock, spans)
+    hops, changes, drifts = graph._parts.floor.variations(listed, trace_clock, spans)
     cost.ended_early = bool((hops < 0).any())
     away = np.flatnonzero(hops > 0).tolist()
-    one_way = graph._parts.contents.only_beside(trace_clock)
+    one_way = graph._parts.contents.tied_only_to(trace_clock)
     cost.other_ways = any(listed[k] not in one_way for k in away)
     cost.drift_ns = int(drifts[away].max(initial=0))
     away.sort(key=lambda k: (-float(changes[k]), listed[k].order()))

@@ -42,7 +42,7 @@ from tracetime.graph.arguments import is_cpu_time
 from tracetime.graph.comparison import eventful, inconsistencies, shared_with_references
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import ClockInfo
-from tracetime.graph.info import Strays as Ways
+from tracetime.graph.info import OffsetVariations as Ways
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.graph.tube.wraps import Counter
@@ -200,7 +200,7 @@ class Survey:
     @cached_property
     def ways(self) -> Ways:
         """How clocks of snapshots lead to trace time, by number."""
-        return self.graph._parts.floor.strays(list(self.infos), self.trace_clock)
+        return self.graph._parts.floor.variations(list(self.infos), self.trace_clock)
 
     @cached_property
     def written(self) -> Written:

@@ -1,1 +1,1 @@
-"""The words of the field (floor 1): clock ids, what clocks are, snapshots of them, wall time."""
+"""Clock ids, properties of clocks, snapshots of readings, wall time."""

@@ -1,7 +1,7 @@
-"""ClockDomain: what a clock is, and how far it may stray.
+"""ClockDomain: the properties of a clock, and the limits of its rate.
 
 Limits are declarations, not measurements: error bars rest on them. Defaults are those of the kind
-of clock; a trace that says nothing, or a caller who knows better, may declare others.
+of clock; a trace or a caller may declare others.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ CRYSTAL_DRIFT_PPM: Final = 100.0
 """How far a free-running crystal may be from its nominal rate."""
 
 COARSE_TICK_NS: Final = 10_000_000
-"""What a COARSE clock steps by at most: the kernel's tick, at 100 Hz."""
+"""The largest step of a COARSE clock: the kernel's tick, at 100 Hz."""
 
 LONGEST_NS: Final = 1 << 58
 """The longest tick or half-width (9 years): two of them stay within what a tube can hold."""
 
 MOST_DRIFT_PPM: Final = 32_000
 MOST_WANDER_PPM: Final = 5_000
-"""Limits at most: any two clocks within them are a pair that tubes hold. Who needs more means
+"""The greatest limits: a tube holds any two clocks within them. A clock that needs more has
 another rate (ns_per_tick)."""
 
-# The fraction that any float is has less.
+# Any float is a fraction of fewer bits.
 _MOST_RATE_BITS: Final = 2048
 
 _TSC: Final = BUILTIN_IDS["TSC"]
@@ -46,11 +46,11 @@ def _is_whole(value: object) -> bool:
 
 
 def _rate(clock: ClockId, ns_per_tick: Fraction | float | str) -> Fraction:
-    """The nominal rate of a clock as a fraction, where it may be one."""
+    """The nominal rate of a clock as a fraction, checked."""
     try:
         rate = Fraction(ns_per_tick)
     except (TypeError, ValueError, ArithmeticError):
-        raise UsageError(f"ns_per_tick of {clock} is no fraction: {ns_per_tick!r}") from None
+        raise UsageError(f"ns_per_tick of {clock} is not a fraction: {ns_per_tick!r}") from None
     if rate <= 0:
         raise UsageError(f"ns_per_tick of {clock} is {rate}: a tick lasts some time")
     if max(rate.as_integer_ratio()).bit_length() > _MOST_RATE_BITS:
@@ -63,23 +63,23 @@ def _rate(clock: ClockId, ns_per_tick: Fraction | float | str) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class ClockDomain:
-    """One clock's properties; what is left out takes the default of its kind.
+    """One clock's properties; those that are left out have the default of its kind.
 
     Args:
         id: the clock, anything `ClockId.parse` takes.
-        name: what to call it where the id says nothing (a hash cannot be reversed); that by which
-            the id was given, where it was given by a name that is hashed.
-        tick_ns: what the clock really steps by, ns; None for that of its kind.
+        name: the name of a clock whose id does not show it (a hash cannot be reversed); by default
+            the name that the id was given by.
+        tick_ns: the real step of the clock, ns; None for that of its kind.
         ns_per_tick: nominal rate as an exact fraction; None where it is unknown.
         valid_bits: how many bits count before it wraps, 1 to 64.
         max_drift_ppm: how far its rate may be from nominal: 500 where NTP slews it, 100 for a
             free-running crystal.
-        wander_ppm: how far its rate strays from its mean over a run; None where undeclared.
-        oscillator: what drives it: clocks with one oscillator do not wander against each other.
-            The POSIX clocks of a machine have one.
+        wander_ppm: how far its rate may be from its mean over a run; None where undeclared.
+        oscillator: what drives it: clocks of one oscillator do not wander against each other. The
+            POSIX clocks of a machine have one.
         disciplined: whether something steers its rate.
-        assumed_half_width_ns: what to assume for readings that come without a half-width; None
-            to estimate it from the snapshots.
+        assumed_half_width_ns: the half-width of readings that are recorded without one; None to
+            estimate it from the snapshots.
 
     Raises:
         UsageError: a value out of range.
@@ -97,8 +97,8 @@ class ClockDomain:
     assumed_half_width_ns: int | None = None
 
     if TYPE_CHECKING:
-        # What may be given is more than what is kept.
-        def __init__(  # noqa: PLR0913  what there is to say of a clock, by name
+        # Callers may give more types than the fields have.
+        def __init__(  # noqa: PLR0913  the properties of a clock, by name
             self,
             id: ClockLike,
             name: str | None = None,
@@ -162,12 +162,12 @@ class ClockDomain:
 
     @staticmethod
     def of_kind(clock: ClockId) -> ClockDomain:
-        """What is taken of a clock that nobody declared; a TSC's rate has to be learnt."""
+        """The domain of a clock that is not declared; the rate of a TSC is unknown."""
         return _of_kind(clock)
 
     @staticmethod
     def rate_of_kind(clock: ClockId) -> Fraction | None:
-        """The `ns_per_tick` that is taken of a clock that nobody declared."""
+        """The `ns_per_tick` of a clock that is not declared."""
         return None if clock.clock == _TSC else _ONE
 
     @property

@@ -1,6 +1,6 @@
-"""Families of the builtin clocks: what the kernel does with them, said once for everybody.
+"""Families of the builtin clocks: clocks that the kernel treats alike.
 
-A family is a set of clock numbers; on every machine of a trace it is the same.
+A family is a set of clock numbers, the same on every machine of a trace.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ WALL: Final = _numbers("REALTIME", "REALTIME_COARSE")
 """Wall clocks: they are set. Systems other than Linux slew them alone."""
 
 COARSE: Final = _numbers("REALTIME_COARSE", "MONOTONIC_COARSE")
-"""They step once a kernel tick, and lag behind the fine clocks by as much as was seen."""
+"""They step once a kernel tick, so they are up to one tick behind the fine clocks."""
 
 STOPS_IN_SUSPEND: Final = _numbers("MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW")
-"""They stand still while the machine sleeps; BOOTTIME goes on."""
+"""They stop while the machine sleeps; BOOTTIME goes on."""
 
 NEVER_SET: Final = STOPS_IN_SUSPEND | _numbers("BOOTTIME")
-"""The kernel never sets them, and they do not wrap: where one falls, the readings are wrong."""
+"""The kernel never sets them, and they do not wrap: where one falls, its readings are wrong."""
 
 ONE_RATE: Final = WALL | _numbers("MONOTONIC", "MONOTONIC_COARSE", "BOOTTIME")
-"""Linux keeps these by one rate: they jump against each other, but do not drift."""
+"""Linux runs these at one rate: they jump against each other, but do not drift."""
 
 ONE_OSCILLATOR: Final = WALL | NEVER_SET
 """The POSIX clocks of Linux: one oscillator drives them all."""
 
 NANOSECONDS: Final = frozenset(BUILTIN_CLOCKS) - _numbers("TSC")
-"""The builtin clocks that count nanoseconds, in 64 bits; how fast a TSC counts has to be learnt."""
+"""The builtin clocks that count nanoseconds, in 64 bits; the rate of a TSC is unknown."""
 
 # Steadier clocks first: what snapshots are ordered along must neither step nor reset, and over a
 # suspend BOOTTIME jumps ahead of MONOTONIC.
@@ -51,7 +51,7 @@ _UNKNOWN: Final = len(_STEADINESS)
 
 
 def steadiness(clock: ClockId) -> tuple[int, tuple[int, int, int, int]]:
-    """Sorts clocks by how little they step or reset, steadiest first; ties by id."""
+    """A sort key of clocks: the ones that step or reset least come first; ties by id."""
     number = clock.clock
     if number in WALL:
         kind = _UNKNOWN + 2
@@ -61,10 +61,10 @@ def steadiness(clock: ClockId) -> tuple[int, tuple[int, int, int, int]]:
 
 
 def posix_oscillator(machine: int) -> str:
-    """What drives the POSIX clocks of a machine, as `ClockDomain.oscillator` says it."""
+    """The oscillator of a machine's POSIX clocks, for `ClockDomain.oscillator`."""
     return f"posix@machine{machine}"
 
 
 def wall_oscillator(machine: int) -> str:
-    """What drives the wall clocks of a machine whose system slews them alone."""
+    """The oscillator of the wall clocks of a machine whose system slews them alone."""
     return f"wall@machine{machine}"

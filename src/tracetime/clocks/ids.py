@@ -1,6 +1,5 @@
-"""Clock ids: their names, scopes, and how they are written and read.
+"""Clock ids: their names and scopes, as text and back.
 
-Nothing here knows how clocks relate to each other (`graph/`) or how they are read (`sources/`).
 The numbers are those of Perfetto's `protos/perfetto/common/builtin_clock.proto`, the scopes those
 of `clock_snapshot.proto` (ClockSnapshot.Clock.clock_id).
 """
@@ -36,7 +35,7 @@ BUILTIN_IDS: Final[dict[str, int]] = {name: number for number, name in BUILTIN_C
 FIRST_SEQUENCE_CLOCK: Final = 64
 FIRST_GLOBAL_CLOCK: Final = 128
 FIRST_HASHED_CLOCK: Final = 0x8000_0000
-"""Where clocks of one packet sequence, global ones, and hashes of names begin."""
+"""The first ids of one packet sequence's clocks, of global clocks, and of hashes of names."""
 
 UINT32_MAX: Final = 0xFFFF_FFFF
 
@@ -57,7 +56,7 @@ def clock_id(name: str) -> int:
     """Return the id of the named global clock `name`, such as ``com.example.gpu``.
 
     The id is the 32-bit FNV-1a hash of the UTF-8 name with the top bit set, as Perfetto's
-    `docs/concepts/clock-sync.md` asks for. Builtin names are not special here:
+    `docs/concepts/clock-sync.md` defines. Builtin names are not special here:
     ``clock_id("MONOTONIC")`` is a hash, ``ClockId.parse("MONOTONIC")`` is clock 3.
 
     Raises:
@@ -83,9 +82,9 @@ class ClockId(Hashed):
     Ordered as Perfetto orders its search: by clock, sequence, file, machine.
 
     Args:
-        clock: 1..63 builtin, 64..127 of one packet sequence, 128..2^32-1 global; 0 is what a
-            packet carries that names no clock.
-        sequence: `trusted_packet_sequence_id`, for 64..127 only. 0 = not said (yet).
+        clock: 1..63 builtin, 64..127 of one packet sequence, 128..2^32-1 global; 0 in a packet
+            that names no clock.
+        sequence: `trusted_packet_sequence_id`, for 64..127 only. 0 = not known (yet).
         machine: index of the machine, in order of appearance; 0 is the host.
         file: index of the file in an archive of several; 0 is the first.
 
@@ -100,7 +99,7 @@ class ClockId(Hashed):
     file: int = 0
 
     _hashed_by: ClassVar = ("clock", "sequence", "machine", "file")
-    # By name: `dataclass` would make one in Python, and traces of 10^5 clocks ask for millions.
+    # Explicit: `dataclass` would make a slow one, and a trace of 10^5 clocks needs millions.
     __hash__ = Hashed.__hash__
 
     def __post_init__(self) -> None:
@@ -118,7 +117,7 @@ class ClockId(Hashed):
 
     @classmethod
     def parse(cls, text: ClockLike | SupportsIndex) -> ClockId:
-        """Return the clock that `text` names; a ClockId comes back as it is.
+        """Return the clock that `text` names, or the ClockId that it is.
 
         Takes names in any case (``monotonic``), numbers (``6``, ``"6"``, ``"0x8a01b2c3"``), names
         with a dot (by `clock_id`), and the suffixes ``@seq7``, ``@machine2``, ``@file1``. 64 to
@@ -143,7 +142,7 @@ class ClockId(Hashed):
 
     @classmethod
     def of_trace(cls, clock: int, sequence: int, machine: int, file: int) -> ClockId:
-        """The clock of these numbers, uint32 as a trace gave them: they need no check."""
+        """The clock of these numbers, which are uint32 and need no check."""
         made = cls.__new__(cls)
         _set(made, "clock", clock)
         _set(made, "sequence", sequence)
@@ -153,14 +152,14 @@ class ClockId(Hashed):
 
     @property
     def scope(self) -> str:
-        """`builtin`, `sequence` or `global`: where this clock's number has its meaning."""
+        """`builtin`, `sequence` or `global`: where this clock's number has a meaning."""
         if self.clock < FIRST_SEQUENCE_CLOCK:
             return "builtin"
         return "sequence" if self.clock < FIRST_GLOBAL_CLOCK else "global"
 
     @property
     def is_sequence_scoped(self) -> bool:
-        """Whether the number, 64 to 127, says nothing without a packet sequence."""
+        """Whether the number, 64 to 127, has no meaning without a packet sequence."""
         return FIRST_SEQUENCE_CLOCK <= self.clock < FIRST_GLOBAL_CLOCK
 
     def __reduce__(self) -> tuple[type[ClockId], tuple[int, int, int, int]]:
@@ -182,7 +181,7 @@ class ClockId(Hashed):
         return self.order() < other.order()
 
     def order(self) -> tuple[int, int, int, int]:
-        """What clocks are ordered by; as a key, it sorts many of them faster than they do."""
+        """The sort key of clocks: faster for many of them than their own comparison."""
         return self.clock, self.sequence, self.file, self.machine
 
 
@@ -193,9 +192,9 @@ V_co = TypeVar("V_co", covariant=True)
 
 
 class ByClock(Protocol[V_co]):
-    """What is said of clocks: a dict, or other Mapping, whose keys are ClockLike."""
+    """Values by clock: a dict, or other Mapping, whose keys are ClockLike."""
 
-    # A Mapping takes one type of keys, and a dict of names would be none of ClockLike.
+    # Not Mapping: its keys have one type, and a dict of names is no Mapping of ClockLike.
     def items(self) -> Iterable[tuple[ClockLike, V_co]]: ...
 
 
@@ -213,14 +212,14 @@ def _parse_base(base: str, text: str) -> int:
         return number
     if _NUMBER.fullmatch(base):
         return _number(base)
-    # 6.5 has a dot too, but whoever writes it does not mean a name.
+    # 6.5 has a dot, too, and is a mistake rather than a name.
     if "." in base and not _DECIMAL_FRACTION.fullmatch(base):
         return clock_id(base)
-    raise UsageError(f"{text!r} is no clock: {_FORMS}")
+    raise UsageError(f"{text!r} is not a clock: {_FORMS}")
 
 
 def hashed_name(text: object) -> str | None:
-    """The name in what `ClockId.parse` takes, where its hash is the clock's number; else None."""
+    """The name in a text for `ClockId.parse`, where its hash is the clock's number; else None."""
     if not isinstance(text, str):
         return None
     base = text.strip().partition("@")[0]

@@ -1,4 +1,4 @@
-"""How the kernel steers its clocks, as adjtimex(2) tells it: read live, and kept in recordings."""
+"""How the kernel steers its clocks, as adjtimex(2) reports it: read live, kept in recordings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class KernelClock(NamedTuple):
         frequency_scaled: the frequency correction, in 2^-16 ppm.
         tick_us: length of a kernel tick, us; other than 10,000 it is a correction too.
         offset_ns: what remains to be slewed.
-        maxerror_us, esterror_us: how far REALTIME may be off, as whoever steers it says.
+        maxerror_us, esterror_us: how far REALTIME may be off, as the steering program says.
         status: STA_ bits.
-        state: what the call returned: 5 (TIME_ERROR) is a clock that nothing steers.
-        tai_s: TAI less UTC, s; 0 where the kernel was told none.
+        state: the result of the call: 5 (TIME_ERROR) is a clock that nothing steers.
+        tai_s: TAI less UTC, s; 0 where the kernel does not know it.
     """
 
     frequency_scaled: int
@@ -33,7 +33,7 @@ class KernelClock(NamedTuple):
 
     @property
     def frequency_ppm(self) -> float:
-        """By how much the kernel makes its clocks run faster than the hardware's rate says."""
+        """How much faster than the hardware's rate the kernel runs its clocks."""
         return self.frequency_scaled / 65_536 + (self.tick_us - _USUAL_TICK_US) * 100.0
 
     @property

@@ -1,7 +1,7 @@
-"""Readings of several clocks taken together: what a ClockGraph is fed with.
+"""Readings of several clocks taken together: the input of a ClockGraph.
 
-Only values and their checks live here. What a run of snapshots means (edges, non-monotonic clocks,
-units that change) is the graph's to say. The model is Perfetto's `clock_snapshot.proto`.
+Here are only values and their checks: the graph finds edges, non-monotonic clocks and units that
+change. The model is Perfetto's `clock_snapshot.proto`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_SCALED_PPM: Final = 100_000 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What one clock said: one value, or a 1-d array of them in the order they were taken.
+    """A reading of one clock: one value, or a 1-d array of them in the order of the snapshots.
 
     Args:
         value: in ticks of the clock; an int within int64, or a 1-d array or list of them (kept
@@ -44,13 +44,13 @@ class Reading:
     incremental: bool = False
 
     if TYPE_CHECKING:
-        # What may be given is more than what is kept.
+        # Callers may give more types than the fields have.
         def __init__(
             self, value: SupportsIndex | IntArray, unit_ns: int = 1, incremental: bool = False
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        # What nearly all are, as they are: SupportsIndex, a protocol, takes microseconds to ask.
+        # The usual types first: a check against SupportsIndex, a protocol, takes microseconds.
         if (
             type(self.value) is int
             and INT64_MIN <= self.value <= INT64_MAX
@@ -86,24 +86,23 @@ class Reading:
 
 
 ReadingsByClock: TypeAlias = ByClock[SupportsIndex | IntArray | Reading]
-"""What clocks read at one instant, or at as many as the arrays are long."""
+"""Readings of clocks at one instant, or at as many as the arrays are long."""
 
 
 class Snapshot:
     """Readings of several clocks that belong together: one snapshot, or a column of them.
 
     Args:
-        readings: what each clock said, in the order of the ClockSnapshot (the order is part of
-            the series' identity): ``{clock: int, Reading or 1-d int64 array}``. A clock is
-            anything `ClockId.parse` takes. Either all are single values, or all are arrays of one
-            length n, which stand for n snapshots.
+        readings: ``{clock: int, Reading or 1-d int64 array}``, in the order of the ClockSnapshot
+            (the order is part of the series' identity). A clock is anything `ClockId.parse`
+            takes. Either all are single values, or all are arrays of one length n: n snapshots.
         reference: the clock that the others were bracketed by, one of them; None where they were
             only read one after the other.
         half_width_ns: how far from its centre each clock may really have been read, ns of the
             reference, 0 or more, the steps of both clocks included: ``{clock: int or 1-d array}``.
-            The reference's is 0 if not said.
-        centre_ns: when each clock was read, ns of the reference after its own reading (0 where not
-            said): ``{clock: int or 1-d array}``.
+            The reference's is 0 by default.
+        centre_ns: when each clock was read, ns of the reference after its own reading (0 by
+            default): ``{clock: int or 1-d array}``.
         frequency_scaled_ppm: by how much each clock was being run faster than its oscillator, in
             2^-16 ppm, as `adjtimex` gives it (`freq`; all it steers, MONOTONIC, BOOTTIME and
             REALTIME, by the same): ``{clock: int or 1-d array}``. The tube takes a change of it
@@ -147,7 +146,7 @@ class Snapshot:
                     f"clock {clock} belongs to a packet sequence: say which, as in {clock}@seq7"
                 )
             if clock in parsed:
-                raise UsageError(f"clock {clock} stands twice in one snapshot")
+                raise UsageError(f"clock {clock} is in the snapshot twice")
             parsed[clock] = _reading(clock, value)
         if not parsed:
             raise UsageError("a snapshot needs a reading of at least one clock")
@@ -158,7 +157,7 @@ class Snapshot:
             raise UsageError(f"the reference, {self._reference}, is not read in the snapshot")
         for what, given in (("half_width_ns", half_width_ns), ("centre_ns", centre_ns)):
             if given is not None and self._reference is None:
-                raise UsageError(f"{what} is told against a reference: say which clock that is")
+                raise UsageError(f"{what} is relative to a reference clock: give reference=")
         self._half_width_ns = self._columns(
             "half_width_ns", half_width_ns, 0, INT64_MAX, "the half-width of {} is negative"
         )
@@ -306,11 +305,11 @@ def _reading(clock: ClockId, value: SupportsIndex | IntArray | Reading) -> Readi
 def _common_length(readings: Mapping[ClockId, Reading]) -> int | None:
     lengths = {reading.length: clock for clock, reading in readings.items()}
     if len(lengths) > 1:
-        told = ", ".join(
+        found = ", ".join(
             f"{clock} has {'one value' if length is None else length}"
             for length, clock in lengths.items()
         )
-        raise UsageError(f"the readings of a snapshot are of one length: {told}")
+        raise UsageError(f"the readings of a snapshot are of one length: {found}")
     return next(iter(lengths))
 
 
@@ -339,7 +338,7 @@ def _value(value: Any) -> int | npt.NDArray[np.int64]:
         raise UsageError(
             f"value is a whole number or a 1-d array, not {value!r} ({type(value).__name__})"
         )
-    # A list of ints may hold a bool or a number past int64: NumPy would pass both on.
+    # A list of ints may hold a bool or a number beyond int64, which NumPy accepts.
     if isinstance(value, (list, tuple)):
         value = np.array([_integer(item, "value") for item in value], dtype=np.int64)
     array: npt.NDArray[Any] = np.asarray(value)

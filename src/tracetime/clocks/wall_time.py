@@ -1,7 +1,7 @@
 """REALTIME readings as ISO 8601 wall-clock time, and back, to the nanosecond.
 
 Integers only: datetime stops at microseconds, and a float holds no absolute time. Days are counted
-in the proleptic Gregorian calendar; POSIX time knows no leap seconds, and neither does this.
+in the proleptic Gregorian calendar, without leap seconds, as in POSIX time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def parse_wall_time(text: str) -> int:
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
     fraction, zulu, sign, offset_hours, offset_minutes = match.groups()[6:]
     if not (zulu or sign):
-        raise UsageError(f"{text!r} says no time zone: end it in Z for UTC, as in {_FORM}")
+        raise UsageError(f"{text!r} has no time zone: end it in Z for UTC, as in {_FORM}")
     try:
         days = date(year, month, day).toordinal() - _EPOCH_DAY
     except ValueError as error:
@@ -65,7 +65,7 @@ def parse_wall_time(text: str) -> int:
 def format_wall_time(ns: int) -> str:
     """Return `ns` since 1970-01-01T00:00:00Z as ``2026-08-22T14:48:40.123456789Z``.
 
-    Takes every int64 (the years 1677 to 2262). Always nine decimals: they are what is known.
+    Takes every int64 (the years 1677 to 2262). Always nine decimals, as many as are known.
     """
     days, rest = divmod(ns, _NS_PER_DAY)
     seconds, fraction = divmod(rest, NS_PER_S)

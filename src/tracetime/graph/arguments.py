@@ -1,4 +1,4 @@
-"""What callers ask a graph for, checked; and in which words it is refused."""
+"""Checks of what callers give to a graph, and the messages of refusals."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ Times: TypeAlias = int | np.integer[Any] | IntArray
 """A timestamp, or an array of them."""
 
 ClockTimes: TypeAlias = tuple[Times, ClockLike]
-"""Timestamps, and the clock that they are of."""
+"""Timestamps, and their clock."""
 
 MAX_HOPS: Final = 4
+"""Of a path of floor: as many as Perfetto's clock_synchronizer.cc allows."""
 
 SNAPSHOT_FAULTS: Final = (
     "",
     "{clock} is incremental, which only sequence-scoped clocks (64 to 127) can be",
     "{clock} has another unit or incremental flag than in its first snapshot",
     "{clock} is the trace clock, which must count nanoseconds (unit_ns=1)",
-    "{clock} stands twice in the snapshot",
+    "{clock} is in the snapshot twice",
     "{clock} is the trace clock, and went backwards",
     "the reading of {clock} does not fit in int64 nanoseconds",
     "a RemoteClockSync ties {clock}, of the trace clock's machine, to itself",
 )
-"""Why a snapshot is refused, or not taken whole; the kernels' code is the index."""
+"""Why a snapshot is refused or taken in part; the kernels' code is the index."""
 
 
 def is_cpu_time(clock: ClockId) -> bool:
-    """PROCESS_CPUTIME and THREAD_CPUTIME, which builtin_clock.proto has reserved since."""
+    """Whether a clock is PROCESS_CPUTIME or THREAD_CPUTIME; builtin_clock.proto reserves both."""
     return clock.clock in (7, 8)
 
 
@@ -68,8 +69,8 @@ def clock_of_caller(clock: ClockLike) -> ClockId:
 def refusal(
     reason: str, source: ClockId, target: ClockId, clocks: Sequence[ClockInfo]
 ) -> ConversionError:
-    """Why source does not convert to target in a graph of these clocks."""
-    there = _told(clocks) if reason.startswith("unknown") else ""
+    """The error for a source that does not convert to target in a graph of these clocks."""
+    there = _listed(clocks) if reason.startswith("unknown") else ""
     text = {
         "unknown_source_clock": f"no snapshot has {source}: {there}",
         "unknown_target_clock": f"no snapshot has {target}: {there}",
@@ -81,7 +82,7 @@ def refusal(
     return ConversionError(text, reason)
 
 
-def _told(clocks: Sequence[ClockInfo]) -> str:
+def _listed(clocks: Sequence[ClockInfo]) -> str:
     named = ", ".join(str(info.clock) for info in clocks[:12]) or "no clocks"
     more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""
     return f"the graph has {named}{more}"

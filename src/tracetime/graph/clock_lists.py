@@ -1,4 +1,4 @@
-"""Which clocks stand in which lists of clocks, for very many of them."""
+"""Which clocks are in which lists of clocks, for very many of them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Values = npt.NDArray[np.int64]
 
 
 class ClockLists:
-    """The lists of clocks that snapshots have had, as columns.
+    """The lists of clocks of snapshots, as columns.
 
     Args:
-        clocks: of the snapshots, each once and in order: they go by their place here.
-        lists: the clocks of each, by number.
-        places: by number of a clock, its place.
-        trace_clock: what others are compared with first, if any.
+        clocks: of the snapshots, each once and in order; a clock's number is its place here.
+        lists: the clocks of each, by the engine's number.
+        places: by the engine's number of a clock, its number here.
+        trace_clock: the clock that others are compared with first, if any.
 
     Attributes:
         clocks: by number.
-        which, member: for each clock of each list, the number of the list and of the clock: list by
-            list, the trace clock first, then the steadiest. int64.
+        which, member: for each clock of each list, the number of the list and of the clock, int64;
+            list by list, the trace clock first, then the steadiest.
         first: where each list begins.
         sizes: of the lists.
     """
@@ -56,18 +56,18 @@ class ClockLists:
         self.sizes = np.diff(np.append(self.first, len(self.which)))
 
     def references(self) -> Values:
-        """By number, the clock that each is best compared with, of those it is in a list with.
+        """By number, the reference clock of each: the steadiest other clock of its lists.
 
         -1 where there are none.
         """
         n = len(self.clocks)
         rank = self._rank[self.member]
-        # The first of a list is the partner of all others, and the next one its own.
-        partner = np.repeat(rank[self.first], self.sizes)
+        # The first clock of a list is the reference of all others, the second is its reference.
+        reference = np.repeat(rank[self.first], self.sizes)
         second = rank[self.first + (self.sizes > 1)]
-        partner[self.first] = np.where(self.sizes > 1, second, n)
+        reference[self.first] = np.where(self.sizes > 1, second, n)
         best = np.full(n, n)
-        np.minimum.at(best, self.member, partner)
+        np.minimum.at(best, self.member, reference)
         found: Values = np.append(self._steadiest, -1)[best]
         return found
 
@@ -77,18 +77,19 @@ class ClockLists:
         Clocks of CPU time are left out.
         """
         n = len(self.clocks)
-        hub = np.repeat(self.member[self.first], self.sizes)
+        reference = np.repeat(self.member[self.first], self.sizes)
         runs = np.array([not is_cpu_time(clock) for clock in self.clocks], dtype=bool)
-        pairs = hub * n + self.member
-        pairs = ascending(pairs[(hub != self.member) & runs[self.member]])
+        pairs = reference * n + self.member
+        pairs = ascending(pairs[(reference != self.member) & runs[self.member]])
         return pairs // n, pairs % n
 
     def loopless(self, messages: Iterable[tuple[ClockId, ClockId]]) -> set[ClockId]:
-        """The clocks over which no way leads round: those that stand alone, or hang on others.
+        """The clocks that are on no loop of clocks.
 
-        They are in lists of two clocks only, and without them the next ones may be.
+        A clock of lists of two with one neighbour or none is on no loop. Without these clocks, the
+        same may be true of their neighbours.
 
-        messages: clocks that are tied otherwise, too.
+        messages: pairs of clocks that messages tie.
         """
         number = {clock: k for k, clock in enumerate(self.clocks)}
         tied = [[number.setdefault(c, len(number)) for c in pair] for pair in messages]
@@ -101,12 +102,12 @@ class ClockLists:
         one, other = np.divmod(ascending(ends[:, 0] * n + ends[:, 1]), n)
         both = np.concatenate([one, other])
         degrees = np.bincount(both, minlength=n)
-        # Those of longer lists stay.
+        # Clocks of longer lists are on a loop: their degree never gets down to 1.
         degrees[self.member[np.repeat(self.sizes > 2, self.sizes)]] += n + 2
-        # Of a clock that hangs on one alone, this is that one.
-        beside = np.zeros(n, dtype=np.int64)
-        np.bitwise_xor.at(beside, both, np.concatenate([other, one]))
-        degree, last = degrees.tolist(), beside.tolist()
+        # The neighbours of each clock in one number: of a clock with one neighbour, that one.
+        neighbours = np.zeros(n, dtype=np.int64)
+        np.bitwise_xor.at(neighbours, both, np.concatenate([other, one]))
+        degree, last = degrees.tolist(), neighbours.tolist()
         ends_left = np.flatnonzero(degrees == 1).tolist()
         found = np.flatnonzero(degrees == 0).tolist()
         while ends_left:

@@ -1,4 +1,4 @@
-"""How clocks are shown: by name, many on one line; and a graph in a notebook, as small tables."""
+"""Names of clocks for people, many on one line; and a graph as tables in a notebook."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from tracetime.graph.info import ClockInfo, SeriesInfo
 
 FOLDED_FROM: Final = 4
-"""From so many sequences on, the same clock of each is shown as one line."""
+"""From so many sequences on, the same clock of each is one line."""
 
 _MOST_ROWS: Final = 40
+"""Of a table in a notebook: a screen or two."""
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 
 
 def named(text: str, names: Mapping[ClockId, str]) -> str:
-    """A text in which clocks that are numbered by a hash are called by their names."""
+    """The text with the names of clocks in place of their hashes."""
     for clock, name in names.items():
         if clock.clock >= FIRST_HASHED_CLOCK:
             text = text.replace(str(clock), name)
@@ -30,10 +31,10 @@ def named(text: str, names: Mapping[ClockId, str]) -> str:
 
 
 def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> dict[ClockId, str]:
-    """Name each clock as it is to be shown: alike on many sequences, they share one name.
+    """Name each clock for people: clocks that many sequences have share one name.
 
     Args:
-        called: what a clock is called; those that have a name other than their id keep it.
+        called: gives the name of a clock; those with a name other than their id keep it.
 
     Returns:
         {clock: name}, in the order given.
@@ -58,7 +59,7 @@ def graph_table(
     name: Callable[[ClockId], str],
     trace_clock: ClockId | None,
 ) -> str:
-    """The clocks of a graph, and which were read together, as HTML."""
+    """The clocks of a graph, and the lists of clocks of its snapshots, as HTML."""
     names = fold((info.clock for info in infos), name)
     lines: dict[str, list[ClockInfo]] = {}
     for info in infos:
@@ -93,7 +94,7 @@ def graph_table(
 
 
 class Covered(Protocol):
-    """What is known of a clock's readings, in a graph or in a summary of a trace."""
+    """The facts of a clock's readings, from a graph or from a summary of a trace."""
 
     @property
     def clock(self) -> ClockId: ...
@@ -109,17 +110,17 @@ def span_ns(info: Covered) -> int | None:
     """From the first to the last reading; None of a clock that ran backwards, or has none."""
     if not info.monotonic or info.first_ns is None or info.last_ns is None:
         return None
-    # One may run backwards from one series to another, which counts for neither.
+    # Readings may fall from one series to another, which makes no clock run backwards.
     return info.last_ns - info.first_ns if info.last_ns >= info.first_ns else None
 
 
 def coverage(alike: Iterable[Covered], *, decimals: bool = False) -> str:
-    """The longest span of some clocks, as `duration` says it."""
+    """The longest span of some clocks, in the words of `duration`."""
     spans = {span: info.clock for info in alike if (span := span_ns(info)) is not None}
     if not spans:
         return "-"
     longest = max(spans)
-    # Of the TSC nothing says how long a tick is.
+    # The length of a TSC's tick is unknown.
     if spans[longest].clock == _TSC:
         return f"{longest:.3g} ticks"
     return duration(longest, decimals=decimals)

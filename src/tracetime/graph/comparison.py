@@ -44,7 +44,7 @@ def _is_plain(state: GraphState, clock: ClockId) -> bool:
 
 
 def inconsistencies(parts: GraphParts) -> tuple[list[Inconsistency], bool]:
-    """The loops of clocks whose two ways do not meet, and whether some were not compared."""
+    """The loops of clocks whose two paths disagree, and whether some were not compared."""
     with parts.lock:
         contents, messages = parts.contents, parts.state.between.pairs()
         loopless = contents.lists().loopless(messages)
@@ -64,6 +64,6 @@ def shared_with_references(parts: GraphParts) -> tuple[Values, Values, Values]:
     references, nodes = contents.lists().references(), contents.nodes()
     has_one = references >= 0
     n, least, greatest = (np.full(len(nodes), v) for v in (0, INT64_MAX, INT64_MIN))
-    found = shared_snapshots.beside(parts.state.engine, nodes[has_one], nodes[references[has_one]])
+    found = shared_snapshots.extents(parts.state.engine, nodes[has_one], nodes[references[has_one]])
     n[has_one], least[has_one], greatest[has_one] = found.T
     return n, least, greatest

@@ -43,7 +43,7 @@ class Numbering:
 class Contents:
     """The contents of a graph's snapshots, as long as none is added.
 
-    Each list is made where it is first needed. Nobody changes a list that is returned.
+    Each list is made where it is first needed. Callers do not change lists that are returned.
     """
 
     def __init__(self, state: GraphState, numbering: Numbering, lock: RLock) -> None:
@@ -127,10 +127,10 @@ class Contents:
             for other in view.neighbours(self._engine, number, enough)
         } - {clock}
 
-    def only_beside(self, clock: ClockId) -> set[ClockId]:
-        """The clocks of one list alone, which has this clock, too."""
+    def tied_only_to(self, clock: ClockId) -> set[ClockId]:
+        """The clocks that are in one list only, which has this clock, too."""
         ids = self._numbering.clocks()
-        return {ids[n] for n in view.only_beside(self._engine, self._state.key(clock))}
+        return {ids[n] for n in view.tied_only_to(self._engine, self._state.key(clock))}
 
     def readings(self) -> Iterator[Readings]:
         """Every reading of every snapshot; a clock comes once for each list of clocks it is in."""

@@ -1,4 +1,4 @@
-"""One conversion told step by step, and how far outside of its snapshots."""
+"""One conversion, step by step, and how far it leads outside of its snapshots."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tracetime.text import duration
 
 
 class Outside(NamedTuple):
-    """How far a value lies outside the snapshots that convert it.
+    """How far a value is outside the snapshots that convert it.
 
-    side: "before first" or "after last". distance: int64, in `unit`, the ticks being those of a
-    clock whose rate nothing says. src, dst: the clocks that those snapshots have.
+    side: "before first" or "after last". distance: int64, in `unit`: ticks of a clock whose rate
+    is unknown. src, dst: the clocks of those snapshots.
     """
 
     side: str
@@ -29,7 +29,7 @@ class Outside(NamedTuple):
 
     @property
     def ns(self) -> int | None:
-        """The distance in ns; None where nothing says how long a tick lasts."""
+        """The distance in ns; None where the length of a tick is unknown."""
         return self.distance if self.unit == "ns" else None
 
     def __str__(self) -> str:
@@ -43,8 +43,8 @@ class Hop(NamedTuple):
 
     All values are int64 ns, or ticks, where `src_unit` or `dst_unit` says so. `snapshot_index`
     counts from 0 within the `snapshots` of the series. `extrapolated` is "before first" or "after
-    last" where no snapshot lies on that side, else ""; `outside_ns` is how far from it, None where
-    the value is in ticks whose length nothing says.
+    last" where no snapshot is on that side, else ""; `outside_ns` is the distance from it, None
+    where the value is in ticks of unknown length.
     """
 
     src: ClockId
@@ -62,7 +62,7 @@ class Hop(NamedTuple):
 
     @property
     def outside(self) -> Outside | None:
-        """How far outside the snapshots the value lies; None within them."""
+        """How far outside the snapshots the value is; None within them."""
         if not self.extrapolated:
             return None
         if self.outside_ns is None:
@@ -74,7 +74,7 @@ class Hop(NamedTuple):
 def floor_step(
     hop: FloorHop, ns: int, source_rate: Fraction | None, target_rate: Fraction | None
 ) -> Hop:
-    """What a hop makes of a value; rates: ns per tick of its clocks, None where nothing says."""
+    """The step of a value over a hop; rates: ns per tick of its clocks, None where unknown."""
     index, n = hop.snapshot_of(ns), len(hop.readings)
     reading, offset = int(hop.readings[index]), int(hop.offsets[index])
     side = "before first" if ns < reading else "after last" if index == n - 1 else ""
@@ -82,10 +82,19 @@ def floor_step(
         side = ""
     ticks = abs(ns - reading) if side else 0
     return Hop(
-        hop.source, hop.target, reading, reading + offset, ns, ns + offset, index, n, side,
-        None if source_rate is None else int(ticks * source_rate),
-        "ns" if source_rate == 1 else "ticks", "ns" if target_rate == 1 else "ticks",
-    )  # fmt: skip
+        src=hop.source,
+        dst=hop.target,
+        snapshot_src_ns=reading,
+        snapshot_dst_ns=reading + offset,
+        value_ns_before=ns,
+        value_ns_after=ns + offset,
+        snapshot_index=index,
+        snapshots=n,
+        extrapolated=side,
+        outside_ns=None if source_rate is None else int(ticks * source_rate),
+        src_unit="ns" if source_rate == 1 else "ticks",
+        dst_unit="ns" if target_rate == 1 else "ticks",
+    )
 
 
 class Step(Protocol):
@@ -96,27 +105,27 @@ class Step(Protocol):
 
 
 def farthest_outside(steps: Sequence[Step]) -> Outside | None:
-    """Where a conversion leads farthest outside of its snapshots; None where it stays within."""
+    """The step farthest outside of its snapshots; None where all are within."""
     found = [step.outside for step in steps if step.outside is not None]
-    # Ticks whose length nothing says come first: what is not known may be farthest.
+    # Ticks of unknown length come first: they may be the farthest.
     return max(found, key=lambda one: (one.unit == "ticks", one.distance), default=None)
 
 
 def reading(clock: ClockId, value: int, unit: Unit) -> str:
-    """What a clock read, in words: `TSC 70 ticks`, `MONOTONIC 1104`."""
+    """A reading of a clock in words: `TSC 70 ticks`, `MONOTONIC 1104`."""
     return f"{clock} {value}" + (" ticks" if unit == "ticks" else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A conversion and how it came about; `str()` tells it in words.
+    """A conversion and its steps; `str()` gives it in words.
 
     Attributes:
         value: as given, in units of `src`.
         unit_ns: nanoseconds per unit of `src`.
         steps: the hops, none where src is dst.
         result: in ns of `dst`, or in its ticks, as `unit` says.
-        names: what clocks are called.
+        names: declared names, by clock.
         value_unit: whether `src` counts ns (or its units of them) or ticks.
         unit: of the result.
     """
@@ -133,14 +142,14 @@ class Explanation:
 
     @property
     def outside(self) -> Outside | None:
-        """Where this leads farthest outside of its snapshots; None where it stays within."""
+        """The step farthest outside of its snapshots; None where all are within."""
         return farthest_outside(self.steps)
 
     def __str__(self) -> str:
         given = reading(self.src, self.value, self.value_unit)
         lines = [f"{given} -> {self.dst} {self.result} {self.unit}"]
         if not self.steps:
-            lines.append(f"  {self.src} is that clock: the value stands as it is")
+            lines.append(f"  {self.src} is that clock: the value stays as it is")
         elif self.unit_ns != 1:
             lines.append(f"  {self.value} x {self.unit_ns} ns = {self.steps[0].value_ns_before} ns")
         for number, step in enumerate(self.steps, 1):

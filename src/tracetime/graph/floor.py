@@ -65,7 +65,7 @@ class FloorHop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FloorRoute:
-    """The way from one clock to another.
+    """The path from one clock to another, ready to convert.
 
     Attributes:
         unit_ns: nanoseconds per unit of the source.
@@ -78,7 +78,7 @@ class FloorRoute:
     def convert(self, values: Values) -> tuple[Values, Marks | None]:
         """Converted values, and marks where they overflow, if any does."""
         out = np.empty_like(values)
-        # Most arrays overflow nowhere: marks are only made where the first try finds a need.
+        # Most arrays do not overflow: marks are made only where the first try finds that one does.
         for bad in (None, np.zeros(len(out), dtype=np.uint8)):
             given, overflowed = values, False
             if self.unit_ns != 1:

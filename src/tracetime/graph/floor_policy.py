@@ -13,7 +13,7 @@ from tracetime.errors import REASONS, ConversionError
 from tracetime.graph.arguments import refusal
 from tracetime.graph.contents import Contents
 from tracetime.graph.floor import FloorHop, FloorRoute, Values
-from tracetime.graph.info import Strays
+from tracetime.graph.info import OffsetVariations
 from tracetime.graph.state import GraphState
 
 _MOST_ROUTES: Final = 64
@@ -48,25 +48,27 @@ class FloorPolicy:
         """The clocks of the route, source first; raises as `route`."""
         return [source, *(hop.target for hop in self.route(source, target).hops)]
 
-    def strays(
+    def variations(
         self, clocks: Sequence[ClockId], target: ClockId, spans_ns: Values | None = None
-    ) -> Strays:
-        """How far the offsets of clocks to a target strayed over the snapshots of their routes.
+    ) -> OffsetVariations:
+        """How much the offsets of clocks to a target varied over the snapshots of their routes.
 
-        Where the clocks are tied together in too many ways, no route leads anywhere.
+        Where the clocks are tied together in too many ways, there is no route.
 
         Args:
             spans_ns: for each clock the least and the greatest reading of the target that matter,
-                int64, (n, 2): offsets go on beyond snapshots as fast as they ever did.
+                int64, (n, 2): beyond snapshots an offset changes as fast as it did at most.
         """
         engine = self._state.engine
         with self._lock:
             keys = [self._state.key(clock) for clock in clocks]
             try:
                 router = self._router(target)
-                return Strays(*shared_snapshots.strays(engine, keys, router, spans_ns))
+                return OffsetVariations(
+                    *shared_snapshots.variations(engine, keys, router, spans_ns)
+                )
             except TangledError:
-                return Strays(*shared_snapshots.strays(engine, keys, None))
+                return OffsetVariations(*shared_snapshots.variations(engine, keys, None))
 
     def _make_route(self, source: ClockId, target: ClockId) -> FloorRoute:
         engine, clock = self._state.engine, self._state.clock

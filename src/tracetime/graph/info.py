@@ -1,4 +1,4 @@
-"""What a graph tells of its clocks and snapshots."""
+"""Facts of a graph's clocks and snapshots, as callers get them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class ClockInfo(NamedTuple):
 
 
 class SeriesInfo(NamedTuple):
-    """One ordered list of clocks that snapshots have had, and how many had it."""
+    """One ordered list of clocks that snapshots have, and how many have it."""
 
     clocks: tuple[ClockId, ...]
     snapshots: int
 
 
 class Readings(NamedTuple):
-    """What one clock said in some snapshots, in their order: int64 arrays of one length.
+    """The readings of one clock in some snapshots, in order: int64 arrays of one length.
 
     Attributes:
         snapshots: numbers of the snapshots, counted over the graph from 0.
         values_ns: the readings, in ns whatever the clock's unit.
         centre_ns: when they were taken, ns of the reference after its own reading.
-        half_width_ns: how far from there that may have been; -1 where the snapshot does not say.
+        half_width_ns: how far from the centre that may have been; -1 where it is not recorded.
     """
 
     clock: ClockId
@@ -46,14 +46,15 @@ class Readings(NamedTuple):
     half_width_ns: npt.NDArray[np.int64]
 
 
-class Strays(NamedTuple):
-    """How far offsets strayed on the ways of some clocks: arrays of one length.
+class OffsetVariations(NamedTuple):
+    """How much the offsets of some clocks to a target varied: arrays of one length.
 
     Attributes:
         hops: how many lead to the target, int8; -1 where none do.
-        change_ns: how much an offset changed from one snapshot to the next at most, float64, of
-            all hops together.
-        drift_ns: how far an offset strayed over all snapshots, float64, of all hops together.
+        change_ns: the greatest change of an offset from one snapshot to the next, float64, summed
+            over the hops.
+        drift_ns: the greatest difference of an offset over all snapshots, float64, summed over
+            the hops.
     """
 
     hops: npt.NDArray[np.int8]

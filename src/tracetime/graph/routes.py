@@ -1,4 +1,4 @@
-"""Paths through the pairs of clocks: of least error, and round a pair."""
+"""Paths through the pairs of clocks: the one of least error, and one that avoids a pair."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def least_error(
 ) -> list[ClockId] | None:
     """The path of least summed bars, then of fewest hops, then of the smallest ids (Dijkstra).
 
-    None, too, where it takes more steps than are left to find it.
+    None, too, where the search takes more steps than are left.
 
     bar_ns: the median half-width of a hop's bars, ns; infinite where it has none.
-    known: that path from a clock to the target, where it is known: it is gone as it is.
+    known: the path from a clock to the target where an earlier search found it; used as it is.
     """
     queue: list[tuple[float, int, list[ClockId]]] = [(0.0, 0, [source])]
     done: set[ClockId] = set()
@@ -52,7 +52,7 @@ def least_error(
 
 
 class Steps:
-    """How many steps searches may still take together; None for any number."""
+    """The steps that several searches may still take together; None for any number."""
 
     def __init__(self, left: int | None) -> None:
         self.left = left
@@ -76,15 +76,15 @@ def detour(
 ) -> list[ClockId] | None:
     """The path of fewest hops between two neighbours that is not the one hop between them.
 
-    None where there is none, or it takes more steps than are left to find it.
+    None where there is none, or where the search takes more steps than are left.
     """
     came_from: dict[ClockId, ClockId] = {}
     queue = deque([source])
     while queue and not steps.spent:
         here = queue.popleft()
-        beside = neighbours(here)
-        steps.take(1 + len(beside))
-        for there in beside:
+        others = neighbours(here)
+        steps.take(1 + len(others))
+        for there in others:
             if there in came_from or there == source or (here == source and there == target):
                 continue
             came_from[there] = here

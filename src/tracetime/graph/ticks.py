@@ -1,7 +1,7 @@
-"""Clocks that count ticks of another length than 1 ns, and what the floor policy makes of them.
+"""Clocks that count ticks of another length than 1 ns, and their conversion by floor.
 
-Floor adds an offset, whatever the clocks count: Perfetto's rule. Out of such a clock that takes a
-tick for a ns since the last snapshot, into it a ns for a tick.
+Floor adds an offset, whatever the clocks count: Perfetto's rule. From such a clock, it takes a tick
+since the last snapshot for 1 ns; to such a clock, it takes 1 ns for a tick.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tracetime.graph.rate import learn_rate
 
 Unit = Literal["ns", "ticks"]
 
-# What drifts by no more than this counts ns as any clock does.
+# A clock that drifts by no more than this counts ns.
 _SAME: Final = Fraction(SLEWED_DRIFT_PPM) / 10**6
 
 
@@ -58,7 +58,7 @@ def unit_of(rates: Rates, clock: ClockId) -> Unit:
 
 
 def refuse_floor_into_ticks(graph: Clocks, src: ClockId, dst: ClockId) -> None:
-    """Refuse what would land by whole seconds beside what it is meant to be.
+    """Refuse a conversion whose result may be off by whole seconds.
 
     Raises:
         UsageError: floor's path from src to dst leads into a clock that counts ticks.

@@ -1,4 +1,4 @@
-"""Timestamps as callers give them, to int64 arrays and back."""
+"""Timestamps as callers give them, as int64 arrays, and back; exact differences of arrays."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Number = TypeVar("Number", bound=np.number[Any])
 def ascending(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """The values in order, each once.
 
-    As np.unique does, which hashes whole numbers first: where they come as a few sorted parts, as
-    here, merging these takes a tenth of the time. And it loads numpy.ma, which nothing else needs.
+    np.unique does the same, but hashes whole numbers first: a merge of a few sorted parts takes a
+    tenth of the time. np.unique also loads numpy.ma, which nothing else needs.
     """
     merged = np.sort(values, kind="stable")
     once: npt.NDArray[Number] = merged[np.append(True, merged[1:] != merged[:-1])[: len(merged)]]
@@ -41,7 +41,7 @@ def difference(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.
 
 
 def gains(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """How much more the one went on than the other, from each reading to the next; exact so."""
+    """How much more the one grew than the other, from each reading to the next; exact likewise."""
     steps, others = (np.diff(np.ascontiguousarray(v).view(np.uint64)) for v in (one, other))
     about = difference(one[1:], one[:-1]) - difference(other[1:], other[:-1])
     return if_it_fits((steps - others).view(np.int64), about)
@@ -50,7 +50,7 @@ def gains(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArr
 def if_it_fits(
     wrapped: npt.NDArray[np.int64], about: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Differences in int64 that may have wrapped; in their place what they are about, where so."""
+    """Differences in int64 that may have wrapped; where one has, `about`, its approximation."""
     return np.where(np.abs(about) < 9e18, wrapped.astype(np.float64), about)
 
 
@@ -64,7 +64,7 @@ class Given(NamedTuple):
     def shaped(
         self, values: npt.NDArray[np.int64], bad: npt.NDArray[np.uint8] | None, mask: bool
     ) -> Result:
-        """What these became, in the shape in which they were given; `bad` are null."""
+        """The results in the shape in which the timestamps were given; null where `bad`."""
         if self.scalar:
             return None if bad is not None and bad.item() else values.item()
         if not mask:
@@ -108,11 +108,11 @@ def take(ts: Any) -> Given:
 
 
 def _values_and_missing(ts: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """An Arrow array of whole numbers, 0 where it is null, and where that is."""
+    """The values of an Arrow array of whole numbers, 0 where null, and which are null."""
     if not (str(ts.type).startswith(("int", "uint")) or str(ts.type) == "null"):
         raise UsageError(f"timestamps are whole numbers (int64), not {ts.type}")
     if str(ts.type) == "null":
-        # An array of nothing but nulls, or of nothing, may have no other type than that.
+        # The type of an array that is empty or holds nulls only.
         ts = ts.cast("int64")
     if hasattr(ts, "offset"):
         from tracetime.arrays import values_of
@@ -126,7 +126,7 @@ def _values_and_missing(ts: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
 
 
 def _arrow_of(series: Any) -> Any:
-    """A series of pandas or polars as Arrow has it: its nulls are nulls, not NaN."""
+    """A series of pandas or polars as an Arrow array: its nulls are nulls, not NaN."""
     import pyarrow as pa
 
     try:
@@ -136,7 +136,7 @@ def _arrow_of(series: Any) -> Any:
 
 
 def _is_masked(ts: Any) -> bool:
-    # NumPy loads that part of it where it is used, and so will whoever has made one.
+    # NumPy loads numpy.ma on first use: whoever gives a masked array has loaded it.
     masked = sys.modules.get("numpy.ma")
     return masked is not None and isinstance(ts, masked.MaskedArray)
 
@@ -152,7 +152,7 @@ def _checked(value: int) -> int:
 
 
 def distances(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """How far apart values are; in uint64, where the distance of any two int64 fits."""
+    """Distances of values, in uint64: it holds the distance of any two int64."""
     apart: npt.NDArray[np.uint64] = np.maximum(one, other).view(np.uint64) - np.minimum(
         one, other
     ).view(np.uint64)

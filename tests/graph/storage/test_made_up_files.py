@@ -91,7 +91,7 @@ def with_facts(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
         (with_facts(clocks__1__incremental=True), "clock 1 is incremental, and of no sequence"),
         (with_facts(clocks__1__unit_ns=0), "clock 1 has a unit of 0 ns"),
         (with_facts(clocks__1__seen=False), "clock 1 has readings, and no snapshot names it"),
-        (with_facts(clocks__2__clock=6), "clock 2 stands there twice"),
+        (with_facts(clocks__2__clock=6), "clock 2 is listed twice"),
         (with_facts(clocks__0__unit_ns=5), "clock 0 has a unit or is incremental, and has no"),
         (with_facts(clocks__1__seen=1), "has no bool as 'seen'"),
         (with_facts(columns__0__0=99), "its rows are not of the clocks"),

@@ -1,4 +1,4 @@
-# C arrays as NumPy's.
+# C arrays as arrays of NumPy.
 
 from cpython.buffer cimport (
     PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 
 cdef inline object copied(array, const void *data):
-    """The array, one-dimensional and of the caller's making, filled with what stands at data."""
+    """Fill an array of one dimension with the bytes at data; returns the array."""
     cdef Py_buffer view
     PyObject_GetBuffer(array, &view, PyBUF_WRITABLE)
     if view.len:

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
-"""Values counted by where they lie between marks."""
+"""Counts of values below, at and between marks."""
 
 from libc.stdint cimport int64_t
 
@@ -8,7 +8,7 @@ def count_between(
     const int64_t[::1] marks, const int64_t[::1] starts, const int64_t[::1] which,
     const int64_t[::1] values, int64_t[::1] counts
 ):
-    """Count values, each among the marks of one of several lists, in place.
+    """Add to the counts of values, each among the marks of one of several lists.
 
     Args:
         marks: of all lists, ascending and each once within a list.

@@ -1,4 +1,4 @@
-# Writing protobuf's wire format into memory that the caller has made large enough.
+# Protobuf's wire format, written into memory that the caller has made large enough.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy

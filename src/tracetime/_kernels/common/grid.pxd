@@ -1,4 +1,4 @@
-# Which of many ascending numbers is the last one not above a value: a grid, then a few steps.
+# The last of many ascending numbers that is not above a value: by a grid, then by a few steps.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
@@ -16,7 +16,7 @@ cdef struct Grid:
 cdef inline int64_t last_not_after(
     const int64_t *readings, int64_t n, int64_t v
 ) noexcept nogil:
-    """Index of the last reading <= v, 0 where there is none."""
+    """Index of the last reading <= v; 0 where all are above v."""
     cdef int64_t low = 0, high = n, middle
     while low < high:
         middle = (low + high) >> 1

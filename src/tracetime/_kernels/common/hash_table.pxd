@@ -1,11 +1,11 @@
-# A hash table with open addressing. It finds indices; the keys live in an array of the caller's:
+# A hash table with open addressing. It finds indices; the caller keeps the keys in an array:
 #
 #     cdef uint64_t hash = hash_of(key), slot = hash
 #     cdef int64_t i = next_match(&table, hash, &slot)
 #     while i >= 0 and keys[i] != key:
 #         i = next_match(&table, hash, &slot)
 #
-# Keys of a file are hostile: their hash starts from a random seed, else a file could make every
+# Keys of a file are hostile: their hash starts from a random seed, so that no file can make every
 # search long.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -16,7 +16,7 @@ cdef enum:
     FEWEST_SLOTS = 8
 
 cdef struct Slot:
-    uint32_t hash           # the low bits of the key's
+    uint32_t hash           # the low bits of the key's hash
     uint32_t entry          # index + 1; 0: free
 
 cdef struct HashTable:
@@ -38,9 +38,9 @@ cdef inline uint64_t mix(uint64_t h) noexcept nogil:
 cdef inline int64_t next_match(
     const HashTable *table, uint64_t hash, uint64_t *slot
 ) noexcept nogil:
-    """The next index whose key may have this hash, -1 where there is none left.
+    """The next index whose key may have this hash; -1 after the last.
 
-    slot: where to go on; the hash itself at first.
+    slot: where the search goes on; at first the hash itself.
     """
     cdef const Slot *found
     if table.n_slots == 0:
@@ -64,7 +64,7 @@ cdef inline void put_slot(HashTable *table, uint32_t hash, uint32_t entry) noexc
 
 
 cdef inline int add_slots(HashTable *table) except -1 nogil:
-    """Twice the slots, with the entries that there are."""
+    """Double the slots, and keep the entries."""
     cdef HashTable more
     cdef int64_t i
     more.n = table.n
@@ -95,7 +95,7 @@ cdef inline int64_t bytes_of(const HashTable *table) noexcept nogil:
 
 
 cdef inline void empty_table(HashTable *table) noexcept nogil:
-    """Forget the entries, and keep the slots for those to come."""
+    """Drop the entries, and keep the slots."""
     if table.n_slots:
         memset(table.slots, 0, <size_t>table.n_slots * sizeof(Slot))
     table.n = 0

@@ -1,11 +1,11 @@
-"""Objects that hash by some of their attributes, which never change: once, not at every look-up."""
+"""Objects that hash by constant attributes: the hash is computed once, not at every look-up."""
 
 cimport cython
 
 
 @cython.auto_pickle(False)
 cdef class Hashed:
-    """Hashes as the tuple of the attributes that `_hashed_by` names, worked out once."""
+    """Hashes as the tuple of the attributes that `_hashed_by` names, computed once."""
 
     cdef Py_hash_t _hash
 

@@ -1,4 +1,4 @@
-# Arrays and arithmetic of C that the kernels share.
+# C arrays that grow, and arithmetic that reports overflow.
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc

@@ -1,4 +1,4 @@
-# Growing buffers and text of foreign bytes: UTF-8 checked, repaired, cut and hashed.
+# Buffers that grow, and text of foreign bytes: UTF-8 checked, repaired, cut and hashed.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -34,9 +34,9 @@ cdef inline bint is_continuation(uint8_t byte) noexcept nogil:
 
 
 cdef inline int utf8_step(const uint8_t *p, const uint8_t *end, int *skip) noexcept nogil:
-    """Bytes of the character at p, which lies before end; 0 where there is none.
+    """The length of the character at p, before end; 0 where the bytes are not UTF-8.
 
-    Then `skip` is how many bytes one U+FFFD stands for (Unicode, "maximal subpart").
+    Then `skip` is the number of bytes that one U+FFFD replaces (Unicode, "maximal subpart").
     """
     cdef uint8_t first = p[0], low = 0x80, high = 0xBF
     cdef int length, i
@@ -90,9 +90,9 @@ cdef inline bint is_utf8(const uint8_t *p, const uint8_t *end) noexcept nogil:
 cdef inline int put_text(
     Bytes *out, const uint8_t *data, int64_t n, int64_t limit
 ) except -1 nogil:
-    """Append text as valid UTF-8: what is none becomes U+FFFD, what is beyond `limit` bytes is cut.
+    """Append text as valid UTF-8: other bytes become U+FFFD, and `limit` bytes are kept.
 
-    An ellipsis stands for what was cut off.
+    An ellipsis replaces the rest.
     """
     cdef const uint8_t *end
     cdef int64_t began = out.n
@@ -134,7 +134,7 @@ cdef inline uint64_t hash_bytes(uint64_t seed, const uint8_t *data, int64_t n) n
     return h
 
 
-# An arena: text that is kept until all of it is let go.
+# An arena: text that is kept until all of it is freed.
 
 cdef struct Block:
     Block *next
@@ -150,7 +150,7 @@ cdef struct Arena:
 cdef inline const uint8_t *keep_bytes(
     Arena *arena, const uint8_t *data, int64_t n
 ) except? NULL nogil:
-    """A copy of n bytes; their address stays."""
+    """A copy of n bytes, whose address stays."""
     cdef Block *block = arena.first
     cdef Block *made
     cdef int64_t size

@@ -1,4 +1,4 @@
-# Reading protobuf's wire format from foreign bytes: every read is checked against `end`.
+# Protobuf's wire format, read from foreign bytes: every read is checked against `end`.
 # What counts as readable follows protozero (src/protozero/proto_decoder.cc).
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -22,7 +22,7 @@ cdef struct Span:
 
 
 cdef inline Span nothing() noexcept nogil:
-    """A span that is not there."""
+    """A span that is not set."""
     cdef Span s
     s.data = NULL
     s.end = NULL
@@ -61,7 +61,7 @@ cdef inline const uint8_t *read_varint(
 cdef inline const uint8_t *read_field(
     const uint8_t *p, const uint8_t *end, Field *f
 ) noexcept nogil:
-    """The byte after the field at p, or NULL where there is none or it is malformed.
+    """The byte after the field at p, or NULL where it is missing or malformed.
 
     As in protozero, fields numbered above 2^24 - 1 or longer than 2^28 - 1 bytes are passed over.
     """
@@ -101,7 +101,7 @@ cdef inline const uint8_t *read_field(
             f.number = <uint32_t>number
             return p
         if p >= end:
-            # Nothing follows a field passed over: the message ends here, and well.
+            # Nothing follows the field that is passed over: the message ends here, well formed.
             f.number = 0
             return p
 
@@ -135,7 +135,7 @@ cdef inline bint next_field(Span *rest, Field *f) noexcept nogil:
 
 
 cdef inline Span load_bytes(Span message, uint32_t number) noexcept nogil:
-    """The last value of a field of bytes; nothing where there is none, or no message."""
+    """The last value of a field of bytes; not set where the message or the field is missing."""
     cdef Field f
     cdef Span found = nothing()
     cdef Span rest = message

@@ -5,7 +5,7 @@ from tracetime._kernels.common.hash_table cimport HashTable
 cdef enum:
     CACHE_SIZE = 8
 
-# What a conversion came to; the numbers index errors.REASONS.
+# The result of a conversion; the numbers index errors.REASONS.
 cdef enum Status:
     RESOLVED = 0
     AS_IS = 1
@@ -17,7 +17,7 @@ cdef enum Status:
     OVERFLOW = 7
     SKIPPED_INCREMENTAL_STATE = 8
 
-# Why a snapshot was not taken whole; the numbers index graph.SNAPSHOT_FAULTS.
+# Why a snapshot was not taken whole; the numbers index arguments.SNAPSHOT_FAULTS.
 cdef enum Fault:
     FAULT_NONE = 0
     FAULT_GLOBAL_INCREMENTAL = 1
@@ -42,7 +42,7 @@ cdef struct Node:
     Key key
     int64_t unit_ns
     int64_t last_ns
-    bint seen               # named by a snapshot, were it an invalid one
+    bint seen               # named by a snapshot, even by an invalid one
     bint has_snapshots
     bint incremental
     bint backwards          # ran backwards: no longer a source
@@ -61,7 +61,7 @@ cdef struct Column:
     int64_t values_capacity
     int64_t snapshots_capacity
 
-# One ordered list of clocks that a whole snapshot has had.
+# One ordered list of clocks that a whole snapshot has.
 cdef struct Series:
     uint32_t hash
     int32_t n
@@ -92,7 +92,7 @@ cdef class Engine:
     cdef int32_t *backwards
     cdef int64_t n_backwards, backwards_capacity
     cdef uint32_t n_snapshots
-    cdef uint64_t packet                    # that the next snapshot comes in
+    cdef uint64_t packet                    # of the next snapshot
     cdef uint64_t *snapshot_packets         # by number of the snapshot
     cdef int64_t packets_capacity
     cdef CachedConversion cache[CACHE_SIZE]

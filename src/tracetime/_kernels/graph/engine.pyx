@@ -3,7 +3,7 @@
 
 The rules are those of Perfetto's src/trace_processor/util/clock_synchronizer.cc; edges between the
 clocks of a snapshot are not stored but follow from its series, so that a snapshot of n clocks
-costs n, not n^2. Scopes, trace time and errors for users live above, in graph/ and perfetto/.
+costs n, not n^2. Scopes, trace time and errors for users are in graph/ and perfetto/.
 """
 
 import os
@@ -49,7 +49,7 @@ cdef class Engine:
     """Clocks by node number, and their snapshots."""
 
     def __cinit__(self):
-        # Keys come from a file: nobody is to know which of them share a slot.
+        # Keys come from a file: without a random seed, it could choose keys that share a slot.
         self.seed = int.from_bytes(os.urandom(8), "little")
         self.random_state = 1
         self.most_nodes = INT64_HIGH
@@ -99,7 +99,7 @@ cdef class Engine:
         return <int32_t>i
 
     cdef int64_t n_readings(self, int32_t node) noexcept nogil:
-        """How many readings of a clock snapshots hold."""
+        """The number of a clock's readings in snapshots."""
         cdef Node *it = &self.nodes[node]
         cdef int64_t i, n = 0
         for i in range(it.n_memberships):
@@ -187,7 +187,7 @@ cdef class Engine:
         for i in range(CACHE_SIZE):
             self.cache[i].source = -1
 
-    # long: each clock's checks stand in Perfetto's order, which decides about the fault
+    # long: each clock's checks are in Perfetto's order, which decides about the fault
     cdef int add_snapshot(
         self, const int32_t *nodes, const int64_t *values, const int64_t *units,
         const uint8_t *incremental, int64_t n, int32_t trace_node, bint dry=False
@@ -195,8 +195,8 @@ cdef class Engine:
         """Record one snapshot (ClockSynchronizer::AddSnapshot); returns a Fault.
 
         Where one of its clocks is at fault, the clocks before it stay recorded and no edge is
-        added; `fault_position` says which clock it was, `fell_by_ns` how far the trace clock fell.
-        `dry` only looks for the fault.
+        added. `fault_position` is that clock's, `fell_by_ns` how far the trace clock fell.
+        `dry` checks only, and records nothing.
         """
         cdef uint32_t snapshot = self.n_snapshots
         cdef uint64_t h = SERIES_SEED
@@ -276,8 +276,8 @@ cdef class Engine:
     cdef Status absolute_ns(self, int32_t source, int64_t value, int64_t *out) noexcept nogil:
         """A reading in ns; that of an incremental clock advances it (ClockDomain::ToNs).
 
-        What overflows advances it too, to where Perfetto's number wraps: the next one counts
-        from there.
+        A reading that overflows advances it, too, to where Perfetto's number wraps: the next one
+        counts from there.
         """
         cdef Node *node = &self.nodes[source]
         cdef bint overflowed = mul_overflows(value, node.unit_ns, out)

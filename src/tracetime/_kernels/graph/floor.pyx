@@ -1,9 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Perfetto's rule for arrays: to each value the offset of the latest snapshot not after it.
+"""Perfetto's rule for arrays: each value plus the offset of the latest snapshot not after it.
 
-One hop is two ascending arrays: the source clock's readings, and what to add from each on. Sorted
-values are taken in runs of one offset; where runs are short, a grid over the readings finds the
-snapshot of a value in a few steps.
+One hop is two arrays: the source clock's readings, ascending, and the offset from each on. Sorted
+values are converted in runs of one offset; where runs are short, a grid over the readings finds
+the snapshot of a value in a few steps.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -17,12 +17,12 @@ cdef enum:
     BLOCK = 256             # values checked against a run at a time
     SHORT_RUN = 24          # below this a value is looked up on its own
     LOOKUPS = 512           # values looked up before a run is tried again
-    MOST_BUCKETS = 1 << 18
+    MOST_BUCKETS = 1 << 18  # 1 MiB of starts
 
 cdef extern from *:
     """
     #include <stdint.h>
-    /* out = v + offset for the block; whether every v lies in [low, low + width]. */
+    /* out = v + offset for the block; whether every v is in [low, low + width]. */
     #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) \\
         && !defined(__SANITIZE_ADDRESS__)
     __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -70,7 +70,7 @@ cdef int hop_array(
 ) noexcept nogil:
     """One hop of n values, in place where out is values. `bad` marks what overflows, or is NULL.
 
-    lowest, highest: the values that a snapshot's offset is right for and does not overflow.
+    lowest, highest: the values that take a snapshot's offset and do not overflow.
     Returns whether anything overflowed; with `bad` NULL it stops there.
     """
     cdef int64_t i = 0, size, index, run, stop
@@ -91,7 +91,7 @@ cdef int hop_array(
                     continue
                 if out == values:  # wrapped sums can be undone
                     add_block(out + i, out + i, size, low, width, -offset)
-                # The caller's array may change under us: the block's end is the bound.
+                # Another thread may change the caller's array: the block's end is the bound.
                 size += i
                 while i < size and <uint64_t>values[i] - <uint64_t>low <= width:
                     out[i] = values[i] + offset

@@ -1,4 +1,4 @@
-# The key of a clock as Python has it: (clock, sequence, file, machine); which numbers are scoped.
+# Keys of clocks as Python tuples (clock, sequence, file, machine), and which numbers are scoped.
 
 from libc.stdint cimport uint32_t
 

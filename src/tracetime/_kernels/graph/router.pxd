@@ -23,7 +23,7 @@ cdef struct Path:
 cdef class Router:
     cdef Engine engine
     cdef readonly int32_t target
-    cdef bint aimed             # whether paths to the target have been looked for
+    cdef bint aimed             # whether paths to the target have been searched
     cdef uint8_t *distance
     cdef Hop *next_hop
     cdef int64_t nodes_ready, distance_capacity, next_capacity
@@ -37,7 +37,7 @@ cdef class Router:
     cdef int64_t affected_n, affected_capacity
     cdef int32_t *stale
     cdef int64_t stale_capacity
-    cdef int32_t *waiting       # series that have a better clock to offer
+    cdef int32_t *waiting       # series with a nearer clock to offer
     cdef int64_t waiting_n, waiting_capacity
     cdef uint8_t *is_waiting
     cdef int64_t is_waiting_capacity
@@ -48,7 +48,7 @@ cdef class Router:
     cdef int _reserve(self) except -1 nogil
     cdef int _begin(self) except -1 nogil
     cdef int sync(self) except -1 nogil
-    cdef int _remove(self, int32_t gone) except -1 nogil
+    cdef int _remove(self, int32_t dropped) except -1 nogil
     cdef int _affect(self, int32_t node) except -1 nogil
     cdef int _relax(self, int32_t series) except -1 nogil
     cdef int _offer(
@@ -69,8 +69,8 @@ cdef inline int convert_one(
     """Convert a reading of `source` to the router's target (ClockSynchronizer::Convert).
 
     `source` is -1 for a clock that no snapshot has named. The cache is Perfetto's, entry by
-    entry, because a hop onto a reading without partner leaves a trace in it. The engine's
-    `source_ns` is what the source read, in ns and absolute.
+    entry, because it matters after a hop onto a reading with no counterpart. The engine's
+    `source_ns` is the source's reading, in ns and absolute.
     """
     cdef int32_t target = router.target
     cdef CachedConversion *cache = router.engine.cache

@@ -19,7 +19,7 @@ from tracetime._kernels.graph.engine cimport (
 
 cdef enum:
     FAR = 255               # a distance: no path
-    # Steps that finding paths may take over a graph's life: seconds. Real traces take thousands.
+    # Steps of all searches for paths in a graph: some seconds. Real traces take thousands.
     MOST_STEPS = 400000000
 
 
@@ -55,13 +55,14 @@ class TangledError(Exception):
 cdef class Router:
     """Shortest paths from every clock to one target, kept up to date as the graph grows.
 
-    Perfetto searches breadth first over edges ordered by (source, target, series hash): what it
-    finds is the smallest of the shortest paths in that order. Here each clock keeps its distance
-    and its smallest next hop towards the target, so a path costs its length. A series offers its
-    members the nearest of its clocks, the smallest of these where several are as near.
+    Perfetto searches breadth first over edges ordered by (source, target, series hash): it finds
+    the smallest of the shortest paths in that order. Here each clock keeps its distance and its
+    smallest next hop towards the target, so a path costs its length. A series offers its members
+    the nearest of its clocks, the smallest of these where several are as near.
 
-    Aimed at another target it forgets only the paths that it had found, and looks only where the
-    new target is tied to: a graph of very many clocks in small groups costs as much as the groups.
+    For another target, the router forgets only the paths that it has found, and searches only the
+    clocks that are tied to the new target: in a graph of very many clocks in small groups, a search
+    costs as much as one group.
     """
 
     def __cinit__(self, Engine engine not None, int32_t target):
@@ -81,7 +82,7 @@ cdef class Router:
         free(self.is_waiting)
 
     cdef int _spend(self, int64_t steps) except -1 nogil:
-        """Count the steps of finding paths: hostile snapshots can undo them again and again."""
+        """Count steps of a search: hostile snapshots can undo its paths again and again."""
         self.engine.steps += steps
         if self.engine.steps > MOST_STEPS:
             with gil:
@@ -99,7 +100,7 @@ cdef class Router:
         return 0
 
     cdef int _forget(self) except -1 nogil:
-        """Every path leads to the target over clocks that have one: those are all."""
+        """Drop all paths: every clock that has one is tied to the target over others that have one."""
         cdef Node *nodes = self.engine.nodes
         cdef Series *s
         cdef int64_t j
@@ -124,7 +125,7 @@ cdef class Router:
         return 0
 
     cdef int _reserve(self) except -1 nogil:
-        """Make room for the engine's clocks and series: no path, but for those that are known."""
+        """Make room for the engine's clocks and series; new clocks have no path."""
         cdef int64_t n_nodes = self.engine.n_nodes
         cdef int64_t n_series = self.engine.n_series
         grow(<void **>&self.distance, &self.distance_capacity, n_nodes, sizeof(uint8_t))
@@ -141,7 +142,7 @@ cdef class Router:
         return 0
 
     cdef int _begin(self) except -1 nogil:
-        """Find the paths to the target through all that the engine knows."""
+        """Find the paths to the target through all series of the engine."""
         cdef int64_t fresh = self.engine.n_series - self.series_ready
         if fresh:
             memset(self.series_distance + self.series_ready, FAR, <size_t>fresh)
@@ -155,16 +156,16 @@ cdef class Router:
         return self._drain()
 
     cdef int sync(self) except -1 nogil:
-        """Take in what the engine has learnt since the last time."""
-        cdef int32_t gone
+        """Take in the series and clocks that were added since the last call."""
+        cdef int32_t dropped
         self._reserve()
         if not self.aimed:
             return self._begin()
         while self.backwards_ready < self.engine.n_backwards:
-            gone = self.engine.backwards[self.backwards_ready]
+            dropped = self.engine.backwards[self.backwards_ready]
             self.backwards_ready += 1
-            if gone != self.target and self.distance[gone] != FAR:
-                self._remove(gone)
+            if dropped != self.target and self.distance[dropped] != FAR:
+                self._remove(dropped)
         if self.series_ready < self.engine.n_series:
             while self.series_ready < self.engine.n_series:
                 self.is_waiting[self.series_ready] = False
@@ -173,14 +174,14 @@ cdef class Router:
             self._drain()
         return 0
 
-    cdef int _remove(self, int32_t gone) except -1 nogil:
-        """A clock is no source any more: find new ways for all whose path led through it."""
+    cdef int _remove(self, int32_t dropped) except -1 nogil:
+        """Find new paths for the clocks whose path leads through one that is no source any more."""
         cdef Node *nodes = self.engine.nodes
         cdef Series *s
         cdef int64_t head = 0, n_stale = 0, j, k
         cdef int32_t node, member, series, i
         self.affected_n = 0
-        self._affect(gone)
+        self._affect(dropped)
         while head < self.affected_n:
             node = self.affected[head]
             head += 1
@@ -229,7 +230,7 @@ cdef class Router:
         return 0
 
     cdef int _relax(self, int32_t series) except -1 nogil:
-        """Let a new series offer its best member to the others."""
+        """Let a new series offer its nearest member to the others."""
         cdef Series *s = &self.engine.series[series]
         cdef Node *nodes = self.engine.nodes
         cdef int32_t best = -1
@@ -289,7 +290,7 @@ cdef class Router:
         return 0
 
     cdef int _drain(self) except -1 nogil:
-        """Pass on every distance that got shorter, of many at a time: each series is asked once."""
+        """Pass on the distances that got shorter, many at a time: each series offers once."""
         cdef Series *s
         cdef int64_t j, k
         cdef int32_t series
@@ -311,7 +312,7 @@ cdef class Router:
         return 0
 
     cdef int _nominate(self, int32_t node) except -1 nogil:
-        """Where a clock is its series' best now, the series has something to offer."""
+        """Queue the series in which a clock is now the nearest: they have a path to offer."""
         cdef Node *nodes = self.engine.nodes
         cdef uint8_t distance = self.distance[node]
         cdef int64_t j
@@ -355,13 +356,13 @@ cdef class Router:
     cdef int convert_slowly(
         self, int32_t source, int64_t value, bint have_ns, int64_t ns, int64_t *out
     ) except -1 nogil:
-        """What no kept conversion covers: hop by hop along the path, kept for those that follow."""
+        """Convert hop by hop where no cached conversion applies, and cache the result."""
         cdef Node *nodes = self.engine.nodes
         cdef Path path
         cdef CachedConversion *entry
         cdef Column *here
         cdef Column *there
-        cdef int64_t index, partner, low, high, hop_ns
+        cdef int64_t index, counterpart, low, high, hop_ns
         cdef int64_t translation_ns = 0
         cdef bint keep = True
         cdef int64_t from_ns = INT64_LOW
@@ -383,10 +384,10 @@ cdef class Router:
             here = &self.engine.columns[path.hops[i].source_column]
             there = &self.engine.columns[path.hops[i].target_column]
             index = last_not_after(here.values_ns, here.n, ns)
-            partner = find_snapshot(there, here.snapshots[index])
-            if partner < 0:
+            counterpart = find_snapshot(there, here.snapshots[index])
+            if counterpart < 0:
                 continue  # a reading of a snapshot that was not taken whole: adds 0
-            if sub_overflows(there.values_ns[partner], here.values_ns[index], &hop_ns):
+            if sub_overflows(there.values_ns[counterpart], here.values_ns[index], &hop_ns):
                 return OVERFLOW
             if add_overflows(ns, hop_ns, &ns):
                 return OVERFLOW
@@ -398,7 +399,7 @@ cdef class Router:
                 high = saturating_sub(high, translation_ns)
             from_ns = max(from_ns, low)
             to_ns = min(to_ns, high)
-            # A sum of hops beyond int64 cannot be kept, though each value on the way fits.
+            # A sum of hops beyond int64 cannot be cached, though each value of the path fits.
             if add_overflows(translation_ns, hop_ns, &translation_ns):
                 keep = False
         self.engine.random_state = self.engine.random_state * 48271 % 2147483647  # std::minstd_rand

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
-"""What two clocks read in the snapshots that both are in, and how steady their offset was there."""
+"""The readings of two clocks in the snapshots that have both, and how their offset changed."""
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -15,10 +15,10 @@ from tracetime._kernels.graph.router cimport Path, Router
 
 
 cdef int64_t _common(Engine engine, int32_t a, int32_t b, int64_t[:, ::1] found) noexcept nogil:
-    """Where two clocks stand in the same series: (series, position of a, position of b).
+    """The series that have two clocks: (series, position of a, position of b).
 
     Returns how many; `found` has room for as many as the fewer of their memberships. Memberships
-    stand in order of their series.
+    are in order of their series.
     """
     cdef Node *one = &engine.nodes[a]
     cdef Node *two = &engine.nodes[b]
@@ -46,7 +46,7 @@ cdef int64_t _common(Engine engine, int32_t a, int32_t b, int64_t[:, ::1] found)
     return n
 
 
-# Half of what a tube can hold.
+# Half of the greatest offset that a tube can hold.
 cdef int64_t FAR_APART = <int64_t>1 << 60
 
 
@@ -141,7 +141,7 @@ def pairs(Engine engine not None, tuple first, tuple second):
 
 
 cdef inline double _moved(const Shared *one, const Shared *other) noexcept nogil:
-    """By how much the offset, b - a, of two clocks grew from one snapshot to the other."""
+    """How much the offset, b - a, of two clocks grew from one snapshot to the other."""
     cdef int64_t before, after, grown
     if not (
         sub_overflows(one.b, one.a, &before) or sub_overflows(other.b, other.a, &after)
@@ -156,9 +156,9 @@ cdef inline double _apart(int64_t one, int64_t other) noexcept nogil:
     return <double>one - <double>other if sub_overflows(one, other, &exact) else <double>exact
 
 
-# How the offset of one hop strayed over its snapshots, n of them: by how much from one to the next
-# at most, by how much in all, how fast at most; the first and the last of the target's readings.
-cdef struct Stray:
+# How the offset of one hop varied over its n snapshots: the largest change from one to the next, the
+# greatest difference, the fastest change; the first and the last of the target's readings.
+cdef struct Variation:
     bint known
     int64_t n
     double largest
@@ -168,10 +168,10 @@ cdef struct Stray:
     int64_t last
 
 
-cdef void _stray(const Shared *found, int64_t n, Stray *out) noexcept nogil:
+cdef void _vary(const Shared *found, int64_t n, Variation *out) noexcept nogil:
     cdef double least = 0, most = 0, moved, gap
     cdef int64_t i
-    memset(out, 0, sizeof(Stray))
+    memset(out, 0, sizeof(Variation))
     out.known = True
     out.n = n
     if n == 0:
@@ -188,29 +188,29 @@ cdef void _stray(const Shared *found, int64_t n, Stray *out) noexcept nogil:
     out.first, out.last = found[0].b, found[n - 1].b
 
 
-def strays(
+def variations(
     Engine engine not None, list sources, Router router, const int64_t[:, ::1] spans=None
 ):
-    """How far the offsets of clocks to the router's strayed over the snapshots on their ways.
+    """How much the offsets of clocks to the router's target varied over the snapshots of their paths.
 
     Args:
         sources: keys of the clocks.
         spans: for each, the least and the greatest reading of the router's clock that matter;
-            offsets go on beyond the snapshots as fast as they ever did.
+            beyond the snapshots an offset changes as fast as it did at most.
 
     Returns:
-        (hops, change, drift) by clock: how many hops lead there, -1 where none do; the largest
-        change of the offset from one snapshot to the next, and all it strayed by, ns, summed over
-        the hops: int8, float64, float64.
+        (hops, change, drift) by clock, int8, float64, float64: how many hops lead there, -1 where
+        none do; the largest change of the offset from one snapshot to the next, and its greatest
+        difference, ns, each summed over the hops.
     """
     cdef int64_t i, n
     cdef int64_t capacity = 0
     cdef int32_t node, h
     cdef Path path
     cdef Shared *found = NULL
-    cdef Stray *hop
-    # By clock: what its next hop is like.
-    cdef Stray *known
+    cdef Variation *hop
+    # By clock: the variation over its next hop.
+    cdef Variation *known
     cdef double beyond
     hops = np.full(len(sources), -1, dtype=np.int8)
     change, drift = np.zeros(len(sources)), np.zeros(len(sources))
@@ -222,7 +222,7 @@ def strays(
     if spans is not None and (spans.shape[0] != len(sources) or spans.shape[1] != 2):
         raise ValueError("a span is two readings, and each clock has one")
     router.sync()
-    known = <Stray *>calloc(engine.n_nodes + 1, sizeof(Stray))
+    known = <Variation *>calloc(engine.n_nodes + 1, sizeof(Variation))
     if known == NULL:
         raise MemoryError
     try:
@@ -237,7 +237,7 @@ def strays(
                     n = _shared(
                         engine, path.hops[h].source, path.hops[h].target, &found, &capacity
                     )
-                    _stray(found, n, hop)
+                    _vary(found, n, hop)
                 beyond = 0
                 if spans is not None and hop.n > 1:
                     beyond = max(_apart(hop.first, spans[i, 0]), _apart(spans[i, 1], hop.last))
@@ -249,12 +249,12 @@ def strays(
     return hops, change, drift
 
 
-def beside(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
-    """Of pairs of clocks by number, what the first reads in the snapshots that they share.
+def extents(Engine engine not None, const int64_t[::1] ones, const int64_t[::1] others):
+    """Of pairs of clocks by number, the extent of the first one's readings in shared snapshots.
 
     Returns:
-        int64, a row for each pair: how many readings, the least and the greatest; of none
-        INT64_MAX and INT64_MIN.
+        int64, a row for each pair: how many readings, the least and the greatest (INT64_MAX and
+        INT64_MIN where there are no readings).
     """
     cdef int64_t capacity = 0
     cdef int64_t i, j, n

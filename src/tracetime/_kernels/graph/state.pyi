@@ -16,7 +16,7 @@ class State(NamedTuple):
     snapshots, readings_ns: the readings, column after column.
     series: [n, 2] of clocks, snapshots; members: the clocks of each series, one after the other.
     backwards: the clocks that ran backwards, in the order in which they did.
-    packets: that each snapshot came in.
+    packets: the packet of each snapshot.
     """
 
     clocks: _Numbers
@@ -33,8 +33,8 @@ def state_of(engine: Engine) -> State:
     """Everything an engine holds."""
 
 def engine_of(state: State) -> Engine:
-    """An engine that holds this; goes on as the one it was taken from.
+    """An engine of a state, which goes on as the one that it was taken from.
 
     Raises:
-        ValueError: no snapshots leave an engine so; says what does not fit.
+        ValueError: no snapshots lead to such a state; the message says what does not fit.
     """

@@ -1,8 +1,8 @@
 # cython: boundscheck=True, wraparound=False, initializedcheck=True
-"""The whole of an engine as arrays, and an engine made of such arrays again.
+"""An engine as arrays, and an engine made of such arrays.
 
-The arrays may come from a file: whatever adding snapshots could not have left is refused, so that
-nothing else need doubt what an engine holds.
+The arrays may come from a file: what snapshots cannot lead to is refused, so that nothing else
+need check what an engine holds.
 """
 
 from collections import namedtuple
@@ -14,6 +14,7 @@ import numpy as np
 from tracetime._kernels.graph.engine cimport Column, Engine, Key, Node, Series
 from tracetime._kernels.graph.engine import series_hash
 from tracetime._kernels.graph.key cimport is_sequence_scoped
+from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.memory cimport grow
 
 cdef int64_t UINT32_HIGH = 0xFFFFFFFF
@@ -35,12 +36,11 @@ def state_of(Engine engine not None):
     columns = np.empty((engine.n_columns, 3), dtype=np.int64)
     series = np.empty((engine.n_series, 2), dtype=np.int64)
     backwards = np.empty(engine.n_backwards, dtype=np.int64)
-    packets = np.empty(engine.n_snapshots, dtype=np.uint64)
+    packets = copied(np.empty(engine.n_snapshots, dtype=np.uint64), engine.snapshot_packets)
     cdef int64_t[:, ::1] clock_rows = clocks
     cdef int64_t[:, ::1] column_rows = columns
     cdef int64_t[:, ::1] series_rows = series
-    cdef int64_t[::1] gone = backwards
-    cdef uint64_t[::1] packet_of = packets
+    cdef int64_t[::1] backward = backwards
     for i in range(engine.n_nodes):
         node = &engine.nodes[i]
         clock_rows[i, 0] = node.key.clock
@@ -83,19 +83,17 @@ def state_of(Engine engine not None):
             member[n] = s.nodes[j]
             n += 1
     for i in range(engine.n_backwards):
-        gone[i] = engine.backwards[i]
-    for i in range(engine.n_snapshots):
-        packet_of[i] = engine.snapshot_packets[i]
+        backward[i] = engine.backwards[i]
     return State(
         clocks, columns, snapshots, readings, series, members, backwards, packets, engine.packet
     )
 
 
 def engine_of(state):
-    """An engine that holds this; goes on as the one it was taken from.
+    """An engine of a state, which goes on as the one that it was taken from.
 
     Raises:
-        ValueError: no snapshots leave an engine so; says what does not fit.
+        ValueError: no snapshots lead to such a state; the message says what does not fit.
     """
     cdef Engine engine = Engine()
     if not len(state.packets) <= UINT32_HIGH:
@@ -131,7 +129,7 @@ cdef add_clocks(Engine engine, const int64_t[:, ::1] clocks):
         if clocks[i, 4] == 0:
             raise ValueError(f"clock {i} has a unit of 0 ns")
         if engine.node(key) != i:
-            raise ValueError(f"clock {i} stands there twice")
+            raise ValueError(f"clock {i} is listed twice")
         node = &engine.nodes[i]
         node.unit_ns = clocks[i, 4]
         node.last_ns = clocks[i, 5]
@@ -159,7 +157,7 @@ cdef add_columns(
     cdef Column *column
     cdef Node *node
     cdef int64_t i, j, n, at = 0
-    # By snapshot, the hash of its list of clocks, and whether there is any reading of it yet.
+    # By snapshot, the hash of its list of clocks, and whether a reading of it was added.
     hashes = np.empty(engine.n_snapshots, dtype=np.uint32)
     read = np.zeros(engine.n_snapshots, dtype=np.uint8)
     cdef uint32_t[::1] hash_of = hashes
@@ -175,7 +173,7 @@ cdef add_columns(
         if not 0 <= n <= readings.shape[0] - at:
             raise ValueError(f"column {i} has {n} readings, more than are left, or fewer than none")
         if engine.column(<int32_t>columns[i, 0], <uint32_t>columns[i, 1]) != i:
-            raise ValueError(f"column {i} stands there twice")
+            raise ValueError(f"column {i} is listed twice")
         column = &engine.columns[i]
         node = &engine.nodes[column.node]
         grow(<void **>&column.values_ns, &column.values_capacity, n, sizeof(int64_t))
@@ -213,7 +211,7 @@ cdef check_clocks(Engine engine):
 
 
 cdef add_backwards(Engine engine, const int64_t[::1] backwards):
-    """The order in which clocks ran backwards; which did follows from their readings."""
+    """The order in which clocks ran backwards; which ones did follows from their readings."""
     cdef int64_t i, n = 0
     listed = np.zeros(engine.n_nodes, dtype=np.uint8)
     cdef uint8_t[::1] is_listed = listed
@@ -256,7 +254,7 @@ cdef add_series(Engine engine, const int64_t[:, ::1] series, const int64_t[::1] 
             keys.append((key.clock, key.sequence, key.file, key.machine))
             at += 1
         if engine.whole_series(&nodes[0], n, series_hash(keys)) != i:
-            raise ValueError(f"series {i} stands there twice")
+            raise ValueError(f"series {i} is listed twice")
         if engine.n_columns != n_columns:
             raise ValueError(f"series {i} has a clock without readings")
         if not 0 < series[i, 1] <= engine.n_snapshots - taken:

@@ -1,11 +1,12 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
 """The engine as Python sees it: keys as tuples (key.pxd), columns as NumPy arrays."""
 
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 import numpy as np
 
+from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, sub_overflows
 from tracetime._kernels.graph.engine cimport (
     FAULT_NONE, NO_PATH, NON_MONOTONIC_SOURCE, RESOLVED, UNKNOWN_SOURCE_CLOCK,
@@ -21,7 +22,7 @@ def add_snapshots(
 ):
     """Add one snapshot a row of values; returns (rows added, fault, position of its clock).
 
-    A row at fault is not added, nor any after it.
+    A row at fault and the rows after it are not added.
     """
     cdef int64_t n = len(keys)
     cdef int64_t row
@@ -53,18 +54,13 @@ def add_snapshots(
 
 
 def version(Engine engine not None):
-    """Changes whenever the graph does."""
+    """The number of snapshots: it changes whenever the graph does."""
     return engine.n_snapshots
 
 
 def snapshot_packets(Engine engine not None):
     """The packet that each snapshot came in, uint64, by number of the snapshot."""
-    cdef uint32_t i
-    made = np.zeros(engine.n_snapshots, dtype=np.uint64)
-    cdef uint64_t[::1] out = made
-    for i in range(engine.n_snapshots):
-        out[i] = engine.snapshot_packets[i]
-    return made
+    return copied(np.empty(engine.n_snapshots, dtype=np.uint64), engine.snapshot_packets)
 
 
 def keys(Engine engine not None, int64_t first):
@@ -80,7 +76,7 @@ def clocks(Engine engine not None):
     cdef Column *column
     cdef Column *known
     cdef int64_t[::1] n_readings = np.zeros(engine.n_nodes, dtype=np.int64)
-    # Of the columns that a clock is in, the one that began first, and that ended last.
+    # Of the columns of a clock, the one that began first, and the one that ended last.
     cdef int64_t[::1] first = np.full(engine.n_nodes, -1, dtype=np.int64)
     cdef int64_t[::1] last = np.full(engine.n_nodes, -1, dtype=np.int64)
     for i in range(engine.n_columns):
@@ -88,7 +84,7 @@ def clocks(Engine engine not None):
         if column.n == 0:
             continue
         n_readings[column.node] += column.n
-        # In file order, whatever the clock did: by the numbers of the snapshots.
+        # In file order, by the numbers of the snapshots: the clock may have run backwards.
         if first[column.node] < 0 or (
             column.snapshots[0] < engine.columns[first[column.node]].snapshots[0]
         ):
@@ -115,9 +111,9 @@ def clocks(Engine engine not None):
 
 
 def series(Engine engine not None, bint mixed=False):
-    """(numbers, snapshots) of each ordered list of clocks that a whole snapshot has had.
+    """(numbers, snapshots) of each ordered list of clocks that a whole snapshot has.
 
-    mixed: only of the lists of clocks of several machines.
+    mixed: only the lists with clocks of several machines.
     """
     cdef int64_t i, j
     cdef Series *s
@@ -138,7 +134,7 @@ cdef bint is_mixed(Engine engine, const Series *s) noexcept:
 
 
 def neighbours(Engine engine not None, int32_t number, int64_t enough=INT64_MAX):
-    """The numbers of the clocks that one shares whole snapshots with; of those `enough`."""
+    """The numbers of the clocks that share whole snapshots with one; at most `enough` of them."""
     cdef Series *s
     cdef int64_t j
     cdef int32_t m
@@ -158,7 +154,7 @@ def neighbours(Engine engine not None, int32_t number, int64_t enough=INT64_MAX)
 def hops_from(
     Engine engine not None, int32_t number, const int32_t[::1] begins, const int32_t[::1] linked
 ):
-    """How many hops every clock, by number, is from one at the least; -1 where none lead there.
+    """The least number of hops from one clock to each, by number; -1 where none lead there.
 
     A hop leads between clocks of a whole snapshot, and from clock i to those that
     `linked[begins[i]:begins[i + 1]]` names.
@@ -201,7 +197,7 @@ def hops_from(
 
 
 def n_columns(Engine engine not None):
-    """How many columns there are for `column_of`."""
+    """The number of columns for `column_of`."""
     return engine.n_columns
 
 
@@ -243,7 +239,7 @@ def every_reading(Engine engine not None):
 
 
 def readings_of(Engine engine not None, tuple key):
-    """What one clock read in snapshots that were taken whole, int64 ns, list by list of clocks."""
+    """The readings of one clock in whole snapshots, int64 ns, list by list of clocks."""
     cdef int32_t found = engine.find_node(key_of(key))
     cdef Node *node
     cdef Column *column
@@ -306,8 +302,8 @@ def hop_columns(Engine engine not None, int32_t source_column, int32_t target_co
     """One hop as arrays: (readings, offsets, lowest, highest), int64, one entry a snapshot.
 
     lowest..highest are the values that take a snapshot's offset without overflow. A reading
-    without partner (its snapshot was not taken whole) has offset 0; an offset that itself does
-    not fit in int64 leaves no value: lowest > highest.
+    with no counterpart (its snapshot was not taken whole) has offset 0; for an offset that does
+    not fit in int64, lowest > highest: no value takes it.
     """
     if not (
         0 <= source_column < engine.n_columns and 0 <= target_column < engine.n_columns
@@ -341,8 +337,8 @@ def hop_columns(Engine engine not None, int32_t source_column, int32_t target_co
     return made[0], made[1], made[2], made[3]
 
 
-def only_beside(Engine engine not None, tuple clock):
-    """The numbers of the clocks that stand in one list of clocks alone, which has this one."""
+def tied_only_to(Engine engine not None, tuple clock):
+    """The numbers of the clocks that are in one list of clocks only, which has this one."""
     cdef int32_t node = engine.find_node(key_of(clock))
     cdef Series *s
     cdef int64_t j

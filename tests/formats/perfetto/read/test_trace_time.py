@@ -222,7 +222,7 @@ def warnings(data: bytes) -> list[str]:
         ({BOOTTIME: 3000, 200: (1, 1, True)}, "200 is incremental"),
         ({BOOTTIME: 3000, MONOTONIC: (9, 10)}, "MONOTONIC has another unit"),
         ({BOOTTIME: 3000, MONOTONIC: (9, 1, True)}, "MONOTONIC has another unit"),
-        ([(BOOTTIME, 3000), (200, 1), (200, 2)], "200 stands twice"),
+        ([(BOOTTIME, 3000), (200, 1), (200, 2)], "200 is in the snapshot twice"),
         ({200: 1, 201: (2**62, 1000)}, "201 does not fit in int64"),
     ],
 )

@@ -310,7 +310,7 @@ def test_threads_share_a_writer(writer, path):
         (lambda w, t: w.instant("x" * 70_000, 1, None, t), "at most"),
         (lambda w, t: w.instant("\udc80", 1, None, t), "UTF-8"),
         (lambda w, t: w.instant("e", 1, "com.example.other", t), "tie it in"),
-        (lambda w, t: w.instant("e", 1, "nonsense", t), "is no clock"),
+        (lambda w, t: w.instant("e", 1, "nonsense", t), "is not a clock"),
         (lambda w, t: w.instant("e", 1, None, None), "track"),
         (lambda w, t: w.instant("e", None, "dev.device", t), "cannot be read here"),
         (lambda w, t: w.instant("e", 1 << 40, "dev.device", t), "more than the 36 bits"),
