@@ -92,7 +92,7 @@ def test_every_exported_name_is_there(name):
         "import tracetime.reporting.page, tracetime.commands.report",
         "from tracetime import report, reporting",
         "import tracetime.commands.report; from tracetime.reporting import report",
-        "import tracetime; tracetime.report; import tracetime.reporting.gather",
+        "import tracetime; tracetime.report; import tracetime.reporting.facts",
         "",
     ],
 )

@@ -18,7 +18,7 @@ from tracetime.doctor.machine_ties import tied_machines
 from tracetime.doctor.placement import _beyond
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.graph.contents import Contents
-from tracetime.reporting.gather import gather
+from tracetime.reporting.facts import gather
 
 
 @pytest.fixture

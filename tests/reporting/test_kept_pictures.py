@@ -13,7 +13,8 @@ from bokeh.model import Model
 from kept import check_kept
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot
-from tracetime.reporting.plot import Bokeh, pair_figure, time_name, time_range, time_unit, unit_of
+from tracetime.reporting.drawing import Bokeh, time_name, time_range, time_unit, unit_of
+from tracetime.reporting.plot import pair_figure
 
 S = 1_000_000_000
 GPU = ClockId.parse("com.example.gpu")

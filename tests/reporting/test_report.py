@@ -27,9 +27,9 @@ from tracetime import (
     open_trace,
 )
 from tracetime.formats.perfetto.write.writer import TraceWriter
-from tracetime.reporting.gather import LEAST_PAIRS, MOST_ALIKE, MOST_PAIRS
+from tracetime.reporting.drawing import Bokeh
+from tracetime.reporting.facts import LEAST_PAIRS, MOST_ALIKE, MOST_PAIRS
 from tracetime.reporting.markup import Html, data, join, prose, tag
-from tracetime.reporting.plot import Bokeh
 
 pytest_plugins = ["cli"]
 
@@ -268,7 +268,7 @@ def test_a_graph_plots_two_of_its_clocks():
     drawn = graph_of_two().plot("BOOTTIME", "com.example.gpu")
     panels = drawn.children
     assert [panel.yaxis[0].axis_label.text.split(" (")[0] for panel in panels] == [
-        "offset, less its trend",
+        "offset − trend",
         "drift",
         "error",
     ]

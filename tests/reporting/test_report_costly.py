@@ -14,10 +14,11 @@ from tracetime.errors import ConversionError
 from tracetime.graph.tube.curves import _within
 from tracetime.graph.tube.pairs import Pairs
 from tracetime.quantiles import median, medians
-from tracetime.reporting import gather, sections
+from tracetime.reporting import facts as report_facts
 from tracetime.reporting import measure as measuring
+from tracetime.reporting import sections
 from tracetime.reporting.clock_graph import _FARTHEST
-from tracetime.reporting.gather import LEAST_PAIRS, MOST_FINDINGS, MOST_PAIRS
+from tracetime.reporting.facts import LEAST_PAIRS, MOST_FINDINGS, MOST_PAIRS
 from tracetime.reporting.measure import MOST_MEASURED
 
 SECOND = costly.SECOND
@@ -43,7 +44,7 @@ def test_of_very_many_pairs_some_are_measured(reported, tubes):
     n = MOST_MEASURED + 50
     made, page = reported(costly.sequences(n, 3))
     assert len(tubes) == MOST_MEASURED
-    assert f"Of {n} pairs of clocks {MOST_MEASURED} were measured" in page
+    assert f"The first {MOST_MEASURED} of {n} pairs of clocks" in page
     assert made.left_out == [f"{n - 2} of 64@seq* ({n})"]
     assert "--max-tubes" not in page
 
@@ -63,7 +64,7 @@ def test_where_pairs_are_left_out_few_have_a_picture(reported, monkeypatch):
 
 def test_a_report_makes_no_more_tubes_than_it_may(reported):
     made, page = reported(costly.sequences(40, 3), max_tubes=5)
-    assert "Of 40 pairs of clocks 5 were measured" in page
+    assert "The first 5 of 40 pairs of clocks" in page
     assert "<code>--max-tubes</code> allows more" in page
     assert len(made.pairs) == 2
 
@@ -83,7 +84,7 @@ def test_what_has_findings_or_events_is_measured_first(reported, monkeypatch):
 
     made, page = reported(parts())
     assert set(made.pairs[:2]) == {("BOOTTIME", "228"), ("BOOTTIME", "229")}
-    assert "Of 30 pairs of clocks 4 were measured" in page
+    assert "The first 4 of 30 pairs of clocks" in page
 
 
 def test_a_clock_of_very_many_sequences_does_not_crowd_out_the_others(reported):
@@ -104,7 +105,7 @@ def test_clocks_that_cannot_have_bars_are_counted(reported, monkeypatch):
     monkeypatch.setattr(Pairs, "_make", fails)
     _, page = reported(costly.clocks_with_boottime(14, 1))
     assert page.count("has no bars: nobody knows") == 10
-    assert "4 more have none." in page
+    assert "4 more clocks without bars." in page
 
 
 # What is drawn and listed
@@ -148,7 +149,7 @@ def test_the_table_of_very_many_clocks_has_those_that_have_a_picture(reported, m
     monkeypatch.setattr(sections, "_MOST_CLOCKS", 12)
     parts = [*costly.clocks_with_boottime(40), costly.event(costly.START, 239)]
     made, page = reported(parts)
-    table = page.split("<caption>Clocks: how they are used")[1].split("</table>")[0]
+    table = page.split("<caption>Clocks<")[1].split("</table>")[0]
     assert len(made.pairs) == MOST_PAIRS
     for _, clock in made.pairs:
         assert re.search(rf">{clock}</a>", table)
@@ -164,7 +165,7 @@ def test_findings_are_cut_with_those_beside_a_picture(reported, monkeypatch):
         Finding("odd", "error", f"oddity {k}", (clock,), consequences=beside if k == 0 else ())
         for k in range(MOST_FINDINGS + 40)
     ]
-    monkeypatch.setattr(gather, "findings_of", lambda survey: found)
+    monkeypatch.setattr(report_facts, "findings_of", lambda survey: found)
     made, page = reported(costly.clocks_with_boottime(2))
     assert len(made.findings) == len(found)
     assert len(set(re.findall(r'id="finding-(\d+)"', page))) == MOST_FINDINGS

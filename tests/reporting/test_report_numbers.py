@@ -11,7 +11,7 @@ from tracetime import ClockGraph, ClockId
 from tracetime.errors import AS_IS, RESOLVED
 from tracetime.graph.tube.curves import MOST_POINTS, since
 from tracetime.reporting.allan import allan_deviation
-from tracetime.reporting.plot import Bokeh
+from tracetime.reporting.drawing import Bokeh
 from tracetime.reporting.timeline import Timeline
 
 S = 1_000_000_000
@@ -141,7 +141,7 @@ def rows_of(*batches, bins=50, least=None):
     line = Timeline()
     for one in batches:
         line.add(one)
-    return line.drawn([0], bins, least)[:2]
+    return line.histogram([0], bins, least)[:2]
 
 
 @settings(deadline=None, max_examples=50)
@@ -187,7 +187,7 @@ def test_very_many_events_take_little_memory():
         line.add(batch(random.integers(0, 10**15, 65_536)))
     assert sum(len(part[0]) for part in line._parts) < 200_000
     assert (
-        sum(int(row.resolved.sum()) + row.outside for row in line.drawn([0], 50).rows)
+        sum(int(row.resolved.sum()) + row.outside for row in line.histogram([0], 50).rows)
         == 30 * 65_536
     )
 
@@ -199,7 +199,7 @@ def test_events_of_very_many_clocks_keep_their_times():
         line.add({**batch(times * (100 * S // n)), "clock": np.arange(n, dtype=np.uint32) + 300})
     line.add(batch(np.arange(5) * S))
     line.add(batch([S], LOST, 127))
-    drawn = line.drawn([0], 50, most_rows=3)
+    drawn = line.histogram([0], 50, most_rows=3)
     assert 25 <= len(drawn.edges) - 1 <= 50
     assert drawn.clocks == n + 2
     assert [int((row.resolved + row.unresolved).sum()) for row in drawn.rows] == [1, 5, 2]

@@ -1,8 +1,7 @@
-"""`report`: one HTML file that shows what the clocks of a trace did.
+"""`report`: one HTML file on the clocks of a trace.
 
-`gather.py` works out what to tell; `page.py`, `sections.py` and `pairs.py` write it as HTML;
-`figures.py` and `plot.py` draw. The file holds all it needs, BokehJS
-included, and fetches nothing.
+`facts.py` measures what the report says; `page.py`, `sections.py` and `pairs.py` write it as HTML;
+`figures.py` and `plot.py` draw. The file contains all it needs, BokehJS included.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ class Report(NamedTuple):
 
     Attributes:
         path: of the file.
-        size: of it, bytes.
+        size: of the file, bytes.
         findings: the doctor's, worst first.
-        pairs: (hub, clock) of those that have a picture, as they are called.
-        left_out: clocks that have none.
+        pairs: names (reference, clock) of the pairs that have a picture.
+        left_out: names of the clocks that have none.
     """
 
     path: str
@@ -40,7 +39,7 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
 
     Args:
         trace: as `open_trace` gives it; read from its start.
-        path: of the file, replaced if it is there; `-` is no file name here.
+        path: of the file, which is replaced if it exists; `-` is an ordinary name.
         tolerance_ns: as in `diagnose`.
 
     Raises:
@@ -48,11 +47,11 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
             be written, or `trace` is no open trace.
         TraceError: the trace cannot be read.
     """
-    from tracetime.reporting.gather import gather
+    from tracetime.reporting.drawing import Bokeh
+    from tracetime.reporting.facts import gather
     from tracetime.reporting.page import page
-    from tracetime.reporting.plot import Bokeh
 
-    # Whoever has no Bokeh, or names no file, is told before the trace is read.
+    # Errors of Bokeh and of the path come before the trace is read.
     Bokeh()
     check_trace(trace)
     target = file_target(path)
@@ -65,6 +64,6 @@ def report(trace: Trace, path: str | os.PathLike[str], tolerance_ns: int = TOLER
         os.fspath(path),
         len(content),
         facts.findings,
-        [(graph.name(pair.hub), graph.name(pair.clock)) for pair in facts.pictured],
+        [(graph.name(pair.reference), graph.name(pair.clock)) for pair in facts.pictured],
         facts.left_out,
     )

@@ -1,6 +1,6 @@
-"""Allan deviation: how much a clock's rate differs from one stretch of time to the next.
+"""Allan deviation: how much a clock's rate differs between successive intervals of one length.
 
-Overlapping estimate, of evenly spaced offsets (IEEE Std 1139).
+The overlapping estimate, of evenly spaced offsets (IEEE Std 1139).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST: Final = 16
-"""Fewer offsets say too little."""
+"""Offsets that an estimate needs: fewer say too little."""
 
 _PER_OCTAVE: Final = 2
+"""Averaging times per doubling: enough for a smooth line."""
 
 
 def allan_deviation(offsets_ns: Floats, spacing_ns: float) -> tuple[Floats, Floats]:
@@ -25,8 +26,8 @@ def allan_deviation(offsets_ns: Floats, spacing_ns: float) -> tuple[Floats, Floa
         offsets_ns: of one clock against another, evenly spaced; a constant drift is no deviation.
         spacing_ns: time between two of them.
 
-    Averages go up to a quarter of the series: longer ones would rest on two or three differences.
-    Empty where there are fewer than `LEAST` offsets.
+    Averaging times go up to a quarter of the series: longer ones would have two or three
+    differences. Both arrays are empty for fewer than `LEAST` offsets.
     """
     n = len(offsets_ns)
     if n < LEAST:

@@ -1,4 +1,4 @@
-"""The clock graph as SVG: the trace clock on the left, what is tied to it by hops to the right.
+"""The clock graph as SVG: the trace clock on the left, other clocks in columns by hops.
 
 SVG and not Bokeh: it takes its colours from the page, prints sharp, and its boxes are links.
 """
@@ -11,20 +11,26 @@ from itertools import chain
 from typing import Final
 
 from tracetime.clocks.ids import ClockId
-from tracetime.reporting.gather import Facts
+from tracetime.reporting.facts import Facts
 from tracetime.reporting.markup import Html, join, tag
 from tracetime.text import count
 
-_WIDE: Final = 206
-_HIGH: Final = 58
-_BETWEEN: Final = 52
-_GAP: Final = 14
-_MOST: Final = 14
-_FARTHEST: Final = 7
-_LONG: Final = 1400
-"""A graph that is wider scrolls: shrunk to the page nobody could read it."""
+# Pixels.
+_BOX_WIDTH: Final = 206
+_BOX_HEIGHT: Final = 58
+_COLUMN_GAP: Final = 52
+_ROW_GAP: Final = 14
+_MOST_WIDTH: Final = 1400
+"""Of a graph that fits the page; a wider one scrolls, for text that shrinks cannot be read."""
 
-_NAME: Final = 22
+_MOST_ROWS: Final = 14
+"""Clocks of a column that are drawn: as many as a screen is high."""
+
+_FARTHEST: Final = 7
+"""Hops to the last column that is drawn."""
+
+_LONGEST_NAME: Final = 22
+"""Characters that fit into a box."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,20 +39,20 @@ class _Node:
 
     Attributes:
         events: of all of them.
-        beside: what they are tied to.
-        column: hops from the trace clock; -1 where nothing leads there.
+        neighbours: the clocks that snapshots tie them to.
+        column: hops from the trace clock; -1 where there is no path.
     """
 
     name: str
     clocks: list[ClockId] = field(default_factory=list)
     events: int = 0
-    beside: list[_Node] = field(default_factory=list)
+    neighbours: list[_Node] = field(default_factory=list)
     column: int = -1
     row: int = 0
 
 
 def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
-    """Draw it; links: where a clock's name leads to."""
+    """Draw the graph; `links` has the address that a clock's name leads to."""
     nodes, tied = _nodes(facts)
     far = sum(node.column > _FARTHEST for node in nodes)
     last = min(max(node.column for node in nodes), _FARTHEST + 1)
@@ -54,15 +60,17 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
     columns = _columns(nodes, untied)
     drawn, extra = _rows(columns, links)
     rows = max(
-        (min(len(inside), _MOST) + (extra[c] > 0) for c, inside in columns.items()), default=1
+        (min(len(inside), _MOST_ROWS) + (extra[c] > 0) for c, inside in columns.items()), default=1
     )
-    height = rows * (_HIGH + _GAP) + _GAP
-    width = max(last, *columns) * (_WIDE + _BETWEEN) + _WIDE + 2 * _GAP
+    height = rows * (_BOX_HEIGHT + _ROW_GAP) + _ROW_GAP
+    width = max(last, *columns) * (_BOX_WIDTH + _COLUMN_GAP) + _BOX_WIDTH + 2 * _ROW_GAP
 
     def corner(node: _Node) -> tuple[float, float]:
-        inside = min(len(columns[node.column]), _MOST) + (extra[node.column] > 0)
-        top = (height - inside * (_HIGH + _GAP)) / 2
-        return _GAP + node.column * (_WIDE + _BETWEEN), top + node.row * (_HIGH + _GAP) + _GAP / 2
+        inside = min(len(columns[node.column]), _MOST_ROWS) + (extra[node.column] > 0)
+        top = (height - inside * (_BOX_HEIGHT + _ROW_GAP)) / 2
+        return _ROW_GAP + node.column * (_BOX_WIDTH + _COLUMN_GAP), top + node.row * (
+            _BOX_HEIGHT + _ROW_GAP
+        ) + _ROW_GAP / 2
 
     parts = []
     edges = sorted(
@@ -74,12 +82,12 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
         parts.append(_box(facts, node, corner(node), links.get(node.name), untied))
     for column, more in extra.items():
         if more:
-            x, y = corner(_Node("", column=column, row=_MOST))
+            x, y = corner(_Node("", column=column, row=_MOST_ROWS))
             parts.append(tag("text", f"and {more:,} more", x=x + 10, y=y + 30, class_="more"))
     if far:
-        x, y = _GAP + last * (_WIDE + _BETWEEN), height / 2
+        x, y = _ROW_GAP + last * (_BOX_WIDTH + _COLUMN_GAP), height / 2
         parts.append(tag("text", f"and {far:,} farther away", x=x + 10, y=y, class_="more"))
-    told = "; ".join(f"{other} tied to {one}" for one, other in edges[:30])
+    ties = "; ".join(f"{other} tied to {one}" for one, other in edges[:30])
     return tag(
         "div",
         tag(
@@ -88,9 +96,9 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
             viewBox=f"0 0 {width} {height}",
             width=width,
             height=height,
-            class_="long" if width > _LONG else None,
+            class_="long" if width > _MOST_WIDTH else None,
             role="group",
-            aria_label=f"Clock graph. {told or 'No clock is tied to another.'}",
+            aria_label=f"Clock graph. {ties or 'No clock is tied to another.'}",
         ),
         class_="wide graph",
         tabindex="0",
@@ -100,7 +108,7 @@ def clock_graph(facts: Facts, links: dict[str, str]) -> Html:
 
 
 def _columns(nodes: list[_Node], untied: int) -> dict[int, list[_Node]]:
-    """By column, the clocks that stand in it, those with most events first."""
+    """Return the clocks of each column, those with most events first."""
     columns: dict[int, list[_Node]] = defaultdict(list)
     for node in sorted(nodes, key=lambda n: (-n.events, n.name)):
         if node.column < 0:
@@ -114,26 +122,26 @@ def _columns(nodes: list[_Node], untied: int) -> dict[int, list[_Node]]:
 def _rows(
     columns: dict[int, list[_Node]], links: dict[str, str]
 ) -> tuple[dict[str, _Node], dict[int, int]]:
-    """The clocks that are drawn, by name, each in its row; by column, how many more there are."""
+    """Return the clocks to draw, by name, and by column how many more there are."""
     drawn: dict[str, _Node] = {}
     extra: dict[int, int] = {}
     for column, inside in sorted(columns.items()):
-        extra[column] = max(0, len(inside) - _MOST)
+        extra[column] = max(0, len(inside) - _MOST_ROWS)
         if extra[column]:
             inside.sort(key=lambda node: node.name not in links)
-        for row, node in enumerate(inside[:_MOST]):
+        for row, node in enumerate(inside[:_MOST_ROWS]):
             node.row = row
             drawn[node.name] = node
     return drawn, extra
 
 
 def _nodes(facts: Facts) -> tuple[list[_Node], list[tuple[_Node, _Node]]]:
-    """All clocks, and which are tied to which."""
+    """Return all clocks, and the pairs that are tied."""
     survey = facts.survey
     nodes: dict[str, _Node] = {}
     node_of: dict[ClockId, _Node] = {}
     for clock in chain([survey.trace_clock], survey.infos, survey.used):
-        # Events may name no clock; in a broken snapshot 0 is one.
+        # Clock 0 stands for events that name none; a broken snapshot may have it, too.
         if clock not in node_of and (clock.clock or clock in survey.infos):
             name = facts.names.get(clock) or survey.graph.name(clock)
             node = nodes.get(name)
@@ -142,15 +150,15 @@ def _nodes(facts: Facts) -> tuple[list[_Node], list[tuple[_Node, _Node]]]:
             node_of[clock] = node
             node.clocks.append(clock)
             node.events += survey.used.get(clock, 0)
-    tied = [(node_of[hub], node_of[clock]) for hub, clock in facts.compared]
+    tied = [(node_of[reference], node_of[clock]) for reference, clock in facts.compared]
     for one, other in tied:
-        one.beside.append(other)
-        other.beside.append(one)
-    home = node_of[survey.trace_clock]
-    home.column = 0
-    reached = [home]
+        one.neighbours.append(other)
+        other.neighbours.append(one)
+    start = node_of[survey.trace_clock]
+    start.column = 0
+    reached = [start]
     for node in reached:
-        for other in node.beside:
+        for other in node.neighbours:
             if other.column < 0:
                 other.column = node.column + 1
                 reached.append(other)
@@ -160,11 +168,11 @@ def _nodes(facts: Facts) -> tuple[list[_Node], list[tuple[_Node, _Node]]]:
 def _edge(one: tuple[float, float], other: tuple[float, float]) -> Html:
     (x1, y1), (x2, y2) = sorted((one, other))
     if x1 == x2:
-        # In one column: round the outside.
-        x, top, bottom = x1 + _WIDE, y1 + _HIGH / 2, y2 + _HIGH / 2
+        # In one column: a curve on the right.
+        x, top, bottom = x1 + _BOX_WIDTH, y1 + _BOX_HEIGHT / 2, y2 + _BOX_HEIGHT / 2
         d = f"M{x:g} {top:g}C{x + 50:g} {top:g} {x + 50:g} {bottom:g} {x:g} {bottom:g}"
     else:
-        start, end, y1, y2 = x1 + _WIDE, x2, y1 + _HIGH / 2, y2 + _HIGH / 2
+        start, end, y1, y2 = x1 + _BOX_WIDTH, x2, y1 + _BOX_HEIGHT / 2, y2 + _BOX_HEIGHT / 2
         middle = (start + end) / 2
         d = f"M{start:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {end:g} {y2:g}"
     return tag("path", d=d, class_="edge")
@@ -186,16 +194,16 @@ def _box(
     second = count(node.events, "event") + (f", {lost:,} lost" if lost else "")
     classes = ["box"]
     if survey.trace_clock in node.clocks:
-        classes.append("home")
+        classes.append("trace-clock")
     if lost:
         classes.append("lost")
     if node.column == untied:
         classes.append("untied")
-    name = node.name if len(node.name) <= _NAME else node.name[: _NAME - 1] + "…"
+    name = node.name if len(node.name) <= _LONGEST_NAME else node.name[: _LONGEST_NAME - 1] + "…"
     inner = join(
         tag("title", f"{node.name}: {notes}, {second}"),
-        tag("rect", x=x, y=y, width=_WIDE, height=_HIGH, rx=6, class_=" ".join(classes)),
-        # Cut where the box ends, however wide its letters are.
+        tag("rect", x=x, y=y, width=_BOX_WIDTH, height=_BOX_HEIGHT, rx=6, class_=" ".join(classes)),
+        # An inner svg cuts the text where the box ends, however wide its letters are.
         tag(
             "svg",
             tag("text", name, x=10, y=18, class_="name"),
@@ -203,8 +211,8 @@ def _box(
             tag("text", second, x=10, y=50, class_="lost" if lost else None),
             x=x,
             y=y,
-            width=_WIDE - 4,
-            height=_HIGH,
+            width=_BOX_WIDTH - 4,
+            height=_BOX_HEIGHT,
         ),
     )
     return tag("a", inner, href=link) if link else tag("g", inner)

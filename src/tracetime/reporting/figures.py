@@ -1,4 +1,4 @@
-"""The report's pictures of the whole trace: events over time, bars by clock, Allan deviation."""
+"""Pictures of the whole trace: events over time, error bars by clock, Allan deviation."""
 
 from __future__ import annotations
 
@@ -7,16 +7,29 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.reporting.gather import Facts
+from tracetime.reporting.drawing import (
+    BROKEN,
+    FLOOR,
+    INK,
+    TUBE,
+    Bokeh,
+    time_range,
+    time_unit,
+    tools,
+)
+from tracetime.reporting.facts import Facts
 from tracetime.reporting.measure import PairFacts
-from tracetime.reporting.plot import BROKEN, FLOOR, INK, TUBE, Bokeh, time_range, time_unit, tools
 from tracetime.reporting.timeline import Row
 
 Floats = npt.NDArray[np.float64]
 
-_ROW: Final = 42
+_ROW_HEIGHT: Final = 42
+"""Pixels of a clock's events."""
+
 _LONGEST_NAME: Final = 22
-# One look each: the dash and the marker tell lines apart without their colours.
+"""Characters of a clock's name that fit left of a picture."""
+
+# Dash and marker distinguish the lines without their colours.
 _LINES: Final = (
     ("#0072b2", "solid", "circle"),
     ("#c04f00", "dashed", "square"),
@@ -30,21 +43,21 @@ _LINES: Final = (
 MOST_LINES: Final = len(_LINES)
 
 
-def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
-    """A row of columns for each clock: events with a trace time, and, hatched, those without."""
+def events_figure(facts: Facts, rows: list[tuple[str, Row]]) -> Any:
+    """Draw a histogram for each clock: events with a trace time, and, hatched, those without."""
     bokeh = Bokeh()
-    start = int(facts.drawn.edges[0])
-    name, ns = time_unit(float(int(facts.drawn.edges[-1]) - start))
-    edges = np.array([(int(edge) - start) / ns for edge in facts.drawn.edges])
+    start = int(facts.histogram.edges[0])
+    name, ns = time_unit(float(int(facts.histogram.edges[-1]) - start))
+    edges = np.array([(int(edge) - start) / ns for edge in facts.histogram.edges])
     figure = bokeh.figure(
-        _ROW * len(shown) + 90,
+        _ROW_HEIGHT * len(rows) + 90,
         x_range=time_range(bokeh, 0.0, float(edges[-1])),
-        y_range=bokeh.models.Range1d(-0.1, len(shown)),
+        y_range=bokeh.models.Range1d(-0.1, len(rows)),
         tools=tools(bokeh),
         toolbar_location=None,
     )
     kinds: dict[str, list[list[Floats]]] = {"resolved": [], "unresolved": []}
-    for level, (_, row) in enumerate(reversed(shown)):
+    for level, (_, row) in enumerate(reversed(rows)):
         most = max(1, int((row.resolved + row.unresolved).max()))
         below: Floats = np.full(len(row.resolved), float(level))
         for kind, counts in (("resolved", row.resolved), ("unresolved", row.unresolved)):
@@ -68,30 +81,42 @@ def events_figure(facts: Facts, shown: list[tuple[str, Row]]) -> Any:
         )
         lost = kind == "unresolved"
         drawn[kind] = bokeh.draw(
-            figure, "Quad", source, left="left", right="right", top="top", bottom="bottom",
-            fill_color=BROKEN if lost else TUBE, fill_alpha=0.35 if lost else 0.75,
-            line_color=BROKEN if lost else None, line_width=0.5,
-            hatch_pattern="/" if lost else None, hatch_color=BROKEN, hatch_scale=6,
-        )  # fmt: skip
+            figure,
+            "Quad",
+            source,
+            left="left",
+            right="right",
+            top="top",
+            bottom="bottom",
+            fill_color=BROKEN if lost else TUBE,
+            fill_alpha=0.35 if lost else 0.75,
+            line_color=BROKEN if lost else None,
+            line_width=0.5,
+            hatch_pattern="/" if lost else None,
+            hatch_color=BROKEN,
+            hatch_scale=6,
+        )
         figure.add_tools(
             bokeh.models.HoverTool(
                 renderers=[drawn[kind]],
                 tooltips=[("from", f"@left {name}"), (f"{kind} events", "@events{0,0}")],
             )
         )
-    _names(bokeh, figure, [label for label, _ in shown], 0.35)
+    _names(bokeh, figure, [label for label, _ in rows], 0.35)
     figure.xaxis.axis_label = bokeh.plain(f"time ({name})")
-    lost = any(row.unresolved.any() for _, row in shown)
+    lost = any(row.unresolved.any() for _, row in rows)
     bokeh.legend(
         figure,
-        [("on trace time", [drawn["resolved"]]),
-         ("no trace time", [drawn["unresolved"]] if lost else [])],
-    )  # fmt: skip
+        [
+            ("with trace time", [drawn["resolved"]]),
+            ("without trace time", [drawn["unresolved"]] if lost else []),
+        ],
+    )
     return figure
 
 
 def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
-    """Median and widest bar of each pair, and how far floor is off, on one scale."""
+    """Draw the median and the widest bar of each pair, and how far floor is off, on one scale."""
     bokeh = Bokeh()
     figure = bokeh.figure(
         30 * len(pairs) + 90,
@@ -111,29 +136,51 @@ def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
         }
     )
     span = bokeh.draw(
-        figure, "Segment", source, x0="median", y0="level", x1="most", y1="level",
-        line_color=TUBE, line_width=4, line_alpha=0.6,
-    )  # fmt: skip
+        figure,
+        "Segment",
+        source,
+        x0="median",
+        y0="level",
+        x1="most",
+        y1="level",
+        line_color=TUBE,
+        line_width=4,
+        line_alpha=0.6,
+    )
     median = bokeh.draw(
-        figure, "Scatter", source, x="median", y="level", marker="circle", size=9,
-        fill_color=TUBE, line_color=None,
-    )  # fmt: skip
+        figure,
+        "Scatter",
+        source,
+        x="median",
+        y="level",
+        marker="circle",
+        size=9,
+        fill_color=TUBE,
+        line_color=None,
+    )
     floor = bokeh.draw(
-        figure, "Scatter", source, x="floor", y="level", marker="x", size=10, line_color=FLOOR,
+        figure,
+        "Scatter",
+        source,
+        x="floor",
+        y="level",
+        marker="x",
+        size=10,
+        line_color=FLOOR,
         line_width=2.5,
-    )  # fmt: skip
+    )
     every = np.concatenate([source.data[name] for name in ("median", "most", "floor")])
     bokeh.time_ticks(figure.xaxis[0], every)
     _names(bokeh, figure, [label for label, _ in pairs])
     bokeh.legend(
         figure,
-        [("median bar", [median]), ("to the widest", [span]), ("floor is off by at most", [floor])],
+        [("median bar", [median]), ("widest bar", [span]), ("floor off by at most", [floor])],
     )
     return figure
 
 
 def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
-    """Allan deviations over averaging time; a line each, numbered as in the table beside it."""
+    """Draw Allan deviations over averaging time, one line each, numbered as in the table."""
     bokeh = Bokeh()
     figure = bokeh.figure(
         320, x_axis_type="log", y_axis_type="log", toolbar_location=None, tools=""
@@ -148,14 +195,31 @@ def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
             (
                 str(number),
                 [
-                    bokeh.draw(figure, "Line", source, x="x", y="y", line_color=colour,
-                               line_dash=dash, line_width=1.5),
-                    bokeh.draw(figure, "Scatter", source, x="x", y="y", marker=marker, size=7,
-                               line_color=colour, fill_color=colour),
+                    bokeh.draw(
+                        figure,
+                        "Line",
+                        source,
+                        x="x",
+                        y="y",
+                        line_color=colour,
+                        line_dash=dash,
+                        line_width=1.5,
+                    ),
+                    bokeh.draw(
+                        figure,
+                        "Scatter",
+                        source,
+                        x="x",
+                        y="y",
+                        marker=marker,
+                        size=7,
+                        line_color=colour,
+                        fill_color=colour,
+                    ),
                 ],
             )
-        )  # fmt: skip
-    figure.xaxis.axis_label = bokeh.plain("averaged over (s)")
+        )
+    figure.xaxis.axis_label = bokeh.plain("averaging time (s)")
     figure.yaxis.axis_label = bokeh.plain("Allan deviation (ns/ns)")
     figure.yaxis.ticker.desired_num_ticks = 5
     bokeh.legend(figure, items)
@@ -163,7 +227,7 @@ def allan_figure(lines: list[tuple[Floats, Floats]]) -> Any:
 
 
 def _names(bokeh: Bokeh, figure: Any, names: list[str], up: float = 0.0) -> None:
-    """Name the rows of a figure, the first at the top; up: where in a row its name stands."""
+    """Name the rows of a figure, the first at the top, each `up` above the start of its row."""
     figure.yaxis.ticker = [level + up for level in range(len(names))]
     figure.yaxis.major_label_overrides = {
         level + up: bokeh.plain(_short(name)) for level, name in enumerate(reversed(names))

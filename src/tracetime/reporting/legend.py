@@ -1,15 +1,15 @@
-"""What the lines and marks of a pair's picture are: a legend in HTML, as it reads on a phone."""
+"""The legend of a pair's picture, in HTML: it wraps on a narrow screen."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tracetime.reporting.drawing import BROKEN, FLOOR, INK, TUBE
 from tracetime.reporting.markup import Html, tag
-from tracetime.reporting.plot import BROKEN, FLOOR, INK, TUBE
 
 
 def pair_key(*, outliers: bool, breaks: bool) -> Html:
-    """The legend; what a picture does not show is left out."""
+    """Return the legend, without outliers or discontinuities if the picture has none."""
     items = [
         ("snapshot", tag("circle", cx=10, cy=7, r=3.5, fill=INK)),
         ("outlier", _cross(BROKEN)) if outliers else None,
@@ -26,19 +26,23 @@ def pair_key(*, outliers: bool, breaks: bool) -> Html:
             tag("path", d="M10 2L14 7L10 12L6 7Z", fill=INK),
         ),
         (
-            "floor's distance",
+            "|floor − estimate|",
             tag("path", d="M0 7H20", stroke=FLOOR, stroke_width=2, stroke_dasharray="5 3"),
         ),
         (
             "discontinuity",
             tag(
-                "path", d="M1 1H19V13H1Z", fill=BROKEN, fill_opacity=0.15, stroke=BROKEN,
+                "path",
+                d="M1 1H19V13H1Z",
+                fill=BROKEN,
+                fill_opacity=0.15,
+                stroke=BROKEN,
                 stroke_dasharray="2 3",
             ),
         )
         if breaks
         else None,
-    ]  # fmt: skip
+    ]
     return tag("ul", (_item(*item) for item in items if item is not None), class_="key")
 
 

@@ -1,4 +1,4 @@
-"""HTML from its parts: whatever is text is escaped, only what was made here is not."""
+"""HTML from its parts: text is escaped, HTML made here is not."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _VOID: Final = frozenset({"meta", "input", "br", "col"})
 
 
 class Html(str):
-    """Text that is HTML already; made by `tag`, or written in this package."""
+    """Text that is HTML; made by `tag`, or written in this package."""
 
 
 def join(*parts: Any) -> Html:
-    """Put parts together: Html as it is, all other text escaped, None left out."""
+    """Join parts: Html as it is, all other text escaped, None left out."""
     out: list[str] = []
     for part in parts:
         if part is None:
@@ -35,48 +35,48 @@ def join(*parts: Any) -> Html:
 
 
 def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
-    """An element. `class_` is class, `data_start` data-start; None and False leave one out."""
+    """Return an element. `class_` is class, `data_start` data-start; None and False omit one."""
     given = []
     for key, value in attributes.items():
         if value is None or value is False:
             continue
-        told = key.rstrip("_").replace("_", "-")
-        given.append(f" {told}" if value is True else f' {told}="{escape(str(value))}"')
+        attribute = key.rstrip("_").replace("_", "-")
+        given.append(f" {attribute}" if value is True else f' {attribute}="{escape(str(value))}"')
     opened = f"<{name}{''.join(given)}>"
     return Html(opened if name in _VOID else f"{opened}{join(*parts)}</{name}>")
 
 
 def prose(text: str) -> Html:
-    """A sentence in which `...` is code."""
+    """Return a sentence in which `...` is code."""
     return join(
         tag("code", part) if number % 2 else part for number, part in enumerate(text.split("`"))
     )
 
 
 def more_of(n: int, what: str, where: str | None = None) -> Html | None:
-    """That n more are not shown, and where they are (as `prose`); None where there are none."""
+    """Return a note that the page omits n more, and where they are; None if n is 0."""
     if n <= 0:
         return None
-    told = f"{count(n, f'more {what}')} {'is' if n == 1 else 'are'} not shown"
-    return tag("p", prose(told + (f": {where}." if where else ".")), class_="hint")
+    text = f"{count(n, f'more {what}')} {'is' if n == 1 else 'are'} not shown"
+    return tag("p", prose(text + (f": {where}." if where else ".")), class_="hint")
 
 
 class Cell(NamedTuple):
-    """A cell that is sorted by a number, or another text, whatever it says."""
+    """A cell that sorts by `value`, a number or another text."""
 
     text: Any
     value: float | str
 
 
 def number_cell(n: int) -> Cell:
-    """A whole number as people read it: 1,234."""
+    """Return a cell with a whole number, such as 1,234."""
     return Cell(f"{n:,}", float(n))
 
 
 def table(
     caption: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, sortable: bool = True
 ) -> Html:
-    """A table in a box that scrolls. A column named `>...` holds numbers; a Cell sorts by its."""
+    """Return a table in a box that scrolls. A column named `>...` holds numbers."""
     right = [column.startswith(">") for column in columns]
     body = []
     for row in rows:
@@ -117,14 +117,14 @@ def table(
 
 
 def _sorted_by(value: float | str) -> str:
-    """A value as page.js reads it: JavaScript spells infinity out."""
+    """Return a value as page.js reads it: JavaScript writes infinity out."""
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return str(value)
 
 
 def data(value: Any, **attributes: Any) -> Html:
-    """A JSON data block; nothing in it can end the element, or begin another."""
+    """Return a JSON data block; nothing in it can end the element, or begin another."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")

@@ -1,4 +1,4 @@
-"""The pairs of clocks in numbers: those that matter most, where there are very many."""
+"""Measures of pairs of clocks; of very many pairs, only of those that matter most."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from tracetime.graph.tube.curves import Curves, ppm_of
 from tracetime.graph.values import difference
 
 MOST_MEASURED: Final = 300
-"""For so many pairs a tube is made, at most."""
+"""Pairs that are measured: each takes a tube."""
 
-_FIRST_ALIKE: Final = 20
-"""So many clocks of one name, alike on many sequences, go before other names' clocks."""
+_FIRST_OF_A_NAME: Final = 20
+"""Clocks of one name that come before all others of it, so that other names are measured, too."""
 
 ClockPair = tuple[ClockId, ClockId]
 
 
 @dataclass(slots=True)
 class PairFacts:
-    """One pair in numbers.
+    """Measures of one pair.
 
     Attributes:
-        hub, clock: what is compared with what.
-        name: of the clock, shared by those that many sequences have alike.
-        snapshots: how many both stand in.
-        drift_ppm: of the clock against the hub, over its longest run; None where nothing is known.
+        reference, clock: the two clocks; the second is measured against the first.
+        name: of the clock; clocks with one number on many sequences share it.
+        snapshots: how many have both clocks.
+        drift_ppm: of the clock against the reference, over its longest run; None if unknown.
         bar_ns: median half-width of the estimated bars.
-        floor_ns: how far the offset moves from one snapshot to the next at most.
-        events, lost: of the clock; how many of them have no trace time.
-        findings: numbers of those that name the clock, from 1.
+        floor_ns: the largest change of the offset from one snapshot to the next.
+        events, lost: events of the clock, and those of them without a trace time.
+        findings: numbers, from 1, of the findings that name the clock.
         breaks: how many discontinuities there are.
-        curves: where it gets a picture.
+        curves: what its picture draws; None if it has none.
     """
 
-    hub: ClockId
+    reference: ClockId
     clock: ClockId
     name: str
     snapshots: int
@@ -60,9 +60,9 @@ class Measured(NamedTuple):
     """Pairs of clocks, measured or not.
 
     Attributes:
-        pairs: in numbers, those that matter most first.
+        pairs: those that are measured, those that matter most first.
         without: clocks whose tube cannot be built, with the reason.
-        beyond: clocks of pairs that nobody measured: there were too many.
+        beyond: clocks of the pairs that are not measured, because there are too many.
     """
 
     pairs: list[PairFacts]
@@ -73,24 +73,24 @@ class Measured(NamedTuple):
 def measure(
     survey: Survey, findings: list[Finding], names: dict[ClockId, str], compared: list[ClockPair]
 ) -> Measured:
-    """Measure pairs, `MOST_MEASURED` of them at most, and no more than tubes may be made.
+    """Measure pairs: at most `MOST_MEASURED`, and no more than the limit of tubes allows.
 
     Args:
         findings: the doctor's, worst first.
-        names: of every clock, as it is shown.
-        compared: (hub, clock) of all pairs.
+        names: of every clock, in the page.
+        compared: (reference, clock) of all pairs.
     """
     tubes = survey.graph._parts.tubes
     ranks = _Ranks(survey, findings)
-    found, without = [], []
+    measured, without = [], []
     first = _first(compared, names, ranks)
     beyond = [clock for _, clock in first[MOST_MEASURED:]]
-    for hub, clock in first[:MOST_MEASURED]:
-        if not tubes.has_room(hub, clock):
+    for reference, clock in first[:MOST_MEASURED]:
+        if not tubes.has_room(reference, clock):
             beyond.append(clock)
             continue
         try:
-            pair = tubes.pair(hub, clock)
+            pair = tubes.pair(reference, clock)
         except ConversionError as error:
             without.append((clock, str(error)))
             continue
@@ -98,22 +98,29 @@ def measure(
         drift = None
         if len(runs.slope) and int((runs.last - runs.first).max()) > 0:
             longest = int(np.argmax(runs.last - runs.first))
-            drift = ppm_of(int(runs.slope[longest]), hub == pair.a)
+            drift = ppm_of(int(runs.slope[longest]), reference == pair.a)
         moved = np.abs(difference(r[1:], r[:-1]))
-        found.append(
+        measured.append(
             PairFacts(
-                hub, clock, names[clock], len(pair.snapshots), drift, pair.bar_ns,
+                reference,
+                clock,
+                names[clock],
+                len(pair.snapshots),
+                drift,
+                pair.bar_ns,
                 float(moved.max()) if len(moved) else 0.0,
-                survey.used.get(clock, 0), survey.lost.get(clock, 0), ranks.told[clock],
-                ranks.broken[frozenset((hub, clock))],
+                survey.used.get(clock, 0),
+                survey.lost.get(clock, 0),
+                ranks.findings[clock],
+                ranks.broken[frozenset((reference, clock))],
             )
-        )  # fmt: skip
-    found.sort(key=lambda pair: ranks.of_measured(pair, survey))
-    return Measured(found, without, beyond)
+        )
+    measured.sort(key=lambda pair: ranks.of_measured(pair, survey))
+    return Measured(measured, without, beyond)
 
 
 def _first(compared: list[ClockPair], names: dict[ClockId, str], ranks: _Ranks) -> list[ClockPair]:
-    """The pairs, those to be measured first; a few of each name before more of any."""
+    """Order the pairs by when to measure them; a few of each name come before more of any."""
     if len(compared) <= MOST_MEASURED:
         return compared
     alike = Counter[str]()
@@ -122,39 +129,41 @@ def _first(compared: list[ClockPair], names: dict[ClockId, str], ranks: _Ranks) 
     for pair in sorted(compared, key=ranks.of):
         name = names[pair[1]]
         alike[name] += 1
-        (first if alike[name] <= _FIRST_ALIKE else late).append(pair)
+        (first if alike[name] <= _FIRST_OF_A_NAME else late).append(pair)
     return first + late
 
 
 class _Ranks:
-    """What is known of pairs before they are measured, and which of them matters more.
+    """How much a pair matters, by what is known before it is measured.
 
     Attributes:
-        told: numbers of the findings that name a clock.
+        findings: numbers of the findings that name a clock.
         broken: how many discontinuities two clocks have.
     """
 
     def __init__(self, survey: Survey, findings: list[Finding]) -> None:
-        self.told: dict[ClockId, list[int]] = defaultdict(list)
+        self.findings: dict[ClockId, list[int]] = defaultdict(list)
         for number, finding in enumerate(findings, 1):
             for clock in _clocks(finding):
-                self.told[clock].append(number)
+                self.findings[clock].append(number)
         self.broken = Counter(frozenset((d.src, d.dst)) for d in survey.discontinuities)
         self._used = survey.used
         self._severities = [SEVERITIES.index(finding.severity) for finding in findings]
 
     def of(self, pair: ClockPair) -> tuple[Any, ...]:
-        """Sorts pairs that are not measured yet."""
+        """Return the sort key of a pair that is not measured yet."""
         events = self._used.get(pair[1], 0)
         breaks = self.broken[frozenset(pair)] if self.broken else 0
         return (*self._of(pair[1], events, breaks), -events)
 
     def of_measured(self, pair: PairFacts, survey: Survey) -> tuple[Any, ...]:
-        """Sorts those that are."""
-        one, other = (survey.graph.domain(clock).oscillator for clock in (pair.hub, pair.clock))
+        """Return the sort key of a measured pair."""
+        one, other = (
+            survey.graph.domain(clock).oscillator for clock in (pair.reference, pair.clock)
+        )
         return (
             *self._of(pair.clock, pair.events, pair.breaks),
-            # Clocks of one oscillator say less than those that drift.
+            # Clocks of one oscillator do not drift against each other.
             one is not None and one == other,
             -pair.floor_ns,
             -pair.events,
@@ -162,14 +171,14 @@ class _Ranks:
         )
 
     def _of(self, clock: ClockId, events: int, breaks: int) -> tuple[Any, ...]:
-        told = self.told.get(clock)
+        findings = self.findings.get(clock)
         return (
-            # The worst comes first.
-            self._severities[told[0] - 1] if told else len(SEVERITIES),
+            # The first finding is the worst.
+            self._severities[findings[0] - 1] if findings else len(SEVERITIES),
             not events,
             not breaks,
             clock.is_sequence_scoped,
-            # Of what nobody uses, clocks of 4 ms steps say least.
+            # Of clocks without events, those with steps of 4 ms matter least.
             clock.clock in COARSE,
         )
 

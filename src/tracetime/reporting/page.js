@@ -1,6 +1,6 @@
 "use strict";
 // Draws the figures one after the other, and gives them buttons, keys, and a still for the printer;
-// sorts tables. What it needs stands in the page: it fetches nothing.
+// sorts tables. It fetches nothing.
 (() => {
   const ranges = new Map();
   const views = new Map();

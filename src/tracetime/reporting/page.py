@@ -1,4 +1,4 @@
-"""The report as one HTML file: what stands where. Its parts: `sections.py`, `pairs.py`."""
+"""The report as one HTML file: header, findings and footer, and the order of the sections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracetime._version import __version__
 from tracetime.doctor import Finding
 from tracetime.reporting.clock_graph import clock_graph
 from tracetime.reporting.embedding import Figures
-from tracetime.reporting.gather import MOST_FINDINGS, Facts
+from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.markup import Html, join, more_of, prose, tag
 from tracetime.reporting.pairs import pair_sections, snapshots_section
 from tracetime.reporting.sections import (
@@ -25,10 +25,12 @@ from tracetime.reporting.sections import (
 )
 from tracetime.text import count, duration, printable
 
-_OPEN: Final = 20
-"""The findings from here on are closed: titles alone."""
+_MOST_OPEN: Final = 20
+"""Findings that are open; the others show their titles only."""
 
 _MOST_CONSEQUENCES: Final = 20
+"""Consequences of a finding that are listed."""
+
 _IN_FULL: Final = "`tracetime doctor --json` lists all"
 
 
@@ -64,22 +66,24 @@ def page(facts: Facts) -> str:
 def _header(facts: Facts, name: str) -> Html:
     survey, trace = facts.survey, facts.trace
     counts = Counter(finding.severity for finding in facts.findings)
-    bad = [
-        count(n, severity) for severity in ("error", "warning") if (n := counts[severity])
-    ]  # fmt: skip
+    bad = [count(n, severity) for severity in ("error", "warning") if (n := counts[severity])]
     lost = sum(survey.lost.values())
-    told = [
+    summary = [
         ("trace clock", survey.graph.name(survey.trace_clock)),
-        ("length", duration(facts.end_ns - facts.start_ns) if len(facts.drawn.edges) else "-"),
+        ("length", duration(facts.end_ns - facts.start_ns) if len(facts.histogram.edges) else "-"),
         ("events", f"{facts.events:,}" + (f", {lost:,} without trace time" if lost else "")),
         ("clocks", f"{len(survey.infos):,}"),
         ("snapshots", f"{len(survey.snapshot_packets):,}"),
         ("file", f"{trace.size:,} bytes" if trace.size else "-"),
     ]
     sections = (
-        ("findings", "Findings"), ("clocks", "Clocks"), ("events", "Events"), ("pairs", "Pairs"),
-        ("bars", "Error bars"), ("snapshots", "Snapshots"),
-    )  # fmt: skip
+        ("findings", "Findings"),
+        ("clocks", "Clocks"),
+        ("events", "Events"),
+        ("pairs", "Pairs"),
+        ("bars", "Error bars"),
+        ("snapshots", "Snapshots"),
+    )
     return tag(
         "header",
         tag("p", "tracetime report", class_="kicker"),
@@ -89,15 +93,20 @@ def _header(facts: Facts, name: str) -> Html:
             "The clocks are in order." if not bad else " and ".join(bad) + ".",
             class_=f"verdict {'bad' if counts['error'] else 'fair' if bad else 'good'}",
         ),
-        tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in told), class_="facts"),
+        tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in summary), class_="facts"),
         tag("nav", (tag("a", text, href=f"#{at}") for at, text in sections), aria_label="Sections"),
-        tag("noscript", tag("p", "The pictures need JavaScript; the tables say the same.")),
+        tag(
+            "noscript", tag("p", "The pictures need JavaScript. The tables have the same numbers.")
+        ),
     )
 
 
 def _findings(facts: Facts, links: dict[Any, str]) -> Html:
     if not facts.findings:
-        inner: Any = tag("p", "Nothing was found: every event has its time, and bars are narrow.")
+        inner: Any = tag(
+            "p",
+            "No findings.",
+        )
     else:
         inner = [
             _finding(facts, finding, links, number)
@@ -116,10 +125,10 @@ def _finding(
     most: int = _MOST_CONSEQUENCES,
 ) -> Html:
     name = facts.survey.graph.name
-    told = [("what to do", prose(finding.fix)), ("why", prose(finding.why))]
+    advice = [("fix", prose(finding.fix)), ("why", prose(finding.why))]
     where = []
     if finding.events:
-        where.append(f"{count(finding.events, 'event')} touched")
+        where.append(f"{count(finding.events, 'event')} affected")
     if finding.worst_ns is not None:
         where.append(f"by up to {duration(finding.worst_ns)}")
     if finding.packets:
@@ -141,29 +150,38 @@ def _finding(
             tag("code", finding.code),
         ),
         tag("p", "; ".join(where), class_="where") if where else None,
-        tag("p", "Clocks: ", [join(c, " ") for c in clocks],
+        tag(
+            "p",
+            "Clocks: ",
+            [join(c, " ") for c in clocks],
             f"and {len(finding.clocks) - 12:,} more" if len(finding.clocks) > 12 else None,
-            class_="where") if clocks else None,
-        tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in told)),
-        [tag("p", "which leads to"),
-         [_finding(facts, c, links, most=most // 4) for c in finding.consequences[:most]],
-         more_of(len(finding.consequences) - most, "consequence", _IN_FULL)]
-        if finding.consequences else None,
+            class_="where",
+        )
+        if clocks
+        else None,
+        tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in advice)),
+        [
+            tag("p", "This leads to:"),
+            [_finding(facts, c, links, most=most // 4) for c in finding.consequences[:most]],
+            more_of(len(finding.consequences) - most, "consequence", _IN_FULL),
+        ]
+        if finding.consequences
+        else None,
         class_=f"finding {finding.severity}",
         id=None if number is None else f"finding-{number}",
-        open=finding.severity != "info" and (number or 0) <= _OPEN,
-    )  # fmt: skip
+        open=finding.severity != "info" and (number or 0) <= _MOST_OPEN,
+    )
 
 
 def _footer() -> Html:
     return tag(
         "footer",
-        tag("p", f"Made by tracetime {__version__}. Everything is in this file; it loads nothing."),
+        tag("p", f"Made by tracetime {__version__}. This file is complete: it loads nothing."),
     )
 
 
 def _document(title: str, body: Html, blocks: list[Html]) -> str:
-    """Put the file together. Scripts run by their hashes alone, and nothing may be fetched."""
+    """Return the file. Only scripts with these hashes run, and nothing may be fetched."""
     here = resources.files("tracetime.reporting")
     style = here.joinpath("page.css").read_text(encoding="utf-8")
     scripts = [_bokeh_script(), here.joinpath("page.js").read_text(encoding="utf-8")]
@@ -193,10 +211,10 @@ def _document(title: str, body: Html, blocks: list[Html]) -> str:
 
 
 def _bokeh_script() -> str:
-    """BokehJS' core, minified: neither its widgets nor TeX are in use."""
+    """Return BokehJS' core, minified; widgets and TeX are not used."""
     made = import_module("bokeh.resources").Resources(mode="inline", components=["bokeh"])
     text = next(part for part in made.js_raw if len(part) > 100_000)
-    # A parser of HTML knows no JavaScript: this would end the element in the middle of a string.
+    # HTML ends the element at this text, also inside a string of JavaScript.
     return str(text).replace("</script", "<\\/script")
 
 

@@ -1,4 +1,4 @@
-"""The sections of pairs of clocks: pictures, what was found about them, and their snapshots."""
+"""The sections of pairs of clocks: pictures, findings, discontinuities and snapshots."""
 
 from __future__ import annotations
 
@@ -9,38 +9,46 @@ import numpy as np
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding
 from tracetime.graph.tube.curves import Break, Curves
-from tracetime.reporting.gather import MOST_FINDINGS, Facts
+from tracetime.reporting.drawing import time_unit
+from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.legend import pair_key
 from tracetime.reporting.markup import Cell, Html, join, number_cell, prose, table, tag
 from tracetime.reporting.measure import MOST_MEASURED, PairFacts
-from tracetime.reporting.plot import pair_figure, time_unit
+from tracetime.reporting.plot import pair_figure
 from tracetime.text import count, duration
 
 if TYPE_CHECKING:
     from tracetime.reporting.embedding import Figures
 
+# Rows and names in the page: as many as are read, and as keep the file small.
 _MOST_BREAKS: Final = 40
-_MOST_BESIDE: Final = 10
+_MOST_FINDINGS: Final = 10
 _MOST_NAMES: Final = 40
 _MOST_WITHOUT_BARS: Final = 10
 _MOST_SNAPSHOTS: Final = 800
 _SAMPLES: Final = 16
 _LONG_ZONE: Final = 30
-_CALLED: Final = {
-    "suspend": "suspend", "step": "step", "reset": "reset", "outlier": "outlier",
-    "rate_change": "change of rate", "possible_step": "step, or two changes of rate",
-}  # fmt: skip
+"""Gaps between snapshots from which a discontinuity is long: a view has only one end of it."""
+
+_BREAK_NAMES: Final = {
+    "suspend": "suspend",
+    "step": "step",
+    "reset": "reset",
+    "outlier": "outlier",
+    "rate_change": "change of rate",
+    "possible_step": "step, or two changes of rate",
+}
 
 
 def pair_sections(facts: Facts, figures: Figures) -> Html:
-    """A picture of each pair that matters, with what was found about it."""
-    shown = [_pair(facts, figures, number, pair) for number, pair in enumerate(facts.pictured, 1)]
-    if not shown:
-        shown = [tag("p", "No two clocks were read together.")]
+    """Return the section of pairs: a picture of each that matters, with its findings."""
+    pairs = [_pair(facts, figures, number, pair) for number, pair in enumerate(facts.pictured, 1)]
+    if not pairs:
+        pairs = [tag("p", "No snapshot has two clocks.")]
     return tag(
         "section",
         tag("h2", "Pairs of clocks"),
-        shown,
+        pairs,
         _without_picture(facts),
         _without_bars(facts),
         id="pairs",
@@ -48,26 +56,26 @@ def pair_sections(facts: Facts, figures: Figures) -> Html:
 
 
 def _without_picture(facts: Facts) -> Html | None:
-    """Which pairs have no picture, and where to see them."""
+    """Say which pairs have no picture, and where to see them."""
     left_out, measured = facts.left_out, facts.measured
     if not left_out:
         return None
     more = len(left_out) - _MOST_NAMES
-    told = (
+    text = (
         f"Without a picture: {', '.join(left_out[:_MOST_NAMES])}"
         + (f" and {more:,} more" if more > 0 else "")
-        + ". Pairs with findings come first, then those with events, those that broke, and "
-        "those that cost floor most"
+        + ". Pairs with findings come first, then those with events, with discontinuities, and "
+        "those that floor misplaces most"
     )
     if not measured.beyond:
-        return tag("p", f"{told}; the table of clocks has them all.", class_="hint")
+        return tag("p", f"{text}. The table of clocks has all.", class_="hint")
     n = len(facts.compared) - len(measured.beyond)
     return join(
-        tag("p", f"{told}.", class_="hint"),
+        tag("p", f"{text}.", class_="hint"),
         tag(
             "p",
-            f"Of {len(facts.compared):,} pairs of clocks {n:,} were measured, by the same order: "
-            "the drift and the bars in the table of clocks are theirs. ",
+            f"The first {n:,} of {len(facts.compared):,} pairs of clocks in this order are "
+            "measured: the table of clocks has drift and bars of these only. ",
             prose(
                 "In Python `trace.clocks.plot(src, dst)` draws any pair"
                 + ("; `--max-tubes` allows more." if n < MOST_MEASURED else ".")
@@ -78,7 +86,7 @@ def _without_picture(facts: Facts) -> Html | None:
 
 
 def _without_bars(facts: Facts) -> Html | None:
-    """The clocks that cannot have bars, with the reason."""
+    """List the clocks that cannot have bars, with the reason."""
     without = facts.measured.without
     if not without:
         return None
@@ -91,76 +99,76 @@ def _without_bars(facts: Facts) -> Html | None:
                 for clock, why in without[:_MOST_WITHOUT_BARS]
             ),
         ),
-        tag("p", f"{more:,} more have none.", class_="hint") if more > 0 else None,
+        tag("p", f"{count(more, 'more clock')} without bars.", class_="hint") if more > 0 else None,
     )
 
 
 def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
-    drawn = pair.curves
-    assert drawn is not None
+    curves = pair.curves
+    assert curves is not None
     graph = facts.survey.graph
-    hub, clock = graph.name(pair.hub), graph.name(pair.clock)
+    reference, clock = graph.name(pair.reference), graph.name(pair.clock)
     place = f"pair-{number}-picture"
     return tag(
         "section",
-        tag("h3", f"{clock} − {hub}"),
-        _beside(facts, pair, drawn, place),
+        tag("h3", f"{clock} − {reference}"),
+        _findings(facts, pair, curves, place),
         figures.place(
             place,
-            pair_figure(drawn, hub, clock, alone=False),
-            in_words(pair, hub, clock),
-            key=pair_key(outliers=bool(drawn.seen.odd.any()), breaks=bool(drawn.breaks)),
+            pair_figure(curves, reference, clock, alone=False),
+            in_words(pair, reference, clock),
+            key=pair_key(outliers=bool(curves.seen.odd.any()), breaks=bool(curves.breaks)),
         ),
-        _breaks(drawn, place) if drawn.breaks else None,
+        _breaks(curves, place) if curves.breaks else None,
         tag(
             "details",
-            tag("summary", "The curves in numbers"),
-            _numbers(drawn),
+            tag("summary", "The curves as a table"),
+            _numbers(curves),
         ),
         id=f"pair-{number}",
         class_="pair",
     )
 
 
-def in_words(pair: PairFacts, hub: str, clock: str) -> str:
-    """What the picture of a pair shows."""
-    drawn = pair.curves
-    assert drawn is not None
-    told = [
-        f"{clock} against {hub}: {count(drawn.n_snapshots, 'snapshot')}; the offset begins at "
-        f"{drawn.offset_ns:,} ns"
+def in_words(pair: PairFacts, reference: str, clock: str) -> str:
+    """Return a description of the picture of a pair."""
+    curves = pair.curves
+    assert curves is not None
+    parts = [
+        f"{clock} against {reference}: {count(curves.n_snapshots, 'snapshot')}; the offset begins "
+        f"at {curves.offset_ns:,} ns"
     ]
-    if pair.drift_ppm is not None and drawn.n_snapshots > 2:
-        told.append(
-            f"{clock} gains {pair.drift_ppm:+.4g} ppm, which the picture leaves out"
-            if abs(drawn.trend_ppm) >= 1e-3
-            else "no drift to speak of"
+    if pair.drift_ppm is not None and curves.n_snapshots > 2:
+        parts.append(
+            f"{clock} drifts by {pair.drift_ppm:+.4g} ppm, which the picture leaves out"
+            if abs(curves.trend_ppm) >= 1e-3
+            else "no drift"
         )
-    bar = f"bars of ± {duration(drawn.median_bar_ns)}"
-    if np.isfinite(drawn.most_bar_ns):
-        bar += f", at most ± {duration(drawn.most_bar_ns)}"
-    told.append(bar + (", on half-widths that were assumed" if drawn.assumed else ""))
-    if drawn.most_floor_ns >= 1:
-        told.append(f"floor is up to {duration(drawn.most_floor_ns)} from the estimate")
-    elif np.isfinite(drawn.most_floor_ns):
-        told.append("floor agrees with the estimate")
-    told.append(
-        f"{drawn.n_breaks} discontinuities, numbered"
-        if drawn.n_breaks > 1
+    bar = f"error bars of ± {duration(curves.median_bar_ns)}"
+    if np.isfinite(curves.most_bar_ns):
+        bar += f", at most ± {duration(curves.most_bar_ns)}"
+    parts.append(bar + (", from assumed half-widths" if curves.assumed else ""))
+    if curves.most_floor_ns >= 1:
+        parts.append(f"floor is up to {duration(curves.most_floor_ns)} from the estimate")
+    elif np.isfinite(curves.most_floor_ns):
+        parts.append("floor agrees with the estimate")
+    parts.append(
+        f"{curves.n_breaks} discontinuities, numbered"
+        if curves.n_breaks > 1
         else "one discontinuity"
-        if drawn.n_breaks
+        if curves.n_breaks
         else "no discontinuity"
     )
-    return "; ".join(told) + f". Time 0 is {hub} {drawn.origin_ns:,} ns."
+    return "; ".join(parts) + f". Time 0 is {reference} {curves.origin_ns:,} ns."
 
 
-def _beside(facts: Facts, pair: PairFacts, drawn: Curves, place: str) -> Html | None:
-    """The findings about a pair, with buttons that show where."""
+def _findings(facts: Facts, pair: PairFacts, curves: Curves, place: str) -> Html | None:
+    """List the findings about a pair, with buttons that show where they are."""
     lines = []
-    told = [number for number in pair.findings if number <= MOST_FINDINGS]
-    for number in told[:_MOST_BESIDE]:
+    numbers = [number for number in pair.findings if number <= MOST_FINDINGS]
+    for number in numbers[:_MOST_FINDINGS]:
         finding = facts.findings[number - 1]
-        spot = _spot(facts, drawn, finding)
+        window = _window_of(facts, curves, finding)
         lines.append(
             tag(
                 "li",
@@ -168,81 +176,86 @@ def _beside(facts: Facts, pair: PairFacts, drawn: Curves, place: str) -> Html | 
                 " ",
                 tag("a", finding.title, href=f"#finding-{number}"),
                 " ",
-                _show(place, "show", f"finding {number}", spot) if spot else None,
+                _show(place, "show", f"finding {number}", window) if window else None,
             )
-        )  # fmt: skip
+        )
     more = len(pair.findings) - len(lines)
     if more and lines:
         lines.append(tag("li", tag("a", f"and {count(more, 'more finding')}", href="#findings")))
-    return tag("ul", lines, class_="beside") if lines else None
+    return tag("ul", lines, class_="pair-findings") if lines else None
 
 
-def _spot(facts: Facts, drawn: Curves, finding: Finding) -> tuple[float, float] | None:
-    """Where in a pair's picture a finding's snapshots are, in units of its time axis."""
+def _window_of(facts: Facts, curves: Curves, finding: Finding) -> tuple[float, float] | None:
+    """Return the part of a pair's picture with a finding's snapshots; None if there are none."""
     packets = facts.survey.snapshot_packets
-    numbers = np.flatnonzero(
-        np.isin(packets, np.array(finding.packets, dtype=packets.dtype))
-    )  # fmt: skip
-    times = drawn.seen.time[np.isin(drawn.seen.number, numbers)]
-    broken = [b for b in drawn.breaks if set(b.snapshots) & set(numbers.tolist())]
-    spots = [*times.tolist(), *(t for b in broken for t in (b.start, b.end))]
-    if not spots:
+    numbers = np.flatnonzero(np.isin(packets, np.array(finding.packets, dtype=packets.dtype)))
+    times = curves.seen.time[np.isin(curves.seen.number, numbers)]
+    broken = [b for b in curves.breaks if set(b.snapshots) & set(numbers.tolist())]
+    instants = [*times.tolist(), *(t for b in broken for t in (b.start, b.end))]
+    if not instants:
         return None
-    return _window(drawn, min(spots), max(spots))
+    return _window(curves, min(instants), max(instants))
 
 
-def _window(drawn: Curves, start: float, end: float) -> tuple[float, float]:
-    """What to zoom to, to see a stretch and what is about it."""
-    margin = max((end - start) * 0.75, 3 * _gap(drawn))
-    _, ns = time_unit(drawn.end - min(0.0, float(np.nanmin(drawn.sampled.time))))
+def _window(curves: Curves, start: float, end: float) -> tuple[float, float]:
+    """Return what to zoom to for a span and its surroundings, in units of the time axis."""
+    margin = max((end - start) * 0.75, 3 * _gap(curves))
+    _, ns = time_unit(curves.end - min(0.0, float(np.nanmin(curves.sampled.time))))
     return (start - margin) / ns, (end + margin) / ns
 
 
-def _gap(drawn: Curves) -> float:
-    """How far apart the snapshots of a pair usually are, ns."""
-    if len(drawn.gap_span):
-        return float(np.median(drawn.gap_span))
-    return drawn.end / max(drawn.n_snapshots, 1)
+def _gap(curves: Curves) -> float:
+    """Return the usual time between two snapshots of a pair, ns."""
+    if len(curves.gap_span):
+        return float(np.median(curves.gap_span))
+    return curves.end / max(curves.n_snapshots, 1)
 
 
-def _show(place: str, says: str, what: str, window: tuple[float, float]) -> Html:
+def _show(place: str, label: str, what: str, window: tuple[float, float]) -> Html:
     return tag(
-        "button", says, type="button", class_="show", data_act="show", data_figure=place,
-        data_start=window[0], data_end=window[1], aria_label=f"Show {what} in the picture",
-    )  # fmt: skip
+        "button",
+        label,
+        type="button",
+        class_="show",
+        data_act="show",
+        data_figure=place,
+        data_start=window[0],
+        data_end=window[1],
+        aria_label=f"Show {what} in the picture",
+    )
 
 
-def _views(drawn: Curves, place: str, number: int, b: Break) -> list[Html]:
-    """Buttons that show a discontinuity; of a long sleep, its two ends."""
-    gap = _gap(drawn)
+def _views(curves: Curves, place: str, number: int, b: Break) -> list[Html]:
+    """Return buttons that show a discontinuity; a long one has one for each end."""
+    gap = _gap(curves)
     if b.end - b.start < _LONG_ZONE * gap:
-        return [_show(place, "show", f"discontinuity {number}", _window(drawn, b.start, b.end))]
+        return [_show(place, "show", f"discontinuity {number}", _window(curves, b.start, b.end))]
     return [
         _show(
             place,
-            says,
-            f"{says} discontinuity {number}",
-            _window(drawn, at - 5 * gap, at + 5 * gap),
+            label,
+            f"{label} discontinuity {number}",
+            _window(curves, at - 5 * gap, at + 5 * gap),
         )
-        for says, at in (("before", b.start), ("after", b.end))
+        for label, at in (("before", b.start), ("after", b.end))
     ]
 
 
-def _breaks(drawn: Curves, place: str) -> Html:
+def _breaks(curves: Curves, place: str) -> Html:
     rows = []
-    for number, b in enumerate(drawn.breaks[:_MOST_BREAKS], 1):
+    for number, b in enumerate(curves.breaks[:_MOST_BREAKS], 1):
         rows.append(
             (
                 Cell(str(number), number),
-                join(_views(drawn, place, number, b)),
-                _CALLED[b.kind],
+                join(_views(curves, place, number, b)),
+                _BREAK_NAMES[b.kind],
                 Cell(_between(b), b.start),
                 Cell(_size(b), max(map(abs, b.size_ns or b.rate_ppm or (0,)))),
             )
-        )  # fmt: skip
-    more = drawn.n_breaks - len(rows)
+        )
+    more = curves.n_breaks - len(rows)
     return join(
-        table("Discontinuities", (">no.", "", "kind", ">where", ">by"), rows),
+        table("Discontinuities", (">no.", "", "kind", ">time", ">size"), rows),
         tag("p", f"{more:,} more are not shown.") if more > 0 else None,
     )
 
@@ -268,9 +281,9 @@ def _size(b: Break) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _numbers(drawn: Curves) -> Html:
-    """The curves at a few instants, for those who cannot see the picture."""
-    tube = drawn.sampled
+def _numbers(curves: Curves) -> Html:
+    """Return the curves at a few instants, for those who cannot see the picture."""
+    tube = curves.sampled
     known = np.flatnonzero(np.isfinite(tube.estimate))
     chosen = known[np.unique(np.linspace(0, len(known) - 1, _SAMPLES).astype(int))]
     rows = [
@@ -284,13 +297,13 @@ def _numbers(drawn: Curves) -> Html:
     ]
     return table(
         "The curves at a few instants",
-        (">time", ">offset less its trend, ns", ">half-width, ns", ">floor's distance, ns"),
+        (">time", ">offset − trend, ns", ">half-width, ns", ">|floor − estimate|, ns"),
         rows,
     )
 
 
 def snapshots_section(facts: Facts) -> Html:
-    """Every reading of a snapshot that the pictured pairs rest on, as a table."""
+    """Return the table of the snapshots' readings that the pictured pairs have."""
     packets = facts.survey.snapshot_packets
     graph = facts.survey.graph
     broken: dict[tuple[int, ClockId], str] = {}
@@ -298,12 +311,12 @@ def snapshots_section(facts: Facts) -> Html:
     total = sum(len(pair.curves.seen.time) for pair in facts.pictured if pair.curves is not None)
     every = max(1, -(-total // _MOST_SNAPSHOTS))
     for pair in facts.pictured:
-        drawn = pair.curves
-        assert drawn is not None
-        for number, b in enumerate(drawn.breaks, 1):
+        curves = pair.curves
+        assert curves is not None
+        for number, b in enumerate(curves.breaks, 1):
             for snapshot in b.snapshots:
-                broken[snapshot, pair.clock] = f"{_CALLED[b.kind]} ({number})"
-        seen = drawn.seen
+                broken[snapshot, pair.clock] = f"{_BREAK_NAMES[b.kind]} ({number})"
+        seen = curves.seen
         for k in range(len(seen.time)):
             snapshot = int(seen.number[k])
             note = broken.get((snapshot, pair.clock), "")
@@ -316,7 +329,7 @@ def snapshots_section(facts: Facts) -> Html:
                     Cell(_seconds(seen.time[k]), float(seen.time[k])),
                     graph.name(pair.clock),
                     number_cell(int(seen.clock[k])),
-                    graph.name(pair.hub),
+                    graph.name(pair.reference),
                     number_cell(int(seen.hub[k])),
                     Cell(f"{round(seen.offset[k]):+,}", float(seen.offset[k])),
                     Cell(f"{seen.half[k]:,.0f}", float(seen.half[k])),
@@ -325,19 +338,30 @@ def snapshots_section(facts: Facts) -> Html:
             )
     rows.sort(key=lambda row: (row[0].value, row[3]))
     inner = table(
-        "Snapshots of the pictured pairs, readings in ns; a heading sorts",
-        (">no.", ">packet", ">time", "clock", ">read", "when", ">read", ">off its trend",
-         ">half-width", "note"),
+        "Snapshots of the pairs above, in ns. Click a heading to sort.",
+        (
+            ">no.",
+            ">packet",
+            ">time",
+            "clock",
+            ">reading",
+            "reference",
+            ">reading",
+            ">offset − trend",
+            ">half-width",
+            "note",
+        ),
         rows,
-    )  # fmt: skip
+    )
     in_all = len(packets)
     return tag(
         "section",
         tag("h2", "Snapshots"),
         tag(
             "p",
-            f"{count(in_all, 'snapshot')} in the trace; {count(len(rows), 'reading')} of the "
-            f"pairs above are listed{', one of ' + str(every) if every > 1 else ''}.",
+            f"{count(in_all, 'snapshot')} in the trace. The table has "
+            f"{count(len(rows), 'reading')} of the pairs above"
+            f"{f', one of {every}' if every > 1 else ''}.",
         ),
         tag("details", tag("summary", "Table of snapshots"), inner, open=len(rows) <= 200)
         if rows

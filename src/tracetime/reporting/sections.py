@@ -1,9 +1,9 @@
-"""Sections of the report: clocks, events, bars, Allan deviation; each picture with its tables."""
+"""Sections of the report: clocks, events, error bars and Allan deviation, with their tables."""
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.clock_names import coverage, span_ns
 from tracetime.graph.tube.curves import since
 from tracetime.reporting.allan import allan_deviation
+from tracetime.reporting.facts import Facts
 from tracetime.reporting.figures import MOST_LINES, allan_figure, bars_figure, events_figure
-from tracetime.reporting.gather import Facts
 from tracetime.reporting.markup import Cell, Html, join, more_of, number_cell, table, tag
 from tracetime.reporting.measure import PairFacts
 from tracetime.text import count, duration
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from tracetime.reporting.embedding import Figures
 
 _MOST_CLOCKS: Final = 60
+"""Rows of the table of clocks: two screens."""
+
 _LEAST_PHASE_NS: Final = 0.5
+"""A deviation of the phase below this is the rounding of readings to ns."""
 
 
 def pair_links(facts: Facts) -> dict[ClockId, str]:
-    """Where each clock that has a picture is found in the page."""
+    """Return the address in the page of each clock that has a picture."""
     links: dict[ClockId, str] = {}
     for number, pair in enumerate(facts.pictured, 1):
         links.setdefault(pair.clock, f"#pair-{number}")
@@ -33,7 +36,7 @@ def pair_links(facts: Facts) -> dict[ClockId, str]:
 
 
 def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
-    """All clocks, those alike on many sequences in one line."""
+    """Return the table of clocks; one number on many sequences has one row."""
     survey = facts.survey
     lines: dict[str, list[ClockId]] = {}
     for clock in [*survey.infos, *sorted(c for c in survey.used if c not in survey.infos)]:
@@ -43,9 +46,9 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
     for pair in facts.measured.pairs:
         by_name.setdefault(pair.name, []).append(pair)
     rows = []
-    shown = _most_telling(lines, by_name, facts, links)
+    chosen = _chosen(lines, by_name, facts, links)
     for name, clocks in lines.items():
-        if name not in shown:
+        if name not in chosen:
             continue
         infos = [survey.infos[clock] for clock in clocks if clock in survey.infos]
         pairs = by_name.get(name, [])
@@ -63,7 +66,7 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
             notes.append("ran backwards")
         rows.append(
             (
-                Cell(_called(name, clocks, link), name),
+                Cell(_name(name, clocks, link), name),
                 number_cell(events),
                 number_cell(lost),
                 number_cell(sum(info.snapshots for info in infos)),
@@ -75,22 +78,30 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
         )
     return join(
         table(
-            "Clocks: how they are used, and how well they are known",
-            ("clock", ">events", ">without time", ">snapshots", ">coverage", ">drift, ppm",
-             ">median bar", "notes"),
+            "Clocks",
+            (
+                "clock",
+                ">events",
+                ">without time",
+                ">snapshots",
+                ">coverage",
+                ">drift, ppm",
+                ">median bar",
+                "notes",
+            ),
             rows,
         ),
         more_of(len(lines) - len(rows), "clock", "`tracetime clocks --json` lists all"),
-    )  # fmt: skip
+    )
 
 
-def _most_telling(
+def _chosen(
     lines: dict[str, list[ClockId]],
     measured: Container[str],
     facts: Facts,
     links: dict[ClockId, str],
 ) -> set[str]:
-    """The lines of the table that are shown: of very many those of which most is known."""
+    """Return the names in the table: of very many clocks, those of which most is known."""
     if len(lines) <= _MOST_CLOCKS:
         return set(lines)
     survey = facts.survey
@@ -107,8 +118,8 @@ def _most_telling(
     return {name for name, _ in sorted(lines.items(), key=rank)[:_MOST_CLOCKS]}
 
 
-def _called(name: str, clocks: list[ClockId], link: str | None) -> Html:
-    """A clock's name, and its id where that is another thing: findings name clocks by it."""
+def _name(name: str, clocks: list[ClockId], link: str | None) -> Html:
+    """Return a clock's name, and its id if that differs: findings name clocks by it."""
     first = str(clocks[0])
     number = None if len(clocks) > 1 or name == first else tag("code", first)
     return join(tag("a", name, href=link) if link else name, " ", number)
@@ -118,26 +129,26 @@ def _ppm(ppm: float) -> str:
     return "0" if abs(ppm) < 5e-4 else f"{ppm:+.3g}"
 
 
-def _range(values: list[float], told: Any) -> Cell:
+def _range(values: list[float], text_of: Callable[[float], str]) -> Cell:
     if not values:
         return Cell("-", float("-inf"))
     low, high = min(values), max(values)
-    first, last = told(low), told(high)
+    first, last = text_of(low), text_of(high)
     return Cell(first if first == last else f"{first} to {last.removeprefix('± ')}", high)
 
 
 def events_section(facts: Facts, figures: Figures) -> Html:
-    """Events of each clock over time."""
+    """Return the section of events over time, by clock."""
     graph = facts.survey.graph
-    drawn = facts.drawn
-    shown = [(_scoped(graph.name(row.clock), row.clock), row) for row in drawn.rows]
-    if not shown:
+    histogram = facts.histogram
+    named = [(_scoped(graph.name(row.clock), row.clock), row) for row in histogram.rows]
+    if not named:
         return tag("section", tag("h2", "Events"), tag("p", "There are none."), id="events")
     rows = []
-    for name, row in shown:
+    for name, row in named:
         both = row.resolved + row.unresolved
         busiest = int(np.argmax(both))
-        begins = float(since(drawn.edges[busiest : busiest + 1], facts.start_ns)[0])
+        begins = float(since(histogram.edges[busiest : busiest + 1], facts.start_ns)[0])
         rows.append(
             (
                 name,
@@ -147,13 +158,13 @@ def events_section(facts: Facts, figures: Figures) -> Html:
                 Cell(f"{duration(begins)}, {count(int(both[busiest]), 'event')}", begins),
             )
         )
-    lost = sum(int(row.unresolved.sum()) for _, row in shown)
-    told = (
-        f"Events of {count(len(shown), 'clock')} over {duration(facts.end_ns - facts.start_ns)} "
-        "of trace time, each row to its own scale"
+    lost = sum(int(row.unresolved.sum()) for _, row in named)
+    caption = (
+        f"Events of {count(len(named), 'clock')} over {duration(facts.end_ns - facts.start_ns)} "
+        "of trace time; each row has its own scale"
         + (
-            f"; {count(lost, 'event')} without a trace time, hatched, stand where they are in the "
-            "file"
+            f"; {count(lost, 'event')} without a trace time, hatched, are drawn at the time of "
+            "their place in the file"
             if lost
             else ""
         )
@@ -162,19 +173,19 @@ def events_section(facts: Facts, figures: Figures) -> Html:
     return tag(
         "section",
         tag("h2", "Events"),
-        figures.place("events-picture", events_figure(facts, shown), told),
+        figures.place("events-picture", events_figure(facts, named), caption),
         table(
             "Events by clock",
-            ("clock", ">with trace time", ">without", ">outside the picture", ">busiest at"),
+            ("clock", ">with trace time", ">without", ">outside the picture", ">busiest time"),
             rows,
         ),
-        more_of(drawn.clocks - len(shown), "clock"),
+        more_of(histogram.clocks - len(named), "clock"),
         tag(
             "p",
-            f"{count(drawn.outside, 'event')} lie far before or after all others, outside the "
+            f"{count(histogram.outside, 'event')} far before or after all others: not in the "
             "picture.",
         )
-        if drawn.outside
+        if histogram.outside
         else None,
         id="events",
     )
@@ -187,42 +198,48 @@ def _scoped(name: str, clock: ClockId) -> str:
 
 
 def bars_section(facts: Facts, figures: Figures) -> Html:
-    """How wide bars are, clock by clock, beside what floor is off by."""
+    """Return the section of error bars by clock, with what floor is off by."""
     graph = facts.survey.graph
     pairs = [(graph.name(pair.clock), pair) for pair in facts.pictured]
     if not pairs:
         return tag("section", tag("h2", "Error bars"), tag("p", "There are none."), id="bars")
     rows = []
     for name, pair in pairs:
-        drawn = pair.curves
-        assert drawn is not None
+        curves = pair.curves
+        assert curves is not None
         rows.append(
             (
                 name,
-                graph.name(pair.hub),
-                Cell(f"± {duration(drawn.median_bar_ns)}", drawn.median_bar_ns),
-                _time(drawn.most_bar_ns, "± "),
-                _time(drawn.most_floor_ns),
-                "assumed" if drawn.assumed else "measured",
+                graph.name(pair.reference),
+                Cell(f"± {duration(curves.median_bar_ns)}", curves.median_bar_ns),
+                _time(curves.most_bar_ns, "± "),
+                _time(curves.most_floor_ns),
+                "assumed" if curves.assumed else "measured",
             )
         )
-    told = (
+    caption = (
         f"Error bars of {count(len(pairs), 'clock')} on a logarithmic scale: the median, the "
-        "widest between snapshots, and, as a cross, how far Perfetto's floor rule is off. A cross "
-        "to the right of a bar is time that floor misplaces."
+        "widest between snapshots, and, as a cross, how far Perfetto's floor rule is off at most. "
+        "Where the cross is right of the bar, floor misplaces events by more than the bar."
     )
     return tag(
         "section",
         tag("h2", "Error bars"),
-        figures.place("bars-picture", bars_figure(pairs), told, zoomable=False),
+        figures.place("bars-picture", bars_figure(pairs), caption, zoomable=False),
         table(
             "Error bars by clock",
-            ("clock", "against", ">median bar", ">widest bar", ">floor off by at most",
-             "half-widths"),
+            (
+                "clock",
+                "against",
+                ">median bar",
+                ">widest bar",
+                ">floor off by at most",
+                "half-widths",
+            ),
             rows,
         ),
         id="bars",
-    )  # fmt: skip
+    )
 
 
 def _time(ns: float, sign: str = "") -> Cell:
@@ -232,13 +249,12 @@ def _time(ns: float, sign: str = "") -> Cell:
 
 
 def allan_section(facts: Facts, figures: Figures) -> Html | None:
-    """Allan deviation of the pairs whose snapshots are many and even enough."""
+    """Return the Allan deviation of the pairs with enough evenly spaced snapshots."""
     lines = []
     for pair in facts.pictured:
         if pair.curves is not None and pair.curves.steady is not None:
             spacing, offsets = pair.curves.steady
             times, deviations = allan_deviation(offsets, spacing)
-            # What is below the readings' own ns is rounding.
             if len(times) and bool(np.any(deviations * times > _LEAST_PHASE_NS)):
                 lines.append((pair, times, deviations))
     lines = lines[:MOST_LINES]
@@ -251,24 +267,26 @@ def allan_section(facts: Facts, figures: Figures) -> Html | None:
         rows.append(
             (
                 Cell(str(number), number),
-                f"{graph.name(pair.clock)} − {graph.name(pair.hub)}",
+                f"{graph.name(pair.clock)} − {graph.name(pair.reference)}",
                 Cell(f"{deviations[0]:.2e} over {duration(times[0])}", float(deviations[0])),
-                Cell(f"{deviations[least]:.2e} over {duration(times[least])}",
-                     float(deviations[least])),
+                Cell(
+                    f"{deviations[least]:.2e} over {duration(times[least])}",
+                    float(deviations[least]),
+                ),
             )
-        )  # fmt: skip
-    told = (
+        )
+    caption = (
         f"Allan deviation of {count(len(lines), 'pair')}, numbered as in the table: how much the "
-        "rate differs from one stretch of that length to the next. A line that falls by ten for "
-        "each ten is noise of the readings; where it flattens or rises the clocks "
-        "themselves wander."
+        "rate differs between successive intervals of a length. Where a line falls tenfold for a "
+        "tenfold length, noise of the readings dominates; where it is flat or rises, the rates "
+        "of the clocks wander."
     )
     return tag(
         "section",
         tag("h2", "Allan deviation"),
         figures.place(
-            "allan-picture", allan_figure([line[1:] for line in lines]), told, zoomable=False
+            "allan-picture", allan_figure([line[1:] for line in lines]), caption, zoomable=False
         ),
-        table("Allan deviation", (">no.", "pair", ">at first", ">at its least"), rows),
+        table("Allan deviation", (">no.", "pair", ">shortest interval", ">least deviation"), rows),
         id="allan",
     )

@@ -1,6 +1,6 @@
-"""Events over time, counted as they are read: one histogram a clock, of a width that fits.
+"""Events over time, counted while they are read: one histogram for each clock.
 
-What is kept does not grow with the number of events, whatever their times are.
+Memory does not grow with the number of events, whatever their times are.
 """
 
 from __future__ import annotations
@@ -17,17 +17,28 @@ from tracetime.events_table import Columns
 
 Values = npt.NDArray[np.int64]
 
-_FIRST_SHIFT: Final = 20  # 1 ms
+_FIRST_SHIFT: Final = 20
+"""Bins are 2^20 ns (1 ms) wide at first."""
+
 _KEPT: Final = 1 << 15
-_KEPT_A_CLOCK: Final = 4
+"""Counts (clock, bin) that are kept before bins become wider: under 1 MB."""
+
+_KEPT_PER_CLOCK: Final = 4
+"""Counts that each clock may have in any case."""
+
 _TAIL: Final = 0.002
-_LONE: Final = 2
+"""Share of the events at each end that do not define the central bins."""
+
+_NEAR: Final = 2
+"""Bins within so many lengths of the central ones are drawn, too."""
 
 
 class Row(NamedTuple):
-    """Events of one clock over the bins: with a trace time, and without.
+    """Events of one clock in each bin.
 
-    outside: how many lie before the first bin or after the last.
+    Attributes:
+        resolved, unresolved: those with a trace time, and those without.
+        outside: how many are before the first bin or after the last.
     """
 
     clock: ClockId
@@ -36,14 +47,14 @@ class Row(NamedTuple):
     outside: int
 
 
-class Drawn(NamedTuple):
+class Histogram(NamedTuple):
     """Events over time.
 
     Attributes:
         edges: of the bins, int64 ns of trace time.
-        rows: of some clocks: those that have events without a trace time, then those with the most.
+        rows: of the clocks with events without a trace time, then of those with the most events.
         clocks: how many have events.
-        outside: how many events of all clocks lie outside the bins.
+        outside: how many events of all clocks are outside the bins.
     """
 
     edges: Values
@@ -55,8 +66,8 @@ class Drawn(NamedTuple):
 class Timeline:
     """Counts the batches of `Trace.columns`, by clock, and by time in bins of 2^n ns.
 
-    An event without a trace time counts where the last one that has one stands before it in the
-    file. Sequences are not told apart.
+    An event without a trace time counts at the time of the last event before it in the file that
+    has one. All sequences of a clock number count as one clock.
     """
 
     def __init__(self) -> None:
@@ -100,7 +111,7 @@ class Timeline:
         merged = _merged(keys, bins, events)
         self._parts.append(merged)
         self._stored += len(merged[0])
-        kept = max(_KEPT, _KEPT_A_CLOCK * len(self._keys))
+        kept = max(_KEPT, _KEPT_PER_CLOCK * len(self._keys))
         while self._stored > kept:
             every = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
             if len(every[0]) > kept // 2 and self._shift < 63:
@@ -112,25 +123,25 @@ class Timeline:
             self._parts, self._stored = [every], len(every[0])
             break
 
-    def drawn(
+    def histogram(
         self,
         machines: list[int],
         most_bins: int,
         least: tuple[int, int] | None = None,
         most_rows: int | None = None,
-    ) -> Drawn:
-        """Return what was counted.
+    ) -> Histogram:
+        """Return the counts.
 
-        The bins hold nearly all events; a few that are far from all others lie outside.
+        The bins hold nearly all events; a few that are far from all others are outside.
 
         Args:
             machines: as `Trace.machines`.
-            most_bins: no more than so many.
-            least: (first, last) instants that the bins reach, unless that is far longer.
-            most_rows: no more clocks than so many; all where None.
+            most_bins: the largest number of bins.
+            least: (first, last) instants that the bins cover, unless that is far longer.
+            most_rows: the largest number of clocks; None for all.
         """
         if not self._parts:
-            return Drawn(np.zeros(0, dtype=np.int64), [], 0, 0)
+            return Histogram(np.zeros(0, dtype=np.int64), [], 0, 0)
         keys, bins, events = _merged(*map(np.concatenate, zip(*self._parts, strict=True)))
         early = np.array(list(self._early.items()), dtype=np.int64).reshape(-1, 2)
         keys = np.concatenate([keys, early[:, 0]])
@@ -160,15 +171,15 @@ class Timeline:
             ]
             clock = ClockId(number, machine=index.get(machine, machine))
             found.append(Row(clock, counts[0], counts[1], int(outside[key])))
-        # Edges beyond int64 belong to no instant.
+        # Edges are limited to int64, as all instants are.
         edges = [(start + k) << (self._shift + merge) for k in range(n + 1)]
         low, high = -(1 << 63), (1 << 63) - 1
         limited = np.array([min(max(edge, low), high) for edge in edges], dtype=np.int64)
-        return Drawn(limited, found, len(names), int(outside.sum()))
+        return Histogram(limited, found, len(names), int(outside.sum()))
 
 
 def _ranked(keys: Values, events: Values, n: int) -> Values:
-    """The n clocks: those with events without a trace time first, then those with the most."""
+    """Rank the n clocks: those with events without a trace time first, then by events."""
     resolved, unresolved = (
         np.bincount(keys[keys & 1 == lost] >> 1, events[keys & 1 == lost], n) for lost in (0, 1)
     )
@@ -176,7 +187,7 @@ def _ranked(keys: Values, events: Values, n: int) -> Values:
 
 
 def _merged(keys: Values, bins: Values, events: Values) -> tuple[Values, Values, Values]:
-    """One row for each (key, bin)."""
+    """Return one row for each (key, bin)."""
     places, at = np.unique(bins, return_inverse=True)
     kinds, of = np.unique(keys, return_inverse=True)
     both, which = np.unique(of * len(places) + at, return_inverse=True)
@@ -185,12 +196,12 @@ def _merged(keys: Values, bins: Values, events: Values) -> tuple[Values, Values,
 
 
 def _central(bins: Values, events: Values) -> tuple[int, int]:
-    """The first and last bin that nearly all events and those near them are in."""
+    """Return the first and the last bin of nearly all events, and of those near them."""
     order = np.argsort(bins, kind="stable")
     sorted_bins, share = bins[order], np.cumsum(events[order]) / events.sum()
     first = int(sorted_bins[np.searchsorted(share, _TAIL)])
     last = int(sorted_bins[min(int(np.searchsorted(share, 1 - _TAIL)), len(bins) - 1)])
-    around = _LONE * (last - first + 1)
-    # In whole numbers of Python, which do not overflow.
+    around = _NEAR * (last - first + 1)
+    # Python's int does not overflow.
     near = [bin_ for bin_ in sorted_bins.tolist() if first - around <= bin_ <= last + around]
     return near[0], near[-1]

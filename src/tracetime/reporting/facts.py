@@ -1,0 +1,136 @@
+"""The facts of a report: the survey of the trace, the measured pairs, and those with a picture.
+
+`page.py` writes them as HTML.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Final
+
+from tracetime.analysis.survey import Survey
+from tracetime.clocks.ids import ClockId
+from tracetime.doctor import Finding, findings_of
+from tracetime.graph.clock_names import fold
+from tracetime.reporting.measure import ClockPair, Measured, PairFacts, measure
+from tracetime.reporting.timeline import Histogram, Timeline
+from tracetime.trace import Trace
+
+MOST_PAIRS: Final = 10
+"""Pairs with a picture: those with findings, events or discontinuities."""
+
+LEAST_PAIRS: Final = 5
+"""Pairs with a picture, if there are no more with findings, events or discontinuities.
+
+So many also where pairs are left unmeasured: these are mostly alike."""
+
+MOST_ALIKE: Final = 2
+"""Pairs with a picture of one clock number on many sequences: they look alike."""
+
+_MOST_POINTS: Final = 6000
+"""Points of all curves together: each takes some 100 bytes of the file."""
+
+MOST_FINDINGS: Final = 100
+"""Findings on the page, the worst ones: nobody reads more."""
+
+MOST_BINS: Final = 400
+"""Bins of the picture of events over time: 2 pixels are the least that can be seen."""
+
+MOST_ROWS: Final = 12
+"""Clocks in the picture of events over time: as many as a screen is high."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the report says of a trace.
+
+    Attributes:
+        findings: the doctor's, worst first; they are numbered from 1.
+        compared: (reference, clock) of all pairs.
+        measured: the measured pairs; those with curves have a picture, in this order.
+        histogram: events over time.
+        names: of every clock.
+        start_ns, end_ns: the span of the histogram, on the trace clock.
+        left_out: the clocks of pairs without a picture.
+    """
+
+    trace: Trace
+    survey: Survey
+    findings: list[Finding]
+    compared: list[ClockPair]
+    measured: Measured
+    histogram: Histogram
+    names: dict[ClockId, str]
+    start_ns: int
+    end_ns: int
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def pictured(self) -> list[PairFacts]:
+        """The pairs with a picture."""
+        return [pair for pair in self.measured.pairs if pair.curves is not None]
+
+    @property
+    def events(self) -> int:
+        """The number of events."""
+        return int(self.survey.counted.events.sum())
+
+
+def gather(trace: Trace, tolerance_ns: int) -> Facts:
+    """Read a trace, and return the facts of its report.
+
+    Raises:
+        TraceError: the trace cannot be read.
+    """
+    timeline = Timeline()
+    survey = Survey(trace, tolerance_ns, timeline.add)
+    findings = findings_of(survey)
+    graph = survey.graph
+    info = survey.infos.get(survey.trace_clock)
+    least = None
+    if info is not None and info.first_ns is not None and info.last_ns is not None:
+        least = info.first_ns, info.last_ns
+    histogram = timeline.histogram(trace.machines, MOST_BINS, least, MOST_ROWS)
+    if len(histogram.edges):
+        start, end = int(histogram.edges[0]), int(histogram.edges[-1])
+    else:
+        start, end = least or (0, 1)
+    names = fold(survey.infos, graph.name)
+    compared = graph.compared()
+    measured = measure(survey, findings, names, compared)
+    facts = Facts(trace, survey, findings, compared, measured, histogram, names, start, end)
+    _choose_pictures(facts)
+    return facts
+
+
+def _choose_pictures(facts: Facts) -> None:
+    """Compute the curves of the pairs that matter most, and name the clocks left out."""
+    alike: dict[tuple[ClockId, str], int] = defaultdict(int)
+    graph, trace_clock = facts.survey.graph, facts.survey.trace_clock
+    chosen: list[PairFacts] = []
+    at_most = LEAST_PAIRS if facts.measured.beyond else MOST_PAIRS
+    left_out: dict[str, int] = defaultdict(int)
+    for clock in facts.measured.beyond:
+        left_out[facts.names[clock]] += 1
+    for pair in facts.measured.pairs:
+        most = MOST_ALIKE if pair.name != graph.name(pair.clock) else MOST_PAIRS
+        matters = pair.findings or pair.events or pair.breaks
+        full = len(chosen) >= (at_most if matters else LEAST_PAIRS)
+        if full or alike[pair.reference, pair.name] >= most:
+            left_out[pair.name] += 1
+            continue
+        alike[pair.reference, pair.name] += 1
+        chosen.append(pair)
+    for pair in chosen:
+        on_trace_time = pair.reference == trace_clock
+        pair.curves = graph.curves(
+            pair.reference,
+            pair.clock,
+            (facts.start_ns, facts.end_ns) if on_trace_time else None,
+            facts.start_ns if on_trace_time else None,
+            _MOST_POINTS // len(chosen),
+        )
+    facts.left_out = [
+        f"{n} of {name}" if "@seq*" in name else name for name, n in sorted(left_out.items())
+    ]
