@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from tracetime.reporting.drawing import Bokeh
 from tracetime.reporting.markup import Html, data, tag
+
+# What page.js does, the sign on the button, and its label.
+_BUTTONS: Final = (
+    ("in", "+", "Zoom in"),
+    ("out", "−", "Zoom out"),
+    ("left", "◀", "Earlier"),
+    ("right", "▶", "Later"),
+    ("reset", "All", "Show all"),
+)
 
 
 class Figures:
@@ -40,32 +49,7 @@ class Figures:
         self._blocks.append(data(self._item(figure, target), class_="figure", data_figure=name))
         panels = getattr(figure, "children", None) or [figure]
         height = sum(panel.height for panel in panels)
-        buttons = (
-            tag(
-                "div",
-                (
-                    tag(
-                        "button",
-                        sign,
-                        type="button",
-                        data_act=act,
-                        data_figure=name,
-                        title=label,
-                        aria_label=f"{label}: {name}",
-                    )
-                    for act, sign, label in (
-                        ("in", "+", "Zoom in"),
-                        ("out", "−", "Zoom out"),
-                        ("left", "◀", "Earlier"),
-                        ("right", "▶", "Later"),
-                        ("reset", "All", "Show all"),
-                    )
-                ),
-                class_="tools",
-            )
-            if zoomable
-            else None
-        )
+        buttons = _buttons(name) if zoomable else None
         return tag(
             "figure",
             tag("div", key, buttons, class_="above") if key or buttons else None,
@@ -97,3 +81,20 @@ class Figures:
     def blocks(self) -> list[Html]:
         """Return the JSON of all figures."""
         return self._blocks
+
+
+def _buttons(name: str) -> Html:
+    """Return the buttons that zoom and move a figure."""
+    buttons = [
+        tag(
+            "button",
+            sign,
+            type="button",
+            data_act=act,
+            data_figure=name,
+            title=label,
+            aria_label=f"{label}: {name}",
+        )
+        for act, sign, label in _BUTTONS
+    ]
+    return tag("div", buttons, class_="tools")

@@ -42,6 +42,30 @@ _LINES: Final = (
 )
 MOST_LINES: Final = len(_LINES)
 
+# Looks of glyphs.
+_HATCH: Final = {"hatch_color": BROKEN, "hatch_scale": 6}
+_EVENTS: Final[dict[str, dict[str, Any]]] = {
+    "resolved": {
+        "fill_color": TUBE,
+        "fill_alpha": 0.75,
+        "line_color": None,
+        "line_width": 0.5,
+        "hatch_pattern": None,
+        **_HATCH,
+    },
+    "unresolved": {
+        "fill_color": BROKEN,
+        "fill_alpha": 0.35,
+        "line_color": BROKEN,
+        "line_width": 0.5,
+        "hatch_pattern": "/",
+        **_HATCH,
+    },
+}
+_SPAN: Final = {"line_color": TUBE, "line_width": 4, "line_alpha": 0.6}
+_MEDIAN: Final = {"marker": "circle", "size": 9, "fill_color": TUBE, "line_color": None}
+_FLOOR: Final = {"marker": "x", "size": 10, "line_color": FLOOR, "line_width": 2.5}
+
 
 def events_figure(facts: Facts, rows: list[tuple[str, Row]]) -> Any:
     """Draw a histogram for each clock: events with a trace time, and, hatched, those without."""
@@ -56,46 +80,13 @@ def events_figure(facts: Facts, rows: list[tuple[str, Row]]) -> Any:
         tools=tools(bokeh),
         toolbar_location=None,
     )
-    kinds: dict[str, list[list[Floats]]] = {"resolved": [], "unresolved": []}
-    for level, (_, row) in enumerate(reversed(rows)):
-        most = max(1, int((row.resolved + row.unresolved).max()))
-        below: Floats = np.full(len(row.resolved), float(level))
-        for kind, counts in (("resolved", row.resolved), ("unresolved", row.unresolved)):
-            some = counts > 0
-            top: Floats = below + counts * (0.8 / most)
-            kinds[kind].append(
-                [
-                    edges[:-1][some],
-                    edges[1:][some],
-                    below[some],
-                    top[some],
-                    counts[some].astype(np.float64),
-                ]
-            )
-            below = top
     drawn = {}
-    for kind, parts in kinds.items():
-        columns = [np.concatenate(one) for one in zip(*parts, strict=True)]
+    sides = {"left": "left", "right": "right", "top": "top", "bottom": "bottom"}
+    for kind, columns in _boxes(rows, edges).items():
         source = bokeh.models.ColumnDataSource(
             dict(zip(("left", "right", "bottom", "top", "events"), columns, strict=True))
         )
-        lost = kind == "unresolved"
-        drawn[kind] = bokeh.draw(
-            figure,
-            "Quad",
-            source,
-            left="left",
-            right="right",
-            top="top",
-            bottom="bottom",
-            fill_color=BROKEN if lost else TUBE,
-            fill_alpha=0.35 if lost else 0.75,
-            line_color=BROKEN if lost else None,
-            line_width=0.5,
-            hatch_pattern="/" if lost else None,
-            hatch_color=BROKEN,
-            hatch_scale=6,
-        )
+        drawn[kind] = bokeh.draw(figure, "Quad", source, **sides, **_EVENTS[kind])
         figure.add_tools(
             bokeh.models.HoverTool(
                 renderers=[drawn[kind]],
@@ -113,6 +104,31 @@ def events_figure(facts: Facts, rows: list[tuple[str, Row]]) -> Any:
         ],
     )
     return figure
+
+
+def _boxes(rows: list[tuple[str, Row]], edges: Floats) -> dict[str, list[Floats]]:
+    """Return the boxes of histograms by kind: left, right, bottom, top, and events."""
+    boxes: dict[str, list[list[Floats]]] = {"resolved": [], "unresolved": []}
+    for level, (_, row) in enumerate(reversed(rows)):
+        most = max(1, int((row.resolved + row.unresolved).max()))
+        below: Floats = np.full(len(row.resolved), float(level))
+        for kind, counts in (("resolved", row.resolved), ("unresolved", row.unresolved)):
+            some = counts > 0
+            top: Floats = below + counts * (0.8 / most)
+            boxes[kind].append(
+                [
+                    edges[:-1][some],
+                    edges[1:][some],
+                    below[some],
+                    top[some],
+                    counts[some].astype(np.float64),
+                ]
+            )
+            below = top
+    return {
+        kind: [np.concatenate(column) for column in zip(*parts, strict=True)]
+        for kind, parts in boxes.items()
+    }
 
 
 def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
@@ -135,40 +151,10 @@ def bars_figure(pairs: list[tuple[str, PairFacts]]) -> Any:
             "floor": _at_least_1([c.most_floor_ns for c in curves]),
         }
     )
-    span = bokeh.draw(
-        figure,
-        "Segment",
-        source,
-        x0="median",
-        y0="level",
-        x1="most",
-        y1="level",
-        line_color=TUBE,
-        line_width=4,
-        line_alpha=0.6,
-    )
-    median = bokeh.draw(
-        figure,
-        "Scatter",
-        source,
-        x="median",
-        y="level",
-        marker="circle",
-        size=9,
-        fill_color=TUBE,
-        line_color=None,
-    )
-    floor = bokeh.draw(
-        figure,
-        "Scatter",
-        source,
-        x="floor",
-        y="level",
-        marker="x",
-        size=10,
-        line_color=FLOOR,
-        line_width=2.5,
-    )
+    ends = {"x0": "median", "y0": "level", "x1": "most", "y1": "level"}
+    span = bokeh.draw(figure, "Segment", source, **ends, **_SPAN)
+    median = bokeh.draw(figure, "Scatter", source, x="median", y="level", **_MEDIAN)
+    floor = bokeh.draw(figure, "Scatter", source, x="floor", y="level", **_FLOOR)
     every = np.concatenate([source.data[name] for name in ("median", "most", "floor")])
     bokeh.time_ticks(figure.xaxis[0], every)
     _names(bokeh, figure, [label for label, _ in pairs])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding
 from tracetime.graph.tube.curves import Break, Curves
 from tracetime.reporting.drawing import time_unit
@@ -304,38 +304,9 @@ def _numbers(curves: Curves) -> Html:
 
 def snapshots_section(facts: Facts) -> Html:
     """Return the table of the snapshots' readings that the pictured pairs have."""
-    packets = facts.survey.snapshot_packets
-    graph = facts.survey.graph
-    broken: dict[tuple[int, ClockId], str] = {}
-    rows = []
     total = sum(len(pair.curves.seen.time) for pair in facts.pictured if pair.curves is not None)
     every = max(1, -(-total // _MOST_SNAPSHOTS))
-    for pair in facts.pictured:
-        curves = pair.curves
-        assert curves is not None
-        for number, b in enumerate(curves.breaks, 1):
-            for snapshot in b.snapshots:
-                broken[snapshot, pair.clock] = f"{_BREAK_NAMES[b.kind]} ({number})"
-        seen = curves.seen
-        for k in range(len(seen.time)):
-            snapshot = int(seen.number[k])
-            note = broken.get((snapshot, pair.clock), "")
-            if k % every and not note:
-                continue
-            rows.append(
-                (
-                    number_cell(snapshot),
-                    number_cell(int(packets[snapshot])),
-                    Cell(_seconds(seen.time[k]), float(seen.time[k])),
-                    graph.name(pair.clock),
-                    number_cell(int(seen.clock[k])),
-                    graph.name(pair.reference),
-                    number_cell(int(seen.hub[k])),
-                    Cell(f"{round(seen.offset[k]):+,}", float(seen.offset[k])),
-                    Cell(f"{seen.half[k]:,.0f}", float(seen.half[k])),
-                    note,
-                )
-            )
+    rows = [row for pair in facts.pictured for row in _snapshot_rows(facts, pair, every)]
     rows.sort(key=lambda row: (row[0].value, row[3]))
     inner = table(
         "Snapshots of the pairs above, in ns. Click a heading to sort.",
@@ -353,13 +324,12 @@ def snapshots_section(facts: Facts) -> Html:
         ),
         rows,
     )
-    in_all = len(packets)
     return tag(
         "section",
         tag("h2", "Snapshots"),
         tag(
             "p",
-            f"{count(in_all, 'snapshot')} in the trace. The table has "
+            f"{count(len(facts.survey.snapshot_packets), 'snapshot')} in the trace. The table has "
             f"{count(len(rows), 'reading')} of the pairs above"
             f"{f', one of {every}' if every > 1 else ''}.",
         ),
@@ -368,3 +338,32 @@ def snapshots_section(facts: Facts) -> Html:
         else None,
         id="snapshots",
     )
+
+
+def _snapshot_rows(facts: Facts, pair: PairFacts, every: int) -> Iterator[tuple[Any, ...]]:
+    """Yield one of `every` readings of a pair, and all of its discontinuities, as rows."""
+    curves = pair.curves
+    assert curves is not None
+    name = facts.survey.graph.name
+    notes = {
+        snapshot: f"{_BREAK_NAMES[b.kind]} ({number})"
+        for number, b in enumerate(curves.breaks, 1)
+        for snapshot in b.snapshots
+    }
+    seen = curves.seen
+    for k, snapshot in enumerate(seen.number.tolist()):
+        note = notes.get(snapshot, "")
+        if k % every and not note:
+            continue
+        yield (
+            number_cell(snapshot),
+            number_cell(int(facts.survey.snapshot_packets[snapshot])),
+            Cell(_seconds(seen.time[k]), float(seen.time[k])),
+            name(pair.clock),
+            number_cell(int(seen.clock[k])),
+            name(pair.reference),
+            number_cell(int(seen.hub[k])),
+            Cell(f"{round(seen.offset[k]):+,}", float(seen.offset[k])),
+            Cell(f"{seen.half[k]:,.0f}", float(seen.half[k])),
+            note,
+        )

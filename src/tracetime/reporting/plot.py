@@ -34,6 +34,14 @@ _CROWDED: Final = 40
 _LEAST_DRIFT_PPM: Final = 0.05
 """Half of the range of the drift axis at least: less is noise."""
 
+# Looks of glyphs.
+_BAND: Final = {"fill_color": TUBE, "fill_alpha": 0.18, "line_color": None}
+_LINE: Final = {"line_color": TUBE, "line_width": 2}
+_FLOOR_LINE: Final = {"line_color": FLOOR, "line_width": 1.5, "line_dash": [5, 3]}
+_DOT: Final = {"marker": "circle", "size": 5, "fill_color": INK, "line_color": None}
+_DIAMOND: Final = {"marker": "diamond", "size": 7, "fill_color": INK, "line_color": None}
+_OUTLIER: Final = {"marker": "x", "size": 10, "line_color": BROKEN, "line_width": 2}
+
 
 def pair_figure(curves: Curves, reference: str, clock: str, *, alone: bool = True) -> Any:
     """Draw three panels over one time: the offset with its bars, the drift, and the bars' width.
@@ -88,16 +96,7 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
         bokeh, 260, across, f"offset − trend ({unit})", alone, True, x_axis_location=None
     )
     xs, ys = _pieces(tube.time / ns, tube.low / size, tube.high / size)
-    band = bokeh.draw(
-        panel,
-        "Patches",
-        {"xs": xs, "ys": ys},
-        xs="xs",
-        ys="ys",
-        fill_color=TUBE,
-        fill_alpha=0.18,
-        line_color=None,
-    )
+    band = bokeh.draw(panel, "Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", **_BAND)
     source = bokeh.models.ColumnDataSource(
         {
             "time": tube.time / ns,
@@ -110,7 +109,7 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
         bokeh.draw(panel, "Line", source, x="time", y=side, line_color=TUBE, line_alpha=0.7)
         for side in ("low", "high")
     ]
-    line = bokeh.draw(panel, "Line", source, x="time", y="estimate", line_color=TUBE, line_width=2)
+    line = bokeh.draw(panel, "Line", source, x="time", y="estimate", **_LINE)
     dots, whiskers = _draw_snapshots(bokeh, panel, curves, ns, size, unit)
     # Outliers and the bars over a jump do not count for the scale: all else would be flat.
     panel.y_range.renderers = [line, *edges, dots[0]]
@@ -150,44 +149,12 @@ def _draw_snapshots(
         )
 
     read = snapshots(~seen.odd)
-    whiskers = bokeh.draw(
-        panel,
-        "Segment",
-        read,
-        x0="time",
-        y0="low",
-        x1="time",
-        y1="high",
-        line_color=INK,
-        line_alpha=0.5 if len(seen.time) < _CROWDED else 0.2,
-    )
-    dots = [
-        bokeh.draw(
-            panel,
-            "Scatter",
-            read,
-            x="time",
-            y="offset",
-            marker="circle",
-            size=5,
-            fill_color=INK,
-            line_color=None,
-        )
-    ]
+    look = {"line_color": INK, "line_alpha": 0.5 if len(seen.time) < _CROWDED else 0.2}
+    whiskers = bokeh.draw(panel, "Segment", read, x0="time", y0="low", x1="time", y1="high", **look)
+    dots = [bokeh.draw(panel, "Scatter", read, x="time", y="offset", **_DOT)]
     if seen.odd.any():
-        dots.append(
-            bokeh.draw(
-                panel,
-                "Scatter",
-                snapshots(seen.odd),
-                x="time",
-                y="offset",
-                marker="x",
-                size=10,
-                line_color=BROKEN,
-                line_width=2,
-            )
-        )
+        outliers = snapshots(seen.odd)
+        dots.append(bokeh.draw(panel, "Scatter", outliers, x="time", y="offset", **_OUTLIER))
     panel.add_tools(
         models.HoverTool(
             renderers=dots,
@@ -223,39 +190,11 @@ def _drift_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bo
         }
     )
     box = bokeh.draw(
-        panel,
-        "Quad",
-        runs,
-        left="start",
-        right="end",
-        bottom="low",
-        top="high",
-        fill_color=TUBE,
-        fill_alpha=0.18,
-        line_color=None,
+        panel, "Quad", runs, left="start", right="end", bottom="low", top="high", **_BAND
     )
-    line = bokeh.draw(
-        panel,
-        "Segment",
-        runs,
-        x0="start",
-        y0="ppm",
-        x1="end",
-        y1="ppm",
-        line_color=TUBE,
-        line_width=2,
-    )
-    dots = bokeh.draw(
-        panel,
-        "Scatter",
-        {"time": curves.gap_time / ns, "ppm": curves.gap_ppm},
-        x="time",
-        y="ppm",
-        marker="diamond",
-        size=7,
-        fill_color=INK,
-        line_color=None,
-    )
+    line = bokeh.draw(panel, "Segment", runs, x0="start", y0="ppm", x1="end", y1="ppm", **_LINE)
+    gaps = {"time": curves.gap_time / ns, "ppm": curves.gap_ppm}
+    dots = bokeh.draw(panel, "Scatter", gaps, x="time", y="ppm", **_DIAMOND)
     panel.y_range = bokeh.models.Range1d(low - 0.15 * spread, high + 0.15 * spread)
     panel.yaxis.ticker.desired_num_ticks = 4
     panel.yaxis.formatter.use_scientific = False
@@ -271,17 +210,8 @@ def _width_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bo
     # A logarithmic axis has no zero, and 1 ns is the resolution of all times.
     half, floor = np.maximum(tube.half, 1.0), np.maximum(tube.floor, 1.0)
     source = bokeh.models.ColumnDataSource({"time": tube.time / ns, "half": half, "floor": floor})
-    bar = bokeh.draw(panel, "Line", source, x="time", y="half", line_color=TUBE, line_width=2)
-    off = bokeh.draw(
-        panel,
-        "Line",
-        source,
-        x="time",
-        y="floor",
-        line_color=FLOOR,
-        line_width=1.5,
-        line_dash=[5, 3],
-    )
+    bar = bokeh.draw(panel, "Line", source, x="time", y="half", **_LINE)
+    off = bokeh.draw(panel, "Line", source, x="time", y="floor", **_FLOOR_LINE)
     bokeh.time_ticks(panel.yaxis[0], np.concatenate([half, floor]))
     if alone:
         bokeh.legend(panel, [("half-width of the bar", [bar]), ("|floor − estimate|", [off])])
