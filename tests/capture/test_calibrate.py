@@ -1,4 +1,4 @@
-"""`calibrate`: what it tells of clocks whose truth is known, and of this machine's."""
+"""`calibrate`: on clocks whose truth is known, and on this machine's."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def test_offset_drift_and_half_widths_of_known_clocks():
         usual_ns=1_000,
     )
     # 300 snapshots of 21 reads of 1 us: 6.3 ms, in which 4 us of bracket are little.
-    told = tt.calibrate(n=300, tries=10, seconds=0, sources=made)
-    assert told.reference == "MONOTONIC_RAW"
-    raw, mono = told.clocks
+    result = tt.calibrate(n=300, tries=10, seconds=0, sources=made)
+    assert result.reference == "MONOTONIC_RAW"
+    raw, mono = result.clocks
     assert (raw.name, raw.offset_ns, raw.drift_ppm, raw.half_width_ns) == (
         "MONOTONIC_RAW",
         0,
@@ -35,18 +35,18 @@ def test_offset_drift_and_half_widths_of_known_clocks():
         None,
     )
     assert mono.offset_ns == pytest.approx(250 + 100e-6 * 1.003e9, abs=500)
-    # The bracket is wide for so short a time: nothing can be told of a drift within 500 ppm...
+    # The bracket is wide for so short a time: a drift within 500 ppm cannot be measured...
     # (The last 2: of the 1 us since the reference was read.)
     assert mono.half_width_ns.min == mono.half_width_ns.max == 1_000 + 2 + 2 + 1 + 2
     assert mono.drift_ppm == pytest.approx(100, abs=0.1) or mono.drift_ppm is None
 
 
-def test_a_drift_that_cannot_be_told_is_none():
+def test_a_drift_that_cannot_be_measured_is_none():
     coarse = FakeClock("MONOTONIC_COARSE", step_ticks=4_000_000)
-    (_, told) = tt.calibrate(
+    (_, result) = tt.calibrate(
         n=20, seconds=0, sources=sources(FakeClock("MONOTONIC_RAW"), coarse)
     ).clocks
-    assert told.drift_ppm is None
+    assert result.drift_ppm is None
     (_, one) = tt.calibrate(
         n=1, seconds=0, sources=sources(FakeClock("MONOTONIC_RAW"), FakeClock("REALTIME"))
     ).clocks
@@ -64,8 +64,8 @@ def test_json_is_that_of_the_interface():
         FakeDevice(time, gpu, [mono], DeviceFaults(back_at=30, back_ticks=999_999)),
         lost,
     ]
-    told = tt.calibrate(n=5, seconds=0, sources=made)
-    data = json.loads(json.dumps(told.to_dict()))
+    result = tt.calibrate(n=5, seconds=0, sources=made)
+    data = json.loads(json.dumps(result.to_dict()))
     assert list(data) == ["reference", "clocks", "unavailable", "findings"]
     for clock in data["clocks"]:
         assert [key for key in clock if key != "note"] == KEYS
@@ -91,25 +91,25 @@ def test_a_clock_that_is_not_here_is_an_error_of_the_machine():
 
 @LINUX
 def test_the_clocks_of_this_machine():
-    told = tt.calibrate(n=20, seconds=0.05)
-    assert told.reference == "MONOTONIC_RAW"
-    names = {clock.name for clock in told.clocks}
+    result = tt.calibrate(n=20, seconds=0.05)
+    assert result.reference == "MONOTONIC_RAW"
+    names = {clock.name for clock in result.clocks}
     assert {"MONOTONIC", "BOOTTIME", "REALTIME", "dev.tracetime.tai", "REALTIME_COARSE"} <= names
-    assert told.adjtimex is not None
-    for clock in told.clocks:
+    assert result.adjtimex is not None
+    for clock in result.clocks:
         assert clock.tick_ns > 0
         assert 0 < clock.read_ns < 10**9
         if clock.half_width_ns is not None:
             spread = clock.half_width_ns
             assert clock.tick_ns <= spread.min <= spread.median <= spread.p99 <= spread.max
-    for entry in told.unavailable:
+    for entry in result.unavailable:
         assert entry.reason
 
 
-def test_a_reference_that_stands_still_tells_no_drift():
+def test_a_reference_that_stands_still_gives_no_drift():
     """A coarse one may read the same throughout a short calibration."""
     still = FakeSource(
         FakeTime(10**9, usual_ns=0), [FakeClock("MONOTONIC_RAW"), FakeClock("MONOTONIC")]
     )
-    told = tt.calibrate(n=3, seconds=0, sources=[still])
-    assert [clock.drift_ppm for clock in told.clocks] == [None, None]
+    result = tt.calibrate(n=3, seconds=0, sources=[still])
+    assert [clock.drift_ppm for clock in result.clocks] == [None, None]

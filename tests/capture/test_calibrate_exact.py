@@ -48,9 +48,9 @@ def calibrate(*clocks, delays=(), n=1, seconds=0, usual_ns=0, **options):
 )
 def test_snapshots_are_spread_from_the_first_to_the_last_second(monkeypatch, n, seconds, waits):
     hours = Hours(monkeypatch)
-    told = calibrate(FakeClock("MONOTONIC"), n=n, seconds=seconds)
+    result = calibrate(FakeClock("MONOTONIC"), n=n, seconds=seconds)
     assert hours.slept == pytest.approx(waits)
-    assert len(told.clocks) == 2
+    assert len(result.clocks) == 2
 
 
 def test_a_snapshot_that_is_late_is_not_waited_for(monkeypatch):
@@ -91,7 +91,7 @@ def test_a_thousand_snapshots_in_a_second_where_nobody_says(monkeypatch):
         ({"seconds": "1"}, False),
     ],
 )
-def test_what_may_be_asked_for(monkeypatch, arguments, fine):
+def test_the_limits_of_the_arguments(monkeypatch, arguments, fine):
     Hours(monkeypatch)
     if fine:
         calibrate(**arguments)
@@ -117,11 +117,9 @@ def widening(n, by_ns):
         (200, 3, 104, 202, 204),
     ],
 )
-def test_half_widths_are_told_by_the_least_the_median_99_percent_and_the_most(
-    n, least, median, p99, most
-):
-    (raw, told) = calibrate(FakeClock("MONOTONIC"), delays=widening(n, 1), n=n).clocks
-    assert told.half_width_ns == module.Spread(least, median, p99, most)
+def test_half_widths_have_a_minimum_median_99th_percentile_and_maximum(n, least, median, p99, most):
+    (raw, result) = calibrate(FakeClock("MONOTONIC"), delays=widening(n, 1), n=n).clocks
+    assert result.half_width_ns == module.Spread(least, median, p99, most)
     assert raw.half_width_ns is None
 
 
@@ -140,8 +138,8 @@ def test_the_offset_is_the_median_and_of_two_the_lower():
 @pytest.mark.parametrize("rate_ppb", [-80_000, 0, 50_000])
 def test_the_drift_is_the_slope_of_the_offset(rate_ppb):
     clock = FakeClock("MONOTONIC", 7_000, rate_ppb)
-    told = calibrate(clock, delays=[10**8, 0, 0] * 9, n=9).clocks[1]
-    assert told.drift_ppm == pytest.approx(rate_ppb / 1_000, abs=0.01)
+    result = calibrate(clock, delays=[10**8, 0, 0] * 9, n=9).clocks[1]
+    assert result.drift_ppm == pytest.approx(rate_ppb / 1_000, abs=0.01)
 
 
 def test_the_drift_of_uneven_times_is_by_least_squares():
@@ -149,30 +147,30 @@ def test_the_drift_of_uneven_times_is_by_least_squares():
     steps = [(START + 10**8 + 10**7, 900), (START + 9 * 10**8, 3_600)]
     clock = FakeClock("MONOTONIC", 0, steps=steps)
     delays = [10**7, 0, 0, 10**8, 0, 0, 8 * 10**8, 0, 0]
-    told = calibrate(clock, delays=delays, n=3).clocks[1]
+    result = calibrate(clock, delays=delays, n=3).clocks[1]
     x, y = (0, 1e8, 9e8), (0, 900, 4_500)
     slope = sum(a * (b - 1_800) for a, b in zip(x, y, strict=True)) / (
         sum(a * a for a in x) - 1e18 / 3
     )
-    assert told.drift_ppm == pytest.approx(slope * 1e6)
+    assert result.drift_ppm == pytest.approx(slope * 1e6)
 
 
-@pytest.mark.parametrize(("span_ns", "is_told"), [(59_990, False), (60_010, True)])
-def test_a_drift_within_the_half_widths_is_not_told(span_ns, is_told):
+@pytest.mark.parametrize(("span_ns", "is_known"), [(59_990, False), (60_010, True)])
+def test_a_drift_within_the_half_widths_is_none(span_ns, is_known):
     """3 ns to either side, at both ends: 100 ppm of 60 us."""
     clock = FakeClock("MONOTONIC", max_drift_ppm=100)
-    told = calibrate(clock, delays=[0, 0, 0, span_ns, 0, 0], n=2).clocks[1]
-    assert (told.drift_ppm is not None) == is_told
+    result = calibrate(clock, delays=[0, 0, 0, span_ns, 0, 0], n=2).clocks[1]
+    assert (result.drift_ppm is not None) == is_known
 
 
-def test_a_clock_that_was_never_read_is_told_with_the_reason():
+def test_a_clock_that_was_never_read_is_listed_with_the_reason():
     wall = FakeClock("REALTIME", lost_at=0)
-    told = calibrate(FakeClock("MONOTONIC"), wall, n=2)
-    assert [clock.name for clock in told.clocks] == ["MONOTONIC_RAW", "MONOTONIC"]
-    assert told.unavailable == (("REALTIME", "REALTIME fails on demand at reading 1"),)
-    assert told.findings == ()
-    assert "findings" not in told.to_dict()
-    assert told.to_dict()["unavailable"] == [
+    result = calibrate(FakeClock("MONOTONIC"), wall, n=2)
+    assert [clock.name for clock in result.clocks] == ["MONOTONIC_RAW", "MONOTONIC"]
+    assert result.unavailable == (("REALTIME", "REALTIME fails on demand at reading 1"),)
+    assert result.findings == ()
+    assert "findings" not in result.to_dict()
+    assert result.to_dict()["unavailable"] == [
         {"name": "REALTIME", "reason": "REALTIME fails on demand at reading 1"}
     ]
 
@@ -180,29 +178,29 @@ def test_a_clock_that_was_never_read_is_told_with_the_reason():
 def test_a_reading_costs_what_two_hundred_take(monkeypatch):
     Hours(monkeypatch, step_ns=200 * 37 + 199)
     raw = FakeClock("MONOTONIC_RAW")
-    (told,) = tt.calibrate(n=1, sources=[FakeSource(FakeTime(START), [raw])]).clocks
-    assert told.read_ns == 37
+    (result,) = tt.calibrate(n=1, sources=[FakeSource(FakeTime(START), [raw])]).clocks
+    assert result.read_ns == 37
     device = Scripted(((9_000, START), 1_000), hosts=(raw.clock,))
     source = FakeSource(FakeTime(START, usual_ns=0), [raw])
-    (_, told) = tt.calibrate(n=1, tries=1, sources=[source, device]).clocks
-    assert told.read_ns == 37
-    assert device.asked == [(device.clock, raw.clock)] * 201
+    (_, result) = tt.calibrate(n=1, tries=1, sources=[source, device]).clocks
+    assert result.read_ns == 37
+    assert device.requests == [(device.clock, raw.clock)] * 201
 
 
 def test_a_clock_that_cannot_be_read_any_more_costs_nothing():
     wall = FakeClock("REALTIME", failing_at=frozenset({1}))
-    told = calibrate(wall, n=1)
-    assert [(clock.name, clock.read_ns) for clock in told.clocks][1] == ("REALTIME", 0)
+    result = calibrate(wall, n=1)
+    assert [(clock.name, clock.read_ns) for clock in result.clocks][1] == ("REALTIME", 0)
 
 
-def test_each_finding_is_told_once_with_its_first_words():
+def test_each_finding_is_reported_once_with_its_first_message():
     device = Scripted(((256 + 9, START), 1_000), ((512 + 10, START), 1_000), hosts=(tt.ClockId(5),), bits=8)  # fmt: skip
     source = FakeSource(FakeTime(START, usual_ns=0), [FakeClock("MONOTONIC_RAW")])
-    told = tt.calibrate(n=2, seconds=0, tries=1, sources=[source, device])
-    (finding,) = told.findings
+    result = tt.calibrate(n=2, seconds=0, tries=1, sources=[source, device])
+    (finding,) = result.findings
     assert (finding.code, finding.clock) == ("bits_above", device.name)
     assert "(0x109)" in finding.message
-    assert told.to_dict()["findings"] == [finding._asdict()]
+    assert result.to_dict()["findings"] == [finding._asdict()]
 
 
 def test_numbers_in_json_are_rounded_to_what_they_are_worth():
@@ -219,7 +217,7 @@ def test_numbers_in_json_are_rounded_to_what_they_are_worth():
         "drift_ppm": -1.2346,
         "half_width_ns": {"min": 1, "median": 2, "p99": 3, "max": 4},
     }
-    told = module.ClockCalibration("x", "x", tt.ClockId(5), 1.0, 7, 0, None, None, "so").to_dict()
-    assert told["drift_ppm"] is None
-    assert told["half_width_ns"] == {"min": 0, "median": 0, "p99": 0, "max": 0}
-    assert told["note"] == "so"
+    result = module.ClockCalibration("x", "x", tt.ClockId(5), 1.0, 7, 0, None, None, "so").to_dict()
+    assert result["drift_ppm"] is None
+    assert result["half_width_ns"] == {"min": 0, "median": 0, "p99": 0, "max": 0}
+    assert result["note"] == "so"

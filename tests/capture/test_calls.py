@@ -1,4 +1,4 @@
-"""Calls of a recording, one in the midst of another: what is left to whom, and done once."""
+"""Calls of a recording that interrupt each other: what is deferred, and done once."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_comes_in_a_snapshot_is_done_after_it_in_order_and_once():
 
 
 @pytest.mark.parametrize("error", [SourceError, UsageError])
-def test_what_then_cannot_be_done_is_told_and_the_rest_goes_on(error):
+def test_a_deferred_call_that_fails_is_reported_and_the_rest_goes_on(error):
     rec = Recorded()
 
     def fail():
@@ -95,7 +95,7 @@ def test_what_then_cannot_be_done_is_told_and_the_rest_goes_on(error):
     assert not rec.calls.sampling
 
 
-def test_what_is_asked_for_again_while_it_is_done_is_not_done_twice():
+def test_a_request_that_is_repeated_while_it_is_done_is_not_done_twice():
     rec = Recorded()
 
     def work():
@@ -161,7 +161,7 @@ def test_what_is_broken_off_is_done_once_more(fails, times):
     assert len(done) == times
 
 
-def test_an_end_is_told_to_all_who_wait_and_stays():
+def test_an_end_reaches_all_who_wait_and_stays():
     ending = Ending()
     assert not ending.is_set()
     start = time.monotonic()

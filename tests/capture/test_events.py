@@ -81,7 +81,7 @@ def test_a_track_that_fills_the_buffer_leaves_the_flush_to_the_next_event(path):
 
 def test_live_events_lie_within_their_bars(path):
     """The reference, read before and after each event's own clock, must meet the event's bar."""
-    beside = []
+    reads = []
     with tt.record(path, interval=0.02, sampler=Live()) as rec:
         for n in range(400):
             clock, number = ((3, time.CLOCK_MONOTONIC), (1, time.CLOCK_REALTIME))[n % 2]
@@ -89,11 +89,11 @@ def test_live_events_lie_within_their_bars(path):
             read = time.clock_gettime_ns(number)
             after = time.clock_gettime_ns(TRACE_TIME)
             rec.instant("e", timestamp=read, clock=clock)
-            beside.append((before, after))
+            reads.append((before, after))
             if n % 10 == 0:
                 time.sleep(0.003)
     with open_trace(path) as trace:
         table = trace.read_all("tube")
     bars = zip(table["earliest"].to_pylist(), table["latest"].to_pylist(), strict=True)
-    for (earliest, latest), (before, after) in zip(bars, beside, strict=True):
+    for (earliest, latest), (before, after) in zip(bars, reads, strict=True):
         assert earliest <= after and before <= latest

@@ -1,4 +1,4 @@
-"""What floor is off by between snapshots is told, because a target for bars does not bound it."""
+"""The error of floor between snapshots is reported, because a target for bars does not bound it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = 10**9
 BOOTTIME, REALTIME = ClockId(6), ClockId(1)
 
 
-def test_floor_is_off_by_no_more_than_is_told(tmp_path: Path):
+def test_floor_is_off_by_no_more_than_is_reported(tmp_path: Path):
     """And by about as much: what each clock drifts against trace time in a second."""
     path = tmp_path / "out.pftrace"
     machine = Machine(usual_clocks())
@@ -29,8 +29,8 @@ def test_floor_is_off_by_no_more_than_is_told(tmp_path: Path):
             rec.instant("e", timestamp=machine.clocks[clock].raw(machine.now_ns), clock=clock)
             truth.append((clock, boot.ns(machine.now_ns)))
             rec.snapshot()
-        told = rec.floor_error_ns
-    assert "BOOTTIME" not in told
+        errors_ns = rec.floor_error_ns
+    assert "BOOTTIME" not in errors_ns
     with open_trace(path) as trace:
         found = trace.read_all()["trace_time"].to_pylist()
     worst: dict[str, int] = {}
@@ -38,11 +38,11 @@ def test_floor_is_off_by_no_more_than_is_told(tmp_path: Path):
         name = machine.names[clock]
         worst[name] = max(worst.get(name, 0), abs(found_ns - true_ns))
     assert worst.pop("BOOTTIME") == 0
-    assert all(ns <= told[name] for name, ns in worst.items())
+    assert all(ns <= errors_ns[name] for name, ns in worst.items())
     # 12 ppm, and 33 ppm with the device.
     assert worst["MONOTONIC_RAW"] == pytest.approx(12_000, abs=300)
-    assert told["MONOTONIC_RAW"] == pytest.approx(12_000, abs=500)
-    assert told[GPU] == pytest.approx(33_000, abs=500)
+    assert errors_ns["MONOTONIC_RAW"] == pytest.approx(12_000, abs=500)
+    assert errors_ns[GPU] == pytest.approx(33_000, abs=500)
 
 
 def test_a_step_is_no_drift(tmp_path: Path):
@@ -55,9 +55,9 @@ def test_a_step_is_no_drift(tmp_path: Path):
         assert rec.floor_error_ns["REALTIME"] < 1_000
 
 
-@pytest.mark.parametrize(("target", "told"), [("5us", True), ("1ms", False), (None, False)])
+@pytest.mark.parametrize(("target", "reported"), [("5us", True), ("1ms", False), (None, False)])
 def test_record_tells_where_floor_misses_the_target(
-    tracetime, tmp_path: Path, monkeypatch, target, told
+    tracetime, tmp_path: Path, monkeypatch, target, reported
 ):
     """The clocks of another machine, in which the time passes with each look at it."""
 
@@ -70,9 +70,9 @@ def test_record_tells_where_floor_misses_the_target(
             return super().sample()
 
     monkeypatch.setattr(sampling, "Sampler", Drifting)
-    asked = () if target is None else ("--target-error", target)
+    options = () if target is None else ("--target-error", target)
     path = tmp_path / "out.pftrace"
-    code, out, err = tracetime("record", "-o", path, *asked, "--duration", "100ms")
+    code, out, err = tracetime("record", "-o", path, *options, "--duration", "100ms")
     assert (code, out) == (0, "")
-    assert ("it is off by up to 33" in err) == told
-    assert ("dev.tracetime.vulkan" in err.split("\n", 1)[1]) == told
+    assert ("it is off by up to 33" in err) == reported
+    assert ("dev.tracetime.vulkan" in err.split("\n", 1)[1]) == reported

@@ -53,7 +53,7 @@ def test_the_packets_of_a_recording(seed):
 
 @pytest.mark.parametrize("group", range(6))
 def test_the_orders_of_snapshots_as_clocks_go_back_come_and_go(group):
-    told = []
+    results = []
     for seed in range(5):
         chance = Random(f"orders {group} {seed}")
         orders = Orders()
@@ -68,8 +68,8 @@ def test_the_orders_of_snapshots_as_clocks_go_back_come_and_go(group):
             for clocks, main in ((there, True), (own, False)):
                 order = orders.next({clock: at[clock] for clock in clocks}, main=main)
                 rows.append([*order.clocks, order.filler, *order.hashes])
-        told.append(rows)
-    check_kept("snapshot_orders", str(group), told)
+        results.append(rows)
+    check_kept("snapshot_orders", str(group), results)
 
 
 def facts(cost: FloorCost) -> dict[str, object]:
@@ -92,7 +92,7 @@ def costs(data: bytes) -> dict[str, object]:
             int(np.nansum(np.asarray(table[name].to_pandas(), dtype=np.float64) % 1e6))
             for name in ("trace_time", "earliest", "latest")
         ]
-        told = {
+        results = {
             "events": facts(cost),
             "faults": {f"{clock} {why}": said for (clock, why), said in events.faults.items()},
             "rows": dict(sorted(rows.items())),
@@ -111,8 +111,8 @@ def costs(data: bytes) -> dict[str, object]:
             "one, spans": {"most": 1, "spans_ns": spans},
             "late": {"late": True, "spans_ns": spans},
         }.items():
-            told[name] = facts(floor_cost_at_snapshots(made.clocks, home, clocks, **options))
-        return told
+            results[name] = facts(floor_cost_at_snapshots(made.clocks, home, clocks, **options))
+        return results
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -121,26 +121,26 @@ def test_what_floor_costs_where_clocks_are_faulty(name):
     model.n = 60 if name == "late" else 58
     FAULTS[name](model, Random(name))
     try:
-        told = costs(model.build())
+        results = costs(model.build())
     except TracetimeError as error:
-        told = str(error)
-    check_kept("floor_costs", name, told)
+        results = str(error)
+    check_kept("floor_costs", name, results)
 
 
 @pytest.mark.parametrize("group", range(5))
 def test_what_floor_costs_in_hostile_traces(group):
-    told = {}
+    results = {}
     for seed in range(8):
         try:
-            told[str(seed)] = costs(nasty_trace(Random(f"costs {group} {seed}")))
+            results[str(seed)] = costs(nasty_trace(Random(f"costs {group} {seed}")))
         except TraceError as error:
-            told[str(seed)] = str(error)
-    check_kept("floor_costs", f"nasty {group}", told)
+            results[str(seed)] = str(error)
+    check_kept("floor_costs", f"nasty {group}", results)
 
 
 @pytest.mark.parametrize("ppm", [1, 20, 300])
 def test_what_floor_costs_as_clocks_drift(ppm):
-    told = {}
+    results = {}
     for gap_s in (1, 10):
         for turns in (1, 3):
             packets, mono, nic = [], 7 * S, 9 * S
@@ -151,5 +151,5 @@ def test_what_floor_costs_as_clocks_drift(ppm):
                 packets.append(event(nic + gap_s * S - 9, NIC))
                 mono += gap_s * S * (10**6 + (ppm if k // turns % 2 else -ppm)) // 10**6
                 nic += gap_s * S * (10**6 + ppm) // 10**6
-            told[f"{gap_s} {turns}"] = costs(trace(*packets))
-    check_kept("floor_costs", f"drift {ppm}", told)
+            results[f"{gap_s} {turns}"] = costs(trace(*packets))
+    check_kept("floor_costs", f"drift {ppm}", results)

@@ -58,7 +58,7 @@ def test_every_promise_of_every_device_is_checked():
         (DeviceFaults(lost_at=1), ALL[1:], True),
     ],
 )
-def test_what_does_not_hold_is_said_by_name(faults, promises, fails):
+def test_broken_promises_are_listed_by_name(faults, promises, fails):
     _, one = check(faults)
     assert set(promises) <= set(broken(one))
     assert one.fails is fails
@@ -76,7 +76,7 @@ def test_a_device_without_a_clock_of_the_host_breaks_the_first():
     assert one.fails
 
 
-def test_clocks_that_are_asked_for_are_the_devices_that_are_checked():
+def test_only_requested_devices_are_checked():
     made, hosts, time = device()
     name = made.name
     found, _ = promise_checks.check([name], sources=[hosts, made], wait=time.pass_ns)
@@ -110,10 +110,10 @@ def test_the_command_says_which_hold(tracetime, monkeypatch):
     assert "no     stamps of one submission do not fall" in out
     assert "error: dev.tracetime.vulkan.fake: " in out
     code, out, err = tracetime("calibrate", "--check", "--json")
-    told = json.loads(out)
+    report = json.loads(out)
     assert (code, err) == (1, "")
-    assert [one["name"] for one in told["checked"]] == ["host", "dev.tracetime.vulkan.fake"]
-    (bad,) = [one for one in told["checked"][1]["promises"] if not one["holds"]]
+    assert [one["name"] for one in report["checked"]] == ["host", "dev.tracetime.vulkan.fake"]
+    (bad,) = [one for one in report["checked"][1]["promises"] if not one["holds"]]
     assert bad["promise"] == "stamp_order"
     assert bad["findings"][0]["code"] == "stamps_fall"
     faked(DeviceFaults(deviation_ns=52))
@@ -128,15 +128,15 @@ def test_the_command_says_which_hold(tracetime, monkeypatch):
 
 def test_real_devices_are_checked(tracetime, instance):  # noqa: F811
     code, out, _ = tracetime("calibrate", "--check", "--clock", "vulkan", "--json")
-    told = json.loads(out)
-    assert [one["name"] for one in told["checked"][1:]] == [one.name for one in instance.devices]
-    for one in told["checked"][1:]:
+    report = json.loads(out)
+    assert [one["name"] for one in report["checked"][1:]] == [one.name for one in instance.devices]
+    for one in report["checked"][1:]:
         assert [kept["promise"] for kept in one["promises"]] == ALL
         assert all(kept["error"] is None for kept in one["promises"])
     assert code in (0, 1)  # as the devices and the load of the machine will have it
 
 
-def test_without_a_device_that_is_said(tracetime, tmp_path, monkeypatch):
+def test_without_a_device_the_command_says_so(tracetime, tmp_path, monkeypatch):
     for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.setenv(name, str(tmp_path / "none.json"))
     code, out, err = tracetime("calibrate", "--check")

@@ -16,7 +16,7 @@ MS = 1_000_000
 
 
 def device(faults=None, **options):
-    """A sound host and a device of 36 bits that does wrong what it is told to."""
+    """A sound host and a device of 36 bits with these faults."""
     time = FakeTime(10**12)
     hosts = [
         FakeClock("MONOTONIC_RAW", 0, 20_000, step_ticks=10),
@@ -71,10 +71,10 @@ def test_each_fault_is_found(faults, expected):
 def test_a_deviation_too_small_between_host_clocks_is_found():
     # The host's own clock reads 2 us late for the device; its claim hides that.
     made, hosts, time = device()
-    shown = made.calibrate
+    calibrate = made.calibrate
 
     def lying(clocks):
-        values, deviation_ns = shown(clocks)
+        values, deviation_ns = calibrate(clocks)
         return [value + 2_000 * (k == 1) for k, value in enumerate(values)], deviation_ns
 
     made.calibrate = lying

@@ -23,21 +23,21 @@ BEGINNING = "scripted device: "
 
 
 class Scripted(CalibratedDevice):
-    """A device that answers as it is told, the last answer again and again."""
+    """A device with a list of answers; the last one is repeated."""
 
     def __init__(self, *answers, stamps=((0,),), hosts=(RAW,), bits=64, tick=Fraction(1), step=1):
         self.name, self.clock, self.label = NAME, named(NAME), "scripted device"
         self.ns_per_tick, self.valid_bits = tick, bits
         self.has_device_domain, self.host_clocks, self.unknown_domains = True, hosts, ()
         self.answers, self.stamps = deque(answers), deque(stamps)
-        self.asked, self.stamped = [], []
+        self.requests, self.stamped = [], []
         self.step = step
 
     def step_ticks(self):
         return self.step
 
     def calibrate(self, clocks):
-        self.asked.append(tuple(clocks))
+        self.requests.append(tuple(clocks))
         values, deviation_ns = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
         return list(values), deviation_ns
 
@@ -47,11 +47,11 @@ class Scripted(CalibratedDevice):
 
 
 class Hosts(ClockSource):
-    """The host's clocks, which read what they are told to, one after the other."""
+    """The host's clocks, with a list of readings."""
 
     def __init__(self, *reads, tick_ns=1.0, drift_ppm=100):
         self.reads, self.tick_ns, self.drift_ppm = deque(reads), tick_ns, drift_ppm
-        self.asked = []
+        self.requests = []
 
     @property
     def clocks(self):
@@ -61,11 +61,11 @@ class Hosts(ClockSource):
         return ClockDomain(clock, tick_ns=self.tick_ns, max_drift_ppm=self.drift_ppm)
 
     def read(self, clock):
-        self.asked.append(clock)
+        self.requests.append(clock)
         return self.reads.popleft() if len(self.reads) > 1 else self.reads[0]
 
 
-def told(findings):
+def summary(findings):
     return [(one.code, one.severity, one.message.removeprefix(BEGINNING)) for one in findings]
 
 
@@ -94,7 +94,7 @@ def told(findings):
 )
 def test_deviations_are_above_0_and_up_to_50_or_100_ms(deviation_ns, expected):
     found = promises.check_claims(Scripted(((7, 9), deviation_ns)))
-    assert told(found) == expected
+    assert summary(found) == expected
     assert all(one.clock == NAME for one in found)
 
 
@@ -102,8 +102,8 @@ def test_claims_are_looked_at_16_times_with_each_clock_of_the_host():
     good = ((7, 9), 30)
     made = Scripted(*[good] * 31, ((7, 9), 0), hosts=(RAW, MONO))
     assert [one.code for one in promises.check_claims(made)] == ["deviation_zero"]
-    assert made.asked == [(made.clock, RAW)] * 16 + [(made.clock, MONO)] * 16
-    # Each kind is told once, as it was first seen.
+    assert made.requests == [(made.clock, RAW)] * 16 + [(made.clock, MONO)] * 16
+    # Each kind is reported once, as it was first seen.
     made = Scripted(((7, 9), 60 * MS), ((7, 9), 70 * MS), ((7, 9), 0))
     found = promises.check_claims(made)
     assert [one.code for one in found] == ["deviation_long", "deviation_zero"]
@@ -112,7 +112,7 @@ def test_claims_are_looked_at_16_times_with_each_clock_of_the_host():
 
 @pytest.mark.parametrize(("ticks", "found"), [(255, False), (256, True), (511, True)])
 def test_readings_have_their_valid_bits_alone(ticks, found):
-    assert told(promises.check_claims(Scripted(((ticks, 9), 30), bits=8))) == (
+    assert summary(promises.check_claims(Scripted(((ticks, 9), 30), bits=8))) == (
         [("bits_above", "error", f"{ticks:#x} has bits set above the 8 valid ones")]
         if found
         else []
@@ -153,7 +153,7 @@ def test_the_least_of_16_deviations_counts_with_each_clock_of_the_host():
     made = Scripted(*[good] * 31, ((7, 9), 9), hosts=(RAW, MONO), step=10)
     (finding,) = promises.check_tick(made, Hosts(0))
     assert f"9 ns from {MONO}" in finding.message
-    assert len(made.asked) == 32
+    assert len(made.requests) == 32
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_least_of_16_deviations_counts_with_each_clock_of_the_host():
 )
 def test_stamps_of_one_submission_do_not_fall(stamps, fall):
     found = promises.check_order(Scripted(((0, 0), 1), stamps=[stamps], bits=8))
-    assert told(found) == (
+    assert summary(found) == (
         []
         if fall is None
         else [
@@ -191,14 +191,14 @@ def test_eight_submissions_of_16_stamps_are_looked_at():
 
 
 def grouped(*groups, coarse_ns=4_000_000):
-    """What stands for a Sampler: (deviation, MONOTONIC, its coarse form, REALTIME, its) a group."""
+    """A stand-in for a Sampler: (deviation, MONOTONIC, its coarse form, REALTIME, its) a group."""
     clocks = [3, 4, 1, 2]
     names = ["MONOTONIC", "MONOTONIC_COARSE", "REALTIME", "REALTIME_COARSE"]
     left = deque(groups)
-    asked = []
+    requests = []
 
     def sample_group():
-        asked.append(1)
+        requests.append(1)
         deviation_ns, *readings = left.popleft() if len(left) > 1 else left[0]
         return Snapshot(dict(zip(clocks, readings, strict=True))), deviation_ns
 
@@ -209,7 +209,7 @@ def grouped(*groups, coarse_ns=4_000_000):
             ClockId(clock): ClockDomain(clock, tick_ns=coarse_ns if name.endswith("COARSE") else 1)
             for clock, name in zip(clocks, names, strict=True)
         },
-        asked=asked,
+        requests=requests,
     )
 
 
@@ -252,7 +252,7 @@ def test_sixteen_groups_are_looked_at():
     assert finding.message == "the group's deviation is 0 ns, below a tick of 1 ns"
     sampler = grouped(*[good] * 16, bad, coarse_ns=1)
     assert promises.check_group(sampler) == []
-    assert len(sampler.asked) == 16
+    assert len(sampler.requests) == 16
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_what_a_device_writes_lies_between_the_calibrations_around_it(
     before, written, after, found
 ):
     made = Scripted(((before,), 1), ((after,), 1), stamps=[[written]], bits=8)
-    assert told(promises.check_device_domain(made)) == (
+    assert summary(promises.check_device_domain(made)) == (
         [
             (
                 "stamps_differ",
@@ -283,7 +283,7 @@ def test_what_a_device_writes_lies_between_the_calibrations_around_it(
         if found
         else []
     )
-    assert made.asked == [(made.clock,), (made.clock,)]
+    assert made.requests == [(made.clock,), (made.clock,)]
 
 
 def test_what_a_device_writes_has_its_valid_bits_alone():
@@ -308,7 +308,7 @@ def test_little_work_takes_no_more_than_two_seconds(monkeypatch, took_ns, found)
 def test_the_hosts_clock_of_the_device_is_the_hosts(before, shown, after, found):
     made = Scripted(((7,), 1), ((shown,), 1), hosts=(RAW, MONO))
     hosts = Hosts(7, 7, before, after)
-    assert told(promises.check_host_domains(made, hosts)) == (
+    assert summary(promises.check_host_domains(made, hosts)) == (
         [
             (
                 "host_clock_differs",
@@ -320,8 +320,8 @@ def test_the_hosts_clock_of_the_device_is_the_hosts(before, shown, after, found)
         if found
         else []
     )
-    assert made.asked == [(RAW,), (MONO,)]
-    assert hosts.asked == [RAW, RAW, MONO, MONO]
+    assert made.requests == [(RAW,), (MONO,)]
+    assert hosts.requests == [RAW, RAW, MONO, MONO]
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_work_is_stamped_within_its_bar_of_when_it_was_done(at, found):
     # Ticks of 1 ns, 4 us ahead of the host; calibrated at 1,000 of it.
     made = Scripted(((5_000, 1_000), 10), stamps=[[4_000 + at]])
     hosts = Hosts(1_040, 1_100)
-    assert told(deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=1)) == (
+    assert summary(deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=1)) == (
         [
             (
                 "work_outside",
@@ -433,8 +433,8 @@ def test_two_clocks_of_the_host_are_as_far_apart_as_the_host_reads_them(sign, ex
     made = Scripted(still, still, still, still, (shown, 10), stamps=[[5_000]], hosts=(RAW, MONO))
     hosts = Hosts(1_000, 1_000, 1_000, 1_000, 1_000, 9_000, 1_101)
     found = deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=1)
-    assert made.asked[-1] == (RAW, MONO)
-    assert told(found) == (
+    assert made.requests[-1] == (RAW, MONO)
+    assert summary(found) == (
         [
             (
                 "deviation_across_hosts",
@@ -474,14 +474,14 @@ def test_the_promises_by_name():
     ]
 
 
-def test_a_device_without_its_domains_is_told_of_both_and_asked_no_more():
+def test_a_device_without_its_domains_has_both_findings_and_no_more_checks():
     made = Scripted(((7, 9), 0), hosts=())
     made.has_device_domain = False
-    assert told(check_promises(made, Hosts(9))) == [
+    assert summary(check_promises(made, Hosts(9))) == [
         ("no_device_domain", "error", "its own clock is not calibrated"),
         ("no_host_domain", "error", "no clock of the host is calibrated"),
     ]
-    assert made.asked == []
+    assert made.requests == []
 
 
 def test_sixty_four_calibrations_are_compared_where_nobody_says():

@@ -104,9 +104,9 @@ def assert_found(found, expected):
 
 def test_a_suspend_without_a_thread(path):
     """setns between two calls of rec.snapshot(): BOOTTIME goes on by an hour."""
-    told = recorded(path, "setns", "none")
-    ((before, size_ns, _),) = told["steps"]
-    assert (before, size_ns, told["snapshots"]) == (6, 3_600 * S, 12)
+    found = recorded(path, "setns", "none")
+    ((before, size_ns, _),) = found["steps"]
+    assert (before, size_ns, found["snapshots"]) == (6, 3_600 * S, 12)
     found = found_in(path)
     for clock in (MONOTONIC, RAW):
         assert [one.kind for one in found[clock, BOOTTIME]] == ["suspend"]

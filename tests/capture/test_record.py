@@ -102,7 +102,7 @@ def test_a_path_may_be_bytes(path):
 
 
 @WITH_BOOTTIME
-def test_devices_are_opened_only_when_they_are_asked_for(tmp_path, monkeypatch):
+def test_devices_are_opened_only_on_request(tmp_path, monkeypatch):
     opened = []
 
     def driver(self):

@@ -1,4 +1,4 @@
-"""The file of a recording: one recorder's alone, replaced only when asked, whole after anything."""
+"""The file of a recording: of one recorder, replaced only on request, whole at any moment."""
 
 from __future__ import annotations
 
@@ -142,21 +142,21 @@ def test_a_forked_child_may_not_record_into_its_parents_file(path):
 
 
 @pytest.mark.parametrize("method", ["instant", "begin", "counter"])
-def test_a_forked_child_that_records_says_once_that_it_does_not(path, method):
+def test_a_forked_child_that_records_warns_once(path, method):
     sampler = Live()
     with tt.record(path, interval=None, sampler=sampler) as rec:
         child = os.fork()
         if child == 0:
             try:
-                with warnings.catch_warnings(record=True) as said:
+                with warnings.catch_warnings(record=True) as warned:
                     warnings.simplefilter("always")
                     for _ in range(3):
                         getattr(rec, method)("e", *([1] if method == "counter" else []))
                     rec.close()
-                assert len(said) == 1
-                assert "another process's" in str(said[0].message)
+                assert len(warned) == 1
+                assert "another process's" in str(warned[0].message)
                 # It points at who records.
-                assert said[0].filename == __file__
+                assert warned[0].filename == __file__
             except BaseException:
                 os._exit(1)
             os._exit(0)
@@ -205,8 +205,8 @@ import resource, signal, sys
 from tracetime.commands import run
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-said = run(["record", "-o", {str(path)!r}, "--clock", "MONOTONIC", "--", "sleep", "600"])
-sys.exit(said)
+code = run(["record", "-o", {str(path)!r}, "--clock", "MONOTONIC", "--", "sleep", "600"])
+sys.exit(code)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
@@ -381,7 +381,7 @@ def test_killed_in_the_midst_its_lock_is_gone(path):
 
 
 @WITH_FDATASYNC
-def test_nobody_waits_for_the_disk_unless_asked(path, tmp_path, monkeypatch):
+def test_nobody_waits_for_the_disk_without_sync(path, tmp_path, monkeypatch):
     def waits(*_):
         raise AssertionError("it waits for the disk")
 
@@ -439,7 +439,7 @@ def test_once_it_is_over_nothing_more_is_taken(path):
     assert not path.exists()
 
 
-def test_who_records_next_is_told_to_flush_what_a_track_has_filled(path):
+def test_the_next_event_requests_the_flush_of_what_a_track_has_filled(path):
     writer = TraceWriter(path, flush_bytes=4_096)
     assert writer.snapshot(tt.Snapshot({"BOOTTIME": 5}), main=True) is False
     track = writer.track("n" * 5_000)

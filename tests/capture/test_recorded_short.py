@@ -58,7 +58,7 @@ def record(path: Path, n: int, *, flush_every: int = 0, **options: object) -> tu
     return rec.events_dropped, str(caught.value)
 
 
-def check(path: Path, n: int, dropped: int, said: str) -> None:
+def check(path: Path, n: int, dropped: int, message: str) -> None:
     data = path.read_bytes()
     assert whole_packets(data, len(data)) == len(data)
     with open_trace(path) as trace:
@@ -66,16 +66,16 @@ def check(path: Path, n: int, dropped: int, said: str) -> None:
         assert trace.events_dropped == dropped > 0
         finding = next(f for f in tt.diagnose(trace) if f.code == "events-dropped")
     assert (finding.severity, finding.events) == ("error", dropped)
-    assert f"the {len(data)} bytes that are there are a whole trace" in said
-    assert f"{dropped:,} events among them" in said
+    assert f"the {len(data)} bytes that are there are a whole trace" in message
+    assert f"{dropped:,} events among them" in message
 
 
 @pytest.mark.parametrize("flush_every", [0, 20, 997])
 @pytest.mark.parametrize("size", [2_000, *range(20_000, 20_012)])
 def test_the_file_says_what_did_not_fit(path, monkeypatch, size, flush_every):
     disk = Disk(monkeypatch, size)
-    dropped, said = record(path, 3_000, flush_every=flush_every)
-    check(path, 3_000, dropped, said)
+    dropped, message = record(path, 3_000, flush_every=flush_every)
+    check(path, 3_000, dropped, message)
     # What makes way is a packet or two, the last of which may be a snapshot.
     assert disk.size - 1_500 < path.stat().st_size <= disk.size
 
@@ -88,7 +88,7 @@ def test_what_was_dropped_before_counts_too(path, monkeypatch):
         assert trace.events_dropped == dropped == 30_000 - sum(names_of(data).values())
 
 
-def test_a_disk_that_keeps_what_it_was_given_back_costs_more(path, monkeypatch):
+def test_a_disk_that_does_not_free_what_is_cut_off_costs_more(path, monkeypatch):
     """As one that copies on writing: a few bytes that are cut off make no room."""
     disk = Disk(monkeypatch, 200_000)
     ftruncate = os.ftruncate
@@ -122,15 +122,17 @@ def test_snapshots_that_do_not_fit_are_no_events(path, monkeypatch):
         assert trace.read_all().num_rows == 1
 
 
-@pytest.mark.parametrize(("n", "said"), [(1, "1 event"), (2, "2 events"), (1_234, "1,234 events")])
-def test_events_that_are_lost_are_counted_in_what_is_said(path, monkeypatch, n, said):
+@pytest.mark.parametrize(
+    ("n", "message"), [(1, "1 event"), (2, "2 events"), (1_234, "1,234 events")]
+)
+def test_lost_events_are_counted_in_the_message(path, monkeypatch, n, message):
     machine = Machine(usual_clocks())
     rec = tt.record(path, interval=None, sampler=machine)
     rec.flush()
     Disk(monkeypatch, path.stat().st_size)
     for _ in range(n):
         rec.instant("e", timestamp=machine.now_ns, clock=BOOTTIME)
-    with pytest.raises(UsageError, match=rf"are lost, {said} among them$"):
+    with pytest.raises(UsageError, match=rf"are lost, {message} among them$"):
         rec.close()
 
 

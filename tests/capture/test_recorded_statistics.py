@@ -1,6 +1,6 @@
 """What Perfetto's trace processor would count of a recording, as an error or as lost data.
 
-It is not at hand: its rules are told here, those of the statistics that a trace of snapshots, track
+It is not available: its rules are written here, those of the statistics that a trace of snapshots, track
 descriptors and track events can raise, as its public sources have them (stats.h, clock_tracker.cc,
 clock_synchronizer.cc, slice_tracker.cc, trace_sorter.h).
 """

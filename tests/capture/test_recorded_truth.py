@@ -38,7 +38,7 @@ def sampler():
 
 @pytest.mark.parametrize("interval", [0.01, 0.25])
 def test_every_true_time_lies_within_its_bar(tmp_path, sampler, interval):
-    """With BOOTTIME, which trace time is, read beside; raw ticks of the counter among them."""
+    """BOOTTIME, which is trace time, is read with each; raw ticks of the counter among them."""
     path = tmp_path / "out.pftrace"
     codes = {clock: sampler.source(clock).native_code(clock) for clock in sampler.domains}
     clocks = list(codes)

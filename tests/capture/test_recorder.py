@@ -105,7 +105,7 @@ def test_after_a_step_back_events_resolve_rightly(path, clock):
     stepping.steps += [(start + 5 * S, -300 * S), (start + 12 * S, -7 * S)]
     stepping.offset_ns += 4_000 * S
     if clock == GPU:
-        # A step within the counter's bits is told from its wrap by the time that went by.
+        # A step within the counter's bits is distinguished from its wrap by the elapsed time.
         stepping.domain = ClockDomain(GPU, GPU, ns_per_tick=stepping.domain.ns_per_tick)
     boot = machine.clocks[ClockId(6)]
     truth = []

@@ -1,4 +1,4 @@
-"""What may be said of a recording, from both sides of each limit, and how it keeps its problems."""
+"""The options of a recording, from both sides of each limit, and how it keeps its problems."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def path(tmp_path: Path) -> Path:
     "what", ["interval", "flush_interval", "shortest_interval", "longest_interval"]
 )
 def test_seconds_are_from_a_millisecond_to_a_day(path, what):
-    besides = {"interval": 1.0} | (
+    options = {"interval": 1.0} | (
         {"longest_interval": 86_400} if what == "shortest_interval" else {}
     )
     if what == "longest_interval":
-        besides["shortest_interval"] = 0.001
+        options["shortest_interval"] = 0.001
     for seconds in (0.001, 86_400):
-        tt.record(path, sampler=Machine(usual_clocks()), **besides | {what: seconds}).close()
+        tt.record(path, sampler=Machine(usual_clocks()), **options | {what: seconds}).close()
     for seconds in (0.000_999, 86_400.001, -1, "1"):
-        with pytest.raises(UsageError) as told:
-            tt.record(path, sampler=Machine(usual_clocks()), **besides | {what: seconds})
-        assert str(told.value) == f"{what} is {seconds!r}: use 0.001 to 86400 seconds"
+        with pytest.raises(UsageError) as raised:
+            tt.record(path, sampler=Machine(usual_clocks()), **options | {what: seconds})
+        assert str(raised.value) == f"{what} is {seconds!r}: use 0.001 to 86400 seconds"
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_what_does_not_go_together_is_refused(path):
 
 
 def test_what_is_meant_where_nobody_says():
-    said = {name: one.default for name, one in inspect.signature(tt.record).parameters.items()}
-    assert said["interval"] == said["flush_interval"] == 1.0
-    assert (said["shortest_interval"], said["longest_interval"]) == (0.01, 60.0)
-    assert (said["overwrite"], said["sync"], said["max_size"]) == (True, False, None)
+    defaults = {name: one.default for name, one in inspect.signature(tt.record).parameters.items()}
+    assert defaults["interval"] == defaults["flush_interval"] == 1.0
+    assert (defaults["shortest_interval"], defaults["longest_interval"]) == (0.01, 60.0)
+    assert (defaults["overwrite"], defaults["sync"], defaults["max_size"]) == (True, False, None)
 
 
 class Complaining(Machine):
@@ -120,13 +120,13 @@ def test_what_a_recording_says_of_itself(path):
     assert (rec.snapshots, machine.samples, machine.closed) == (3, 3, False)
 
 
-def test_clocks_whose_ticks_alone_are_beyond_the_target_are_told(path):
+def test_clocks_whose_ticks_alone_are_beyond_the_target_are_reported(path):
     """The GPU's tick is 52 ns: with its bracket that is never below 60."""
     with tt.record(path, target_error_ns=60, sampler=Machine(usual_clocks())) as rec:
         assert rec.out_of_reach == [GPU]
 
 
-def test_an_interval_that_was_asked_for_is_told(path):
+def test_a_requested_interval_is_reported(path):
     with tt.record(path, interval=2.5, sampler=Machine(usual_clocks())) as rec:
         assert rec.interval == 2.5
 
@@ -171,9 +171,9 @@ def test_an_error_of_the_caller_has_a_note_where_the_end_fails_too(path, monkeyp
         raise UsageError("the disk is full")
 
     monkeypatch.setattr(rec, "close", failing)
-    with pytest.raises(KeyError) as told, rec:
+    with pytest.raises(KeyError) as raised, rec:
         raise KeyError("own")
-    assert told.value.__notes__ == ["The recording did not end well either: the disk is full"]
+    assert raised.value.__notes__ == ["The recording did not end well either: the disk is full"]
 
 
 @pytest.mark.filterwarnings("ignore:recording")

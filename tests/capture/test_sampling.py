@@ -1,4 +1,4 @@
-"""Sampling on clocks that do as told: half-widths hold the truth, whatever goes wrong beside."""
+"""Sampling of fake clocks: half-widths include the truth, whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -235,9 +235,9 @@ def test_a_device_that_wraps_is_not():
     for _ in range(50):
         sample = sampler.sample()
         assert not sample.findings
-        shown = sample.snapshot.readings[gpu.clock].value
-        first = first or (shown, time.now_ns)
-        assert shown - first[0] == pytest.approx(time.now_ns - first[1], rel=1e-4, abs=5_000)
+        ns = sample.snapshot.readings[gpu.clock].value
+        first = first or (ns, time.now_ns)
+        assert ns - first[0] == pytest.approx(time.now_ns - first[1], rel=1e-4, abs=5_000)
         time.pass_ns(10**9)
 
 
@@ -297,11 +297,11 @@ def test_what_is_predicted_comes_true(mono_ppb, gpu_ppb, ns_per_tick, ahead_ns, 
     sample = Sampler(sources=sources).sample()
     coming_ns = time.now_ns + ahead_ns
     host = next(fake for fake in sources[0].fakes.values() if fake.name == host_name)
-    told = sample.predict(gpu.clock, host.value(coming_ns), host.clock)
-    assert told.earliest <= gpu.value(coming_ns) <= told.latest
-    assert told.earliest <= told.estimate <= told.latest
+    bars = sample.predict(gpu.clock, host.value(coming_ns), host.clock)
+    assert bars.earliest <= gpu.value(coming_ns) <= bars.latest
+    assert bars.earliest <= bars.estimate <= bars.latest
     # D of two crystals of 100 ppm is 200 ppm, each way.
-    assert (told.latest - told.earliest) * ns_per_tick <= 500 + abs(
+    assert (bars.latest - bars.earliest) * ns_per_tick <= 500 + abs(
         ahead_ns
     ) * 9e-4 + 4 * ns_per_tick
 
@@ -312,8 +312,8 @@ def test_the_bar_of_a_prediction_grows_until_the_next_calibration():
     sampler = Sampler(sources=machine(time, gpu=gpu))
 
     def width(sample, at_ns):
-        told = sample.predict(gpu.clock, at_ns)
-        return told.latest - told.earliest
+        bars = sample.predict(gpu.clock, at_ns)
+        return bars.latest - bars.earliest
 
     sample = sampler.sample()
     widths = [width(sample, time.now_ns + k * 10**9) for k in range(5)]
@@ -346,14 +346,14 @@ def test_counters_convert_in_a_graph():
     at_ns = time.now_ns - 3 * 10**9
     stamp = sample.nominal_ns(gpu.clock, gpu.value(at_ns)) - 2 * 2**24 * 625 // 12
     for wraps in range(5):
-        told = graph.convert(
+        bars = graph.convert(
             stamp + wraps * 2**24 * 625 // 12, gpu.clock, RAW, policy="tube", bounds=True
         )
-        if told.earliest <= at_ns <= told.latest:
+        if bars.earliest <= at_ns <= bars.latest:
             break
     else:
         raise AssertionError("not within any wrap")
-    assert told.latest - told.earliest < 10_000
+    assert bars.latest - bars.earliest < 10_000
 
 
 def test_a_prediction_needs_a_counter_that_was_read():
@@ -389,12 +389,12 @@ def test_real_clocks_make_a_graph():
         graph.add_snapshot(sample.snapshot)
     # Two snapshots later the same clock lies inside the bar.
     middle = samples[10].snapshot
-    told = graph.convert(
+    bars = graph.convert(
         middle.readings[MONOTONIC].value, MONOTONIC, RAW, policy="tube", bounds=True
     )
     at = middle.readings[RAW].value + int(middle.centre_ns[MONOTONIC][0])
     slack = int(middle.half_width_ns[MONOTONIC][0])
-    assert told.earliest - slack <= at <= told.latest + slack
+    assert bars.earliest - slack <= at <= bars.latest + slack
 
 
 @LINUX
@@ -428,7 +428,7 @@ def test_the_group_of_real_clocks():
             centre_ns = int(one.centre_ns[clock][0])
             offsets.append(one.readings[clock].value - one.readings[RAW].value - centre_ns)
             bars += int(one.half_width_ns[clock][0])
-        # 10 ms at 1000 ppm besides, should the machine have put the thread aside.
+        # And 10 ms at 1000 ppm, in case the machine interrupted the thread.
         assert abs(offsets[1] - offsets[0]) <= bars + 10_000
 
 

@@ -65,14 +65,14 @@ def test_time_that_goes_back_lets_nothing_be_expected():
 
 
 class Chosen:
-    """What stands for a clock that was chosen."""
+    """A stand-in for a clock that was chosen."""
 
     def __init__(self, bits):
         self.clock, self.name = GPU, "gpu"
         self.domain = ClockDomain(GPU, "gpu", ns_per_tick=Fraction(10), valid_bits=bits)
 
 
-def test_what_a_counter_should_not_do_is_told_with_numbers():
+def test_faults_of_a_counter_are_reported_with_numbers():
     one, findings = Chosen(8), []
     counters = Counters([one])
     assert counters.cut_off(one, 255, findings) == 255
@@ -134,7 +134,7 @@ def test_what_a_prediction_is_made_of(host, at_ns, estimate, earliest, latest):
     assert taken().predict(GPU, at_ns, host) == (estimate, earliest, latest)
 
 
-def test_what_cannot_be_predicted_is_said():
+def test_what_cannot_be_predicted_is_an_error():
     sample = taken()
     with pytest.raises(UsageError, match="MONOTONIC counts no ticks: what it reads is ns"):
         sample.predict(MONOTONIC, 5)
@@ -224,7 +224,7 @@ def test_of_some_tries_that_of_the_least_deviation_is_kept_then_the_quickest(tri
     sampler, made = with_device(*answers, delays=delays, tries=tries)
     sample = sampler.sample()
     assert sample.counts[GPU] == Count(kept, kept)
-    assert made.asked[-tries:] == [(GPU, MONOTONIC)] * tries
+    assert made.requests[-tries:] == [(GPU, MONOTONIC)] * tries
 
 
 @pytest.mark.parametrize(("off_ns", "kept"), [(-2, True), (2, True), (-3, False), (3, False)])
@@ -249,9 +249,9 @@ def test_after_a_millisecond_a_device_is_tried_no_more(monkeypatch, after_ns, ca
     sampler, made = with_device(((9_000, MONO_AT_START), 1_000), tries=9)
     clock = iter([77, *(77 + ns for ns in after_ns)])
     monkeypatch.setattr(sampling.time, "perf_counter_ns", lambda: next(clock))
-    before = len(made.asked)
+    before = len(made.requests)
     sampler.sample()
-    assert len(made.asked) - before == calls
+    assert len(made.requests) - before == calls
 
 
 def test_a_device_that_fails_in_a_later_try_keeps_the_first():
@@ -269,7 +269,7 @@ def test_a_device_that_fails_in_a_later_try_keeps_the_first():
     assert (sample.counts[GPU].raw, sample.failed, len(calls)) == (9_000, {}, 2)
 
 
-def test_a_deviation_that_no_half_width_can_hold_is_told():
+def test_a_deviation_that_no_half_width_can_hold_is_a_failure():
     sampler, made = with_device(((9_000, MONO_AT_START), 2**63 - 1))
     sample = sampler.sample()
     assert sample.failed == {GPU: f"{made.name} claims a deviation of {2**63 - 1} ns"}
@@ -325,7 +325,7 @@ def test_of_some_groups_the_shortest_is_kept():
 def test_counters_of_a_group_are_in_ns_and_the_largest_tick_is_in_the_deviation():
     counter = FakeClock("dev.tracetime.tsc", 40, 0, Fraction(5, 2), step_ticks=3)
     sampler, (snapshot, deviation_ns) = group(counter, delays=[0, 10, 20, 30])
-    # 10 ns after the beginning: 400,000,028 ticks and a bit, of which every third is shown.
+    # 10 ns after the beginning: 400,000,028 ticks and a bit; the clock reads every third.
     ticks = (START + 30 + 40) * 2 // 5
     assert snapshot.readings[counter.clock].value == (ticks - ticks % 3) * 5 // 2
     assert deviation_ns == 60 + 8
@@ -354,9 +354,9 @@ def test_a_reference_that_goes_back_leaves_no_group():
 # Which clocks
 
 
-def chosen(*clocks, asked=None, devices=(), **options):
+def chosen(*clocks, requested=None, devices=(), **options):
     time = FakeTime(START)
-    sampler = Sampler(asked, sources=[FakeSource(time, clocks), *devices], **options)
+    sampler = Sampler(requested, sources=[FakeSource(time, clocks), *devices], **options)
     return [sampler.names[clock] for clock in sampler.domains]
 
 
@@ -374,28 +374,32 @@ def test_the_reference_is_the_steadiest_that_is_there():
         chosen(counter, wall, reference="dev.tracetime.tsc")
 
 
-def test_what_is_asked_for_may_be_one_clock_or_several():
+def test_one_clock_or_several_may_be_requested():
     clocks = [FakeClock(name) for name in ("MONOTONIC_RAW", "MONOTONIC", "REALTIME", "BOOTTIME")]
-    assert chosen(*clocks, asked="REALTIME") == ["MONOTONIC_RAW", "REALTIME"]
-    assert chosen(*clocks, asked=1) == ["MONOTONIC_RAW", "REALTIME"]
-    assert chosen(*clocks, asked=REALTIME) == ["MONOTONIC_RAW", "REALTIME"]
-    assert chosen(*clocks, asked=(one for one in (1, 6))) == [
+    assert chosen(*clocks, requested="REALTIME") == ["MONOTONIC_RAW", "REALTIME"]
+    assert chosen(*clocks, requested=1) == ["MONOTONIC_RAW", "REALTIME"]
+    assert chosen(*clocks, requested=REALTIME) == ["MONOTONIC_RAW", "REALTIME"]
+    assert chosen(*clocks, requested=(one for one in (1, 6))) == [
         "MONOTONIC_RAW", "REALTIME", "BOOTTIME",
     ]  # fmt: skip
     with pytest.raises(UsageError, match=r"^clocks are names, numbers or ClockIds, not 1.5$"):
-        chosen(*clocks, asked=1.5)
-    # What is not to be had besides is no error, and is left out.
+        chosen(*clocks, requested=1.5)
+    # A clock of `besides` that is not available is no error, and is left out.
     besides = ("BOOTTIME", "MONOTONIC_COARSE")
-    assert chosen(*clocks, asked=1, besides=besides) == ["MONOTONIC_RAW", "REALTIME", "BOOTTIME"]
+    assert chosen(*clocks, requested=1, besides=besides) == [
+        "MONOTONIC_RAW",
+        "REALTIME",
+        "BOOTTIME",
+    ]
 
 
 def test_a_device_is_tied_by_the_reference_then_by_what_is_there_then_by_what_can_be():
     time = FakeTime(START)
     raw, mono, wall = (FakeClock(name) for name in ("MONOTONIC_RAW", "MONOTONIC", "REALTIME"))
 
-    def partner(partners, asked, **options):
+    def partner(partners, requested, **options):
         made = FakeDevice(time, FakeClock("dev.tracetime.vulkan.one"), partners)
-        sampler = Sampler(asked, sources=[FakeSource(time, [raw, mono, wall]), made], **options)
+        sampler = Sampler(requested, sources=[FakeSource(time, [raw, mono, wall]), made], **options)
         return sampler._chosen[made.clock].partner, list(sampler.domains)
 
     one = named("dev.tracetime.vulkan.one")
@@ -406,7 +410,7 @@ def test_a_device_is_tied_by_the_reference_then_by_what_is_there_then_by_what_ca
     assert partner([raw, mono], [one], reference="MONOTONIC") == (MONOTONIC, [MONOTONIC, one])
 
 
-def test_devices_that_cannot_be_tied_are_told_with_the_clocks_that_they_need():
+def test_devices_that_cannot_be_tied_are_listed_with_the_clocks_that_they_need():
     time = FakeTime(START)
     made = FakeDevice(
         time, FakeClock("dev.tracetime.vulkan.one"), [FakeClock("BOOTTIME"), FakeClock("TSC")]
@@ -466,4 +470,4 @@ def test_ten_tries_are_made_where_nobody_says_and_up_to_a_thousand():
 
 def test_of_several_that_a_reference_may_mean_the_first_is_taken():
     clocks = [FakeClock(name) for name in ("REALTIME", "MONOTONIC", "BOOTTIME")]
-    assert chosen(*clocks, asked="MONOTONIC", reference="host") == ["REALTIME", "MONOTONIC"]
+    assert chosen(*clocks, requested="MONOTONIC", reference="host") == ["REALTIME", "MONOTONIC"]

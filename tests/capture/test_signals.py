@@ -165,7 +165,7 @@ def test_handlers_do_not_pile_up_while_another_thread_takes_its_snapshot(tmp_pat
         ending.join()
     assert len(depths) > 300
     assert max(depths) < 30
-    # The first, the other thread's, this one's, what handlers asked for meanwhile, the last.
+    # The first, the other thread's, this one's, what handlers requested meanwhile, the last.
     n = sum(p.HasField("clock_snapshot") for p in packets_of(path.read_bytes()))
     assert n >= 5
 
@@ -208,10 +208,10 @@ def test_what_a_handler_flushes_is_in_the_file_when_that_returns(tmp_path, place
     path = tmp_path / "out.pftrace"
 
     def handler():
-        under_way = rec._writer._writing
+        in_progress = rec._writer._writing
         rec.instant("signal")
         rec.flush()
-        assert under_way or names_of(path.read_bytes())["signal"] == 1
+        assert in_progress or names_of(path.read_bytes())["signal"] == 1
 
     with tt.record(path, interval=None, sampler=Live()) as rec:
         rec.instant("usual")

@@ -23,7 +23,7 @@ COARSE = ClockId(4)
 
 
 def snapshots_of(path: Path) -> list[dict[ClockId, tuple[int, int, int]]]:
-    """By clock, what stands in each snapshot that says how it was read: with centre, half-width."""
+    """By clock, reading, centre and half-width in each snapshot that has an extension."""
     data = path.read_bytes()
     taken = [p.clock_snapshot for p in packets_of(data) if p.HasField("clock_snapshot")]
     return [
@@ -71,7 +71,7 @@ def test_what_is_written_is_of_one_instant_and_never_falls(
 
 
 def test_readings_are_taken_back_by_their_centres(tmp_path: Path):
-    """Fine clocks and those that count; a COARSE one stands still meanwhile, and stays."""
+    """Fine clocks and those that count; a COARSE one does not advance in between, and stays."""
     path = tmp_path / "out.pftrace"
     writer = tt.formats.perfetto.write.writer.TraceWriter(path)
     writer.declare(ClockDomain(GPU, ns_per_tick=Fraction(125, 3), max_drift_ppm=100))
@@ -101,7 +101,7 @@ def test_readings_are_taken_back_by_their_centres(tmp_path: Path):
     assert found[ClockId(tt.clock_id("com.example.ms"))] == (5 * 10**6, 9, -1)
     assert found[ClockId(tt.clock_id(GPU))] == (10**9 - 100_000, 0, 900 + 31)
     (extension,) = extensions_of(path.read_bytes())
-    # The ticks that it said are told all the same.
+    # The ticks that it read are in the extension all the same.
     assert 24 * 10**6 - (10**9 - 100_000) in extension.raw_minus_reading
 
 
@@ -125,7 +125,7 @@ def test_floor_places_events_by_readings_of_one_instant(tmp_path: Path):
     ("centre_ns", "value_ns", "written_ns", "half_ns"),
     [
         pytest.param(0, 5_000, 5_000, 100, id="later"),
-        pytest.param(900, 5_000, 4_990, 991, id="below what stands in the file"),
+        pytest.param(900, 5_000, 4_990, 991, id="below what is in the file"),
         pytest.param(900, 4_000, 3_100, 101, id="set back"),
     ],
 )

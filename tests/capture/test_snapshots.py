@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "out.pftrace"
 
 
-def test_clocks_of_ones_own(path):
+def test_clocks_of_the_callers_own(path):
     """Sequence-scoped and named, in ns and in ticks of their own; tied in by hand."""
     machine = Machine(usual_clocks())
     boot = machine.clocks[ClockId(6)]
@@ -79,7 +79,7 @@ def test_what_perfetto_would_drop_is_refused(path, readings, says):
 
 
 def test_what_the_user_ties_in_does_not_take_over(path):
-    """A snapshot with two sampled clocks and one's own is not what those are converted by."""
+    """The sampled clocks are not converted by a caller's snapshot of two of them."""
     machine = Machine(usual_clocks())
     boot, raw = machine.clocks[ClockId(6)], machine.clocks[ClockId(5)]
     with tt.record(path, interval=None, sampler=machine) as rec:
@@ -94,7 +94,7 @@ def test_what_the_user_ties_in_does_not_take_over(path):
         assert abs(found - truth) < 300
 
 
-def test_a_domain_is_called_by_the_name_that_it_was_given_by(tmp_path):
+def test_a_domain_has_the_name_that_it_was_declared_by(tmp_path):
     assert ClockDomain("com.example.gpu@machine1").name == "com.example.gpu"
     assert ClockDomain("com.example.gpu", "GPU").name == "GPU"
     assert [ClockDomain(clock).name for clock in ("TSC", "64@seq7", 0x8A01B2C3)] == [None] * 3

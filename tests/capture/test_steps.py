@@ -208,7 +208,7 @@ def open_files() -> int:
 
 
 @LINUX
-def test_what_it_holds_is_given_back(path):
+def test_its_descriptors_are_closed(path):
     before = open_files()
     for _ in range(3):
         with tt.record(path, interval=60, sampler=Live()):
@@ -217,7 +217,7 @@ def test_what_it_holds_is_given_back(path):
 
 
 @WITH_BOOTTIME
-def test_a_recording_has_boottime_whatever_is_asked_for(path):
+def test_a_recording_has_boottime_with_any_clocks(path):
     with tt.record(path, ["MONOTONIC"], interval=None) as rec:
         assert set(rec.clocks) == {"MONOTONIC_RAW", "MONOTONIC", "BOOTTIME"}
     with open_trace(path) as trace:
@@ -230,15 +230,15 @@ def test_a_recording_has_boottime_whatever_is_asked_for(path):
 def test_the_timer_is_of_the_wall_clock_never_ends_and_is_cancelled_when_that_is_set():
     timer = steps.timer_of_the_wall_clock()
     try:
-        told = dict(
+        facts = dict(
             line.split(":", 1)
             for line in Path(f"/proc/self/fdinfo/{timer}").read_text().splitlines()
         )
-        assert int(told["clockid"]) == time.CLOCK_REALTIME
+        assert int(facts["clockid"]) == time.CLOCK_REALTIME
         # TFD_TIMER_ABSTIME and TFD_TIMER_CANCEL_ON_SET.
-        assert int(told["settime flags"], 8) == 3
-        assert told["it_interval"].strip() == "(0, 0)"
-        left_s, _ = map(int, told["it_value"].strip(" ()").split(","))
+        assert int(facts["settime flags"], 8) == 3
+        assert facts["it_interval"].strip() == "(0, 0)"
+        left_s, _ = map(int, facts["it_value"].strip(" ()").split(","))
         # Some 292 years of ns are the longest that the kernel counts.
         assert left_s > 200 * 365 * 86_400
         assert not os.get_inheritable(timer)
@@ -259,7 +259,7 @@ def test_a_wait_of_less_than_nothing_is_none(monkeypatch):
 
 
 @LINUX
-def test_a_wait_takes_as_long_as_it_is_told_to():
+def test_a_wait_takes_the_given_time():
     watch = StepWatch()
     start = time.monotonic()
     assert not watch.wait(0.05)

@@ -51,8 +51,8 @@ class Validation:
 
     def messages(self):
         """Those of all processes since the last call."""
-        said = self._log.read_bytes() if self._log.exists() else b""
-        new, self._seen = said[self._seen :], len(said)
+        written = self._log.read_bytes() if self._log.exists() else b""
+        new, self._seen = written[self._seen :], len(written)
         return new.decode(errors="replace").splitlines()
 
 

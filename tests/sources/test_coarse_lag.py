@@ -26,15 +26,15 @@ MS = 10**6
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 10**7)] * 3), min_size=1, max_size=30))
-def test_the_lag_was_within_what_is_told(readings):
+def test_the_lag_was_within_its_bounds(readings):
     """Wherever between its two readings of the fine clock the COARSE one was read."""
     lag = Lag(0, 0)
     assert lag.most_ns < 0 < lag.least_ns
     surely_most, surely_least = [], []
     now = 10**9
     for first, second, behind in readings:
-        shown = now + first - behind
-        lag.add(now, shown, now + first + second)
+        coarse_ns = now + first - behind
+        lag.add(now, coarse_ns, now + first + second)
         surely_most.append(behind - first)
         surely_least.append(behind + second)
         now += first + second
@@ -88,9 +88,9 @@ def test_the_largest_counts_where_a_half_width_is_known():
     n, centre = np.arange(4), np.zeros(4, dtype=np.int64)
     half = np.array([8, -1, 9, 7])
     fine, lagging = (3, 0, 0, 0), (4, 0, 0, 1)
-    told = with_largest_lag({fine: (n, centre, half), lagging: (n, centre, half)})
-    assert told[fine][2].tolist() == [8, -1, 9, 7]
-    assert told[lagging][2].tolist() == [9, -1, 9, 9]
+    columns = with_largest_lag({fine: (n, centre, half), lagging: (n, centre, half)})
+    assert columns[fine][2].tolist() == [8, -1, 9, 7]
+    assert columns[lagging][2].tolist() == [9, -1, 9, 9]
 
 
 @LINUX
@@ -191,11 +191,13 @@ def test_explain_says_that_a_lag_is_as_far_as_it_was_seen():
                 half_width_ns={"MONOTONIC_COARSE": 8 * MS, "MONOTONIC": 30},
             )
         )
-    told = graph.explain(10**9, "MONOTONIC_COARSE", "BOOTTIME", policy="tube", bars="guaranteed")
-    assert told.basis == "estimated"
-    assert "but estimates: a COARSE clock's lag is as far as it was seen" in str(told)
-    assert "(measured), " in str(told)
-    assert str(told).count("lag as far as it was seen") == 1
+    explanation = graph.explain(
+        10**9, "MONOTONIC_COARSE", "BOOTTIME", policy="tube", bars="guaranteed"
+    )
+    assert explanation.basis == "estimated"
+    assert "but estimates: a COARSE clock's lag is as far as it was seen" in str(explanation)
+    assert "(measured), " in str(explanation)
+    assert str(explanation).count("lag as far as it was seen") == 1
     fine = graph.explain(10**9, "MONOTONIC", "BOOTTIME", policy="tube", bars="guaranteed")
     assert fine.basis == "guaranteed"
     assert "lag" not in str(fine)

@@ -51,7 +51,7 @@ def test_rare_differences_do_not_count():
     assert common_step(differences((20, 500), (30, 450), (10_007, 1), (123_456, 1))) == 10
 
 
-def test_a_clock_that_stands_still_shows_no_step():
+def test_a_clock_that_stands_still_has_no_step():
     assert common_step(np.zeros(10, dtype=np.int64)) is None
 
 
@@ -159,7 +159,7 @@ def test_the_seven_clocks_of_posix():
 
 
 @LINUX
-def test_tai_that_equals_realtime_is_said_to():
+def test_tai_that_equals_realtime_has_a_note():
     source = PosixSource()
     tai = source.clocks[names.TAI]
     apart = source.read(tai) - time.clock_gettime_ns(time.CLOCK_REALTIME)
@@ -172,9 +172,9 @@ def test_tai_that_equals_realtime_is_said_to():
 
 
 @LINUX
-def test_tai_of_a_kernel_that_was_told(monkeypatch):
-    told = KernelClock(0, 10_000, 0, 0, 0, 0, 0, 37)
-    monkeypatch.setattr(posix, "read_adjtimex", lambda: told)
+def test_tai_of_a_kernel_with_an_offset(monkeypatch):
+    state = KernelClock(0, 10_000, 0, 0, 0, 0, 0, 37)
+    monkeypatch.setattr(posix, "read_adjtimex", lambda: state)
     assert posix.tai_note() is None
     monkeypatch.setattr(posix, "read_adjtimex", lambda: None)
     monkeypatch.setattr(posix, "read_one", {11: 10**18 + 37 * 10**9, 0: 10**18}.__getitem__)
@@ -225,7 +225,7 @@ def test_the_counters_rate_is_measured_while_other_things_go_on(monkeypatch):
     assert abs(tsc.RateMeasurement().end() / rate - 1) < Fraction(1, 1000)
 
 
-def test_no_counter_is_said_with_its_reason(monkeypatch):
+def test_a_missing_counter_has_a_reason(monkeypatch):
     monkeypatch.setattr(tsc, "tsc_is_steady", lambda: False)
     monkeypatch.setattr(tsc, "has_tsc", lambda: True)
     source = TscSource()
@@ -246,7 +246,7 @@ def test_adjtimex_is_only_read():
     assert state.synchronized == (not state.status & 0x40 and state.state != 5)
 
 
-def test_frequency_is_told_in_ppm():
+def test_frequency_is_in_ppm():
     state = KernelClock(-65_536 * 12, 10_001, 0, 0, 0, 0x40, 5, 0)
     assert state.frequency_ppm == 100 - 12
     assert not state.synchronized

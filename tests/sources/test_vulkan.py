@@ -109,18 +109,18 @@ def test_its_own_domain_and_one_of_the_host_are_needed(instance, monkeypatch, do
     made.close()
 
 
-def test_the_khr_form_is_asked_for_first(instance, monkeypatch):  # noqa: F811
-    asked = []
+def test_the_khr_form_comes_first(instance, monkeypatch):  # noqa: F811
+    calls = []
     offered = {form[0] for form in FORMS}
     monkeypatch.setattr(VulkanDevice, "_extensions", lambda self: offered)
-    monkeypatch.setattr(VulkanDevice, "_read_domains", lambda self, form: asked.append(form))
-    monkeypatch.setattr(VulkanDevice, "_open", lambda self, extensions: asked.append(extensions[0]))
+    monkeypatch.setattr(VulkanDevice, "_read_domains", lambda self, form: calls.append(form))
+    monkeypatch.setattr(VulkanDevice, "_open", lambda self, extensions: calls.append(extensions[0]))
     with contextlib.suppress(SourceError):  # an older loader has no such function
         VulkanDevice(instance, instance.devices[0]._physical, {})
-    assert asked == ["KHR", b"VK_KHR_calibrated_timestamps"]
+    assert calls == ["KHR", b"VK_KHR_calibrated_timestamps"]
     offered.discard(b"VK_KHR_calibrated_timestamps")
     VulkanDevice(instance, instance.devices[0]._physical, {})
-    assert asked[2:] == ["EXT", b"VK_EXT_calibrated_timestamps"]
+    assert calls[2:] == ["EXT", b"VK_EXT_calibrated_timestamps"]
     offered.clear()
     with pytest.raises(SourceError, match="neither VK_KHR"):
         VulkanDevice(instance, instance.devices[0]._physical, {})
@@ -160,13 +160,13 @@ def test_work_is_stamped_between_the_hosts_readings(instance):  # noqa: F811
     for before, stamps, after in rounds:
         assert stamps == sorted(stamps)
         ns = [first.nominal_ns(clock, ticks) for ticks in stamps]
-        told = graph.convert(ns, clock, ClockId(5), policy="tube", bounds=True)
-        assert (told.latest >= before).all()
-        assert (told.earliest <= after).all()
+        bounds = graph.convert(ns, clock, ClockId(5), policy="tube", bounds=True)
+        assert (bounds.latest >= before).all()
+        assert (bounds.earliest <= after).all()
         # The estimates themselves lie there, give or take the bar.
-        slack = int((told.latest - told.earliest).max())
-        assert before - slack <= int(told.estimate.min())
-        assert int(told.estimate.max()) <= after + slack
+        slack = int((bounds.latest - bounds.earliest).max())
+        assert before - slack <= int(bounds.estimate.min())
+        assert int(bounds.estimate.max()) <= after + slack
 
 
 def test_recorded_work_lies_between_the_hosts_readings(instance, tmp_path):  # noqa: F811
@@ -295,7 +295,7 @@ def test_a_queue_that_was_closed_is_an_error_of_the_machine(instance):  # noqa: 
 
 
 def test_the_validation_layer_watches(instance, validation, monkeypatch):  # noqa: F811
-    """Fills of the same memory with nothing between them are told of; with barriers nothing is."""
+    """Fills of the same memory without barriers are reported; with barriers nothing is."""
     if not validation.installed:
         pytest.skip("no validation layer: Debian's package vulkan-validationlayers")
     queue = instance.devices[0].queue
@@ -350,7 +350,7 @@ def test_the_position_of_a_device_among_others_is_kept(instance):  # noqa: F811
     local.close()
 
 
-def test_without_a_loader_it_is_said_what_to_install():
+def test_without_a_loader_the_message_says_what_to_install():
     with pytest.raises(SourceError, match="apt-get install libvulkan1"):
         VulkanInstance("libvulkan-of-nowhere.so.1")
 

@@ -1,4 +1,4 @@
-"""What stands in the packets of a recording, to the number: tracks, snapshots, their extension."""
+"""The packets of a recording, to the number: tracks, snapshots, their extension."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def readings_of(path):
 # Tracks
 
 
-def test_a_track_has_what_was_said_of_it_and_nothing_else(writer, path):
+def test_a_track_has_its_arguments_and_nothing_else(writer, path):
     top = writer.track("top")
     writer.track("within", parent=top)
     writer.counter_track("free", "bytes", parent=top)
@@ -126,17 +126,19 @@ def test_what_is_no_number_of_a_process_or_thread_is_refused(writer, number):
         ("pid", lambda: writer.thread_track(5, pid=number)),
         ("tid", lambda: writer.thread_track(number)),
     ):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as raised:
             make()
-        assert str(told.value) == f"{what} is a whole number of a process or thread, not {number!r}"
+        assert (
+            str(raised.value) == f"{what} is a whole number of a process or thread, not {number!r}"
+        )
 
 
 @pytest.mark.parametrize("name", ["", None, 5, b"x"])
 def test_a_name_is_text(writer, name):
     for make in (writer.track, writer.counter_track):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as raised:
             make(name)
-        assert str(told.value) == f"a track's name is a string that is not empty, not {name!r}"
+        assert str(raised.value) == f"a track's name is a string that is not empty, not {name!r}"
 
 
 def test_a_unit_is_text_and_a_parent_a_track_of_this_recording(writer, tmp_path):
@@ -150,7 +152,7 @@ def test_a_unit_is_text_and_a_parent_a_track_of_this_recording(writer, tmp_path)
             make("c", parent=stranger)
 
 
-# The sizes that may be said
+# The limits of the sizes
 
 
 @pytest.mark.parametrize(
@@ -265,7 +267,7 @@ def test_what_was_not_measured_is_left_out_or_unknown(writer, path):
     assert not first.HasField("kernel_clock")
 
 
-def test_raw_readings_are_told_modulo_two_to_the_64(writer, path):
+def test_raw_readings_are_modulo_two_to_the_64(writer, path):
     wide = ClockId.parse("com.example.wide")
     writer.declare(ClockDomain(wide, ns_per_tick=Fraction(1, 4)))
     # Ticks up to 2^64 - 1 of a quarter of a ns.
@@ -276,8 +278,8 @@ def test_raw_readings_are_told_modulo_two_to_the_64(writer, path):
         extensions_of(path.read_bytes()), snapshots_of(path), (8, 2**63 - 1), strict=True
     ):
         found = {
-            one.clock_id: (one.timestamp, told)
-            for one, told in zip(snapshot.clocks, extension.raw_minus_reading, strict=True)
+            one.clock_id: (one.timestamp, raw)
+            for one, raw in zip(snapshot.clocks, extension.raw_minus_reading, strict=True)
         }
         ns, told = found[wide.clock]
         assert ns == raw // 4
@@ -286,13 +288,13 @@ def test_raw_readings_are_told_modulo_two_to_the_64(writer, path):
         assert found[BOOTTIME] == (5, 0)
 
 
-def test_what_clocks_are_is_told_at_first_every_sixty_snapshots_and_when_it_is_new(writer, path):
+def test_clocks_are_described_at_first_every_sixty_snapshots_and_when_they_are_new(writer, path):
     own = ClockId.parse("com.example.own")
     for n in range(125):
         if n == 70:
             writer.declare(ClockDomain(own, ns_per_tick=2))
         if n == 80:
-            # Said again, with more: the next snapshot tells it, whatever its clocks are.
+            # Declared again, with more: the next snapshot has it, with any clocks.
             writer.declare(ClockDomain(own, ns_per_tick=2, wander_ppm=0.5))
         clocks = {BOOTTIME: n * S, RAW: n * S}
         if n in (75, 80, 90):
@@ -339,10 +341,10 @@ def test_what_trace_time_is(writer, path, clocks, trace_clock, primary):
 def test_units_are_kept_from_snapshot_to_snapshot(writer, path):
     writer.snapshot(Snapshot({"com.example.ms": Reading(7, 1_000_000), BOOTTIME: 5}))
     for unit_ns in (1, 999_999, 1_000_001):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as raised:
             writer.snapshot(Snapshot({"com.example.ms": Reading(8, unit_ns), BOOTTIME: 6}))
         assert "has been recorded in units of 1000000 ns: give it in these, not in units of" in str(
-            told.value
+            raised.value
         )
     writer.snapshot(Snapshot({"com.example.ms": Reading(8, 1_000_000), BOOTTIME: 6}))
     writer.close()
@@ -353,7 +355,7 @@ def test_units_are_kept_from_snapshot_to_snapshot(writer, path):
 
 
 @pytest.mark.parametrize(
-    ("beside", "expected"),
+    ("others", "expected"),
     # The steadiest clock that was there before, too, says how often the other has wrapped: by RAW
     # once in 300 ns, by BOOTTIME four times in 1,100.
     [
@@ -364,18 +366,18 @@ def test_units_are_kept_from_snapshot_to_snapshot(writer, path):
     ],
 )
 def test_wraps_are_counted_by_the_steadiest_clock_that_was_there_before(
-    writer, path, beside, expected
+    writer, path, others, expected
 ):
     own = ClockId.parse("com.example.own")
     writer.declare(ClockDomain(own, valid_bits=8))
     writer.snapshot(Snapshot({own: 2, RAW: 1_000, BOOTTIME: 8_000}))
-    writer.snapshot(Snapshot({own: 10} | beside))
+    writer.snapshot(Snapshot({own: 10} | others))
     writer.close()
     assert [found[own.clock] for found in readings_of(path)] == [2, expected]
 
 
 def test_a_clock_that_only_orders_reads_what_the_reference_reads(writer, path):
-    """Two clocks have two orders: where they went back twice, a third stands beside them."""
+    """Two clocks have two orders: after they went back twice, a third clock is added."""
     for n in range(6):
         back = 9_000 - n * 1_000
         writer.snapshot(
@@ -408,7 +410,7 @@ def test_a_clock_that_only_orders_reads_what_the_reference_reads(writer, path):
         assert len(trace.clocks.series()) == 6
 
 
-def test_events_that_were_dropped_are_told_in_the_next_snapshot(path):
+def test_dropped_events_are_counted_in_the_next_snapshot(path):
     writer = TraceWriter(path, buffer_bytes=4096)
     writer.snapshot(Snapshot({BOOTTIME: 5}), main=True)
     track = writer.track("t")
@@ -444,9 +446,9 @@ def test_a_clock_is_declared_again_only_as_it_was(writer):
         ClockDomain(own, ns_per_tick=5),
         ClockDomain(own, ns_per_tick=6, valid_bits=36),
     ):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as raised:
             writer.declare(other)
-        assert str(told.value) == (
+        assert str(raised.value) == (
             f"{own} is already recorded with 5 ns a tick and 36 bits: declare it before the first "
             "snapshot"
         )

@@ -161,7 +161,7 @@ def test_unwrapping_follows_a_clock_of_any_width_and_rate(bits, rate, steps):
             assert clock.convert(event % wrap) == expected
 
 
-def test_wraps_are_counted_by_the_clocks_beside(writer, path):
+def test_wraps_are_counted_by_the_other_clocks(writer, path):
     """A clock of one's own that wraps every 6.5 ms, tied in now and then, in between others."""
     ticking = "com.example.ticks"
     writer.declare(ClockDomain(ticking, ticking, ns_per_tick=100, valid_bits=16))
