@@ -194,7 +194,9 @@ def test_a_clock_that_cannot_be_read_any_more_costs_nothing():
 
 
 def test_each_finding_is_reported_once_with_its_first_message():
-    device = Scripted(((256 + 9, START), 1_000), ((512 + 10, START), 1_000), hosts=(tt.ClockId(5),), bits=8)  # fmt: skip
+    device = Scripted(
+        ((256 + 9, START), 1_000), ((512 + 10, START), 1_000), hosts=(tt.ClockId(5),), bits=8
+    )
     source = FakeSource(FakeTime(START, usual_ns=0), [FakeClock("MONOTONIC_RAW")])
     result = tt.calibrate(n=2, seconds=0, tries=1, sources=[source, device])
     (finding,) = result.findings

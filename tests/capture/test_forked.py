@@ -59,7 +59,7 @@ def test_a_forked_child_waits_for_no_lock_of_the_parents(path):
     """Those that other threads hold while one forks are never given back in the child."""
     with tt.record(path, interval=None, sampler=Live(), flush_bytes=1) as rec:
         track = rec.track("parents")
-        with rec._writer._lock, rec._writer._tracks._lock, rec._writer._flushing:
+        with rec._writer._lock, rec._writer.tracks._lock, rec._writer._flushing:
             child = os.fork()
             if child == 0:
                 signal.alarm(20)

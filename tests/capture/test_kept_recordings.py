@@ -42,13 +42,15 @@ def test_the_packets_of_a_recording(seed):
         "recordings",
         str(seed),
         {
-            "packets": [text_format.MessageToString(one, as_one_line=True) for one in packets_of(data)],
+            "packets": [
+                text_format.MessageToString(one, as_one_line=True) for one in packets_of(data)
+            ],
             "extensions": [
                 text_format.MessageToString(one, as_one_line=True) for one in extensions_of(data)
             ],
             "names": sorted(names_of(data).items()),
         },
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("group", range(6))
@@ -74,10 +76,14 @@ def test_the_orders_of_snapshots_as_clocks_go_back_come_and_go(group):
 
 def facts(cost: FloorCost) -> dict[str, object]:
     return cost.to_dict() | {
-        "drift_ns": cost.drift_ns, "ended_early": cost.ended_early, "settled": cost.settled,
-        "other_ways": cost.other_ways, "leaves_bars": cost.leaves_bars,
-        "drifts_on": cost.drifts_on, "untied": sorted(cost.untied),
-    }  # fmt: skip
+        "drift_ns": cost.drift_ns,
+        "ended_early": cost.ended_early,
+        "settled": cost.settled,
+        "other_ways": cost.other_ways,
+        "leaves_bars": cost.leaves_bars,
+        "drifts_on": cost.drifts_on,
+        "untied": sorted(cost.untied),
+    }
 
 
 def costs(data: bytes) -> dict[str, object]:

@@ -393,16 +393,19 @@ def test_a_clock_that_wraps_between_calibrations_is_followed():
     # Of 8 bits, 200 ns a tick: 50 ticks a round.
     made = Scripted(
         *(((k * 50 % 256, k * 10_000), 200) for k in range(12)),
-        stamps=[[11 * 50 % 256]], bits=8, tick=Fraction(200),
-    )  # fmt: skip
+        stamps=[[11 * 50 % 256]],
+        bits=8,
+        tick=Fraction(200),
+    )
     hosts = Hosts(11 * 10_000)
     assert deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=12) == []
 
 
 @pytest.mark.parametrize(
     # From 40 ns before the host's first reading on: 10 + 1 + 2, 1 ns of drift in 100 ns, and 1.
-    ("at", "found"), [(1_040 - 15, False), (1_040 - 16, True), (1_100 + 15, False), (1_100 + 16, True)]
-)  # fmt: skip
+    ("at", "found"),
+    [(1_040 - 15, False), (1_040 - 16, True), (1_100 + 15, False), (1_100 + 16, True)],
+)
 def test_work_is_stamped_within_its_bar_of_when_it_was_done(at, found):
     # Ticks of 1 ns, 4 us ahead of the host; calibrated at 1,000 of it.
     made = Scripted(((5_000, 1_000), 10), stamps=[[4_000 + at]])
@@ -459,8 +462,15 @@ def test_the_half_width_of_two_clocks_read_together(ticks_ns, expected):
 
 def test_the_promises_by_name():
     assert [one.name for one in PROMISES] == [
-        "domains", "claims", "tick", "device_clock", "stamp_order", "host_clocks", "rates", "across",
-    ]  # fmt: skip
+        "domains",
+        "claims",
+        "tick",
+        "device_clock",
+        "stamp_order",
+        "host_clocks",
+        "rates",
+        "across",
+    ]
     slept = []
     good = Scripted(((7, 9), 30), stamps=[[7]])
     by_name = {one.name: one for one in PROMISES}

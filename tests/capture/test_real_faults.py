@@ -44,8 +44,9 @@ def shim(tmp_path_factory):
     source = SCRIPT.with_name("clock_shim.c")
     subprocess.run(
         [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, source, "-ldl"],
-        check=True, timeout=60,
-    )  # fmt: skip
+        check=True,
+        timeout=60,
+    )
     return library
 
 
@@ -75,8 +76,10 @@ def recorded(path, mode, interval, *, preload=None, **environment):
         [sys.executable, SCRIPT, mode, path, interval, file],
         # NumPy's threads would keep the process out of a namespace.
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
-        capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
     if done.returncode == faulting.NO_PRIVILEGE:
         pytest.skip(f"no privilege to make a time namespace: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr

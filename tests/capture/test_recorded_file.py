@@ -427,8 +427,8 @@ def test_once_it_is_over_nothing_more_is_taken(path):
     writer = TraceWriter(path)
     writer.discard()
     for take in (
-        lambda: writer.track("t"),
-        lambda: writer.counter_track("c"),
+        lambda: writer.tracks.custom("t"),
+        lambda: writer.tracks.counter("c"),
         lambda: writer.snapshot(tt.Snapshot({"BOOTTIME": 5}), main=True),
     ):
         with pytest.raises(UsageError, match="the recording is closed: nothing can be added to it"):
@@ -442,11 +442,11 @@ def test_once_it_is_over_nothing_more_is_taken(path):
 def test_the_next_event_requests_the_flush_of_what_a_track_has_filled(path):
     writer = TraceWriter(path, flush_bytes=4_096)
     assert writer.snapshot(tt.Snapshot({"BOOTTIME": 5}), main=True) is False
-    track = writer.track("n" * 5_000)
+    track = writer.tracks.custom("n" * 5_000)
     assert writer.instant("e", 5, None, track) is True
     assert writer.instant("e", 5, None, track) is False
     writer.flush()
-    writer.track("m" * 5_000)
+    writer.tracks.custom("m" * 5_000)
     assert writer.snapshot(tt.Snapshot({"BOOTTIME": 6}), main=True) is True
     writer.close()
     assert writer.waiting == 0

@@ -48,8 +48,10 @@ def statistics(path: Path) -> dict[str, int]:
     placed = [ns for ns in table["trace_time"].to_pylist() if ns is not None]
     counts["trace_sorter_negative_timestamp_dropped"] += sum(ns < 0 for ns in placed)
     # Sorted by trace time, ties in file order.
-    events = sorted(zip(placed, table["type"].to_pylist(), table["track"].to_pylist(), strict=True),
-                    key=lambda event: event[0])  # fmt: skip
+    events = sorted(
+        zip(placed, table["type"].to_pylist(), table["track"].to_pylist(), strict=True),
+        key=lambda event: event[0],
+    )
     open_slices: Counter[int] = Counter()
     for _, kind, track in events:
         if kind == "slice_begin":

@@ -69,9 +69,15 @@ def test_half_widths_hold_the_truth_under_any_delays(
 
 @settings(deadline=None)
 @given(
-    delays, rates, rates, rates, st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]),
-    st.sampled_from([24, 36, 64]), st.integers(1, 4), st.sampled_from(["MONOTONIC", "MONOTONIC_RAW"]),
-)  # fmt: skip
+    delays,
+    rates,
+    rates,
+    rates,
+    st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]),
+    st.sampled_from([24, 36, 64]),
+    st.integers(1, 4),
+    st.sampled_from(["MONOTONIC", "MONOTONIC_RAW"]),
+)
 def test_half_widths_of_a_device_hold_the_truth(
     delays_ns, raw_ppb, mono_ppb, gpu_ppb, ns_per_tick, bits, tries, reference_name
 ):
@@ -286,9 +292,12 @@ def test_a_reference_reads_ns_by_itself():
 
 @settings(deadline=None)
 @given(
-    rates, rates, st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]),
-    st.integers(-10**10, 10**10), st.sampled_from(["MONOTONIC_RAW", "MONOTONIC", "REALTIME"]),
-)  # fmt: skip
+    rates,
+    rates,
+    st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]),
+    st.integers(-(10**10), 10**10),
+    st.sampled_from(["MONOTONIC_RAW", "MONOTONIC", "REALTIME"]),
+)
 def test_what_is_predicted_comes_true(mono_ppb, gpu_ppb, ns_per_tick, ahead_ns, host_name):
     time = FakeTime(10**12)
     gpu = FakeClock(GPU, 0, gpu_ppb, ns_per_tick)

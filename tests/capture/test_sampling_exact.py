@@ -182,9 +182,10 @@ def test_a_devices_half_width_holds_its_deviation_and_all_that_ties_it():
 def test_a_device_is_placed_by_when_its_host_clock_was_read_with_it():
     # RAW, MONOTONIC, RAW; a ms later MONOTONIC, the device's call, MONOTONIC.
     sampler, _ = with_device(
-        ((9_000_000, MONO_AT_START + 1_000_000), 1_000), delays=[0, 0, 0, 1_000_000],
+        ((9_000_000, MONO_AT_START + 1_000_000), 1_000),
+        delays=[0, 0, 0, 1_000_000],
         tick=Fraction(100),
-    )  # fmt: skip
+    )
     snapshot = sampler.sample().snapshot
     # 301 ns that MONOTONIC may drift from RAW in that ms, and 301 for taking the device back by it.
     assert halves(snapshot)[GPU] == 1_000 + 1 + 101 + 3 + 301 + 301
@@ -344,9 +345,10 @@ def test_a_lag_that_was_seen_is_in_the_groups_half_widths(monkeypatch):
 def test_a_reference_that_goes_back_leaves_no_group():
     back = FakeClock("REALTIME", START, steps=[(START + 20, -10_000)])
     sampler = Sampler(
-        reference="REALTIME", tries=1,
+        reference="REALTIME",
+        tries=1,
         sources=[FakeSource(FakeTime(START, usual_ns=10), [back, FakeClock("MONOTONIC")])],
-    )  # fmt: skip
+    )
     with pytest.raises(SourceError, match="^REALTIME went back in all tries: try again$"):
         sampler.sample_group()
 
@@ -380,8 +382,10 @@ def test_one_clock_or_several_may_be_requested():
     assert chosen(*clocks, requested=1) == ["MONOTONIC_RAW", "REALTIME"]
     assert chosen(*clocks, requested=REALTIME) == ["MONOTONIC_RAW", "REALTIME"]
     assert chosen(*clocks, requested=(one for one in (1, 6))) == [
-        "MONOTONIC_RAW", "REALTIME", "BOOTTIME",
-    ]  # fmt: skip
+        "MONOTONIC_RAW",
+        "REALTIME",
+        "BOOTTIME",
+    ]
     with pytest.raises(UsageError, match=r"^clocks are names, numbers or ClockIds, not 1.5$"):
         chosen(*clocks, requested=1.5)
     # A clock of `besides` that is not available is no error, and is left out.

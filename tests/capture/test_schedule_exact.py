@@ -74,7 +74,7 @@ def test_what_stands_for_the_wander_from_snapshot_to_snapshot(centre_ns):
         pytest.approx(ns(960, 44e-6) if ns(960, 44e-6) < 4 * ns(960, D) else 4 * ns(960, D), abs=1),
         pytest.approx(min(8 * ns(960, D), ns(960, 0.9 * 44e-6)), abs=1),
         pytest.approx(min(16 * ns(960, D), ns(960, 0.81 * 44e-6)), abs=1),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_wander_that_was_measured_calms_down_by_a_tenth_a_snapshot():
@@ -142,8 +142,11 @@ def test_a_half_width_of_the_target_is_out_of_reach(half_ns, reached):
 def test_the_interval_grows_by_twice_at_most_and_shrinks_at_once():
     made = schedule(target_ns=10**9, interval_ns=S, longest_ns=5 * S)
     assert intervals(made, *(seen((10 + k) * S, 0) for k in range(4))) == [
-        2 * S, 4 * S, 5 * S, 5 * S,
-    ]  # fmt: skip
+        2 * S,
+        4 * S,
+        5 * S,
+        5 * S,
+    ]
     assert intervals(made, seen(15 * S, 0, half_ns=10**9 - 200)) == [400 * 10**6]
     made = schedule(target_ns=10**9, interval_ns=S, shortest_ns=3 * S, longest_ns=5 * S)
     assert made.interval_ns == 3 * S

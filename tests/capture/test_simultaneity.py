@@ -40,9 +40,15 @@ def snapshots_of(path: Path) -> list[dict[ClockId, tuple[int, int, int]]]:
 
 @settings(deadline=None, max_examples=60)
 @given(
-    delays, rates, rates, rates, rates, st.sampled_from([1, 10, 100]),
-    st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]), st.integers(1, 4),
-)  # fmt: skip
+    delays,
+    rates,
+    rates,
+    rates,
+    rates,
+    st.sampled_from([1, 10, 100]),
+    st.sampled_from([Fraction(1), Fraction(625, 12), Fraction(1, 3)]),
+    st.integers(1, 4),
+)
 def test_what_is_written_is_of_one_instant_and_never_falls(
     delays_ns, raw_ppb, mono_ppb, wall_ppb, gpu_ppb, step, ns_per_tick, tries
 ):
@@ -113,7 +119,7 @@ def test_floor_places_events_by_readings_of_one_instant(tmp_path: Path):
     writer.snapshot(
         Snapshot(readings, reference="MONOTONIC_RAW", centre_ns={"BOOTTIME": 700_000}), main=True
     )
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     for clock, ns in (("MONOTONIC_RAW", 10**9), ("MONOTONIC", 3 * 10**9), ("BOOTTIME", 2 * 10**9)):
         writer.instant("e", ns + 50, clock, track)
     writer.close()

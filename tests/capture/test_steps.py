@@ -286,14 +286,18 @@ def test_without_the_systems_calls_there_is_no_timer(monkeypatch, name):
 
 @LINUX
 def test_where_the_kernel_refuses_there_is_no_timer(monkeypatch):
-    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(
-        timerfd_create=lambda *_: -1, timerfd_settime=lambda *_: 1 / 0
-    ))  # fmt: skip
+    monkeypatch.setattr(
+        ctypes,
+        "CDLL",
+        lambda _: SimpleNamespace(timerfd_create=lambda *_: -1, timerfd_settime=lambda *_: 1 / 0),
+    )
     assert steps.timer_of_the_wall_clock() == -1
     kept = os.eventfd(0)
-    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(
-        timerfd_create=lambda *_: kept, timerfd_settime=lambda *_: -1
-    ))  # fmt: skip
+    monkeypatch.setattr(
+        ctypes,
+        "CDLL",
+        lambda _: SimpleNamespace(timerfd_create=lambda *_: kept, timerfd_settime=lambda *_: -1),
+    )
     assert steps.timer_of_the_wall_clock() == -1
     with pytest.raises(OSError, match="Bad file"):
         os.fstat(kept)

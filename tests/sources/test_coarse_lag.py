@@ -152,7 +152,7 @@ def test_a_lag_that_came_once_counts_for_the_whole_file(tmp_path: Path, bars):
     path = tmp_path / "out.pftrace"
     late = range(2_001, 2_021)
     writer = TraceWriter(path)
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     truth = []
     for second in range(9):
         at_ns = second * 1_000 * MS + 1

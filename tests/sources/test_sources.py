@@ -66,11 +66,16 @@ def test_the_step_of_any_counter(step, numerator, seed):
 @pytest.mark.parametrize(
     ("given_ns", "exact"),
     [
-        (1.0, Fraction(1)), (52.083333333, Fraction(625, 12)), (83.3333333, Fraction(250, 3)),
-        (41.6666667, Fraction(125, 3)), (10.0, Fraction(10)), (38.4615384, Fraction(500, 13)),
-        (0.0000001, None), (1e9, Fraction(10**9)),
+        (1.0, Fraction(1)),
+        (52.083333333, Fraction(625, 12)),
+        (83.3333333, Fraction(250, 3)),
+        (41.6666667, Fraction(125, 3)),
+        (10.0, Fraction(10)),
+        (38.4615384, Fraction(500, 13)),
+        (0.0000001, None),
+        (1e9, Fraction(10**9)),
     ],
-)  # fmt: skip
+)
 def test_the_fraction_behind_a_period(given_ns, exact):
     found = exact_period(given_ns)
     assert exact is None or found == exact
@@ -137,8 +142,14 @@ def test_going_back_is_no_wrap(bits, back, passed_ns):
 def test_the_seven_clocks_of_posix():
     source = PosixSource()
     assert list(source.clocks) == [
-        "MONOTONIC_RAW", "MONOTONIC", "BOOTTIME", "REALTIME", names.TAI, "MONOTONIC_COARSE", "REALTIME_COARSE",
-    ]  # fmt: skip
+        "MONOTONIC_RAW",
+        "MONOTONIC",
+        "BOOTTIME",
+        "REALTIME",
+        names.TAI,
+        "MONOTONIC_COARSE",
+        "REALTIME_COARSE",
+    ]
     assert source.unavailable == ()
     for name, clock in source.clocks.items():
         domain = source.domain(clock)

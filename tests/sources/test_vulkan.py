@@ -368,9 +368,12 @@ def test_the_example_runs(tmp_path):
 
     path = tmp_path / "gpu.pftrace"
     done = subprocess.run(
-        [sys.executable, str(EXAMPLE), str(path)], capture_output=True, text=True, timeout=100,
+        [sys.executable, str(EXAMPLE), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
         env={**os.environ, **environment()},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert "10 of 10 inside" in done.stdout
     with open_trace(path) as trace:

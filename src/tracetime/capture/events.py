@@ -99,7 +99,7 @@ class Events:
             raise UsageError(f"a counter is a name or what counter_track() gave, not {name!r}")
         track = self._counters.get(name)
         if track is None:
-            track = name if isinstance(name, Track) else self._writer.counter_track(name)
+            track = name if isinstance(name, Track) else self._writer.tracks.counter(name)
             self._counters[name] = track
         if self._writer.counter(value, timestamp, clock, track):
             self._request_flush()
@@ -108,31 +108,31 @@ class Events:
 
     def track(self, name: str, parent: Track | None = None) -> Track:
         """A track by its own name, within `parent` if given; the same one for the same name."""
-        return self._writer.track(name, parent)
+        return self._writer.tracks.custom(name, parent)
 
     def counter_track(
         self, name: str, unit: str | None = None, parent: Track | None = None
     ) -> Track:
         """The track of a counter; `unit` is what its values are called."""
-        return self._writer.counter_track(name, unit, parent)
+        return self._writer.tracks.counter(name, unit, parent)
 
     def process_track(self, pid: int | None = None, name: str | None = None) -> Track:
         """The track of a process, of this one without pid; its first name stays."""
-        return self._writer.process_track(pid, name)
+        return self._writer.tracks.process(pid, name)
 
     def thread_track(
         self, tid: int | None = None, name: str | None = None, *, pid: int | None = None
     ) -> Track:
         """The track of a thread, of the calling one without tid; its first name stays."""
-        return self._writer.thread_track(tid, name, pid=pid)
+        return self._writer.tracks.thread(tid, name, pid=pid)
 
     def _track_of(self, track: Any) -> Track:
         if track is None:
             try:
                 found: Track = self._local.track
             except AttributeError:
-                found = self._local.track = self._writer.thread_track()
+                found = self._local.track = self._writer.tracks.thread()
             return found
         if isinstance(track, str):
-            return self._writer.track(track)
+            return self._writer.tracks.custom(track)
         raise UsageError(f"a track is a name or what track() gave, not {track!r}")

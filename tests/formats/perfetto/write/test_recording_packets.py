@@ -55,20 +55,27 @@ def readings_of(path):
 
 
 def test_a_track_has_its_arguments_and_nothing_else(writer, path):
-    top = writer.track("top")
-    writer.track("within", parent=top)
-    writer.counter_track("free", "bytes", parent=top)
-    writer.counter_track("plain")
-    writer.process_track(7, "game")
-    writer.thread_track(71, "render", pid=7)
-    writer.process_track(8)
-    writer.thread_track(81, pid=8)
+    top = writer.tracks.custom("top")
+    writer.tracks.custom("within", parent=top)
+    writer.tracks.counter("free", "bytes", parent=top)
+    writer.tracks.counter("plain")
+    writer.tracks.process(7, "game")
+    writer.tracks.thread(71, "render", pid=7)
+    writer.tracks.process(8)
+    writer.tracks.thread(81, pid=8)
     writer.close()
     found = tracks_of(path)
     assert [one.uuid for one in found] == list(range(1, 9))
     assert [one.parent_uuid if one.HasField("parent_uuid") else None for one in found] == [
-        None, 1, 1, None, None, None, None, None,
-    ]  # fmt: skip
+        None,
+        1,
+        1,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]
     assert [one.name for one in found] == ["top", "within", "free", "plain", "", "", "", ""]
     assert [one.HasField("counter") for one in found] == [False, False, True, True, *[False] * 4]
     assert [one.counter.unit_name for one in found[2:4]] == ["bytes", ""]
@@ -81,10 +88,10 @@ def test_a_track_has_its_arguments_and_nothing_else(writer, path):
 
 
 def test_without_a_number_it_is_this_process_and_this_thread(writer, path):
-    writer.process_track()
-    writer.thread_track()
-    writer.thread_track(name="worker")
-    other = threading.Thread(target=writer.thread_track, name="another")
+    writer.tracks.process()
+    writer.tracks.thread()
+    writer.tracks.thread(name="worker")
+    other = threading.Thread(target=writer.tracks.thread, name="another")
     other.start()
     other.join()
     writer.close()
@@ -97,12 +104,12 @@ def test_without_a_number_it_is_this_process_and_this_thread(writer, path):
 
 
 def test_the_first_name_that_a_track_is_given_stays_and_is_written_when_it_is(writer, path):
-    first = writer.process_track(7)
+    first = writer.tracks.process(7)
     assert first.name is None
-    named = writer.process_track(7, "game")
+    named = writer.tracks.process(7, "game")
     assert (named.uuid, named.name) == (first.uuid, "game")
-    assert writer.process_track(7, "other") is named
-    assert writer.process_track(7) is named
+    assert writer.tracks.process(7, "other") is named
+    assert writer.tracks.process(7) is named
     writer.close()
     assert [(one.uuid, one.process.process_name) for one in tracks_of(path)] == [
         (1, ""),
@@ -112,8 +119,8 @@ def test_the_first_name_that_a_track_is_given_stays_and_is_written_when_it_is(wr
 
 @pytest.mark.parametrize("number", [0, 1, (1 << 31) - 1])
 def test_numbers_of_processes_and_threads(writer, path, number):
-    writer.process_track(number)
-    writer.thread_track(number, pid=number)
+    writer.tracks.process(number)
+    writer.tracks.thread(number, pid=number)
     writer.close()
     process, thread = tracks_of(path)
     assert (process.process.pid, thread.thread.pid, thread.thread.tid) == (number,) * 3
@@ -122,9 +129,9 @@ def test_numbers_of_processes_and_threads(writer, path, number):
 @pytest.mark.parametrize("number", [-1, 1 << 31, True, 1.0, "7"])
 def test_what_is_no_number_of_a_process_or_thread_is_refused(writer, number):
     for what, make in (
-        ("pid", lambda: writer.process_track(number)),
-        ("pid", lambda: writer.thread_track(5, pid=number)),
-        ("tid", lambda: writer.thread_track(number)),
+        ("pid", lambda: writer.tracks.process(number)),
+        ("pid", lambda: writer.tracks.thread(5, pid=number)),
+        ("tid", lambda: writer.tracks.thread(number)),
     ):
         with pytest.raises(UsageError) as raised:
             make()
@@ -135,7 +142,7 @@ def test_what_is_no_number_of_a_process_or_thread_is_refused(writer, number):
 
 @pytest.mark.parametrize("name", ["", None, 5, b"x"])
 def test_a_name_is_text(writer, name):
-    for make in (writer.track, writer.counter_track):
+    for make in (writer.tracks.custom, writer.tracks.counter):
         with pytest.raises(UsageError) as raised:
             make(name)
         assert str(raised.value) == f"a track's name is a string that is not empty, not {name!r}"
@@ -143,9 +150,9 @@ def test_a_name_is_text(writer, name):
 
 def test_a_unit_is_text_and_a_parent_a_track_of_this_recording(writer, tmp_path):
     with pytest.raises(UsageError, match=r"^a counter's unit is a string, not 5$"):
-        writer.counter_track("c", 5)
-    stranger = TraceWriter(tmp_path / "other.pftrace").track("t")
-    for make in (writer.track, writer.counter_track):
+        writer.tracks.counter("c", 5)
+    stranger = TraceWriter(tmp_path / "other.pftrace").tracks.custom("t")
+    for make in (writer.tracks.custom, writer.tracks.counter):
         with pytest.raises(UsageError, match=r"^a parent is a track that track\(\) gave, not 'p'$"):
             make("c", parent="p")
         with pytest.raises(UsageError, match="is another recording's: make it with this one$"):
@@ -187,14 +194,14 @@ def test_the_sizes_where_nobody_says():
 def test_a_file_is_full_four_kilobytes_before_its_size(path):
     writer = TraceWriter(path, max_size=16_384)
     writer.snapshot(Snapshot({BOOTTIME: S}), main=True)
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     while not writer.events_dropped:
         assert not writer.full
         writer.instant("e", S, None, track)
     assert 16_384 - 4_096 - 200 < writer.waiting <= 16_384 - 4_096
     before = writer.waiting
     # What no longer fits is not written, and nothing smaller after it.
-    track = writer.track("a track that does not fit" * 20)
+    track = writer.tracks.custom("a track that does not fit" * 20)
     assert (writer.waiting, writer.full) == (before, True)
     writer.instant("e", S, None, track)
     assert writer.events_dropped == 2
@@ -212,7 +219,7 @@ def test_a_file_is_full_four_kilobytes_before_its_size(path):
 
 def test_without_a_limit_no_file_is_full(writer):
     writer.snapshot(Snapshot({BOOTTIME: S}), main=True)
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     for _ in range(300):
         writer.instant("e" * 100, S, None, track)
     assert not writer.full
@@ -281,10 +288,10 @@ def test_raw_readings_are_modulo_two_to_the_64(writer, path):
             one.clock_id: (one.timestamp, raw)
             for one, raw in zip(snapshot.clocks, extension.raw_minus_reading, strict=True)
         }
-        ns, told = found[wide.clock]
+        ns, described = found[wide.clock]
         assert ns == raw // 4
-        assert (ns + told) % 2**64 == raw
-        assert -(2**63) <= told < 2**63
+        assert (ns + described) % 2**64 == raw
+        assert -(2**63) <= described < 2**63
         assert found[BOOTTIME] == (5, 0)
 
 
@@ -301,15 +308,18 @@ def test_clocks_are_described_at_first_every_sixty_snapshots_and_when_they_are_n
             clocks[own] = n
         writer.snapshot(Snapshot(clocks, reference=RAW), main=own not in clocks)
     writer.close()
-    told = {
+    described = {
         n: [one.clock_id for one in extension.domains]
         for n, extension in enumerate(extensions_of(path.read_bytes()))
         if extension.domains
     }
-    assert told == {
-        0: [BOOTTIME, RAW], 60: [BOOTTIME, RAW], 75: [own.clock], 80: [own.clock],
+    assert described == {
+        0: [BOOTTIME, RAW],
+        60: [BOOTTIME, RAW],
+        75: [own.clock],
+        80: [own.clock],
         120: [BOOTTIME, RAW],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -330,8 +340,13 @@ def test_what_trace_time_is(writer, path, clocks, trace_clock, primary):
     assert writer.trace_clock is None
     writer.snapshot(Snapshot(dict.fromkeys(map(ClockId.parse, clocks), 5)), main=True)
     assert writer.trace_clock == min(
-        ClockId.parse(trace_clock), *([ClockId(clock_id("dev.tracetime.tsc"))] if TSC in clocks else [ClockId.parse(trace_clock)])
-    )  # fmt: skip
+        ClockId.parse(trace_clock),
+        *(
+            [ClockId(clock_id("dev.tracetime.tsc"))]
+            if TSC in clocks
+            else [ClockId.parse(trace_clock)]
+        ),
+    )
     writer.close()
     (snapshot,) = snapshots_of(path)
     assert snapshot.primary_trace_clock == primary
@@ -397,8 +412,11 @@ def test_a_clock_that_only_orders_reads_what_the_reference_reads(writer, path):
         halves = dict(zip(order, extension.half_width_ns, strict=True))
         assert order[extension.reference] == RAW
         assert (values[RAW], values[REALTIME], halves[RAW], halves[REALTIME]) == (
-            9_000 - n * 1_000, 9_007 - n * 1_000, 0, 30 + n,
-        )  # fmt: skip
+            9_000 - n * 1_000,
+            9_007 - n * 1_000,
+            0,
+            30 + n,
+        )
         for filler in {*order} - {RAW, REALTIME}:
             filled += 1
             assert (values[filler], halves[filler]) == (values[RAW], 0)
@@ -413,7 +431,7 @@ def test_a_clock_that_only_orders_reads_what_the_reference_reads(writer, path):
 def test_dropped_events_are_counted_in_the_next_snapshot(path):
     writer = TraceWriter(path, buffer_bytes=4096)
     writer.snapshot(Snapshot({BOOTTIME: 5}), main=True)
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     while writer.events_dropped < 3:
         writer.instant("e", 5, None, track)
     writer.snapshot(Snapshot({BOOTTIME: 6}), main=True)
@@ -426,7 +444,7 @@ def test_the_time_stamp_counter_goes_by_its_names(writer, path, name):
     """Perfetto's TSC has no rate: it is written as a clock of tracetime's, in ns."""
     writer.declare(ClockDomain(TSC, ns_per_tick=Fraction(1, 2)), "counter")
     writer.snapshot(Snapshot({TSC: 2_000, BOOTTIME: 77}, reference=BOOTTIME), main=True)
-    writer.instant("e", 2_010, name, writer.track("t"))
+    writer.instant("e", 2_010, name, writer.tracks.custom("t"))
     assert writer.written(name) == ClockId(clock_id("dev.tracetime.tsc"))
     assert writer.clock("BOOTTIME") == ClockId(BOOTTIME)
     writer.close()
@@ -457,10 +475,12 @@ def test_a_clock_is_declared_again_only_as_it_was(writer):
 @pytest.mark.parametrize(
     ("rate", "fine"),
     [
-        (Fraction(2**63 - 1), True), (Fraction(2**63), False), (Fraction(1, 2**63 - 1), True),
+        (Fraction(2**63 - 1), True),
+        (Fraction(2**63), False),
+        (Fraction(1, 2**63 - 1), True),
         (Fraction(1, 2**63), False),
     ],
-)  # fmt: skip
+)
 def test_a_rate_fits_in_64_bits(writer, rate, fine):
     domain = ClockDomain("com.example.own", ns_per_tick=rate)
     if fine:
@@ -477,7 +497,7 @@ def test_only_this_machines_clocks_of_this_sequence_are_recorded(writer, clock):
 
 
 def test_before_the_first_snapshot_an_event_says_its_clock(writer):
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     with pytest.raises(UsageError, match="^no clock has been read yet: say which the event is in$"):
         writer.instant("e", 5, None, track)
     with pytest.raises(UsageError, match="there are none yet$"):
@@ -504,5 +524,5 @@ def test_to_ns_is_what_would_be_written(writer):
 def test_a_name_from_a_file_has_256_characters_at_most():
     for length, kept in ((256, "x" * 256), (257, "x" * 256 + "…")):
         domain = ClockDomain("a.b", "x" * length, oscillator="x" * length)
-        told = decode_domain(encode_domain(domain), domain.id)
-        assert (told.name, told.oscillator) == (kept, kept)
+        described = decode_domain(encode_domain(domain), domain.id)
+        assert (described.name, described.oscillator) == (kept, kept)

@@ -39,13 +39,13 @@ def placed(path: Path) -> list[tuple[int | None, str]]:
 
 
 def test_every_kind_of_event_on_every_kind_of_track(writer, path):
-    custom = writer.track("custom", parent=writer.process_track(7, "game"))
+    custom = writer.tracks.custom("custom", parent=writer.tracks.process(7, "game"))
     writer.instant("now", RAW + 5, "MONOTONIC_RAW", custom)
-    thread = writer.thread_track(71, "render", pid=7)
+    thread = writer.tracks.thread(71, "render", pid=7)
     writer.begin("frame", BOOT + 6, None, thread)
     writer.end(REAL + 9, 1, thread)
-    writer.counter(-3, BOOT + 7, "BOOTTIME", writer.counter_track("free", "bytes"))
-    writer.counter(0.5, BOOT + 8, ClockId(6), writer.counter_track("load"))
+    writer.counter(-3, BOOT + 7, "BOOTTIME", writer.tracks.counter("free", "bytes"))
+    writer.counter(0.5, BOOT + 8, ClockId(6), writer.tracks.counter("load"))
     writer.close()
     tracks = {
         packet.track_descriptor.uuid: packet.track_descriptor
@@ -72,16 +72,18 @@ def test_every_kind_of_event_on_every_kind_of_track(writer, path):
 
 
 def test_a_track_is_written_once(writer, path):
-    assert writer.track("one") is writer.track("one")
-    assert writer.track("one") is not writer.track("one", parent=writer.track("two"))
-    assert writer.thread_track().uuid == writer.thread_track().uuid
+    assert writer.tracks.custom("one") is writer.tracks.custom("one")
+    assert writer.tracks.custom("one") is not writer.tracks.custom(
+        "one", parent=writer.tracks.custom("two")
+    )
+    assert writer.tracks.thread().uuid == writer.tracks.thread().uuid
     writer.close()
     found = [p.track_descriptor.uuid for p in packets_of(path.read_bytes())]
     assert [uuid for uuid in found if uuid] == [1, 2, 3, 4]
 
 
 def test_sequences_begin_as_perfetto_wants_it(writer, path):
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     for n in range(3):
         writer.instant("a", RAW + n, "MONOTONIC_RAW", track)
         writer.instant("a", REAL + n, "REALTIME", track)
@@ -108,7 +110,7 @@ def test_raw_ticks_are_written_unwrapped_and_in_ns(path):
     writer.declare(ClockDomain(name, name, ns_per_tick=rate, valid_bits=36))
     start = wrap - 1_000
     writer.snapshot(Snapshot({"BOOTTIME": BOOT, name: start}, reference="BOOTTIME"), main=True)
-    track = writer.track("gpu")
+    track = writer.tracks.custom("gpu")
     # Before the wrap, at it, and after, as the device counts.
     for ticks in (start - 60, start + 12, wrap - 1, wrap, wrap + 24):
         writer.instant("stamp", ticks % wrap, name, track)
@@ -182,10 +184,10 @@ def test_wraps_are_counted_by_the_other_clocks(writer, path):
 
 def test_scoped_clocks_are_those_of_the_snapshots_sequence(writer, path):
     writer.snapshot(Snapshot({"64@seq1": 500, "BOOTTIME": BOOT + 100}))
-    writer.instant("own", 520, "64", writer.track("t"))
-    writer.instant("own", 530, ClockId(64, SNAPSHOT_SEQUENCE), writer.track("t"))
+    writer.instant("own", 520, "64", writer.tracks.custom("t"))
+    writer.instant("own", 530, ClockId(64, SNAPSHOT_SEQUENCE), writer.tracks.custom("t"))
     with pytest.raises(UsageError, match="another packet sequence"):
-        writer.instant("other", 5, "64@seq9", writer.track("t"))
+        writer.instant("other", 5, "64@seq9", writer.tracks.custom("t"))
     writer.close()
     assert placed(path) == [(BOOT + 120, "resolved"), (BOOT + 130, "resolved")]
 
@@ -194,7 +196,7 @@ def test_units_are_perfettos(writer, path):
     from tracetime import Reading
 
     writer.snapshot(Snapshot({"com.example.ms": Reading(7, 10**6), "BOOTTIME": BOOT}))
-    writer.instant("e", 9, "com.example.ms", writer.track("t"))
+    writer.instant("e", 9, "com.example.ms", writer.tracks.custom("t"))
     writer.close()
     assert placed(path) == [(BOOT + 2_000_000, "resolved")]
 
@@ -202,7 +204,7 @@ def test_units_are_perfettos(writer, path):
 def test_a_full_buffer_drops_events_counts_them_and_starts_anew(path):
     writer = TraceWriter(path, buffer_bytes=4096)
     writer.snapshot(Snapshot(START), main=True)
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     written = lost = 0
     for n in range(300):
         before = writer.events_dropped
@@ -233,7 +235,7 @@ def test_a_full_buffer_drops_events_counts_them_and_starts_anew(path):
 def test_max_size_ends_the_events_and_leaves_room_for_the_end(path):
     writer = TraceWriter(path, max_size=1 << 16)
     writer.snapshot(Snapshot(START), main=True)
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     assert not writer.full
     for n in range(5_000):
         writer.instant("event", BOOT + n, None, track)
@@ -247,7 +249,7 @@ def test_max_size_ends_the_events_and_leaves_room_for_the_end(path):
 
 
 def test_names_are_forgotten_before_they_fill_the_memory(writer, path):
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     for n in range(70_000):
         writer.instant(f"n{n}", BOOT + n, None, track)
     writer.close()
@@ -262,7 +264,7 @@ def test_events_are_32_bytes_at_most(path):
     snapshot = {**START, "com.example.gpu": 17 * 10**17, 64: 17 * 10**17}
     snapshot[ClockId(64, 1)] = snapshot.pop(64)
     writer.snapshot(Snapshot(snapshot), main=True)
-    tracks = [writer.track(f"t{n}") for n in range(1_000)]
+    tracks = [writer.tracks.custom(f"t{n}") for n in range(1_000)]
     names = [f"a name of usual length {n}" for n in range(300)]
     for clock in snapshot:
         for name in names:
@@ -280,7 +282,7 @@ def test_events_are_32_bytes_at_most(path):
 
 def test_threads_share_a_writer(writer, path):
     def work(number: int) -> None:
-        track = writer.thread_track()
+        track = writer.tracks.thread()
         for n in range(2_000):
             writer.instant(f"{number} {n % 50}", RAW + n, "MONOTONIC_RAW", track)
 
@@ -314,12 +316,15 @@ def test_threads_share_a_writer(writer, path):
         (lambda w, t: w.instant("e", 1, None, None), "track"),
         (lambda w, t: w.instant("e", None, "dev.device", t), "cannot be read here"),
         (lambda w, t: w.instant("e", 1 << 40, "dev.device", t), "more than the 36 bits"),
-        (lambda w, t: w.instant("e", 5, None, w.counter_track("c")), "counter"),
+        (lambda w, t: w.instant("e", 5, None, w.tracks.counter("c")), "counter"),
         (lambda w, t: w.counter(5, 5, None, t), "no counter"),
-        (lambda w, t: w.counter("5", 5, None, w.counter_track("c")), "float, not '5'"),
-        (lambda w, t: w.counter(1 << 63, 5, None, w.counter_track("c")), "int64 or a float, not 9"),
-        (lambda w, t: w.track(""), "not empty"),
-        (lambda w, t: w.track("u", parent="t"), "not 't'"),
+        (lambda w, t: w.counter("5", 5, None, w.tracks.counter("c")), "float, not '5'"),
+        (
+            lambda w, t: w.counter(1 << 63, 5, None, w.tracks.counter("c")),
+            "int64 or a float, not 9",
+        ),
+        (lambda w, t: w.tracks.custom(""), "not empty"),
+        (lambda w, t: w.tracks.custom("u", parent="t"), "not 't'"),
         (lambda w, t: w.snapshot(Snapshot({"BOOTTIME": [1, 2]})), "one snapshot at a time"),
         (lambda w, t: w.snapshot(Snapshot({"BOOTTIME": -5})), "below 0"),
         (lambda w, t: w.declare(ClockDomain("BOOTTIME", ns_per_tick=2)), "already recorded"),
@@ -333,7 +338,7 @@ def test_what_is_wrong_is_a_usage_error_and_leaves_the_trace_whole(writer, path,
     writer.declare(ClockDomain("dev.device", "dev.device", valid_bits=36))
     readings = {"BOOTTIME": BOOT, "dev.device": 77}
     writer.snapshot(Snapshot(readings, reference="BOOTTIME"))
-    track = writer.track("t")
+    track = writer.tracks.custom("t")
     with pytest.raises(UsageError, match=says):
         act(writer, track)
     writer.instant("good", BOOT, None, track)
@@ -346,15 +351,15 @@ def test_an_error_names_no_clock_that_only_orders_a_snapshot(path):
     for back in range(2):
         writer.snapshot(Snapshot({"REALTIME": BOOT - back}), main=True)
     with pytest.raises(UsageError, match="there are REALTIME$"):
-        writer.instant("e", 1, "MONOTONIC", writer.track("t"))
+        writer.instant("e", 1, "MONOTONIC", writer.tracks.custom("t"))
 
 
 def test_another_recordings_track_is_refused(writer, tmp_path):
     other = TraceWriter(tmp_path / "other.pftrace")
     with pytest.raises(UsageError, match="another recording"):
-        writer.instant("e", BOOT, None, other.track("t"))
+        writer.instant("e", BOOT, None, other.tracks.custom("t"))
     with pytest.raises(UsageError, match="another recording"):
-        writer.track("u", parent=other.track("t"))
+        writer.tracks.custom("u", parent=other.tracks.custom("t"))
 
 
 def test_no_timestamp_is_now(writer, path):
@@ -362,7 +367,7 @@ def test_no_timestamp_is_now(writer, path):
 
     # A builtin clock is read by the writer itself.
     before = time.clock_gettime_ns(time.CLOCK_REALTIME)
-    writer.instant("now", None, "REALTIME", writer.track("t"))
+    writer.instant("now", None, "REALTIME", writer.tracks.custom("t"))
     after = time.clock_gettime_ns(time.CLOCK_REALTIME)
     writer.close()
     (found,) = [p.timestamp for p in packets_of(path.read_bytes()) if p.track_event.type]

@@ -50,6 +50,7 @@ class TraceWriter:
 
     Attributes:
         path: of the file.
+        tracks: for events.
 
     Args:
         path: of the file; the first flush replaces an existing one.
@@ -95,7 +96,7 @@ class TraceWriter:
         self._events: EventWriter | ForkedEvents = EventWriter(
             self._buffer, self._clocks.event_clock, self._own
         )
-        self._tracks = Tracks(self._buffer, self._own)
+        self.tracks = Tracks(self._buffer, self._own)
         # A signal's handler may record and flush while it interrupts the same.
         self._lock = threading.RLock()
         self._flushing = threading.RLock()
@@ -109,7 +110,7 @@ class TraceWriter:
     def _abandon(self) -> None:
         """In a forked child: the file is the parent's, and threads that hold locks are missing."""
         self._lock = threading.RLock()
-        self._tracks.abandon()
+        self.tracks.abandon()
         self._flushing = threading.RLock()
         self._waiting = {}
         self._buffer.abandon()
@@ -181,28 +182,6 @@ class TraceWriter:
                 raise UsageError(str(error)) from error
             self._snapshots.count += 1
             return full
-
-    # Tracks
-
-    def process_track(self, pid: int | None = None, name: str | None = None) -> Track:
-        """The track of a process; see `Tracks.process`."""
-        return self._tracks.process(pid, name)
-
-    def thread_track(
-        self, tid: int | None = None, name: str | None = None, *, pid: int | None = None
-    ) -> Track:
-        """The track of a thread; see `Tracks.thread`."""
-        return self._tracks.thread(tid, name, pid=pid)
-
-    def track(self, name: str, parent: Track | None = None) -> Track:
-        """A track by its own name; see `Tracks.custom`."""
-        return self._tracks.custom(name, parent)
-
-    def counter_track(
-        self, name: str, unit: str | None = None, parent: Track | None = None
-    ) -> Track:
-        """A track for the values of a counter; see `Tracks.counter`."""
-        return self._tracks.counter(name, unit, parent)
 
     # Events: `Recorder` documents the arguments. Each returns whether it is time to flush.
 
