@@ -97,7 +97,7 @@ def test_its_events_are_placed_in_a_trace():
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
 def test_where_time_is_known_the_order_of_adding_is_of_no_matter(order):
-    """MONOTONIC is tied to BOOTTIME beside: how often the GPU wrapped follows from that."""
+    """MONOTONIC is also tied to BOOTTIME: the number of wraps of the GPU follows from that."""
     kinds = [
         (EVERY_S, ("BOOTTIME", GPU)),
         (EVERY_S + S // 3, ("MONOTONIC", GPU)),
@@ -106,9 +106,13 @@ def test_where_time_is_known_the_order_of_adding_is_of_no_matter(order):
     graph = graph_of(*(kinds[k] for k in order))
     times = EVERY_S[2:-2] + 123_456_789
     found = graph.convert(
-        gpu(times) % (1 << 32), GPU, "MONOTONIC", policy="tube", bounds=True,
+        gpu(times) % (1 << 32),
+        GPU,
+        "MONOTONIC",
+        policy="tube",
+        bounds=True,
         near=(times, "BOOTTIME"),
-    )  # fmt: skip
+    )
     truth = READ["MONOTONIC"](times)
     assert ((found.earliest <= truth) & (truth <= found.latest)).all()
     # One count: what the tubes over either clock say of a reading agrees.
@@ -126,9 +130,14 @@ def test_snapshots_before_and_after_those_that_count_are_counted_by_the_time_bet
     )
     times = EVERY_S[there][2:-2]
     found = graph.convert(
-        gpu(times) % (1 << 32), GPU, "MONOTONIC", policy="tube", bounds=True,
-        near=(times, "BOOTTIME"), bars="guaranteed",
-    )  # fmt: skip
+        gpu(times) % (1 << 32),
+        GPU,
+        "MONOTONIC",
+        policy="tube",
+        bounds=True,
+        near=(times, "BOOTTIME"),
+        bars="guaranteed",
+    )
     truth = READ["MONOTONIC"](times)
     assert ((found.earliest <= truth) & (truth <= found.latest)).all()
     # By snapshots each second, not by those seconds away.
@@ -162,7 +171,7 @@ def test_snapshots_too_sparse_for_themselves_are_counted_by_the_others():
     holds(graph, EVERY_S[2:40], NIC, "BOOTTIME", bars="guaranteed")
 
 
-def test_beside_a_clock_whose_rate_is_unknown():
+def test_with_a_clock_whose_rate_is_unknown():
     graph = graph_of(*in_time((EVERY_S, ("BOOTTIME", GPU)), (EVERY_S + S // 3, ("TSC", GPU))))
     times = EVERY_S[2:-2]
     found = graph.convert(READ["TSC"](times), "TSC", "BOOTTIME", policy="tube", bounds=True)
@@ -187,8 +196,8 @@ def test_a_counter_that_was_reset_is_counted_in_both_kinds():
     assert ((low <= times) & (times <= high)).all()
 
 
-def test_where_the_number_of_wraps_is_open_that_is_said():
-    """Long after the last {BOOTTIME, GPU}: nothing tells how often it wrapped on the way."""
+def test_an_open_number_of_wraps_is_refused():
+    """Long after the last {BOOTTIME, GPU}: the number of wraps in between is unknown."""
     graph = graph_of((EVERY_S[:20], ("BOOTTIME", GPU)), (EVERY_S[40:], (NIC, GPU)))
     with pytest.raises(ConversionError, match="take a snapshot that has .* together") as error:
         graph.convert(int(nic(EVERY_S[45])), NIC, "BOOTTIME", policy="tube")
@@ -198,9 +207,13 @@ def test_where_the_number_of_wraps_is_open_that_is_said():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.integers(24, 40), st.integers(1, 50), st.integers(0, 2**41),
-    st.integers(50, 2_000), st.integers(1, 999), st.booleans(),
-)  # fmt: skip
+    st.integers(24, 40),
+    st.integers(1, 50),
+    st.integers(0, 2**41),
+    st.integers(50, 2_000),
+    st.integers(1, 999),
+    st.booleans(),
+)
 def test_whatever_the_counter_one_count_is_found_or_none(bits, tick, start, share, phase, mixed):
     """Snapshots are a part of a wrap apart; bars hold the truth, or there are none."""
     wrap_ns = tick << bits

@@ -1,4 +1,4 @@
-"""Fewer points for a picture: what stands out stays, and few are left however it jumps."""
+"""Decimation keeps extremes and gaps, and leaves few points whatever the data."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -79,16 +79,27 @@ def test_limits_that_are_none_are_refused(field, value):
 
 def test_limits_are_kept_as_the_types_they_are_declared_with():
     domain = ClockDomain(
-        "TSC", valid_bits=np.int8(36), wander_ppm=Fraction(1, 4), assumed_half_width_ns=np.int64(7),
-        max_drift_ppm=np.float32(0.5), tick_ns=np.int64(2),
-    )  # fmt: skip
+        "TSC",
+        valid_bits=np.int8(36),
+        wander_ppm=Fraction(1, 4),
+        assumed_half_width_ns=np.int64(7),
+        max_drift_ppm=np.float32(0.5),
+        tick_ns=np.int64(2),
+    )
     kept = (
-        domain.valid_bits, domain.wander_ppm, domain.assumed_half_width_ns, domain.max_drift_ppm,
+        domain.valid_bits,
+        domain.wander_ppm,
+        domain.assumed_half_width_ns,
+        domain.max_drift_ppm,
         domain.tick_ns,
-    )  # fmt: skip
+    )
     assert [(type(value), value) for value in kept] == [
-        (int, 36), (float, 0.25), (int, 7), (float, 0.5), (float, 2.0),
-    ]  # fmt: skip
+        (int, 36),
+        (float, 0.25),
+        (int, 7),
+        (float, 0.5),
+        (float, 2.0),
+    ]
 
 
 def test_the_widest_half_width_that_may_be_assumed_is_one_a_tube_holds(graph):
@@ -98,7 +109,7 @@ def test_the_widest_half_width_that_may_be_assumed_is_one_a_tube_holds(graph):
     assert got.latest - got.earliest >= 1 << 59
 
 
-def test_no_domains_can_be_said_as_none():
+def test_domains_may_be_none():
     assert ClockGraph(domains=None).declared == {}
 
 

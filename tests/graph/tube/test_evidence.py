@@ -57,7 +57,7 @@ def test_neighbours_may_be_further_apart_than_int64() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_snapshots_are_told_by_their_numbers_as_given(seed: int) -> None:
+def test_snapshots_keep_the_numbers_that_were_given(seed: int) -> None:
     """Several that read the same are one, made of all of them."""
     chance = Random(seed)
     n = 2 + seed
@@ -82,7 +82,7 @@ def test_snapshots_are_told_by_their_numbers_as_given(seed: int) -> None:
         ([0, 1, 1], 1, (1, 2)),
     ],
 )
-def test_snapshots_of_one_reading_are_told_together(
+def test_snapshots_of_one_reading_are_merged(
     readings: list[int], which: int, numbers: tuple[int, ...]
 ) -> None:
     evidence = Evidence.of(np.array(readings), np.zeros(len(readings), dtype=np.int64), 5)
@@ -112,12 +112,12 @@ def test_snapshots_of_one_reading_are_one_where_they_agree(
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"), [([5, 5], 5), ([5, 6], None), ([6, 5], None), ([0, NOT_RECORDED], None)]
+    ("recorded", "kept"), [([5, 5], 5), ([5, 6], None), ([6, 5], None), ([0, NOT_RECORDED], None)]
 )
 def test_snapshots_of_one_reading_have_the_correction_that_all_record(
-    said: list[int], kept: int | None
+    recorded: list[int], kept: int | None
 ) -> None:
-    evidence = Evidence.of(np.array([3, 3]), np.array([0, 1]), 5, correction=np.array(said))
+    evidence = Evidence.of(np.array([3, 3]), np.array([0, 1]), 5, correction=np.array(recorded))
     assert evidence.correction is not None
     assert evidence.correction.tolist() == [NOT_RECORDED if kept is None else kept]
 
@@ -127,20 +127,20 @@ WINDOWS = (3, 7, 8, 9, 15, 16, 17, 18, 22, 23, 24, 25, 26, 40, 77, 78, 79, 90)
 
 def test_half_widths_of_windows_that_differ_stay() -> None:
     """Lines but for their last snapshot or some noise; many are looked at in part."""
-    told = []
+    results = []
     limits = Limits.of(10_000, 5_000)
     for n in WINDOWS:
         a = np.arange(n, dtype=np.int64) * S
         chance = Random(n)
         noise = np.array([int(chance.random() * 10**6) for _ in range(n)])
         last = np.where(np.arange(n) < n - 1, 0, 900_001)
-        told.append([assumed_half_width(a, r, limits) for r in (last, last[::-1].copy(), noise)])
+        results.append([assumed_half_width(a, r, limits) for r in (last, last[::-1].copy(), noise)])
     for n in (4_102, 4_103, 4_104, 4_105, 7_000):
         a = np.arange(n, dtype=np.int64) * S
         chance = Random(n)
         noise = np.array([int(chance.random() * 10**6) for _ in range(n)])
-        told.append([assumed_half_width(a, noise, limits)])
-    check_kept("assumed", "windows", told)
+        results.append([assumed_half_width(a, noise, limits)])
+    check_kept("assumed", "windows", results)
 
 
 @pytest.mark.parametrize(

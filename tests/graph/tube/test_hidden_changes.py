@@ -1,4 +1,4 @@
-"""Changes of rate that how clocks were read may hide: when estimated bars hold, and who tells."""
+"""Changes of rate that half-widths may hide: when estimated bars hold, and when they are reported."""
 
 import numpy as np
 import pytest
@@ -14,15 +14,15 @@ S = 1_000_000_000
 D = 500e-6
 
 
-def changing(seed, shown, wander=1e-9, declared=True):
-    """A rate that changes every three snapshots or more, by `shown` of what shows or more."""
+def changing(seed, share, wander=1e-9, declared=True):
+    """A rate that changes every three snapshots or more, by `share` of a visible change or more."""
     random = np.random.default_rng(seed)
     n, spacing = int(random.choice([30, 60])), float(random.choice([1.0, 10.0]))
     half_ns = float(random.choice([50.0, 1_000.0, 10_000.0]))
     gaps = np.cumsum(3 + random.integers(0, 6, n // 4))
     gaps = gaps[gaps < n - 4]
     times = (gaps + random.uniform(0, 1, len(gaps))) * spacing
-    least = shown * (2 * wander + VISIBLE_HALVES * half_ns / (spacing * S))
+    least = share * (2 * wander + VISIBLE_HALVES * half_ns / (spacing * S))
     rates = [random.uniform(-40e-6, 40e-6)]
     for size in least * 10 ** random.uniform(0, 0.5, len(gaps)):
         turn = random.choice([-1, 1]) * size
@@ -44,7 +44,7 @@ def test_bars_hold_changes_of_rate_that_show(wander):
         assert outside(*changing(seed, 2, wander)) == 0, seed
 
 
-def test_changes_that_hide_can_leave_estimated_bars_and_that_is_told():
+def test_hidden_changes_can_leave_estimated_bars_and_are_reported():
     """As docs/error-bars.md says: by a few half-widths; the guaranteed bars hold."""
     missed = untold = 0
     for seed in range(60):
@@ -60,12 +60,12 @@ def test_changes_that_hide_can_leave_estimated_bars_and_that_is_told():
     assert untold == 0
 
 
-def test_of_changes_that_show_clearly_nothing_is_told():
-    told = [changing(seed, 20)[0].nearly_hidden for seed in range(30)]
-    assert told == [None] * 30
+def test_clearly_visible_changes_are_not_reported_as_hidden():
+    hidden = [changing(seed, 20)[0].nearly_hidden for seed in range(30)]
+    assert hidden == [None] * 30
 
 
-def test_of_assumed_widths_and_of_one_rate_nothing_is_told():
+def test_assumed_widths_and_one_rate_hide_nothing():
     a = nanoseconds(np.arange(60) * 1.0)
     straight = np.random.default_rng(1).integers(-50, 51, 60)
     assert Tube.build(Evidence.of(a, straight, 51), Limits(D, 1e-9)).nearly_hidden is None

@@ -19,9 +19,13 @@ def together(
     columns = [np.array(column) for column in (a, b, a_half, b_half)]
     zeros = np.zeros(len(a), dtype=np.int64)
     return JointReadings(
-        np.arange(len(a)), columns[0], columns[1], Read(zeros, columns[2]),
-        Read(zeros, columns[3]), np.full(len(a), boxed),
-    )  # fmt: skip
+        np.arange(len(a)),
+        columns[0],
+        columns[1],
+        Read(zeros, columns[2]),
+        Read(zeros, columns[3]),
+        np.full(len(a), boxed),
+    )
 
 
 FAR = (1 << 61) - (1 << 57)

@@ -36,9 +36,15 @@ def made(seed: int) -> ClockGraph:
     graph = ClockGraph(domains=domains)
     gap = int(wrap * [0.1, 0.3, 0.45, 0.8, 3.0][seed // 3 % 5])
     kinds = [
-        [SHORT, OTHERS[0]], [SHORT, OTHERS[1]], [SHORT, OTHERS[2]], [SHORT, OTHERS[1], OTHERS[2]],
-        [SHORT, *OTHERS[:2]], [OTHERS[0], OTHERS[1]], [OTHERS[1], OTHERS[2]], [SHORT, OTHERS[3]],
-    ]  # fmt: skip
+        [SHORT, OTHERS[0]],
+        [SHORT, OTHERS[1]],
+        [SHORT, OTHERS[2]],
+        [SHORT, OTHERS[1], OTHERS[2]],
+        [SHORT, *OTHERS[:2]],
+        [OTHERS[0], OTHERS[1]],
+        [OTHERS[1], OTHERS[2]],
+        [SHORT, OTHERS[3]],
+    ]
     used = [kind for kind in kinds if chance.random() < 0.5] or kinds[:2]
     t, base = int(chance.random() * S), 0
     in_blocks = seed % 2 == 0
@@ -83,18 +89,23 @@ def counted(policy: TubePolicy) -> Any:
 
 @pytest.mark.parametrize("group", range(16))
 def test_counters_in_kinds_of_snapshots(group: int) -> None:
-    told = []
+    results = []
     for seed in range(10 * group, 10 * group + 10):
         graph = made(seed)
         here: list[Any] = [or_fault(counted, graph._parts.tubes)]
         for other in OTHERS[:3]:
             bar = graph.convert(
-                np.array([5, 300_000]), SHORT, other, policy="tube", bounds=True, errors="mask",
+                np.array([5, 300_000]),
+                SHORT,
+                other,
+                policy="tube",
+                bounds=True,
+                errors="mask",
                 near=(20 * S, OTHERS[0]) if seed % 3 == 1 else None,
-            )  # fmt: skip
+            )
             here.append([bar.earliest.to_pylist(), bar.latest.to_pylist()])
             here.append(
                 or_fault(graph.convert, 20 * S, other, SHORT, *()) if seed % 9 == 0 else None
             )
-        told.append(here)
-    check_kept("counters", str(group), told)
+        results.append(here)
+    check_kept("counters", str(group), results)

@@ -21,15 +21,18 @@ WALL = 1_700_000_000 * S
 
 def host(**other: Any) -> dict[int, Any]:
     return {
-        BOOTTIME: running(3, 1000 * S), MONOTONIC: running(3, 900 * S), REALTIME: running(3, WALL),
-    } | other  # fmt: skip
+        BOOTTIME: running(3, 1000 * S),
+        MONOTONIC: running(3, 900 * S),
+        REALTIME: running(3, WALL),
+    } | other
 
 
 def client(**other: Any) -> dict[int, Any]:
     return {
-        BOOTTIME: running(-17, 77 * S), MONOTONIC: running(-17, 50 * S),
+        BOOTTIME: running(-17, 77 * S),
+        MONOTONIC: running(-17, 50 * S),
         REALTIME: running(-17, WALL + 300 * S),
-    } | other  # fmt: skip
+    } | other
 
 
 EVEN = [k * 30 * S for k in range(6)]
@@ -91,7 +94,7 @@ def bars(graph: ClockGraph, readings: Any, src: ClockId, dst: ClockId, bars: str
     ]
 
 
-def told(graph: ClockGraph, relay: Relay) -> dict[str, Any]:
+def results_of(graph: ClockGraph, relay: Relay) -> dict[str, Any]:
     times = [-9 * S, 0, 44 * S + 123, 78 * S, 139 * S, 400 * S]
     found: dict[str, Any] = {}
     for clock in relay.client:
@@ -117,9 +120,9 @@ def told(graph: ClockGraph, relay: Relay) -> dict[str, Any]:
 @pytest.mark.parametrize("name", WORLDS)
 def test_two_machines(name: str) -> None:
     graph, relay = graph_of(name)
-    before = told(graph, relay)
+    before = results_of(graph, relay)
     check_kept("machines", name, before)
-    assert plain(told(from_bytes(to_bytes(graph)), relay)) == plain(before)
+    assert plain(results_of(from_bytes(to_bytes(graph)), relay)) == plain(before)
 
 
 @pytest.mark.parametrize("ticks", [Fraction(100_001, 100_000), Fraction(99_999, 100_000)])
@@ -128,7 +131,7 @@ def test_bounds_of_a_clock_that_counts_ticks(ticks: Fraction, turned: bool) -> N
     """Half-widths of bounds are in its ticks: stretched with them, and by what that rounds."""
     graph, relay = graph_of("one way longer")
     graph.declare(ClockDomain(ours() if turned else theirs(), ns_per_tick=ticks, max_drift_ppm=600))
-    check_kept("machines", f"{ticks}{', turned' if turned else ''}", told(graph, relay))
+    check_kept("machines", f"{ticks}{', turned' if turned else ''}", results_of(graph, relay))
 
 
 def test_boxes_have_middles_rounded_down_and_halves_rounded_up() -> None:
@@ -140,8 +143,12 @@ def test_boxes_have_middles_rounded_down_and_halves_rounded_up() -> None:
     assert boxes.other_half.tolist() == [3, 0]
     turned = boxes.swapped()
     assert [column.tolist() for column in turned] == [
-        [4, 9], [100, 7], [106, 7], [10, -11], [13, -8],
-    ]  # fmt: skip
+        [4, 9],
+        [100, 7],
+        [106, 7],
+        [10, -11],
+        [13, -8],
+    ]
     between = Between([(ours(), theirs())], boxes, np.array([2]), [5, 3, 5])
     assert between.worked_out.tolist() == [3, 5]
     assert between.is_evidence(np.array([0, 3, 4, 5, 6])).tolist() == [

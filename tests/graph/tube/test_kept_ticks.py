@@ -60,8 +60,8 @@ def made(seed: int) -> ClockGraph:
 
 
 @pytest.mark.parametrize("group", range(18))
-def test_ticks_that_are_shown(group: int) -> None:
-    told = []
+def test_observed_ticks(group: int) -> None:
+    results = []
     for seed in range(10 * group, 10 * group + 10):
         graph = made(seed)
         policy = graph._parts.tubes
@@ -74,18 +74,23 @@ def test_ticks_that_are_shown(group: int) -> None:
         ts = (5_003 * S + 123_456) // unit
         for bars in ("estimated", "guaranteed"):
             bar = graph.convert(
-                np.array([ts]), clock, "BOOTTIME", policy="tube", bounds=True, bars=bars,
+                np.array([ts]),
+                clock,
+                "BOOTTIME",
+                policy="tube",
+                bounds=True,
+                bars=bars,
                 errors="mask",
-            )  # fmt: skip
+            )
             here.append([side.to_pylist()[0] for side in bar])
         pair = policy.pair(ClockId(6), clock)
-        told.append([*here, pair.half_width_ns, pair.assumed])
-    check_kept("shown", str(group), told)
+        results.append([*here, pair.half_width_ns, pair.assumed])
+    check_kept("shown", str(group), results)
 
 
-def test_of_many_clocks_beside_some_are_asked() -> None:
+def test_some_of_many_neighbours_are_compared() -> None:
     """Ticks scatter against four of those with enough snapshots in common."""
-    told = []
+    results = []
     for n_few in (0, 3, 62, 63, 64, 70):
         chance = Random(n_few)
         graph = ClockGraph()
@@ -98,5 +103,5 @@ def test_of_many_clocks_beside_some_are_asked() -> None:
         for k in range(3):
             graph.add_snapshot({ClockId(300 + k): boottime, app: boottime // 10**6 * 10**6})
         tick = graph._parts.tubes.observed_tick(app)
-        told.append(None if tick is None else list(tick))
-    check_kept("shown", "beside", told)
+        results.append(None if tick is None else list(tick))
+    check_kept("shown", "beside", results)

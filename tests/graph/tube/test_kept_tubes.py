@@ -45,7 +45,7 @@ class World:
         often, jumpy = [(0.1, 0.05), (0.5, 0.0), (0.06, 0.02), (0.25, 0.0)][seed // 4 % 4]
         rate = base = (chance.random() - 0.5) * most
         drifted, jumped, self.rates = 0.0, 0, []
-        r, h, said = [], [], []
+        r, h, corrections = [], [], []
         for k in range(n):
             what = chance.random()
             if what < often:
@@ -60,11 +60,13 @@ class World:
             off = int((chance.random() - 0.5) * 2 * h[-1])
             stray = int(chance.random() * 60 * (half + 20)) if chance.random() < 0.09 else 0
             r.append(jumped + int(drifted) + off + stray + 77)
-            said.append(NOT_RECORDED if chance.random() < 0.1 and seed % 3 else round(rate * ONE))
+            corrections.append(
+                NOT_RECORDED if chance.random() < 0.1 and seed % 3 else round(rate * ONE)
+            )
         if n > 5 and seed % 5 == 0:
             a[4] = a[3]
             r[4] = r[3] + (1 if seed % 2 else 10**6)
-        self.correction = np.array(said) if seed % 3 < 2 and n > 1 else None
+        self.correction = np.array(corrections) if seed % 3 < 2 and n > 1 else None
         order = list(range(n))
         if seed % 4 == 3:
             chance.shuffle(order)
@@ -110,22 +112,22 @@ def test_bars_stay(seed: int) -> None:
     if not tube.runs.strays.any():  # which guaranteed bars hold, and estimated ones leave out
         assert (sure.earliest <= estimated.earliest).all()
         assert (estimated.latest <= sure.latest).all()
-    told = {"limits": world.name, "n": len(world.a)}
+    results = {"limits": world.name, "n": len(world.a)}
     for name, bar in (("estimated", estimated), ("guaranteed", sure), ("within", wide)):
-        told[name] = [bar.earliest - at, bar.latest - at]
-    told["estimate"] = estimated.estimate - at
+        results[name] = [bar.earliest - at, bar.latest - at]
+    results["estimate"] = estimated.estimate - at
     b = estimated.estimate[::2]
     for name, bars in (("back", "estimated"), ("back, guaranteed", "guaranteed")):
         back = tube.convert(b, bars=bars, inverse=True)
-        told[name] = [back.earliest - b, back.latest - b, back.status]
-    check_kept("tubes", str(seed), told)
+        results[name] = [back.earliest - b, back.latest - b, back.status]
+    check_kept("tubes", str(seed), results)
 
 
 @pytest.mark.parametrize("seed", range(84))
 def test_runs_and_findings_stay(seed: int) -> None:
     tube = World(seed).tube()
     runs, evidence = tube.runs, tube.evidence
-    told = {
+    results = {
         "wander": tube.wander,
         "hidden": tube.nearly_hidden,
         "set back": tube.has_set_back,
@@ -133,8 +135,17 @@ def test_runs_and_findings_stay(seed: int) -> None:
         "runs": [
             list(row)
             for row in zip(
-                runs.segment, runs.first, runs.last, runs.size, runs.slope, runs.width, runs.lone,
-                runs.slope_low, runs.slope_high, runs.correction, strict=True,
+                runs.segment,
+                runs.first,
+                runs.last,
+                runs.size,
+                runs.slope,
+                runs.width,
+                runs.lone,
+                runs.slope_low,
+                runs.slope_high,
+                runs.correction,
+                strict=True,
             )
         ],
         "found": [
@@ -142,8 +153,8 @@ def test_runs_and_findings_stay(seed: int) -> None:
             for d in tube.discontinuities
         ],
         "evidence": [len(evidence.a), evidence.half.sum(), evidence.r.sum(), evidence.group[-3:]],
-    }  # fmt: skip
-    check_kept("runs", str(seed), told)
+    }
+    check_kept("runs", str(seed), results)
 
 
 @pytest.mark.parametrize("seed", range(42))
@@ -151,14 +162,14 @@ def test_assumed_half_widths_stay(seed: int) -> None:
     """Of readings that say nothing: windows, ends and jumps of all kinds."""
     world = World(seed)
     noise = np.array([int(world.chance.random() * 9_000) for _ in world.a])
-    told = [
+    results = [
         assumed_half_width(world.a, world.r, world.limits, 0),
         assumed_half_width(world.a, world.r + noise, world.limits, 0),
         assumed_half_width(world.a, world.r + noise, world.limits, 4_321),
     ]
-    assert told[0] >= 1_000
-    assert told[2] >= 4_321
-    check_kept("assumed", str(seed), told)
+    assert results[0] >= 1_000
+    assert results[2] >= 4_321
+    check_kept("assumed", str(seed), results)
 
 
 def steered(seed: int) -> Tube:
@@ -167,7 +178,7 @@ def steered(seed: int) -> Tube:
     n = [3, 5, 12, 20][seed % 4]
     base, change = (chance.random() - 0.5) * 30e-6, [2e-8, 5e-7, 40e-6][seed // 4 % 3]
     half = [5, 300, 4_000][seed // 2 % 3]
-    a, r, h, said = [], [], [], []
+    a, r, h, corrections = [], [], [], []
     at, drifted, steer = 10**12, 0.0, 0.0
     for k in range(n):
         if chance.random() < [0.5, 0.95][seed % 2]:
@@ -175,7 +186,7 @@ def steered(seed: int) -> Tube:
         a.append(at)
         r.append(int(drifted) + int((chance.random() - 0.5) * 2 * half) + 900)
         h.append(half + int(chance.random() * half))
-        said.append(NOT_RECORDED if seed % 6 == 5 and k == n // 2 else round(steer * ONE))
+        corrections.append(NOT_RECORDED if seed % 6 == 5 and k == n // 2 else round(steer * ONE))
         step = S + int(chance.random() * S / 3)
         drifted += (base + steer) * step
         at += step
@@ -184,7 +195,7 @@ def steered(seed: int) -> Tube:
     if seed % 7 == 4 and n > 5:
         r[n // 2] += 40_000_000
     limits = [Limits.of(100, 500), Limits.of(100, 500, (0.01, 0.01)), LIMITS["one rate"]][seed % 3]
-    evidence = Evidence.of(np.array(a), np.array(r), np.array(h), correction=np.array(said))
+    evidence = Evidence.of(np.array(a), np.array(r), np.array(h), correction=np.array(corrections))
     return Tube.build(evidence, limits)
 
 
@@ -196,7 +207,7 @@ def test_steered_clocks_stay(seed: int) -> None:
     at = np.unique(np.concatenate([a[::2], a[:-1] + (a[1:] - a[:-1]) // 3, a[-1:] + S]))[:9]
     bar = tube.convert(at)
     columns = (runs.segment, runs.first, runs.last, runs.size, runs.slope, runs.width, runs.lone)
-    told = {
+    results = {
         "bars": [bar.earliest - at, bar.latest - at],
         "runs": [list(row) for row in zip(*columns, strict=True)],
         "wander": tube.wander,
@@ -204,7 +215,7 @@ def test_steered_clocks_stay(seed: int) -> None:
             [d.kind, d.a_from, d.size_ns, d.rate_ppm, d.snapshots] for d in tube.discontinuities
         ],
     }
-    check_kept("steered", str(seed), told)
+    check_kept("steered", str(seed), results)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -219,17 +230,21 @@ def test_small_steps_stay(seed: int) -> None:
     late = since >= n * S
     r = (since * 7e-6 + np.where(late, size + (since - (n - 0.5) * S) * bend, 0)).astype(np.int64)
     r += np.array([int((chance.random() - 0.5) * 2 * half) for _ in range(2 * n)])
-    said = np.where(late, round((7e-6 + bend) * ONE), round(7e-6 * ONE)) if seed % 5 == 0 else None
-    tube = Tube.build(Evidence.of(a, r, half, correction=said), Limits.of(100, 100, (0.005, 0.005)))
+    corrections = (
+        np.where(late, round((7e-6 + bend) * ONE), round(7e-6 * ONE)) if seed % 5 == 0 else None
+    )
+    tube = Tube.build(
+        Evidence.of(a, r, half, correction=corrections), Limits.of(100, 100, (0.005, 0.005))
+    )
     bar = tube.convert(a[n - 1 : n + 1] + S // 3)
-    told = {
+    results = {
         "bars": [bar.earliest - a[n - 1 : n + 1], bar.latest - a[n - 1 : n + 1]],
         "found": [
             [d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, d.snapshots]
             for d in tube.discontinuities
         ],
     }
-    check_kept("small_steps", str(seed), told)
+    check_kept("small_steps", str(seed), results)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -258,15 +273,23 @@ def test_readings_that_stand_still_stay(seed: int) -> None:
     a = np.array([int(chance.random() * n / 2) * S for _ in range(n)])
     r = np.array([int(chance.random() * [50, 3_000, 90_000_000][seed % 3]) for _ in range(n)])
     h = np.array([int(chance.random() * 2_000) for _ in range(n)])
-    said = np.array([int(chance.random() * 2) * 10**6 for _ in range(n)])
-    evidence = Evidence.of(a, r, h, correction=said if seed % 2 else None)
+    corrections = np.array([int(chance.random() * 2) * 10**6 for _ in range(n)])
+    evidence = Evidence.of(a, r, h, correction=corrections if seed % 2 else None)
     tube = Tube.build(evidence, LIMITS["a crystal"])
-    told = {
-        "evidence": [evidence.a, evidence.low, evidence.high, evidence.r, evidence.half,
-                     evidence.order, evidence.group, evidence.correction],
+    results = {
+        "evidence": [
+            evidence.a,
+            evidence.low,
+            evidence.high,
+            evidence.r,
+            evidence.half,
+            evidence.order,
+            evidence.group,
+            evidence.correction,
+        ],
         "found": [[d.kind, d.a_from, d.a_to, d.size_ns, d.snapshots] for d in tube.discontinuities],
-    }  # fmt: skip
-    check_kept("standing", str(seed), told)
+    }
+    check_kept("standing", str(seed), results)
 
 
 def test_what_is_no_column_of_ns_is_refused() -> None:
@@ -332,8 +355,8 @@ def test_many_windows_of_snapshots_are_looked_at_in_part() -> None:
     """Of 5,000 windows that of the one noisy stretch among the first is one of the 4,096."""
     a = np.arange(5_000, dtype=np.int64) * S
     noise = np.array([(k * 7_919) % 3_001 for k in range(5_000)])
-    told = [
+    results = [
         assumed_half_width(a[:n], noise[:n], LIMITS["a crystal"])
         for n in (8, 9, 16, 17, 24, 4_103, 5_000)
     ]
-    check_kept("assumed", "many", told)
+    check_kept("assumed", "many", results)

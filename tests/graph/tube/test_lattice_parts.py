@@ -18,7 +18,7 @@ from tracetime.graph.tube.lattice import _common_divisor, _period, _plausible, _
         # A multiple is known within 16 for each period in it.
         ([84.0], True), ([83.9], False), ([116.0], True), ([116.1], False),
         ([15.0], True), ([17.0], False),
-        # Up to 156.25, a quarter of the period over that; what is longer says nothing.
+        # Up to 156.25, a quarter of the period over that; longer ones do not count.
         ([156.25], False), ([156.3], True), ([100.0, 300.0, 340.0, 450.0], True),
         # One in five may be off.
         ([100.0] * 4 + [50.0], True), ([100.0] * 3 + [50.0], False),
@@ -33,7 +33,7 @@ def test_a_guess_that_most_short_differences_are_multiples_of(
     assert made.tolist()[0] == plausible
 
 
-def test_a_short_guess_is_told_by_one_and_a_half_of_it() -> None:
+def test_a_short_guess_is_decided_within_one_and_a_half_of_it() -> None:
     for far, plausible in ((105.0, False), (105.1, True)):
         assert _plausible(np.array([far]), np.array([70.0])).tolist() == [plausible]
 
@@ -49,7 +49,7 @@ def test_the_common_divisor_of_all_but_a_twentieth(n_off: int, divisor: int) -> 
 
 @pytest.mark.parametrize("group", range(12))
 def test_periods_are_refined_as_before(group: int) -> None:
-    told: list[Any] = []
+    results: list[Any] = []
     for seed in range(8):
         chance = Random(1_000 * group + seed)
         period = [64.2, 77.7, 130.0, 1_000.4, 16_666.67, 5e5][int(chance.random() * 6)]
@@ -62,10 +62,18 @@ def test_periods_are_refined_as_before(group: int) -> None:
         known = np.sort(np.abs(steps))
         known = known[known > 2]
         small, guesses = _small(known)
-        told.append([
-            len(small), float(small.sum()), len(guesses), float(sum(guesses)),
-            [_refined(known, small, period * f) for f in (0.5, 0.93, 0.99, 1.0, 1.02, 1.3, 2.0)],
-            [_refined(known, known, period * f) for f in (0.98, 1.0, 1.1)],
-            _period(np.rint(steps)),
-        ])  # fmt: skip
-    check_kept("lattices", f"refined, {group}", told)
+        results.append(
+            [
+                len(small),
+                float(small.sum()),
+                len(guesses),
+                float(sum(guesses)),
+                [
+                    _refined(known, small, period * f)
+                    for f in (0.5, 0.93, 0.99, 1.0, 1.02, 1.3, 2.0)
+                ],
+                [_refined(known, known, period * f) for f in (0.98, 1.0, 1.1)],
+                _period(np.rint(steps)),
+            ]
+        )
+    check_kept("lattices", f"refined, {group}", results)

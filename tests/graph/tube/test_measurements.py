@@ -30,7 +30,7 @@ def taken(length, says, clock, seed):
 
 
 @given(st.lists(ONE, max_size=12), st.booleans())
-def test_each_snapshot_keeps_what_was_said_of_it(parts, of_a_file):
+def test_each_snapshot_keeps_its_measurements(parts, of_a_file):
     centre, half, frequency = (
         {RAW: {}, TSC: {}, NIC: {}},
         {RAW: {}, TSC: {}, NIC: {}},
@@ -62,6 +62,6 @@ def test_each_snapshot_keeps_what_was_said_of_it(parts, of_a_file):
         read = measured.reads(clock, every)
         assert read.centre.tolist() == [centre[clock].get(n, 0) for n in every]
         assert read.half.tolist() == [half[clock].get(n, -1) for n in every]
-        told = measured.frequency(clock, every).tolist()
-        assert told == [frequency[clock].get(n, NOT_RECORDED) for n in every]
+        found = measured.frequency(clock, every).tolist()
+        assert found == [frequency[clock].get(n, NOT_RECORDED) for n in every]
         assert measured.reads(clock, every[1::2]).half.tolist() == read.half[1::2].tolist()

@@ -26,12 +26,19 @@ def wandering(rate=31e-6, accel=0.7e-9):
 
 
 class World:
-    """A reference and a clock beside it, read each `gap` within some 150 ns of each other."""
+    """A reference and another clock, read each `gap` within some 150 ns of each other."""
 
     def __init__(
-        self, strayed, n=60, gap=10 * S, clock="REALTIME", reference="MONOTONIC", seed=1,
-        half=(50, 250), **domain,
-    ):  # fmt: skip
+        self,
+        strayed,
+        n=60,
+        gap=10 * S,
+        clock="REALTIME",
+        reference="MONOTONIC",
+        seed=1,
+        half=(50, 250),
+        **domain,
+    ):
         self.random = np.random.default_rng(seed)
         self.strayed, self.names = strayed, (reference, clock)
         self.times = START + np.arange(n, dtype=np.int64) * gap + self.random.integers(0, 10**6, n)
@@ -180,7 +187,7 @@ def etw():
 
 
 def wander_of(*about, clock=REALTIME, machine=0, options=()):
-    """W of a clock against BOOTTIME in a trace of a minute that says what it runs on."""
+    """W of a clock against BOOTTIME in a trace of a minute with a declared oscillator."""
     packets = [
         snapshot({BOOTTIME: t, REALTIME: t + WALL_NS, MONOTONIC: t - S}, machine=machine or None)
         for t in range(START, START + 60 * S, S)

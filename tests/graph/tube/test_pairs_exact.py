@@ -73,7 +73,7 @@ def test_bars_of_a_clock_that_was_read_beyond_its_pair_are_those_of_all_that_tim
 ) -> None:
     at = np.array([10 * S + first, 100 * S + last])
     assert bars_from(measured(at, at, 40, A, C)) == [bar_ns, 40.0]
-    # What the other clock of the pair read lies within 40 ns of what it said.
+    # The readings of the other clock of the pair are within 40 ns.
     assert bars_from(measured(at + 5 * S + 40 * np.sign([first, last]), at, 40, B, C))[0] == 40.0
     within = np.clip([first, last], -1, 1) * 40
     assert bars_from(measured(np.array([15, 105]) * S + within, at, 40, B, C)) == [40.0, 40.0]
@@ -103,7 +103,7 @@ def test_a_snapshot_beyond_what_a_tube_holds_is_an_outlier() -> None:
 # What is read, and what is not
 
 
-def test_zeros_of_two_machines_count_where_anybody_says_how_well_they_were_read() -> None:
+def test_zeros_of_two_machines_count_where_they_have_half_widths() -> None:
     def numbers(half: Any, **other: Any) -> list[int]:
         graph = ClockGraph()
         graph.add_snapshot({BOOT: 5, MONO: 5})
@@ -170,9 +170,10 @@ def test_the_unit_of_a_clock_is_a_tick_at_the_least() -> None:
     for tick_ns, expected in ((1, 3_001), (2_999.5, 3_001), (3_000.5, 3_002)):
         domain = ClockDomain(ClockId(64, 1), tick_ns=tick_ns)
         pair = pair_of(
-            {A: at, ClockId(64, 1): Reading(at // 3_000, 3_000)}, domains=[domain],
+            {A: at, ClockId(64, 1): Reading(at // 3_000, 3_000)},
+            domains=[domain],
             other=ClockId(64, 1),
-        )  # fmt: skip
+        )
         assert pair.half_width_ns == expected
 
 
@@ -229,7 +230,7 @@ def test_a_tick_is_observed_where_it_is_longer_than_declared() -> None:
 
 
 def test_a_clock_that_nothing_steers_is_steered_by_nothing() -> None:
-    """Of the readings of one clock alone a correction is said: the other's is 0, or unknown."""
+    """Only one clock has a recorded correction: the other's is 0, or unknown."""
     at = np.arange(1, 4) * S
 
     def correction(disciplined: bool) -> Any:
@@ -253,9 +254,13 @@ def test_limits_are_those_of_the_two_clocks_in_that_order() -> None:
             ClockId.parse(one), ClockId.parse(other)
         )
         return (
-            round(made.drift * 1e6), round(made.wander * 1e6, 6), made.wander_declared, made.rise,
-            made.shared, made.one_rate,
-        )  # fmt: skip
+            round(made.drift * 1e6),
+            round(made.wander * 1e6, 6),
+            made.wander_declared,
+            made.rise,
+            made.shared,
+            made.one_rate,
+        )
 
     posix = of("MONOTONIC", "BOOTTIME")
     assert posix[3:5] == ("suspend", True)

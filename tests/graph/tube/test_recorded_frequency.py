@@ -1,4 +1,4 @@
-"""What adjtimex said when a snapshot was taken: when the kernel changed the rate of its clocks."""
+"""Frequencies of adjtimex in snapshots: when the kernel changed the rate of its clocks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def frequencies(raw, changes):
 
 
 def graph_of(changes, half, *, error=None, record=True, unrecorded=(), n=120, seed=1):
-    """Snapshots every 10 s, off by up to `error` (as much as `half` unless said)."""
+    """Snapshots every 10 s, off by up to `error` (`half` if not given)."""
     raw = START + np.arange(n, dtype=np.int64) * 10 * S
     most = half if error is None else error
     boottime = slewed(raw, [*changes, *unrecorded]) + np.random.default_rng(seed).integers(
@@ -81,17 +81,17 @@ def changes_of(graph) -> list[PairDiscontinuity]:
 def test_a_change_that_noise_hides_is_found_in_its_gap_with_the_record_and_not_without(seed):
     """Over 600 s one line comes within 17 us of 0.2 ppm more; each offset is known to 17.5 us."""
     hidden = [(KNEE_S, 0.2)]
-    alone, told = (
+    alone, recorded = (
         graph_of(hidden, 17_500, error=2_000, record=record, n=60, seed=seed)
         for record in (False, True)
     )
     assert changes_of(alone) == []
     assert outside(alone, hidden, last=590) > 0
-    (found,) = changes_of(told)
+    (found,) = changes_of(recorded)
     assert (found.a_from, found.a_to) == (START + 300 * S, START + 310 * S)
     assert found.rate_ppm[0] <= 0.2 <= found.rate_ppm[1]
     assert found.rate_ppm[1] - found.rate_ppm[0] < 0.001
-    assert outside(told, hidden, last=590) == 0
+    assert outside(recorded, hidden, last=590) == 0
 
 
 def test_bars_without_the_record_miss_what_they_hold_with_it():
@@ -110,7 +110,7 @@ def test_guaranteed_bars_rest_on_no_record():
     assert one.latest.tolist() == two.latest.tolist()
 
 
-def test_the_rate_of_a_short_slew_is_that_beside_it_and_the_recorded_change():
+def test_the_rate_of_a_short_slew_is_its_neighbours_plus_the_recorded_change():
     """15 s of +400 ppm leave one or two snapshots: by themselves they prove no rate."""
     slew = [(602.0, 400.0), (617.0, -400.0)]
     at = START + np.array([605, 609, 611, 615]) * S
@@ -120,8 +120,8 @@ def test_the_rate_of_a_short_slew_is_that_beside_it_and_the_recorded_change():
     # What is left open is when, in its gap, each change came.
     assert (narrow.latest - narrow.earliest <= 400_000 * 8 + 2_000).all()
     assert (narrow.latest - narrow.earliest < wide.latest - wide.earliest).all()
-    told = changes_of(graph_of(slew, 100))
-    assert [round(sum(d.rate_ppm) / 2) for d in told] == [400, -400]
+    changes = changes_of(graph_of(slew, 100))
+    assert [round(sum(d.rate_ppm) / 2) for d in changes] == [400, -400]
 
 
 def test_changes_that_went_unrecorded_tell_nothing_of_the_rate_between_them():
@@ -133,7 +133,7 @@ def test_changes_that_went_unrecorded_tell_nothing_of_the_rate_between_them():
 
 @pytest.mark.parametrize("ppm", [0.001, 1.0])
 def test_corrections_that_change_at_every_snapshot_leave_a_rate(ppm):
-    """No run is longer than one snapshot: the rate they share is told by all of them together."""
+    """No run is longer than one snapshot: the rate they share follows from all of them together."""
     rng = np.random.default_rng(4)
     changes = [(10.0 * k + 3, ppm * s) for k, s in enumerate(rng.choice([-1, 1], 119))]
     graph = graph_of(changes, 100)
@@ -143,7 +143,7 @@ def test_corrections_that_change_at_every_snapshot_leave_a_rate(ppm):
     assert np.median(bar.latest - bar.earliest) < 2 * (200 + 10_000 * ppm)
 
 
-def test_what_is_recorded_tells_rates_up_to_a_jump_behind_which_nothing_is():
+def test_recorded_changes_give_rates_up_to_a_jump():
     """Changes at every snapshot, then a jump: what was recorded before it still counts."""
     n, a = 20, np.arange(40) * 10 * S
     ppm = np.cumsum(np.random.default_rng(4).choice([-20, 20], len(a)))
@@ -285,11 +285,13 @@ def test_bars_hold_a_clock_whose_every_change_of_rate_is_recorded(drawn, data: s
     frequency = np.array(scaled_ppm, dtype=np.int64)
     tube = Tube.build(
         Evidence.of(
-            np.array(a), np.array(r), np.array(h),
+            np.array(a),
+            np.array(r),
+            np.array(h),
             correction=correction_of(np.zeros_like(frequency), frequency),
         ),
         Limits(600e-6, 1e-9),
-    )  # fmt: skip
+    )
     at = data.draw(st.lists(st.integers(a[0], a[-1]), min_size=1, max_size=20)) + a
     for bars in ("estimated", "guaranteed"):
         got = tube.convert(np.array(at), bars=bars)
@@ -322,7 +324,7 @@ def test_no_record_overflows_and_the_order_of_snapshots_does_not_matter(
 ):
     shuffled = list(snapshots)
     random.shuffle(shuffled)
-    told: list[object] = []
+    results: list[object] = []
     at = np.unique(
         [a for a, *_ in snapshots] + [b // 2 + c // 2 for (b, *_), (c, *_) in pairwise(snapshots)]
     )
@@ -332,15 +334,17 @@ def test_no_record_overflows_and_the_order_of_snapshots_does_not_matter(
         tube = Tube.build(Evidence.of(a, r, h, correction=correction), Limits(0.1, 1e-6, declared))
         got = tube.convert(at)
         assert (got.earliest <= got.latest).all()
-        told.append([[c.tolist() for c in got], [d[:5] for d in map(_plain, tube.discontinuities)]])
-    assert told[0] == told[1]
+        results.append(
+            [[c.tolist() for c in got], [d[:5] for d in map(_plain, tube.discontinuities)]]
+        )
+    assert results[0] == results[1]
 
 
 def _plain(d):
     return (d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm)
 
 
-def test_what_a_recording_says_of_the_frequency_is_read_back(tmp_path):
+def test_the_frequency_in_a_recording_is_read_back(tmp_path):
     """Any machine that NTP steers has one that is not 0."""
     frequencies_scaled = iter([1_234_567, -2_000_000, 0])
 
@@ -355,5 +359,5 @@ def test_what_a_recording_says_of_the_frequency_is_read_back(tmp_path):
     with record(path, interval=None, sampler=Steered(usual_clocks())) as rec:
         rec.snapshot()
     with open_trace(path) as trace:
-        told = trace.clocks._parts.state.measured.frequency(ClockId(3), np.arange(3))
-    assert told.tolist() == [1_234_567, -2_000_000, 0]
+        frequency = trace.clocks._parts.state.measured.frequency(ClockId(3), np.arange(3))
+    assert frequency.tolist() == [1_234_567, -2_000_000, 0]

@@ -28,12 +28,13 @@ def recording(step_ns):
 
 
 @pytest.mark.parametrize("step_ns", [5 * S, 0, -5 * S])
-def test_a_pair_that_was_read_at_the_start_alone_is_no_way_for_the_rest(step_ns):
+def test_a_pair_that_was_read_at_the_start_alone_is_no_path_for_the_rest(step_ns):
     data, boot, wall, burst = recording(step_ns)
     times = np.arange(S, 540 * S, 1_234_567_891).tolist()
     truth = {
-        ours(): np.array([boot(t) for t in times]), ours(REALTIME): np.array([wall(t) for t in times])
-    }  # fmt: skip
+        ours(): np.array([boot(t) for t in times]),
+        ours(REALTIME): np.array([wall(t) for t in times]),
+    }
     with opened(data) as read:
         graph = read.clocks
         for source, target in ((ours(), ours(REALTIME)), (ours(REALTIME), ours())):
@@ -47,7 +48,7 @@ def test_a_pair_that_was_read_at_the_start_alone_is_no_way_for_the_rest(step_ns)
             assert ((low - late <= truth[target]) & (truth[target] <= high + late)).all()
             if not step_ns:
                 assert np.median(high - low) <= 200_000
-        # Where the other clock is asked for, its own pairs know best.
+        # For the other clock, its own pairs are best.
         reading = burst(S)
         assert graph.path(ClockId(BURST), ours(REALTIME), "tube") == [
             ClockId(BURST),

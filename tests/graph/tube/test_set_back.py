@@ -1,4 +1,4 @@
-"""Which clocks were set back, and which only stood still or slept."""
+"""Which clocks were set back, and which only stopped or slept."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_monotonic_of_another_machine_was_not_set_back_where_that_slept() -> Non
     assert not slept(boxes_of([*NUMBERS[:-1], 26], AT, AT), mono)
     # BOOTTIME fell, too: the machine was started anew.
     assert not slept(boxes_of(NUMBERS, AT, AT - SLEPT), mono)
-    # MONOTONIC read less than before, as no clock does that stands still.
+    # MONOTONIC read less than before, which no stopped clock does.
     assert not slept(boxes_of(NUMBERS, AT, AT), boxes_of(NUMBERS, AT, AT - 2 * SLEPT))
 
 
@@ -115,10 +115,10 @@ def test_no_clock_of_one_machine_slept_by_another() -> None:
     assert policy._pairs.was_set_back(MONO)
 
 
-def test_a_clock_stood_still_where_another_that_was_always_read_with_it_did_too() -> None:
+def test_a_clock_stopped_where_another_that_was_always_read_with_it_did_too() -> None:
     """Of a set-back counter: BOOTTIME jumped past both over a suspend."""
 
-    def stood(counter: Any, *, also: Any = None) -> list[bool]:
+    def stopped(counter: Any, *, also: Any = None) -> list[bool]:
         graph = ClockGraph()
         graph.add_snapshot({"BOOTTIME": AT + SLEPT, "MONOTONIC": AT, A: counter})
         if also is not None:
@@ -128,7 +128,7 @@ def test_a_clock_stood_still_where_another_that_was_always_read_with_it_did_too(
             policy._pairs.only_stood_still(policy.pair(ClockId(other), A)) for other in (6, 3)
         ] + [policy._pairs.was_set_back(A)]
 
-    assert stood(AT) == [True, False, False]
-    assert stood(AT, also=AT[-1:] + 20 * S) == [False, False, False]
-    assert stood(AT - SLEPT) == [False, False, True]
-    assert stood(AT + SLEPT) == [False, False, False]
+    assert stopped(AT) == [True, False, False]
+    assert stopped(AT, also=AT[-1:] + 20 * S) == [False, False, False]
+    assert stopped(AT - SLEPT) == [False, False, True]
+    assert stopped(AT + SLEPT) == [False, False, False]

@@ -33,11 +33,13 @@ TICKS = {
 
 
 def ticking(ns, tick):
-    """What a clock that ticks shows: the last multiple, rounded down to whole ns."""
+    """Readings of a clock that ticks: the last multiple, rounded down to whole ns."""
     return np.array(
-        [n * tick.denominator // tick.numerator * tick.numerator // tick.denominator
-         for n in ns.tolist()]
-    )  # fmt: skip
+        [
+            n * tick.denominator // tick.numerator * tick.numerator // tick.denominator
+            for n in ns.tolist()
+        ]
+    )
 
 
 def app_ns(boottime, ppm=31):
@@ -63,11 +65,12 @@ def graph_of(boottime, app, **more):
 def trace_of(boottime, app, at, read):
     """A file with snapshots and events of the application in order of time."""
     packets = [
-        (when, snapshot({BOOTTIME: when, APP: shown}, seq=1))
-        for when, shown in zip(boottime.tolist(), app.tolist(), strict=True)
+        (when, snapshot({BOOTTIME: when, APP: reading}, seq=1))
+        for when, reading in zip(boottime.tolist(), app.tolist(), strict=True)
     ]
     packets += [
-        (when, event(shown, APP)) for when, shown in zip(at.tolist(), read.tolist(), strict=True)
+        (when, event(reading, APP))
+        for when, reading in zip(at.tolist(), read.tolist(), strict=True)
     ]
     return trace(*(packet for _, packet in sorted(packets, key=lambda one: one[0])))
 
@@ -76,8 +79,9 @@ def outside(graph, at, read, bars):
     """How many instants are outside of their bars, from the clock that ticks and to it."""
     missed = 0
     for source, target, given_ns, truth in (
-        (APP, "BOOTTIME", read, at), ("BOOTTIME", APP, at, read)
-    ):  # fmt: skip
+        (APP, "BOOTTIME", read, at),
+        ("BOOTTIME", APP, at, read),
+    ):
         _, earliest, latest = graph.convert(
             given_ns, source, target, policy="tube", bounds=True, bars=bars
         )
@@ -128,11 +132,11 @@ def test_bars_hold_a_tick_that_events_show(name, bars, write):
         graph = opened.clocks
         assert tick_of(graph) == pytest.approx(float(tick), rel=1e-6)
         assert outside(graph, at, read, bars) == 0
-        told = opened.read_all("tube", bars=bars)
-    placed = np.array(told["trace_time"])[np.array(told["status"].cast("string")) == "resolved"]
+        table = opened.read_all("tube", bars=bars)
+    placed = np.array(table["trace_time"])[np.array(table["status"].cast("string")) == "resolved"]
     assert len(placed) == len(at)
-    assert (np.array(told["earliest"]) <= at).all()
-    assert (at <= np.array(told["latest"])).all()
+    assert (np.array(table["earliest"]) <= at).all()
+    assert (at <= np.array(table["latest"])).all()
 
 
 def test_the_estimate_is_the_middle_of_the_tick():
@@ -183,13 +187,14 @@ def test_a_measured_half_width_below_the_tick_does_not_hold_it():
         graph.add_snapshot(
             Snapshot(
                 {"BOOTTIME": boottime, APP: ticking(app_ns(boottime), tick)},
-                reference="BOOTTIME", half_width_ns={APP: half_ns},
+                reference="BOOTTIME",
+                half_width_ns={APP: half_ns},
             )
-        )  # fmt: skip
+        )
         assert outside(graph, at, ticking(app_ns(at), tick), "guaranteed") == 0
-        told = graph.explain(WALL + S, APP, "BOOTTIME", policy="tube", bars="guaranteed")
-        assert told.basis == "guaranteed"
-    assert told.steps[0].half_width_ns == 1_000_100
+        explanation = graph.explain(WALL + S, APP, "BOOTTIME", policy="tube", bars="guaranteed")
+        assert explanation.basis == "guaranteed"
+    assert explanation.steps[0].half_width_ns == 1_000_100
 
 
 def test_a_declared_width_below_the_tick_does_not_hide_it():
@@ -203,9 +208,9 @@ def test_explain_and_at_tell_the_tick(write, tracetime):
     tick, boottime, at = TICKS["a frame of 60 Hz"], snapshots(), instants(50)
     read = ticking(app_ns(at), tick)
     path = write(trace_of(boottime, ticking(app_ns(boottime), tick), at, read))
-    asked = ["at", path, read[7], "--from", hex(APP), "--policy", "tube"]
-    assert f"{hex(APP)} ticks by 16.7 ms as its readings show" in tracetime(*asked)[1]
-    step = json.loads(tracetime(*asked, "--json")[1])["steps"][0]
+    arguments = ["at", path, read[7], "--from", hex(APP), "--policy", "tube"]
+    assert f"{hex(APP)} ticks by 16.7 ms as its readings show" in tracetime(*arguments)[1]
+    step = json.loads(tracetime(*arguments, "--json")[1])["steps"][0]
     assert step["src_tick_ns"] == pytest.approx(S / 60)
     assert step["dst_tick_ns"] is None
 
@@ -257,7 +262,7 @@ def test_nor_do_they_where_they_were_read_with_noise():
     assert widths(graph_of(boottime, app))[1] == {}
 
 
-def test_a_counter_that_wraps_beside_a_clock_says_nothing_of_its_tick():
+def test_a_counter_that_wraps_is_no_witness_of_ticks():
     """Of 24 bits, in us: it wraps several times between two snapshots."""
     boottime = 1_000 * S + np.arange(100) * 100 * S
     counted = boottime * 1_000_020 // 10**9 % (1 << 24)
@@ -271,7 +276,7 @@ def test_a_clock_that_jumps_at_every_snapshot_does_not_tick():
 
 
 def test_what_scatters_by_the_tick_of_another_clock_is_no_tick():
-    """Whole even microseconds, beside MONOTONIC that is read as well, and a COARSE clock."""
+    """Whole even microseconds, next to MONOTONIC and a COARSE clock."""
     boottime = snapshots(60, S, 0)
     graph = ClockGraph("BOOTTIME")
     graph.add_snapshot(
@@ -364,9 +369,11 @@ def test_a_lattice_is_found_whatever_its_period(period, seed, n):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    seed=st.integers(0, 1 << 32), n=st.integers(16, 300), span=st.integers(10**5, 10**13),
+    seed=st.integers(0, 1 << 32),
+    n=st.integers(16, 300),
+    span=st.integers(10**5, 10**13),
     even=st.booleans(),
-)  # fmt: skip
+)
 def test_readings_at_random_are_on_no_lattice(seed, n, span, even):
     random = np.random.default_rng(seed)
     readings = random.integers(0, span, n)

@@ -31,13 +31,13 @@ def machines(
     read: Callable[[ClockId, ClockId], bool],
 ) -> tuple[Machines, list[tuple[ClockId, ClockId]]]:
     """Those, and a list that grows by the clocks that it asks after."""
-    asked: list[tuple[ClockId, ClockId]] = []
+    queried: list[tuple[ClockId, ClockId]] = []
 
     def read_together(one: ClockId, other: ClockId) -> bool:
-        asked.append((one, other))
+        queried.append((one, other))
         return read(one, other)
 
-    return Machines(lambda: series, bounded, read_together), asked
+    return Machines(lambda: series, bounded, read_together), queried
 
 
 def trees(made: Machines, n: int) -> list[list[int]]:
@@ -47,27 +47,27 @@ def trees(made: Machines, n: int) -> list[list[int]]:
 
 def test_machines_are_tied_by_what_was_read_of_the_first_of_a_list_and_each_other() -> None:
     lists = [[on(0), on(0, 3), on(1), on(2), on(1, 3)], [on(3), on(4)], [on(4), on(2)]]
-    made, asked = machines(lists, [], lambda one, other: True)
+    made, queried = machines(lists, [], lambda one, other: True)
     assert trees(made, 6) == [[0, 1, 2, 3, 4]] * 5 + [[5]]
-    assert asked == [(on(0), on(1)), (on(0), on(2)), (on(3), on(4)), (on(4), on(2))]
-    made, asked = machines(lists, [], lambda one, other: other.machine == 4)
+    assert queried == [(on(0), on(1)), (on(0), on(2)), (on(3), on(4)), (on(4), on(2))]
+    made, queried = machines(lists, [], lambda one, other: other.machine == 4)
     assert trees(made, 5) == [[0], [1], [2], [3, 4], [3, 4]]
-    made, asked = machines(lists, [], lambda one, other: False)
+    made, queried = machines(lists, [], lambda one, other: False)
     assert trees(made, 5) == [[0], [1], [2], [3], [4]]
 
 
 def test_machines_are_tied_by_messages_and_then_not_looked_at() -> None:
     lists = [[on(0), on(1)], [on(2), on(1)], [on(3), on(2)]]
     bounded = [(on(0), on(1)), (on(1, 3), on(2, 3))]
-    made, asked = machines(lists, bounded, lambda one, other: False)
+    made, queried = machines(lists, bounded, lambda one, other: False)
     assert trees(made, 4) == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [3]]
-    assert asked == [(on(3), on(2))]
+    assert queried == [(on(3), on(2))]
 
 
-def test_nothing_is_asked_of_one_machine() -> None:
-    made, asked = machines([[on(5), on(5, 3)]], [], lambda one, other: False)
+def test_one_machine_needs_no_lookup() -> None:
+    made, queried = machines([[on(5), on(5, 3)]], [], lambda one, other: False)
     assert made.are_tied(on(5), on(5, 3))
-    assert asked == []
+    assert queried == []
 
 
 def test_a_long_row_of_machines_is_one_tree() -> None:
@@ -78,7 +78,7 @@ def test_a_long_row_of_machines_is_one_tree() -> None:
         assert not made.are_tied(on(0), on(100))
 
 
-def test_what_two_machines_lack_is_told() -> None:
+def test_the_error_of_untied_machines_says_what_to_record() -> None:
     fault = untied(on(0), on(3))
     assert fault.reason == "no_path"
     assert fault.message == (
@@ -92,14 +92,14 @@ def test_what_two_machines_lack_is_told() -> None:
 
 
 def around(tied: dict[int, set[int]], *, several: bool) -> Neighbours:
-    def beside(clock: ClockId) -> set[ClockId]:
+    def neighbours_of(clock: ClockId) -> set[ClockId]:
         return {ClockId(c) for c in tied.get(clock.clock, ())}
 
-    return Neighbours(beside, lambda c: several and len(beside(c)) > 1)
+    return Neighbours(neighbours_of, lambda c: several and len(neighbours_of(c)) > 1)
 
 
 @pytest.mark.parametrize("several", [True, False])
-def test_ways_lead_on_over_clocks_that_have_another_neighbour(several: bool) -> None:
+def test_paths_continue_over_clocks_that_have_another_neighbour(several: bool) -> None:
     # 200 - 201 - 202, and 203, 204 hang on 201 alone.
     tied = {
         200: {201},
@@ -142,7 +142,7 @@ COST = {
 COST |= {(b, a): cost for (a, b), cost in COST.items()}
 
 
-def beside(clock: ClockId) -> list[ClockId]:
+def neighbours_of(clock: ClockId) -> list[ClockId]:
     return [ClockId(200 + b) for a, b in sorted(COST) if a == clock.clock - 200]
 
 
@@ -153,11 +153,13 @@ def bar(one: ClockId, other: ClockId) -> float:
 def way(source: int, target: int, left: int | None, known: dict[int, list[int]]) -> Any:
     steps = Steps(left)
     rest = {ClockId(200 + k): [ClockId(200 + c) for c in path] for k, path in known.items()}
-    found = least_error(ClockId(200 + source), ClockId(200 + target), beside, bar, rest.get, steps)
+    found = least_error(
+        ClockId(200 + source), ClockId(200 + target), neighbours_of, bar, rest.get, steps
+    )
     return None if found is None else [c.clock - 200 for c in found], steps.left
 
 
-def test_the_way_of_least_error_counts_each_hop_that_it_looks_at() -> None:
+def test_the_search_for_the_least_error_counts_each_hop() -> None:
     assert way(0, 3, None, {}) == ([0, 1, 2, 3], None)
     assert way(0, 3, 100, {}) == ([0, 1, 2, 3], 90)
     assert way(0, 3, 11, {}) == ([0, 1, 2, 3], 1)
@@ -168,7 +170,7 @@ def test_the_way_of_least_error_counts_each_hop_that_it_looks_at() -> None:
     assert way(0, 0, 5, {}) == ([0], 5)
 
 
-def test_a_way_that_is_known_is_gone_as_it_is() -> None:
+def test_a_known_path_is_used() -> None:
     # It is not looked for anew from there, not where another would be less wide, either.
     assert way(0, 3, 100, {1: [1, 2, 3]}) == ([0, 1, 2, 3], 90)
     assert way(0, 3, 100, {1: [1, 3]}) == ([0, 2, 3], 91)
@@ -176,10 +178,10 @@ def test_a_way_that_is_known_is_gone_as_it_is() -> None:
     assert way(0, 4, 100, {1: [1, 2, 3, 4]}) == ([0, 1, 2, 3, 4], 89)
 
 
-def test_the_shortest_way_round_is_not_the_direct_one() -> None:
+def test_the_shortest_detour_is_not_the_direct_hop() -> None:
     def ways(source: int, target: int, left: int | None) -> Any:
         steps = Steps(left)
-        found = detour(ClockId(200 + source), ClockId(200 + target), beside, steps)
+        found = detour(ClockId(200 + source), ClockId(200 + target), neighbours_of, steps)
         return None if found is None else [c.clock - 200 for c in found], steps.left
 
     assert ways(0, 1, None) == ([0, 2, 1], None)
@@ -222,7 +224,7 @@ def test_hops_between_clocks_and_to_such_as_are_not_there() -> None:
     assert [row(6, None, linked).hops(a, clocks[5]) for a in clocks] == [1, 2, 3, 2, 1, 0]
 
 
-def test_ways_are_counted_once_and_from_a_clock_to_itself_are_none() -> None:
+def test_paths_are_counted_once_and_none_from_a_clock_to_itself() -> None:
     reach = row(6, 3)
     reach.expect([ClockId(200), ClockId(201), ClockId(201), ClockId(300)], ClockId(200))
     assert reach._hops == 1
@@ -306,14 +308,14 @@ def test_halves_of_all_widths() -> None:
 # What was measured
 
 
-def test_what_nothing_is_said_of_is_not_told() -> None:
+def test_clocks_without_measurements_have_none() -> None:
     measured = Measured(
         {on(0): Column(np.array([3]), Read(np.array([7]), np.array([8])))},
         (np.array([2, 5, 5]), np.array([4, 4, 5]), np.array([66, 77, 88])),
         {on(1): Corrected(np.array([5]), np.array([99]))},
     )
-    told = [measured.has(on(machine)) for machine in range(7)]
-    assert told == [True, True, False, False, True, True, False]
+    recorded = [measured.has(on(machine)) for machine in range(7)]
+    assert recorded == [True, True, False, False, True, True, False]
     assert [measured.knows(on(machine)) for machine in range(3)] == [True, False, False]
     numbers = np.arange(8)
     none = NOT_RECORDED
@@ -335,7 +337,7 @@ def test_what_nothing_is_said_of_is_not_told() -> None:
     assert [c.tolist() for c in measured.reads(on(2), np.array([1, 3]))] == [[0, 0], [-1, -1]]
 
 
-def test_what_a_trace_said_is_known_and_what_came_since_is_only_told() -> None:
+def test_measurements_of_a_trace_are_known_later_ones_are_not() -> None:
     measured = Measured()
     measured.add(4, 4, Snapshot({6: 1, 3: 1}, reference=6, half_width_ns={3: 5}))
     assert not measured.has(on(0))

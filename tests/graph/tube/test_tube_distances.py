@@ -71,7 +71,7 @@ def test_a_long_chain_is_refused_before_any_tube_is_made(opened, tubes) -> None:
     assert not tubes
 
 
-def test_the_hops_of_all_ways_are_bounded_before_they_are_gone(opened, tubes) -> None:
+def test_the_hops_of_all_paths_are_bounded_before_any_is_used(opened, tubes) -> None:
     # From each of 60 clocks there are from 1 to 60 hops, 1,830 in all.
     with (
         opened(chain(60), max_tubes=91) as trace,
@@ -92,7 +92,7 @@ def test_hops_are_counted_once_however_many_batches_there_are(opened, tubes) -> 
         assert trace.read_all("tube")["earliest"].null_count == 0
 
 
-def test_a_way_longer_than_tubes_may_be_made_is_refused_at_once(opened, tubes) -> None:
+def test_a_path_longer_than_the_limit_on_tubes_is_refused_at_once(opened, tubes) -> None:
     with opened(chain(200), max_tubes=100) as trace:
         with pytest.raises(tt.TraceError, match="--max-tubes"):
             trace.clocks.path(350, "BOOTTIME", "tube")
@@ -143,7 +143,7 @@ def triangles(n: int) -> Iterable[bytes]:
 
 
 @pytest.mark.parametrize("parts", [triangles, lambda n: with_monotonic(n, 1)])
-def test_the_search_for_ways_is_linear_in_the_clocks_of_a_hub(opened, parts) -> None:
+def test_the_search_for_paths_is_linear_in_the_neighbours_of_a_clock(opened, parts) -> None:
     assert weighed(opened, parts(120)) <= 4 * weighed(opened, parts(40))
 
 
@@ -164,18 +164,18 @@ def best(widths: dict[tuple[ClockId, ClockId], float], one: ClockId, other: Cloc
     """The best of all ways, by trying each."""
     between = [clock for clock in CLOCKS if clock not in (one, other)]
     ways = [[one, *via, other] for n in range(len(between) + 1) for via in permutations(between, n)]
-    told = [(sum(widths.get(hop, inf) for hop in pairwise(way)), len(way), way) for way in ways]
-    least = min(told)
+    weighed = [(sum(widths.get(hop, inf) for hop in pairwise(way)), len(way), way) for way in ways]
+    least = min(weighed)
     return least[2] if least[0] < inf else None
 
 
 @given(EDGES, st.permutations(CLOCKS[1:]))
-def test_what_is_known_of_ways_changes_none(edges, sources) -> None:
+def test_known_paths_change_no_result(edges, sources) -> None:
     """Dead ends left out and known ways taken over, the best way is the best of all."""
     widths = edges | {(b, a): width for (a, b), width in edges.items()}
     target = CLOCKS[0]
-    beside = {clock: {b for a, b in widths if a == clock} for clock in CLOCKS}
-    around = Neighbours(beside.__getitem__, lambda clock: len(beside[clock]) > 2)
+    neighbours_of = {clock: {b for a, b in widths if a == clock} for clock in CLOCKS}
+    around = Neighbours(neighbours_of.__getitem__, lambda clock: len(neighbours_of[clock]) > 2)
     known: dict[ClockId, list[ClockId]] = {}
     for source in sources:
         found = least_error(
@@ -234,5 +234,5 @@ def test_machines_that_messages_tie_are_not_looked_at_one_by_one(opened, monkeyp
 
 @given(st.sets(st.integers(0, 30)), st.lists(st.integers(0, 31)))
 def test_evidence_is_every_snapshot_that_was_not_worked_out(worked_out, snapshots) -> None:
-    told = Between(worked_out=sorted(worked_out)).is_evidence(np.array(snapshots, dtype=np.int64))
-    assert told.tolist() == [number not in worked_out for number in snapshots]
+    read = Between(worked_out=sorted(worked_out)).is_evidence(np.array(snapshots, dtype=np.int64))
+    assert read.tolist() == [number not in worked_out for number in snapshots]

@@ -14,7 +14,7 @@ from tracetime.graph.tube import Evidence, Limits, Tube
 
 MANY = 300
 ENDS = (int(INT64.min), int(INT64.max))
-"""They stand for all beyond, so that their bars may be wider."""
+"""They represent all values beyond, so that their bars may be wider."""
 
 
 def twin_of(tube: Tube, bars: str) -> TwinRows:

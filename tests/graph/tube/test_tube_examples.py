@@ -248,10 +248,11 @@ def test_the_half_width_assumed_grows_with_the_noise() -> None:
     rng = np.random.default_rng(1)
     a = np.arange(100, dtype=np.int64) * S
     quiet, loud = (
-        assumed_half_width(a, 20 * np.arange(100) + np.rint(rng.normal(0, x, 100)).astype(int),
-                           STEADY)
+        assumed_half_width(
+            a, 20 * np.arange(100) + np.rint(rng.normal(0, x, 100)).astype(int), STEADY
+        )
         for x in (10, 20_000)
-    )  # fmt: skip
+    )
     assert quiet == 1_000
     assert 20_000 < loud < 200_000
 

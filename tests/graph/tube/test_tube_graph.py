@@ -28,7 +28,7 @@ def test_drift_is_corrected_where_floor_ignores_it(graph):
     assert (latest - earliest).max() < 3_000
 
 
-def test_bounds_have_the_shape_of_what_was_asked(graph):
+def test_bounds_have_the_shape_of_the_timestamps(graph):
     one = graph.convert(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube", bounds=True)
     assert isinstance(one, Bounds)
     assert all(isinstance(value, int) for value in one)
@@ -119,14 +119,15 @@ def test_no_path_runs_along_a_counter_that_was_reset_where_another_leads():
     assert direct.path(GPU, "REALTIME", policy="tube") == [ClockId(GPU), ClockId(1)]
 
 
-def test_a_counter_that_stands_still_while_the_machine_sleeps_was_not_reset():
+def test_a_counter_that_stops_while_the_machine_sleeps_was_not_reset():
     monotonic = np.arange(40, dtype=np.int64) * 10 * S + 500 * S
     slept = np.where(np.arange(40) >= 20, 7200 * S, 0)
     graph = ClockGraph("BOOTTIME")
     graph.add_snapshot({"BOOTTIME": monotonic + slept, "MONOTONIC": monotonic, GPU: monotonic})
     assert {(d.src.clock, d.dst.clock): d.kind for d in graph.discontinuities()} == {
-        (3, 6): "suspend", (6, GPU): "step",
-    }  # fmt: skip
+        (3, 6): "suspend",
+        (6, GPU): "step",
+    }
 
 
 def test_measured_half_widths_make_the_bars():
@@ -147,10 +148,10 @@ def test_measured_half_widths_make_the_bars():
     assert (earliest <= at).all()
     assert (at <= latest).all()
     assert np.median(latest - earliest) < 200
-    told = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
-    assert not told.steps[0].assumed
-    assert "(measured)" in str(told)
-    assert "estimated bars" in str(told)
+    explanation = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
+    assert not explanation.steps[0].assumed
+    assert "(measured)" in str(explanation)
+    assert "estimated bars" in str(explanation)
 
 
 def test_a_half_width_measured_where_both_clocks_read_0_counts():
@@ -162,11 +163,11 @@ def test_a_half_width_measured_where_both_clocks_read_0_counts():
     assert bar.latest >= 300
 
 
-def test_assumed_half_widths_are_said(graph):
-    told = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
-    assert told.steps[0].assumed
-    assert told.earliest <= told.result <= told.latest
-    narrow = told.latest - told.earliest
+def test_an_explanation_says_that_half_widths_are_assumed(graph):
+    explanation = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
+    assert explanation.steps[0].assumed
+    assert explanation.earliest <= explanation.result <= explanation.latest
+    narrow = explanation.latest - explanation.earliest
     graph.declare(ClockDomain(ClockId(5), assumed_half_width_ns=50_000))
     wide = graph.explain(1100 * S, "MONOTONIC_RAW", "BOOTTIME", policy="tube")
     assert wide.latest - wide.earliest > 10 * narrow
@@ -181,7 +182,7 @@ def test_bars_grow_beyond_the_last_snapshot_and_shrink_with_the_next(graph):
     assert after.latest - after.earliest < before.latest - before.earliest
 
 
-def test_unknown_clocks_are_told(graph):
+def test_unknown_clocks_are_named_in_errors(graph):
     with pytest.raises(ConversionError) as error:
         graph.convert(5, 777, 6, policy="tube")
     assert error.value.reason == "unknown_source_clock"
@@ -266,42 +267,42 @@ def test_clocks_of_cpu_time_are_no_clocks_that_step():
     assert graph.discontinuities() == []
 
 
-def test_what_rests_on_assumptions_is_an_estimate_whatever_was_asked(graph):
-    told = graph.explain(5, "BOOTTIME", 5, policy="tube", bars="guaranteed")
-    assert (told.bars, told.basis) == ("guaranteed", "estimated")
-    assert "guaranteed bars, but estimates: half-widths are assumed" in str(told)
+def test_bars_that_rest_on_assumptions_are_estimates(graph):
+    explanation = graph.explain(5, "BOOTTIME", 5, policy="tube", bars="guaranteed")
+    assert (explanation.bars, explanation.basis) == ("guaranteed", "estimated")
+    assert "guaranteed bars, but estimates: half-widths are assumed" in str(explanation)
     tsc = ClockGraph()
     at = np.arange(5) * S
     tsc.add_snapshot(
         Snapshot({"BOOTTIME": at, "TSC": at * 3}, reference="BOOTTIME", half_width_ns={"TSC": 20})
     )
-    told = tsc.explain(7, "TSC", "BOOTTIME", policy="tube", bars="guaranteed")
-    assert told.steps[0].learnt
-    assert told.basis == "estimated"
-    assert "a rate is learnt" in str(told)
+    explanation = tsc.explain(7, "TSC", "BOOTTIME", policy="tube", bars="guaranteed")
+    assert explanation.steps[0].learnt
+    assert explanation.basis == "estimated"
+    assert "a rate is learnt" in str(explanation)
     tsc.declare(ClockDomain("TSC", ns_per_tick=Fraction(1, 3)))
-    told = tsc.explain(7, "TSC", "BOOTTIME", policy="tube", bars="guaranteed")
-    assert told.basis == "guaranteed"
-    assert "estimates" not in str(told)
+    explanation = tsc.explain(7, "TSC", "BOOTTIME", policy="tube", bars="guaranteed")
+    assert explanation.basis == "guaranteed"
+    assert "estimates" not in str(explanation)
 
 
-def test_one_snapshot_is_told_as_one():
+def test_one_snapshot_is_counted_in_the_singular():
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": 7 * S, "MONOTONIC": 5 * S})
-    told = str(graph.explain(S, "BOOTTIME", "MONOTONIC", policy="tube"))
-    assert "ns: 1 snapshot, half-width" in told
+    explanation = str(graph.explain(S, "BOOTTIME", "MONOTONIC", policy="tube"))
+    assert "ns: 1 snapshot, half-width" in explanation
 
 
-def test_a_bar_on_a_clock_that_counts_ticks_is_told_in_ticks():
+def test_a_bar_on_a_clock_that_counts_ticks_is_in_ticks():
     graph = ClockGraph()
     at = np.arange(5) * S
     graph.add_snapshot(
         Snapshot({"BOOTTIME": at, "TSC": at * 3}, reference="BOOTTIME", half_width_ns={"TSC": 20})
     )
-    told = graph.explain(S, "BOOTTIME", "TSC", policy="tube")
-    assert [step.unit for step in told.steps] == ["ticks"]
-    assert str(told).count(" ticks") == 3
-    assert "half-width 20 ns" in str(told)
+    explanation = graph.explain(S, "BOOTTIME", "TSC", policy="tube")
+    assert [step.unit for step in explanation.steps] == ["ticks"]
+    assert str(explanation).count(" ticks") == 3
+    assert "half-width 20 ns" in str(explanation)
     back = graph.explain(3 * S, "TSC", "BOOTTIME", policy="tube")
     assert [step.unit for step in back.steps] == ["ns"]
     assert str(back).count("ticks") == 1

@@ -52,26 +52,26 @@ def test_order_decides_nothing_by_a_clock_that_was_set_back(other):
             )
         )
     # 1140 s was read at 140 s and again at 190 s; 1090 s and 1170 s once, at 90 s and 220 s.
-    said = [1090 * S, 1140 * S, 1140 * S, 1140 * S, 1170 * S]
+    readings = [1090 * S, 1140 * S, 1140 * S, 1140 * S, 1170 * S]
     at = [100 * S, 135 * S, 165 * S, 195 * S, 205 * S]
     expected = [-1, 1, 0, -1, 1]
     if other != "MONOTONIC":
         at = [1099 * S, 1099 * S, 1120 * S, 1151 * S, 1165 * S]
         expected = [-1, 1, 0, 0, 1]
-    assert graph.order((said, "REALTIME"), (at, other)).tolist() == expected
-    assert graph.order((at, other), (said, "REALTIME")).tolist() == [-x for x in expected]
+    assert graph.order((readings, "REALTIME"), (at, other)).tolist() == expected
+    assert graph.order((at, other), (readings, "REALTIME")).tolist() == [-x for x in expected]
 
 
-def test_order_is_the_other_way_round_whichever_comes_first():
+def test_order_changes_its_sign_with_the_order_of_arguments():
     """Clocks that contradict: by one BOOTTIME was set back at 150 s, by the other it was not."""
     raw = np.arange(31, dtype=np.int64) * 10 * S
     boottime = raw + np.where(raw > 150 * S, 950 * S, 1000 * S)
     graph = ClockGraph()
     graph.add_snapshot({"MONOTONIC_RAW": raw, "BOOTTIME": boottime})
     graph.add_snapshot({"MONOTONIC": raw, "BOOTTIME": raw + 1000 * S})
-    at, said = np.repeat(raw + 5 * S, 31), np.tile(boottime, 31)
-    one = graph.order((at, "MONOTONIC_RAW"), (said, "BOOTTIME"))
-    assert (one == -graph.order((said, "BOOTTIME"), (at, "MONOTONIC_RAW"))).all()
+    at, readings = np.repeat(raw + 5 * S, 31), np.tile(boottime, 31)
+    one = graph.order((at, "MONOTONIC_RAW"), (readings, "BOOTTIME"))
+    assert (one == -graph.order((readings, "BOOTTIME"), (at, "MONOTONIC_RAW"))).all()
     # 1140 s was read at 140 s and at 190 s.
     assert graph.order((165 * S, "MONOTONIC_RAW"), (1140 * S, "BOOTTIME")) == 0
 

@@ -1,4 +1,4 @@
-"""Parts of a tube at their limits: kinds of breaks, overlaps, pieces, rates, and what is told."""
+"""Parts of a tube at their limits: kinds of breaks, overlaps, pieces, rates, and recorded corrections."""
 
 from __future__ import annotations
 
@@ -92,19 +92,21 @@ def test_overlaps_end_at_int64() -> None:
 @pytest.mark.parametrize("group", range(8))
 def test_pieces_between_recorded_changes(group: int) -> None:
     """Together they are all of each segment; short ones stay together where changes are small."""
-    told = []
+    results = []
     for seed in range(12):
         chance = Random(1_000 * group + seed)
         n = [1, 2, 3, 5, 9, 14][int(chance.random() * 6)]
         gap, change, half = [S, 1 << 20][seed % 2], 1 << 32, [0, 1, 2, 900][seed // 2 % 4]
         a = np.arange(n, dtype=np.int64) * gap
-        said, here = [], 0
+        corrections, here = [], 0
         for _ in range(n):
             if chance.random() < [0.2, 0.6, 1.0][seed % 3]:
                 here = int(chance.random() * 3) * change + int(chance.random() * 2)
-            said.append(NOT_RECORDED if chance.random() < [0.0, 0.15][seed // 4 % 2] else here)
+            corrections.append(
+                NOT_RECORDED if chance.random() < [0.0, 0.15][seed // 4 % 2] else here
+            )
         r = np.where(np.arange(n) < n // 2, 0, [0, 50 * S][seed // 3 % 2])
-        evidence = Evidence.of(a, r, half, correction=None if seed == 11 else np.array(said))
+        evidence = Evidence.of(a, r, half, correction=None if seed == 11 else np.array(corrections))
         segments = find_segments(evidence, Limits(2e-4, 1e-9))
         pieces = find_pieces(segments)
         for k, (first, last) in enumerate(zip(segments.first, segments.last, strict=True)):
@@ -112,8 +114,8 @@ def test_pieces_between_recorded_changes(group: int) -> None:
             assert pieces.first[mine][0] == first
             assert pieces.last[mine][-1] == last
             assert (pieces.first[mine][1:] == pieces.last[mine][:-1] + 1).all()
-        told.append([pieces.segment, pieces.first, pieces.last, pieces.slack, pieces.correction])
-    check_kept("parts", f"pieces {group}", told)
+        results.append([pieces.segment, pieces.first, pieces.last, pieces.slack, pieces.correction])
+    check_kept("parts", f"pieces {group}", results)
 
 
 @pytest.mark.parametrize(("half", "together"), [(1, False), (2, True), (3, True)])
@@ -121,73 +123,85 @@ def test_short_pieces_stay_together_where_a_change_moves_less_than_is_known(
     half: int, together: bool
 ) -> None:
     """By 2^-20 over 2^21 ns: 2 ns."""
-    said = [k << 32 for k in range(6)]
-    evidence = Evidence.of(np.arange(6) << 21, np.zeros(6, int), half, correction=np.array(said))
+    corrections = [k << 32 for k in range(6)]
+    evidence = Evidence.of(
+        np.arange(6) << 21, np.zeros(6, int), half, correction=np.array(corrections)
+    )
     pieces = find_pieces(find_segments(evidence, Limits(1e-3, 1e-9)))
     assert pieces.first.tolist() == ([0] if together else [0, 1, 2, 3, 4, 5])
     assert pieces.slack.tolist() == ([5 << 31] if together else [0] * 6)
-    assert pieces.correction.tolist() == ([NOT_RECORDED] if together else said)
+    assert pieces.correction.tolist() == ([NOT_RECORDED] if together else corrections)
 
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_so_many_snapshots_between_two_changes_prove_a_rate(n: int) -> None:
-    said = np.repeat([0, 1, 2, 3], n) << 32
-    evidence = Evidence.of(np.arange(4 * n) * S, np.zeros(4 * n, int), 10**6, correction=said)
+    corrections = np.repeat([0, 1, 2, 3], n) << 32
+    evidence = Evidence.of(
+        np.arange(4 * n) * S, np.zeros(4 * n, int), 10**6, correction=corrections
+    )
     pieces = find_pieces(find_segments(evidence, Limits(1e-3, 1e-9)))
     assert len(pieces.first) == (1 if n == 2 else 4)
 
 
-def test_corrections_that_differ_are_told_whichever_is_first() -> None:
+def test_corrections_that_differ_count_whichever_is_first() -> None:
     zero = np.zeros(3, dtype=np.int64)
-    for said in ([0, 0, 65_536], [65_536, 0, 0], [0, 65_536, 0], [-65_536, 0, 0], [0, 0, -65_536]):
-        got = correction_of(zero, np.array(said))
+    for corrections in (
+        [0, 0, 65_536],
+        [65_536, 0, 0],
+        [0, 65_536, 0],
+        [-65_536, 0, 0],
+        [0, 0, -65_536],
+    ):
+        got = correction_of(zero, np.array(corrections))
         assert got is not None
-        assert got.tolist() == [round(x / 65_536 * 1e-6 * ONE) for x in said]
+        assert got.tolist() == [round(x / 65_536 * 1e-6 * ONE) for x in corrections]
     assert correction_of(zero, zero) is None
     assert correction_of(zero, zero + 65_536) is None
 
 
-@pytest.mark.parametrize(("more", "told"), [(0, True), (1 << 21, False)])
-def test_rates_are_shared_while_floats_hold_what_was_recorded(more: int, told: bool) -> None:
+@pytest.mark.parametrize(("more", "shared"), [(0, True), (1 << 21, False)])
+def test_rates_are_shared_while_floats_hold_what_was_recorded(more: int, shared: bool) -> None:
     """Corrections about 2^-5 that change at each of five snapshots, 2^53 ns apart: 2^50 ns."""
     # In a float of 53 bits, products up to 2^50 have an eighth of a ns.
     swing, middle = 1 << 44, 1 << 47
-    said = np.array([middle + swing * (-1) ** k for k in range(5)])
+    corrections = np.array([middle + swing * (-1) ** k for k in range(5)])
     a = np.arange(5, dtype=np.int64) << 53
     a[4] += more
-    made = Tube.build(Evidence.of(a, a >> 5, 100, correction=said), Limits(0.1, 1e-9))
+    made = Tube.build(Evidence.of(a, a >> 5, 100, correction=corrections), Limits(0.1, 1e-9))
     runs = made.runs
-    assert (runs.slope != 0).all() == told
-    check_kept("parts", f"shared, {told}", [runs.first, runs.slope, runs.width, runs.lone])
+    assert (runs.slope != 0).all() == shared
+    check_kept("parts", f"shared, {shared}", [runs.first, runs.slope, runs.width, runs.lone])
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_rates_of_clocks_that_are_steered_at_every_snapshot_stay(seed: int) -> None:
-    """Some corrections unknown, some jumps, several lines: which runs are told their rate."""
+    """Some corrections unknown, some jumps, several lines: which runs get their rate from them."""
     chance = Random(seed)
     n = [1, 2, 3, 4, 8, 15][seed % 6]
     base, half = (chance.random() - 0.5) * 60e-6, [3, 40, 2_000][seed % 3]
-    a, r, said, at, drifted = [], [], [], 5 * S, 0.0
+    a, r, corrections, at, drifted = [], [], [], 5 * S, 0.0
     for k in range(n):
         steer = (chance.random() - 0.5) * [1e-8, 3e-6, 60e-6][seed // 3 % 3]
         if seed % 4 == 1 and k % 5 < 3 and k:
-            steer = said[-1] / ONE
+            steer = corrections[-1] / ONE
         a.append(at)
         r.append(round(drifted) + int((chance.random() - 0.5) * 2 * half))
-        said.append(round(steer * ONE))
+        corrections.append(round(steer * ONE))
         at += S
         drifted += (base + steer) * S
     if seed % 5 == 2 and n > 6:
         r = [x + (0 if k < n - 3 else 10**8) for k, x in enumerate(r)]
     if seed % 5 == 3 and n > 6:
         r = [x + (0 if k < n // 2 else 3 * half) for k, x in enumerate(r)]
-    said = [NOT_RECORDED if chance.random() < [0.0, 0.1][seed // 5 % 2] else x for x in said]
-    evidence = Evidence.of(np.array(a), np.array(r), half, correction=np.array(said))
+    corrections = [
+        NOT_RECORDED if chance.random() < [0.0, 0.1][seed // 5 % 2] else x for x in corrections
+    ]
+    evidence = Evidence.of(np.array(a), np.array(r), half, correction=np.array(corrections))
     made = Tube.build(evidence, Limits.of(100, 500, [(0.01, 0.01), (None, None)][seed // 7 % 2]))
     runs = made.runs
     columns = (runs.first, runs.last, runs.slope, runs.width, runs.lone, runs.correction)
-    told = [list(row) for row in zip(*columns, strict=True)]
-    check_kept("steered", f"always {seed}", [told, made.wander])
+    results = [list(row) for row in zip(*columns, strict=True)]
+    check_kept("steered", f"always {seed}", [results, made.wander])
 
 
 def test_a_rate_is_learnt_of_the_first_and_last_tick() -> None:
@@ -240,8 +254,6 @@ def test_ns_of_ticks_are_exact_wherever_products_end(bits: int) -> None:
         (0.0, 0.1234566, "a wander of 123457 ppm is outside 0 to 10000 ppm"),
     ],
 )
-def test_limits_that_no_clock_has_are_told_in_ppm(
-    drift: float, wander: float, message: str
-) -> None:
+def test_errors_of_limits_are_in_ppm(drift: float, wander: float, message: str) -> None:
     with pytest.raises(UsageError, match=f"^{message}"):
         Limits(drift, wander)

@@ -131,14 +131,48 @@ noisy_snapshots = st.lists(
     st.sampled_from([0, 1e-9, 1e-4, 1e-3, 0.01]),
 )
 @example([(8, 0, 7), (26, 0, 1), (49, 0, 2), (54, 13, 5), (150, 1, 2), (247, 2, 5)], 0.1, 0.0)
-@example([(100 * k, r, h) for k, (r, h) in enumerate(
-    [(0, 3), (-1, 2), (-2, 1), (0, 0), (-4, 2), (-5, 1), (0, 0)])], 0.05, 0.0)  # fmt: skip
-@example([(100 * k, r, h) for k, (r, h) in enumerate(
-    [(0, 2), (0, 3), (0, 1), (6, 1), *[(0, 2)] * 7])], 0.05, 0.01)  # fmt: skip
-@example([(100 * k, r, h) for k, (r, h) in enumerate(
-    [(0, 3), (-1, 3), (-2, 1), (-3, 1), (-4, 2), (-5, 1), (-6, 0), (-7, 2), (-8, 3), (-12, 1),
-     (-10, 0), (-11, 1), (-12, 1), (-13, 2), (-15, 0), (-15, 1), (-16, 1), (-17, 0)])],
-    0.05, 1e-4)  # fmt: skip
+@example(
+    [
+        (100 * k, r, h)
+        for k, (r, h) in enumerate([(0, 3), (-1, 2), (-2, 1), (0, 0), (-4, 2), (-5, 1), (0, 0)])
+    ],
+    0.05,
+    0.0,
+)
+@example(
+    [(100 * k, r, h) for k, (r, h) in enumerate([(0, 2), (0, 3), (0, 1), (6, 1), *[(0, 2)] * 7])],
+    0.05,
+    0.01,
+)
+@example(
+    [
+        (100 * k, r, h)
+        for k, (r, h) in enumerate(
+            [
+                (0, 3),
+                (-1, 3),
+                (-2, 1),
+                (-3, 1),
+                (-4, 2),
+                (-5, 1),
+                (-6, 0),
+                (-7, 2),
+                (-8, 3),
+                (-12, 1),
+                (-10, 0),
+                (-11, 1),
+                (-12, 1),
+                (-13, 2),
+                (-15, 0),
+                (-15, 1),
+                (-16, 1),
+                (-17, 0),
+            ]
+        )
+    ],
+    0.05,
+    1e-4,
+)
 def test_estimated_bars_are_never_wider_than_guaranteed_ones(
     snapshots: list[tuple[int, int, int]], drift: float, wander: float
 ) -> None:
@@ -234,7 +268,7 @@ def test_an_array_converts_as_its_elements_do(
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_one_hop_at_a_snapshot_of_half_width_0_is_the_floor_of_it(data: st.DataObject) -> None:
-    """Readings are whole us, and rates whole ns per us: an offset is exactly what it is told as."""
+    """Readings are whole us, and rates whole ns per us: offsets are exact."""
     n = data.draw(st.integers(1, 6))
     spans = [1_000 * us for us in data.draw(st.lists(st.integers(1, 20), min_size=n, max_size=n))]
     rates = data.draw(st.lists(st.integers(-2, 2), min_size=n, max_size=n))
@@ -280,13 +314,13 @@ def test_the_order_of_adding_is_of_no_matter(
         ):
             assert x.tolist() == y.tolist()
 
-    def told(tube: Tube, given_as: list[tuple[int, int, int]]) -> list[object]:
+    def results(tube: Tube, given_as: list[tuple[int, int, int]]) -> list[object]:
         return [
             (d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, [given_as[k] for k in d.snapshots])
             for d in tube.discontinuities
         ]
 
-    for x, y in zip(told(one, snapshots), told(two, shuffled), strict=True):
+    for x, y in zip(results(one, snapshots), results(two, shuffled), strict=True):
         assert x[:5] == y[:5]
         assert sorted(x[5]) == sorted(y[5])
 
@@ -308,9 +342,11 @@ def test_there_and_back_stays_within_the_bars(
             assert (back.earliest <= at[fits]).all()
             assert (at[fits] <= back.latest).all()
         whole = tube.convert(
-            there.estimate[fits], bars=bars, inverse=True,  # type: ignore[arg-type]
+            there.estimate[fits],
+            bars=bars,
+            inverse=True,  # type: ignore[arg-type]
             within=(there.earliest[fits], there.latest[fits]),
-        )  # fmt: skip
+        )
         assert (whole.earliest <= at[fits]).all()
         assert (at[fits] <= whole.latest).all()
 
@@ -329,8 +365,10 @@ def test_the_bars_of_an_interval_hold_those_of_all_in_it(data: st.DataObject) ->
     for bars in BARS:
         each = tube.convert(every, bars=bars)  # type: ignore[arg-type]
         got = tube.convert(
-            np.array([low]), bars=bars, within=(np.array([low]), np.array([high])),  # type: ignore[arg-type]
-        )  # fmt: skip
+            np.array([low]),
+            bars=bars,
+            within=(np.array([low]), np.array([high])),  # type: ignore[arg-type]
+        )
         assert int(got.earliest[0]) == int(each.earliest.min())
         assert int(got.latest[0]) == int(each.latest.max())
 

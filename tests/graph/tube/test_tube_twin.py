@@ -84,5 +84,5 @@ def test_twin(given_snapshots: tuple[list[int], list[int], list[int]], held: Lim
             assert t + math.floor(least) <= earliest <= low_end
             assert high_end <= latest <= t + math.ceil(most)
         elif (earliest, latest) != (low_end, high_end):
-            # Where a run and the limits contradict each other, the limits stand for the whole row.
+            # Where a run and the limits contradict each other, the limits hold for the whole row.
             assert (earliest, latest) == (t + math.floor(least), t + math.ceil(most))

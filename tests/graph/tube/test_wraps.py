@@ -1,4 +1,4 @@
-"""Short counters: unfolded over their wraps, told apart from resets, refused where it is open."""
+"""Short counters: unfolded over their wraps, distinguished from resets, refused where unclear."""
 
 from fractions import Fraction
 
@@ -79,7 +79,7 @@ def test_where_one_wrap_alone_is_possible_there_is_nothing_to_say():
 
 
 def test_readings_that_count_on_leave_only_timestamps_short():
-    """32-bit query results beside 64-bit calibrations."""
+    """32-bit query results with 64-bit calibrations."""
     boottime = 1000 * S + np.arange(20, dtype=np.int64) * 10 * S
     counted = ticks(boottime, start=1 << 50)
     graph = ClockGraph("BOOTTIME", domains=[domain(32)])
@@ -115,13 +115,13 @@ def test_a_single_wrong_reading_does_not_lose_the_count():
     assert abs(graph.convert(int(counted[45]), GPU, 6, policy="tube", near=(at, 6)) - at) <= 100
 
 
-def test_too_few_snapshots_are_refused_and_it_is_said_how_many_it_takes():
+def test_too_few_snapshots_are_refused_and_the_error_says_how_many_it_takes():
     graph = ClockGraph("BOOTTIME", domains=[domain(32)])
     graph.add_snapshot({"BOOTTIME": [0, 4000 * S, 4010 * S], GPU: [5, 7, 9]})
     with pytest.raises(ConversionError, match=r"in the 4000 s .* at least every (\S+) s") as error:
         graph.convert(5, GPU, "BOOTTIME", policy="tube")
     assert error.value.reason == "ambiguous_source"
-    # What it asks for is enough, and no more than that is asked for.
+    # The advised spacing is enough, and no closer than needed.
     most_s = float(str(error.value).split("at least every ")[1].split(" s")[0])
     for share, enough in ((0.99, True), (1.01, False)):
         every = int(most_s * share * S)
@@ -149,7 +149,7 @@ def test_two_counters_are_unfolded_by_a_third_clock():
     assert np.abs(got.estimate - expected).max() <= 2
 
 
-def test_nothing_to_unfold_by_is_said():
+def test_a_counter_without_another_clock_is_refused():
     graph = ClockGraph(domains=[domain(32), domain(36, clock=OTHER)])
     graph.add_snapshot({GPU: [1, 2], OTHER: [1, 2]})
     with pytest.raises(ConversionError, match="with a clock that does not"):
@@ -189,9 +189,10 @@ def test_events_in_a_short_counter_belong_to_the_wrap_they_were_read_in():
         table = made.read_all("tube")
     assert set(table["status"].to_pylist()) == {"resolved"}
     for at, estimate, low, high in zip(
-        true, *(table[name].to_pylist() for name in ("trace_time", "earliest", "latest")),
+        true,
+        *(table[name].to_pylist() for name in ("trace_time", "earliest", "latest")),
         strict=True,
-    ):  # fmt: skip
+    ):
         assert low <= at <= high
         assert abs(estimate - at) <= 100
 

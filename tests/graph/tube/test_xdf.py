@@ -16,7 +16,7 @@ from benchmarks.xdf import (  # noqa: E402
     left_out,
     resets_of,
     streams,
-)  # fmt: skip
+)
 
 STREAMS = streams(FILES)
 named = pytest.mark.parametrize("stream", STREAMS, ids=[stream.name for stream in STREAMS])

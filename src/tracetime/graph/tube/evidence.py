@@ -1,6 +1,6 @@
 """The evidence about a pair of clocks: intervals that the offset of b from a lay in.
 
-Snapshot k says that when clock a read a_k, the offset b - a was in [r_k - h_k, r_k + h_k]. Here is
+Snapshot k bounds the offset b - a to [r_k - h_k, r_k + h_k] when clock a read a_k. Here are
 the assumed half-width where a trace gives none, and the columns that the sweeps work on; how a_k,
 r_k and h_k follow from readings is in joint_readings.py (design: error-bars.md, Evidence).
 """

@@ -1,4 +1,4 @@
-"""One hop of a conversion: values with bars over one pair of clocks, whatever these count."""
+"""One hop of a conversion: values with bars over one pair of clocks, in ns or ticks."""
 
 from __future__ import annotations
 

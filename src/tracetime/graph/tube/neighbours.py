@@ -14,7 +14,7 @@ class Neighbours:
 
     Args:
         of_clock: gives those of one clock.
-        has_several: tells cheaply that a clock has more than one; False where that is unknown.
+        has_several: whether a clock has more than one, found cheaply; False where it is unknown.
     """
 
     def __init__(

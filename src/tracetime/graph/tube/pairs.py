@@ -42,10 +42,12 @@ from tracetime.quantiles import median
 
 Values = npt.NDArray[np.int64]
 
+# Points at which the median bar is taken: more change it little.
 _SAMPLES: Final = 512
+# Of a clock that was read beyond the pair: bars grow evenly there.
 _FEW_SAMPLES: Final = 64
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
-# Of limits: what a counter whose rate had to be learnt from its snapshots may differ by.
+# The drift of a counter whose rate had to be learnt from its snapshots.
 _LEARNT_DRIFT_PPM: Final = 500.0
 
 
@@ -114,7 +116,7 @@ class Pairs:
 
         Raises:
             ConversionError: they share none, or not enough to learn a rate from.
-            TraceError: of the clocks of a trace so many pairs have a tube as may.
+            TraceError: as many pairs have a tube as the limit allows.
         """
         a, b = self.steadier_first(one, other)
         made = self._made.get((a, b))
@@ -324,7 +326,7 @@ class Pairs:
     def observed_tick(self, clock: ClockId, rate: Fraction | None = None) -> Tick | None:
         """The tick that a clock's readings show, where it is longer than the declared one.
 
-        None for short counters, whose readings begin anew wherever they wrap.
+        None for short counters, whose readings restart where they wrap.
 
         Args:
             rate: ns per unit of its readings; the declared one if not given.
@@ -432,7 +434,7 @@ def _drift_ppm(domain: ClockDomain) -> float:
 def _median_bar(tube: Tube) -> float:
     """Median half-width of the estimated bars over the coverage of a tube, ns."""
     a = tube.evidence.a
-    # The snapshots and half-way between them are numbered through; a few of them do.
+    # At the snapshots and half-way between them; a few of these points are enough.
     n = 2 * len(a) - 1
     chosen = np.linspace(0, n - 1, min(n, _SAMPLES)).astype(np.int64)
     at, halves = chosen >> 1, chosen & 1

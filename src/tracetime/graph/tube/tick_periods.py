@@ -1,7 +1,7 @@
 """The ticks of clocks that declare none, from the lattice of their readings.
 
-A clock that shows whole milliseconds as ns, or counts frames of a display, tells an instant only to
-a tick. `lattice.py` defines and finds lattices.
+A clock that gives whole milliseconds as ns, or counts frames of a display, determines an instant
+only to a tick. `lattice.py` defines and finds lattices.
 """
 
 from __future__ import annotations

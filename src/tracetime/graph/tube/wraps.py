@@ -70,15 +70,15 @@ class Counter(NamedTuple):
         return int(median(gaps)) if len(gaps) else 0
 
     def wraps_of(self, values: Values) -> tuple[Values, Values]:
-        """The first and the last that values can have been, among the snapshots."""
+        """The first and the last unfolded values possible among the snapshots."""
         ends = self.readings.min(keepdims=True), self.readings.max(keepdims=True)
         return self.unfold(values, *ends)
 
     def unfold(self, values: Values, lows: Values, highs: Values) -> tuple[Values, Values]:
-        """The first and the last that `values` can have been, between lows and highs.
+        """The first and the last unfolded `values` possible between lows and highs.
 
-        A value of the span's wraps that lies in none of it is taken next to the nearer end. What
-        is negative or not below the modulus has been unfolded already.
+        A value that is nowhere in the span is placed next to its nearer end. Values that are
+        negative, or not below the modulus, are already unfolded.
         """
         m = self.modulus
         lows, highs = (np.clip(side, -(1 << 62), 1 << 62) for side in (lows, highs))
