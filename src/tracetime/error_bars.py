@@ -36,13 +36,13 @@ _UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
 
 
 class PlacementObserver(Protocol):
-    """Who is shown where floor and the tube place the same events."""
+    """Receives where floor and the tube place the same events."""
 
     def compare(self, clock: ClockId, floor: Values, estimate: Values) -> None:
         """Both placings of events of one clock."""
 
     def untie(self, clock: ClockId) -> None:
-        """Floor placed events of this clock, and the tube has no way for them."""
+        """Floor placed events of this clock, and the tube has no path for them."""
 
     def order(self, floor: Values, earliest: Values, latest: Values) -> None:
         """Events of all clocks that both placed, in file order."""
@@ -58,7 +58,7 @@ class ErrorBars:
         bars: "estimated" or "guaranteed".
         faults: takes by clock and status why the tube could not place events of that clock, and
             what to do, where it can say.
-        observer: is shown how far floor is from the tube.
+        observer: receives where floor and the tube place each event.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class ErrorBars:
         """Return the rows with the columns of `BOUNDED_SCHEMA`.
 
         Rows that floor resolved, or refused because their clock ran backwards, are placed by the
-        tube, or null with its reason; so are those for which floor has no way (one over a clock
-        that ran backwards, or of many hops) and the tube has one. All others stay as they are.
-        Without a bar, earliest is after latest.
+        tube, or null with its reason; so are those for which floor has no path (it leads over a
+        clock that ran backwards, or has many hops) and the tube has one. All others stay as they
+        are. Without a bar, earliest is after latest.
         """
         floor, before = columns["trace_time"], columns["status"]
         source = columns["source_ns"]
@@ -98,7 +98,7 @@ class ErrorBars:
         self._graph._parts.tubes.expect(others, self._trace_clock)
         for clock, group in groups:
             if clock in self._incremental:
-                # Deltas of a clock that Perfetto had given up: nobody summed them.
+                # Perfetto no longer sums the deltas of a clock that ran backwards.
                 group = group[before[group] == RESOLVED]
             if not self._has_way(clock):
                 group = group[before[group] != NO_PATH]
@@ -158,6 +158,6 @@ class ErrorBars:
     def _note_wraps(self, clock: ClockId, tubes: TubePolicy) -> None:
         counter = tubes.counter(clock)
         if counter is not None:
-            told = open_wraps(clock, counter, self._graph.domain(clock).ns_per_tick)
-            if told is not None:
-                self._faults[clock, AMBIGUOUS_SOURCE] = told
+            fault = open_wraps(clock, counter, self._graph.domain(clock).ns_per_tick)
+            if fault is not None:
+                self._faults[clock, AMBIGUOUS_SOURCE] = fault

@@ -64,7 +64,7 @@ def by_clock(
     kind = np.uint16 if len(keys) <= 1 << 16 else np.int64
     parts = np.split(rows[np.argsort(which.astype(kind), kind="stable")], ends[:-1])
     for (clock, sequence, machine_id), part in zip(keys, parts, strict=True):
-        # A machine_id without an index is the one that stands for the host.
+        # Only the host's machine_id may have no index.
         yield ClockId(clock, sequence, machines.get(machine_id, 0)), part
 
 

@@ -1,4 +1,4 @@
-"""The events table: its columns, what their codes stand for, and batches of them.
+"""The events table: its columns, what their codes mean, and batches of it.
 
 Every format gives `Columns`; here they become Arrow.
 """
@@ -31,7 +31,7 @@ BATCH_ROWS: Final = 1 << 16
 class Kind(NamedTuple):
     """A kind of row that a format has.
 
-    tells_of_the_past: whether such rows may lie long before the trace began.
+    tells_of_the_past: whether such rows may be of times long before the trace began.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 
 
 class Vocabulary:
-    """What codes in the columns of a format stand for.
+    """What codes in the columns of a format mean.
 
     Args:
         kinds: by code; the first is the record itself, all others are items within one.
@@ -142,7 +142,7 @@ NAMES_SCHEMA: Final = exact_in_pandas(
         ]
     )
 )
-"""The columns that follow where names are asked for; docs/semantics.md says what they hold.
+"""The columns that follow where names are requested; docs/semantics.md says what they hold.
 
 The dictionaries with int32 are those of one batch.
 """
@@ -237,7 +237,7 @@ def _dictionary(
     names: pa.Array,
     missing: npt.NDArray[np.bool_] | None = None,
 ) -> pa.Array:
-    # Under a null stands 0: readers that look there, such as polars', take no index below it.
+    # The index of a null is 0: readers that use it, such as polars', refuse a negative one.
     if missing is not None:
         indices = np.where(missing, indices.dtype.type(0), indices)
     return pa.DictionaryArray.from_arrays(arrow_of(indices, missing), names, safe=False)

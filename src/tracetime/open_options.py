@@ -1,4 +1,4 @@
-"""How a trace is to be read: what `open_trace` is given beside its path."""
+"""How a trace is read: what `open_trace` takes besides its path."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
 
 MAX_EXPANSION: Final = 4 << 30
+"""Bytes that decompression may yield; real traces are smaller."""
+
 MAX_CLOCKS: Final = 1 << 17
 """Clocks that snapshots may name; the largest real traces known have some hundreds."""
 MAX_TUBES: Final = 3000
@@ -17,7 +19,7 @@ MAX_TUBES: Final = 3000
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How a trace is to be read; `open_trace` says what each means."""
+    """How a trace is read; `open_trace` says what each field means."""
 
     partial: bool = False
     max_expansion: int = MAX_EXPANSION

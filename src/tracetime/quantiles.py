@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 
 def median(values: npt.NDArray[Any]) -> float:
-    """What half of `values`, float64 or int64[n >= 1], lie below; of an even n between two."""
+    """The median of float64 or int64[n >= 1]; with an even n, the mean of the middle two."""
     ordered = np.sort(values)
     n = len(ordered)
     return float(ordered[(n - 1) // 2 : n // 2 + 1].mean())
@@ -33,7 +33,7 @@ def medians(
 
 
 def quantile(values: npt.NDArray[np.float64], share: float) -> float:
-    """What `share` of `values`, float64[n >= 1], lie below, from 0 to 1; in a line between two."""
+    """The quantile of float64[n >= 1] at `share`, from 0 to 1; linear between two values."""
     ordered = np.sort(values)
     at, between = divmod(share * (len(ordered) - 1), 1)
     low, high = ordered[int(at)], ordered[min(int(at) + 1, len(ordered) - 1)]

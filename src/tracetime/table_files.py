@@ -1,8 +1,8 @@
 """Record batches to table files: Parquet, Arrow IPC and CSV, chosen by the ending of the name.
 
 Each writer takes batches one after the other and, if it can, the metadata at the end, because a
-trace says its trace clock only once it has been read. Where the file goes, under which temporary
-name, and on which thread it is written, is the verb's to say (`convert.py`).
+trace says its trace clock only once it has been read. `convert.py` decides where the file goes,
+under which temporary name, and on which thread it is written.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class TableWriter(Protocol):
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None: ...
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append `batch`. A dictionary is the same in every batch, as Arrow files ask for."""
+        """Append `batch`. A dictionary is the same in every batch, as Arrow files require."""
 
     def finish(self, metadata: Mapping[str, str]) -> None:
         """Write what is left, put `metadata` into the file's own, and close it."""
 
     def abandon(self) -> None:
-        """Let go of a file that will not be finished. May follow any failure."""
+        """Close a file that will not be finished. May follow any failure."""
 
 
 def table_writer(path: Path) -> type[TableWriter]:
@@ -64,7 +64,7 @@ class ParquetTable:
     _DELTA: Final = frozenset(
         {"packet", "item", "timestamp", "trace_time", "earliest", "latest", "to_time", "offset"}
     )
-    # Statistics pay where somebody filters by range; elsewhere they are only bytes.
+    # Columns that are filtered by range: for others, statistics are only bytes.
     _STATISTICS: Final = ("packet", "timestamp", "trace_time", "to_time")
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
@@ -121,8 +121,8 @@ class ParquetTable:
 class ArrowTable:
     """Arrow IPC file, uncompressed, so that it can be memory-mapped and read without a copy.
 
-    Its schema, metadata included, stands at the head: the metadata must be known at the start. The
-    format has one dictionary a column: what has another in each batch is written as plain strings.
+    The file begins with its schema, metadata included: the metadata must be known at the start. The
+    format has one dictionary per column: a column with one per batch is written as plain strings.
     """
 
     metadata_first: ClassVar[bool] = True

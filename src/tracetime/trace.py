@@ -1,6 +1,6 @@
-"""What a trace is, whatever its format: a clock graph, events on trace time, and what is odd.
+"""What a trace is, whatever its format: a clock graph, events on trace time, and its faults.
 
-A format subclasses `Trace` (`formats/perfetto/` is one); all that takes traces takes any.
+A format subclasses `Trace` (`formats/perfetto/` is one).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TraceWarning(NamedTuple):
 
 
 class SnapshotFault(NamedTuple):
-    """What was the matter with a snapshot that could not be taken whole.
+    """The fault of a snapshot that could not be taken whole.
 
     Attributes:
         fault: indexes `graph.arguments.SNAPSHOT_FAULTS`.
@@ -73,13 +73,13 @@ class TraceClockMove(NamedTuple):
 
 
 class LateSnapshots(NamedTuple):
-    """Snapshots that stand in the file behind events from after them.
+    """Snapshots that the file has after events which were read later.
 
     Attributes:
         snapshots: how many.
-        late_ns: by how much the latest is: what a clock read in an event before it, less what it
-            reads in it.
-        packet: of that one.
+        late_ns: by how much at most: what a clock read in an event before the snapshot, less what
+            it reads in the snapshot.
+        packet: of the snapshot that is so late.
     """
 
     snapshots: int
@@ -92,8 +92,8 @@ class UnusedBounds(NamedTuple):
 
     Attributes:
         clock: on the client's machine.
-        unused: how many bounds make no sense: a clock fell from one round to the next, or stood
-            still.
+        unused: how many bounds make no sense: a clock fell from one round to the next, or did
+            not advance.
         used: how many others there are.
         packet: of the first message with such.
     """
@@ -105,7 +105,7 @@ class UnusedBounds(NamedTuple):
 
 
 class WrittenSnapshots(NamedTuple):
-    """What stands in a file of snapshots, whether they were taken or not, and of its recorders.
+    """The snapshots that a file lists, whether they were taken or not, and signs of its recorders.
 
     Attributes:
         readings: int64[7, n], in file order: packet, clock, sequence, machine index, timestamp,
@@ -175,10 +175,10 @@ class Events(Iterator[pa.RecordBatch]):
 
 
 class Trace(ABC):
-    """One trace file. Nothing is read before it is asked for; close it, or use it in a `with`.
+    """One trace file, read on demand; close it, or use it in a `with`.
 
     A format gives `clocks`, `trace_clock`, `vocabulary` and `columns`. All else has a default: that
-    of a trace of one machine about which there is nothing odd.
+    of a trace of one machine without faults.
 
     Attributes:
         path: as given to `open_trace`.
@@ -195,7 +195,7 @@ class Trace(ABC):
     @property
     @abstractmethod
     def clocks(self) -> ClockGraph:
-        """The clock graph with every snapshot of the file; reads the file where none has."""
+        """The clock graph with every snapshot of the file; reads the file if necessary."""
 
     @property
     @abstractmethod
@@ -205,7 +205,7 @@ class Trace(ABC):
     @property
     @abstractmethod
     def vocabulary(self) -> Vocabulary:
-        """What codes in the columns stand for."""
+        """What codes in the columns mean."""
 
     @abstractmethod
     def columns(
@@ -220,7 +220,7 @@ class Trace(ABC):
         Args:
             progress: called with the byte position reached in the file.
             names: say what each row is, too, where the format can.
-            written: keep so many readings of snapshots as they stand in the file, where the format
+            written: keep so many readings of snapshots as the file lists them, where the format
                 can: the doctor then finds exchanged clocks, and recordings that were joined.
 
         Raises:
@@ -236,11 +236,11 @@ class Trace(ABC):
         return None
 
     def prepare(self, names: bool) -> None:  # noqa: B027  most formats have no need to
-        """Read what has to be known of the whole file before its events, where nobody has."""
+        """Read what has to be known of the whole file before its events, unless it is known."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
 
     @abstractmethod
     def check_open(self) -> None:
@@ -258,7 +258,7 @@ class Trace(ABC):
         self.close()
 
     def _repr_html_(self) -> str:
-        """For notebooks: the trace and its clocks; reads the file where none has."""
+        """For notebooks: the trace and its clocks; reads the file if it has not been read."""
         from html import escape
 
         path = escape(printable(self.path))
@@ -290,7 +290,7 @@ class Trace(ABC):
             bars: of the tube, "estimated" or "guaranteed"; see `ClockGraph.convert`.
             names: say what each event is, too, in the columns of `NAMES_SCHEMA` after the others.
                 The file is read twice for it: descriptors name what came before them.
-            observer: by the tube, is shown how far floor is from it.
+            observer: by the tube, receives how far floor is from it.
 
         Returns:
             An iterator of RecordBatches of `EVENTS_SCHEMA`, about 65,536 rows each; with the tube,
@@ -348,7 +348,7 @@ class Trace(ABC):
         return table.unify_dictionaries() if names else table
 
     def apply_options(self, graph: ClockGraph) -> None:
-        """Tell a graph of this trace what the caller gave: the limit of tubes, and domains.
+        """Give a graph of this trace what the caller gave: the limit of tubes, and domains.
 
         Of these, those of all sequences go first, and then those of one.
         """
@@ -406,7 +406,7 @@ class Trace(ABC):
 
     @property
     def late_snapshots(self) -> LateSnapshots | None:
-        """Snapshots that stand behind events which they would have placed; None without any.
+        """Snapshots that follow events which they would have placed; None without any.
 
         Where events are converted by what has been read, such events take an older offset.
         """
@@ -414,7 +414,7 @@ class Trace(ABC):
 
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
-        """Messages between machines that bound nothing: a clock fell between them, or stood."""
+        """Messages between machines that bound nothing: a clock fell or stopped between them."""
         return []
 
     @property
@@ -437,7 +437,7 @@ class Trace(ABC):
 
     @property
     def faults(self) -> list[SnapshotFault]:
-        """What was the matter, of each of `warnings`."""
+        """The fault of each of `warnings`."""
         return []
 
     @property

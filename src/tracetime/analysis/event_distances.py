@@ -1,6 +1,6 @@
-"""How far events lie from every snapshot of their clock, and from the span of the trace.
+"""How far events are from every snapshot of their clock, and from the span of the trace.
 
-What that says of them is told in `doctor/far_events.py`.
+`doctor/far_events.py` says what follows from it.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ class Stray:
 
 
 class Spans(Mapping[ClockId, Span]):
-    """By clock of the snapshots, what it read in them; without what never was.
+    """What each clock of the snapshots read in them; without clocks that were never read.
 
     Attributes:
         numbers: of all clocks of snapshots, in order.
-        low, high, step, readings: by number of a clock, int64, as `Span` has them; no readings are
-            as low and high as nothing is.
-        of_file: whether it is one whose reading of 0 is none.
+        low, high, step, readings: by number of a clock, int64, as `Span` has them; without
+            readings, low is the greatest number and high the least.
+        of_file: whether a reading of 0 is no reading of that clock.
         marks, starts: its readings, ascending and each once: `marks[starts[k]:starts[k + 1]]`.
     """
 
@@ -138,7 +138,7 @@ class Spans(Mapping[ClockId, Span]):
 
 
 class Strays:
-    """How far events lie outside of the span of the trace and of their clock's snapshots.
+    """How far events are outside of the span of the trace and of their clock's snapshots.
 
     Args:
         spans: of the clocks of snapshots.
@@ -177,9 +177,13 @@ class Strays:
             self._add(which[far], before[rows[far]], away[far], columns, rows[far])
 
     def _add(
-        self, which: Values, before: npt.NDArray[np.bool_], away: npt.NDArray[np.uint64],
-        columns: Columns, rows: npt.NDArray[np.intp],
-    ) -> None:  # fmt: skip
+        self,
+        which: Values,
+        before: npt.NDArray[np.bool_],
+        away: npt.NDArray[np.uint64],
+        columns: Columns,
+        rows: npt.NDArray[np.intp],
+    ) -> None:
         scale = np.frexp(away.astype(np.float64))[1].astype(np.int64)
         key = which << 8 | before.astype(np.int64) << 7 | scale
         order = np.argsort(key, kind="stable")
@@ -204,21 +208,21 @@ class Strays:
             strict=True,
         ):
             raw_sum = (upper << 32) + lower
-            told = self.found[self._clocks[at >> 8], bool(at & 128)]
-            told.setdefault(at & 127, Stray()).add(
+            by_distance = self.found[self._clocks[at >> 8], bool(at & 128)]
+            by_distance.setdefault(at & 127, Stray()).add(
                 Stray(events, near, distance, low, high, raw_low, raw_sum, rising, packet)
             )
 
     def reach(self, before: bool, gap_ns: int) -> int:
         """How far from the trace its events go on that side, with no gap so long in between."""
-        told = sorted(
+        distances = sorted(
             (stray.near, stray.far)
             for (_, side), strays in self.found.items()
             if side == before
             for stray in strays.values()
         )
         reached = NEAR_NS
-        for near, far in told:
+        for near, far in distances:
             if near - reached > gap_ns:
                 break
             reached = max(reached, far)

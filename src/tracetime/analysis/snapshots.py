@@ -137,7 +137,7 @@ class Written:
         """The snapshots by what they list, the most frequent first.
 
         least: lists that fewer snapshots have are left out.
-        turning: so are those whose clocks are in one order by their readings throughout.
+        turning: lists whose readings are in one order throughout are left out, too.
         """
         _, starts, sizes = np.unique(self.packets, return_index=True, return_counts=True)
         found = []

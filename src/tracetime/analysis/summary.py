@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace, TraceReading, TraceWarning
 
 _COUNTED_ROWS: Final = 1_000_000
-"""Up to so many events are placed once more, by the tube, to count those that floor reorders."""
+"""Up to so many events are placed again, by the tube, to count those that floor reorders."""
 
 _COMPARED_ROWS: Final = 10_000_000
-"""Up to so many whenever it is open what floor costs and somebody reads it: `settle_cost`."""
+"""Up to so many are placed again where a reader of the summary needs the exact cost."""
 
 _COMPARED_CLOCKS: Final = 1000
-"""Of more clocks nobody places events once more: each takes a tube, or several."""
+"""With more clocks, events are not placed again: each clock takes a tube, or several."""
 
 _FEW_ROWS: Final = 200_000
-"""Up to so many are placed once more wherever floor may have used another snapshot, or way."""
+"""Up to so many are placed again wherever floor may have used another snapshot, or path."""
 
 _FAULTS_QUOTED: Final = 3
 """Of so many clocks, those with the most events, advice quotes what the tube says."""
@@ -266,9 +266,9 @@ def _floor_cost(
 
 
 def settle_cost(trace: Trace, summary: Summary) -> None:
-    """Where a summary leaves open what floor costs, place every event once more, by the tube.
+    """Where a summary does not settle what floor costs, place every event again, by the tube.
 
-    Not of the largest traces: it takes about as long as it took to write them.
+    Not in the largest traces: it takes about as long as it took to write them.
     """
     cost = summary.floor_cost
     if cost is None or summary.rows > _COMPARED_ROWS or len(summary.clocks) > _COMPARED_CLOCKS:
@@ -316,7 +316,7 @@ def _by_clock(
 def _advice(
     reason: str, clocks: Counter[ClockId], faults: Mapping[tuple[ClockId, int], str]
 ) -> str:
-    """What the tube says of these clocks; of those it says nothing of, what helps in general."""
+    """What the tube says of these clocks, and general advice for the others."""
     status = REASONS.index(reason)
     # The tube knows no files, as the table.
     found = [faults.get((replace(clock, file=0), status)) for clock, _ in clocks.most_common()]

@@ -1,4 +1,4 @@
-"""Events counted by where they lie between marks: that answers for every span between these."""
+"""Events counted by their place between marks, from which follow counts of every span of marks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Counts:
         count_between(self._marks, self._starts, which, values, self._counts)
 
     def within(self, which: int, spans: Values | Iterable[tuple[int, int]]) -> int:
-        """How many values of a list lie within any of some spans, their ends included.
+        """How many values of a list are within any of some spans, their ends included.
 
         An end is a mark, the last number before one or the first after one, or has no value
         beyond it on its side.
@@ -62,5 +62,5 @@ class Between:
         self._counts.add(np.zeros(len(values), dtype=np.int64), values)
 
     def within(self, spans: Iterable[tuple[int, int]]) -> int:
-        """How many values lie within any of some spans; see `Counts.within`."""
+        """How many values are within any of some spans; see `Counts.within`."""
         return self._counts.within(0, spans)

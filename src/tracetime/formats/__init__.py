@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace
 
 BEGINNING: Final = 512
-"""Bytes by which a file is known for what it is."""
+"""Bytes by which the format of a file is recognised."""
 
 
 class Format(NamedTuple):
@@ -53,7 +53,7 @@ def register_format(
 
     Args:
         probe: whether a file is of it, by its first 512 bytes (uncompressed), or fewer. Formats are
-            asked in the order in which they were registered, the built-in ones first.
+            probed in the order in which they were registered, the built-in ones first.
         open: gives the trace, of a subclass of `Trace`; it reads nothing yet.
     """
     _formats.append(Format(probe, open))
@@ -73,7 +73,7 @@ def open_trace(
 ) -> Trace:
     """Open a trace: a Perfetto trace, raw, gzip or zstd, or one of a registered format.
 
-    What is of no format is taken for Perfetto's: reading it says what it is.
+    A file of no format is read as Perfetto's: the error then says what it is.
 
     Args:
         path: of the file, or `-` for standard input (copied to a temporary file: reading a trace
@@ -84,7 +84,7 @@ def open_trace(
         max_clocks: how many clocks its snapshots may name.
         max_tubes: for how many pairs of clocks error bars may be worked out.
         domains: what clocks are and may do, for the tube's error bars, where the trace does not
-            say. Clock 64 to 127 without a sequence stands for that of every sequence.
+            say. Clock 64 to 127 without a sequence means that of every sequence.
 
     Raises:
         UsageError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""The bytes of a trace file, whole or compressed, as one stream to read again and again."""
+"""The bytes of a trace file, plain or compressed, as one stream that can be read repeatedly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracetime.errors import TraceError, UsageError
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 CHUNK: Final = 1 << 20
-# What a read loses where the stream breaks off within it.
+# How much a read loses where the stream is cut off within it.
 _ZSTD_CHUNK: Final = 1 << 13
 
 _EXPANSION_HINT: Final = "if the trace really is that large, raise the limit (--max-expansion)"
@@ -53,7 +53,7 @@ def inflate(data: memoryview | bytes, chunk: int = CHUNK) -> Iterator[bytes]:
     pending = b""
     at = 0
     while not engine.eof:
-        # By pieces: what zlib has not taken of one it hands back as a copy.
+        # By pieces: zlib returns what it has not taken of one as a copy.
         fed = pending or data[at : at + chunk]
         at += 0 if pending else len(fed)
         piece = engine.decompress(fed, chunk)
@@ -113,7 +113,7 @@ class TraceFile:
         self._zstd = magic == ZSTD
 
     def close(self) -> None:
-        """Give the file back; nothing can be read afterwards."""
+        """Close the file; nothing can be read afterwards."""
         self._file.close()
 
     def check_open(self) -> None:
@@ -122,7 +122,7 @@ class TraceFile:
             raise UsageError(f"the trace {self.path!r} is closed")
 
     def beginning(self, n: int) -> bytes:
-        """The first n bytes, uncompressed, or as many as there are to be had."""
+        """The first n bytes, uncompressed, or as many as there are."""
         first = os.pread(self._file.fileno(), CHUNK if self.compressed else n, 0)
         try:
             if self._zstd:
@@ -216,7 +216,7 @@ class _Reader:
         return data
 
     def close(self) -> None:
-        """The file is somebody else's, and stays open."""
+        """The file belongs to another reader, and stays open."""
 
 
 def _spool(stream: IO[bytes]) -> IO[bytes]:

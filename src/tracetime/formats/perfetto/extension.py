@@ -1,4 +1,4 @@
-"""What a recorded trace says of its own clocks, beside the ClockSnapshots that any reader takes.
+"""What a recorded trace says of its own clocks, in addition to its ClockSnapshots.
 
 Content and meaning: docs/tracetime_extension.proto; the bytes are packed and unpacked by
 `_kernels/perfetto/packets.pyx`, and read with their snapshots by
@@ -27,7 +27,7 @@ Values = npt.NDArray[np.int64]
 Measured = dict[tuple[int, int, int, int], tuple[Values, Values, Values]]
 
 _LONGEST_NAME: Final = 256
-# What no clock that is recorded declares, and the tube's arithmetic is not made for.
+# No recorded clock declares more, and the tube's arithmetic would overflow.
 _MOST_TICK_NS: Final = 1e12
 _MOST_DRIFT_PPM: Final = 10_000
 _MOST_WANDER_PPM: Final = 1_000
@@ -43,7 +43,7 @@ class Extension(NamedTuple):
         raw_minus_reading: what to add to a clock's reading, modulo 2^64, for the ticks it said;
             empty where all are 0.
         kernel_clock: adjtimex's state.
-        domains: encoded, of the clocks that are told of in this snapshot.
+        domains: encoded, of the clocks that this snapshot describes.
         events_dropped: since the start of the recording.
     """
 
@@ -129,7 +129,7 @@ def decode_domain(data: bytes, clock: ClockId) -> ClockDomain | None:
 
 
 def as_written(domain: ClockDomain, *, measured: bool) -> ClockDomain:
-    """The domain of what stands in ClockSnapshots and events: ns, unwrapped, whatever a tick is.
+    """The domain of the values in ClockSnapshots and events: ns, unwrapped, whatever a tick is.
 
     Where half-widths are measured they hold the clock's ticks already.
     """
@@ -155,5 +155,5 @@ def with_largest_lag(measured: Measured) -> Measured:
 
 
 def _short(text: str | None) -> str | None:
-    """A name from a file, in one line that acts on no terminal, as it is known from here on."""
+    """A name from a file, printable in one line."""
     return text and printable(text, _LONGEST_NAME)

@@ -1,4 +1,4 @@
-"""What the numbers that Perfetto's kernels give stand for: kinds, payloads, import errors.
+"""What the numbers of Perfetto's kernels mean: kinds, payloads, import errors.
 
 Field numbers that the kernels read are in `_kernels/perfetto/fields.pxd`; names come from the
 schema of the `perfetto` package, those of payloads by way of `payload_names.py`.
@@ -81,6 +81,6 @@ def process_types() -> tuple[str, ...]:
 
     enum = ProcessDescriptor.DESCRIPTOR.enum_types_by_name["ChromeProcessType"]
     names = {value.number: value.name.removeprefix("PROCESS_").split("_") for value in enum.values}
-    # Of no type and of the zygote, it says nothing.
+    # Processes without a type and the zygote get no name.
     known = ["" if n in (0, 4) else "".join(map(str.title, names[n])) for n in sorted(names)]
     return tuple(known)

@@ -74,7 +74,7 @@ class PerfettoTrace(Trace):
         self._directory: Directory | None = None
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()
 
     def check_open(self) -> None:
@@ -93,7 +93,7 @@ class PerfettoTrace(Trace):
         names: bool = False,
         written: int = 0,
     ) -> TraceReading:
-        """Read the file from its start: what the kernels made of it; see `Trace.columns`."""
+        """Read the file from its start, as columns of the kernels; see `Trace.columns`."""
         self._file.check_open()
         reading = TraceReading(iter(()))
         reading.batches = self._columns(reading, progress, names, written)
@@ -149,7 +149,7 @@ class PerfettoTrace(Trace):
 
     @property
     def clocks(self) -> ClockGraph:
-        """The clock graph with every snapshot of the file; reads the file where none has."""
+        """The clock graph with every snapshot of the file; reads the file if necessary."""
         if self._graph is None:
             importer = self._known()
             extensions = importer.extensions
@@ -225,7 +225,7 @@ class PerfettoTrace(Trace):
     def trace_clock_moves(self) -> list[TraceClockMove]:
         """Where another machine's snapshot moved trace time to its own clock; 100 at most.
 
-        Perfetto lets each machine do so until it has asked for a conversion
+        Perfetto lets each machine do so until its first conversion
         (ClockTracker::SetGlobalClock). Of more than 100, the first and the last.
         """
         return [
@@ -243,7 +243,7 @@ class PerfettoTrace(Trace):
 
     @property
     def late_snapshots(self) -> LateSnapshots | None:
-        """Snapshots that stand behind events which they would have placed; None without any.
+        """Snapshots that follow events which they would have placed; None without any.
 
         Perfetto converts by what it has read: such events take an older offset.
         """
@@ -255,7 +255,7 @@ class PerfettoTrace(Trace):
 
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
-        """Messages between machines that bound nothing: a clock fell between them, or stood."""
+        """Messages between machines that bound nothing: a clock fell or stopped between them."""
         return unused_bounds(self._known().snapshots.remote, self.clocks._parts.state.clock)
 
     @property
@@ -287,7 +287,7 @@ class PerfettoTrace(Trace):
 
     @property
     def faults(self) -> list[SnapshotFault]:
-        """What was the matter, of each of `warnings`."""
+        """The fault of each of `warnings`."""
         return [
             SnapshotFault(fault, packet, offset, self.clocks._parts.state.clock(key), fell_by_ns)
             for fault, packet, offset, key, fell_by_ns in self._known().clocks.faults

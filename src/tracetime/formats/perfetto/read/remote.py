@@ -33,7 +33,7 @@ def bounds_between(syncs: RemoteSyncs, clock_of: ClockOf) -> Between:
 
 
 def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> list[UnusedBounds]:
-    """What bounds nothing, by clock of the client."""
+    """The readings that bound nothing, by clock of the client."""
     if not syncs.unused_bounds().size:
         return []
     unused, used = _Grouped(syncs.unused_bounds()), _Grouped(syncs.bounds())
@@ -41,10 +41,10 @@ def unused_bounds(syncs: RemoteSyncs, clock_of: ClockOf) -> list[UnusedBounds]:
     n_used = dict(zip(zip(used.clocks, used.machines, strict=True), counts, strict=True))
     begins = [0, *unused.ends.tolist()][:-1]
     sums, packets = np.add.reduceat(unused.rows[0], begins), unused.rows[1, begins]
-    told = zip(unused.clocks, unused.machines, sums.tolist(), packets.tolist(), strict=True)
+    found = zip(unused.clocks, unused.machines, sums.tolist(), packets.tolist(), strict=True)
     return sorted(
         UnusedBounds(clock_of((clock, 0, 0, machine)), n, n_used.get((clock, machine), 0), packet)
-        for clock, machine, n, packet in told
+        for clock, machine, n, packet in found
     )
 
 

@@ -1,7 +1,7 @@
 """Framing: windows of a trace file handed to the importer, compressed packets expanded in place.
 
-What is done about each reason for which the importer stops stands here; what packets mean is the
-importer's (`_kernels/perfetto/importer.pyx`).
+It says what follows each stop of the importer; the importer knows what packets mean
+(`_kernels/perfetto/importer.pyx`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Window:
     """The part of a stream that is in memory: `data[start:end]` is still to be read.
 
     `offset` is the stream position of data[0]. The window grows only while the stream fills it,
-    so that a length that lies costs nothing.
+    so that a false length costs nothing.
     """
 
     def __init__(self, read: Callable[[memoryview], int], size: int) -> None:
@@ -232,7 +232,7 @@ def reader_of(pieces: Iterator[bytes]) -> Callable[[memoryview], int]:
 
 
 def check_beginning(data: bytes | bytearray) -> None:
-    """Tell what a file is that is not a Perfetto trace.
+    """Say what a file is that is not a Perfetto trace.
 
     Raises:
         TraceError: the first byte is not the tag of a packet, by which Perfetto knows its traces.
