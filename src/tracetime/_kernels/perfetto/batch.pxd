@@ -76,7 +76,7 @@ cdef struct RowDetails:
 
 
 cdef inline RowDetails bare() noexcept nogil:
-    """A row about which there is nothing to say."""
+    """A row without details."""
     cdef RowDetails w
     cdef int i
     memset(&w, 0, sizeof(RowDetails))

@@ -88,7 +88,7 @@ cdef class Batch:
         return self.code(column, self.scratch.data, self.scratch.n)
 
     cdef int fill(self, int64_t n) except -1 nogil:
-        """Rows up to the n-th about which there is nothing to say."""
+        """Add rows without details, up to the n-th."""
         cdef RowDetails w = bare()
         while self.n < n:
             self.put(&w)
@@ -101,7 +101,7 @@ cdef class Batch:
         cdef Strings *s
         cdef int i
         if size and w.args != (self.args_ends[n - 1] if n else 0):
-            # A second row of one event: its args stand there once more.
+            # A second row of one event repeats its args.
             grow(<void **>&self.args.data, &self.args.capacity, self.args.n + size, 1)
             put_bytes(&self.args, self.args.data + w.args, size)
         grow(<void **>&self.args_ends, &self.args_capacity, n + 1, sizeof(int32_t))

@@ -15,7 +15,7 @@ cdef class ClockTracker:
     cdef Key trace_key
     cdef int32_t trace_node
     cdef bint at_end
-    # the packet at hand, and the byte it begins at
+    # the current packet, and the byte it begins at
     cdef uint64_t packet, offset
     # one snapshot's clocks
     cdef int32_t *clock_nodes
@@ -24,15 +24,15 @@ cdef class ClockTracker:
     cdef uint8_t *clock_incremental
     cdef int64_t nodes_capacity, values_capacity, units_capacity, incremental_capacity
     cdef EventSamples samples
-    cdef bint asked                         # whether any machine has asked for a conversion
-    cdef bint tying                         # whether a snapshot is made of a RemoteClockSync's mean
+    cdef bint any_converted                 # whether any machine has requested a conversion
+    cdef bint tying                         # whether a RemoteClockSync's mean is being added
     cdef readonly list faults
-    cdef readonly object late_clock     # (packet, clock, machine) of a trace clock said too late
-    # What trace time was before: (packet, clock, machine, whether a conversion had been asked for)
+    cdef readonly object late_clock     # (packet, clock, machine) of a trace clock named too late
+    # What trace time was before: (packet, clock, machine, whether conversions had begun)
     cdef readonly list moves
     cdef readonly int64_t n_faults
-    cdef readonly int64_t n_own_syncs       # faults that come of trace time being the client's
-    cdef readonly int64_t n_late_snapshots  # that stand behind events they would have placed
+    cdef readonly int64_t n_own_syncs       # faults because trace time is the client's
+    cdef readonly int64_t n_late_snapshots  # that follow events they would have placed
     cdef readonly int64_t latest_snapshot, latest_snapshot_ns
 
     cdef int set_trace_clock(self, uint32_t machine, uint32_t clock) except -1 nogil

@@ -56,14 +56,14 @@ cdef class ClockTracker:
     # Trace time
 
     cdef int set_trace_clock(self, uint32_t machine, uint32_t clock) except -1 nogil:
-        """ClockTracker::SetGlobalClock: settled once the machine has asked for a conversion."""
+        """ClockTracker::SetGlobalClock: nothing changes after the machine's first conversion."""
         cdef Key key = machine_key(clock, machine)
         cdef int32_t node
         if self.streams.machines[machine].converted:
             return 0
         node = self.engine.node(key)
         if node != self.trace_node:
-            if self.asked or machine != self.trace_key.machine:
+            if self.any_converted or machine != self.trace_key.machine:
                 self.note_move()
             self.trace_key = key
             self.trace_node = node
@@ -76,7 +76,7 @@ cdef class ClockTracker:
         with gil:
             if len(self.moves) == KEPT_FAULTS:
                 self.moves.pop()
-            self.moves.append((self.packet, key.clock, key.machine, self.asked))
+            self.moves.append((self.packet, key.clock, key.machine, self.any_converted))
         return 0
 
     cdef int note_late_clock(self, uint32_t machine, uint32_t clock) except -1 nogil:
@@ -86,14 +86,14 @@ cdef class ClockTracker:
         return 0
 
     cdef int reach(self, Key source, Key target, Router router) except -1 nogil:
-        """Whether one clock converts to another; `router` is aimed there."""
+        """Whether one clock converts to another; `router` takes it for its target."""
         cdef int32_t source_node = self.engine.find_node(source)
         cdef int32_t target_node = self.engine.find_node(target)
         cdef int64_t ignored
         if target_node < 0:
             return 0
         router.aim(target_node)
-        # What overflows has a path; that is what is asked.
+        # What overflows has a path.
         cdef int status = convert_one(router, source_node, 0, &ignored)
         return status == RESOLVED or status == OVERFLOW
 
@@ -129,7 +129,7 @@ cdef class ClockTracker:
                 m.bridged = True
                 self.bridge(machine)
             m.converted = True
-            self.asked = True
+            self.any_converted = True
         cdef int32_t source = self.engine.find_node(key)
         cdef int32_t target = self.router.target
         cdef int status = convert_one(self.router, source, value, out)
@@ -148,7 +148,7 @@ cdef class ClockTracker:
     cdef int to_trace_time_or_raw(
         self, uint32_t machine, Key key, int64_t value, int64_t *out
     ) except -1 nogil:
-        """As `to_trace_time`, but AS_IS with the value itself where there is no way."""
+        """As `to_trace_time`, but AS_IS with the value itself where there is no path."""
         cdef int status = self.to_trace_time(machine, key, value, out)
         if status != RESOLVED and status != OVERFLOW:
             out[0] = value
@@ -215,7 +215,7 @@ cdef class ClockTracker:
         if self.tying and self.clock_nodes[0] == self.clock_nodes[1]:
             fault = FAULT_OWN_SYNC
             self.n_own_syncs += 1
-        # However many of the one kind there are, they hide none of the others.
+        # The limit of each kind is its own: neither hides the other.
         alike = self.n_own_syncs if fault == FAULT_OWN_SYNC else self.n_faults - self.n_own_syncs
         if alike <= KEPT_FAULTS:
             with gil:
@@ -236,7 +236,7 @@ cdef class ClockTracker:
     # What events read
 
     def events_sampled(self, int64_t least=0):
-        """What events read that had been placed where they stand: {key: (int64 ns, n, repeated)}.
+        """Readings of events that were placed when they were read: {key: (int64 ns, n, repeated)}.
 
         512 readings at most, in blocks of 8 that followed each other, but for equal ones, all over
         the file; how many there were, and how many were as the one before. Without the clocks that

@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.hash_table cimport HashTable
-from tracetime._kernels.perfetto.observer cimport Listener
+from tracetime._kernels.perfetto.observer cimport PacketObserver
 from tracetime._kernels.common.text cimport Arena, Bytes
 from tracetime._kernels.common.wire cimport Span
 
@@ -34,7 +34,7 @@ cdef struct Known:
     uint8_t settled
 
 
-cdef class Directory(Listener):
+cdef class Directory(PacketObserver):
     cdef uint64_t seed
     cdef Known *known
     cdef int64_t n, capacity

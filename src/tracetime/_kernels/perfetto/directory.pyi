@@ -1,9 +1,9 @@
 from collections.abc import Sequence
 from typing import Self
 
-from tracetime._kernels.perfetto.observer import Listener
+from tracetime._kernels.perfetto.observer import PacketObserver
 
-class Directory(Listener):
+class Directory(PacketObserver):
     """Processes, threads and tracks of a whole trace, by pid, tid and uuid.
 
     process_types: names by ChromeProcessType, "" for none. limit: bytes it may come to.

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Who is who in a trace: what its descriptors and process trees call tracks, threads, processes.
+"""Names of tracks, threads and processes, from the descriptors and process trees of a trace.
 
 It is made by one reading of the file, so that a name holds for events that come before it, too.
 Which name wins follows src/trace_processor/importers/common/process_tracker.cc and importers/proto/
@@ -13,7 +13,7 @@ from libc.stdlib cimport free
 from libc.string cimport memchr, memcpy, memset
 
 from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.perfetto.observer cimport Heard, Listener
+from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.common.hash_table cimport (
     add_index, bytes_of, free_table, mix, next_match,
 )
@@ -42,7 +42,7 @@ cdef enum:
     MOST_KNOWN = 1 << 28    # in slots of 32 bits
 
 
-cdef class Directory(Listener):
+cdef class Directory(PacketObserver):
     """Processes, threads and tracks of a whole trace, by pid, tid and uuid.
 
     process_types: names by ChromeProcessType, "" for none. limit: bytes it may come to; what comes
@@ -51,7 +51,7 @@ cdef class Directory(Listener):
 
     def __cinit__(self, process_types, int64_t limit):
         cdef bytes text = b"".join(name.encode() + b"\0" for name in process_types)
-        # Keys come from a file: nobody is to know which of them share a slot.
+        # Keys come from a file, which must not know which of them share a slot.
         self.seed = int.from_bytes(os.urandom(8), "little")
         self.limit = limit
         put_bytes(&self.process_types, <const uint8_t *>text, len(text))
@@ -64,8 +64,8 @@ cdef class Directory(Listener):
         free(self.process_types.data)
         let_go(&self.arena)
 
-    cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
-        """Learn from the packets that say who is who."""
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
+        """Learn names from a packet."""
         cdef Span rest = p.whole
         cdef Field f
         cdef Span none
@@ -86,7 +86,7 @@ cdef class Directory(Listener):
                 self.learn_process(p.machine, span_of(&f), none)
         return False
 
-    # What it knows
+    # Look-up
 
     cdef uint64_t hash(self, uint32_t machine, int kind, int32_t pid, uint64_t key) noexcept nogil:
         return mix(
@@ -96,7 +96,7 @@ cdef class Directory(Listener):
     cdef int32_t find(
         self, uint32_t machine, int kind, int32_t pid, uint64_t key
     ) noexcept nogil:
-        """Index of what goes by that key (a THREAD_OF by pid, too), -1 where it is not known."""
+        """Index of the entry with a key (a THREAD_OF by pid, too), -1 if unknown."""
         cdef uint64_t hash = self.hash(machine, kind, pid, key), slot = hash
         cdef Known *one
         cdef int64_t i = next_match(&self.table, hash, &slot)
@@ -112,7 +112,7 @@ cdef class Directory(Listener):
     cdef int32_t enter(
         self, uint32_t machine, int kind, int32_t pid, uint64_t key
     ) except -2 nogil:
-        """As `find`, but made where it is new; -1 where there is no more room."""
+        """As `find`, but a new entry is made; -1 if there is no more room."""
         cdef int32_t found = self.find(machine, kind, pid, key)
         cdef Known *made
         if found >= 0:
@@ -149,7 +149,7 @@ cdef class Directory(Listener):
         put_text(&self.scratch, name.data, name.end - name.data, LONGEST_NAME)
         one.priority = <uint8_t>priority
         if self.scratch.n <= one.name.size:
-            # Names come again and again, with every dump of the processes.
+            # Names repeat with every dump of the processes.
             memcpy(<void *>one.name.data, self.scratch.data, <size_t>self.scratch.n)
         elif self.held() >= self.limit:
             self.left_out += 1
@@ -261,7 +261,7 @@ cdef class Directory(Listener):
     cdef int learn_comm(
         self, uint32_t machine, Span event, uint32_t pid, uint32_t comm
     ) except -1 nogil:
-        """An event that says what a thread is called."""
+        """Learn a thread's name from an event."""
         cdef bint found
         cdef int32_t tid = <int32_t>load_number(event, pid, &found)
         if not found:
@@ -330,7 +330,7 @@ cdef class Directory(Listener):
         return 0
 
     cdef int32_t learn_thread(self, uint32_t machine, Span thread) except -2 nogil:
-        """ParseThreadDescriptor; the thread of that pid and tid, -1 where it says none."""
+        """ParseThreadDescriptor; the thread of that pid and tid, -1 without any."""
         cdef bint has_pid, has_tid
         cdef int32_t pid = <int32_t>load_number(thread, THREAD_PID, &has_pid)
         cdef int64_t tid = <int64_t>load_number(thread, THREAD_TID, &has_tid)
@@ -339,7 +339,7 @@ cdef class Directory(Listener):
         if not has_pid or not has_tid:
             return -1
         self.call_thread(machine, True, pid, tid, name, THREAD_BY_DESCRIPTOR)
-        # Processes in a sandbox may count their threads from 1: there a tid alone says little.
+        # Processes in a sandbox may count their threads from 1: a tid alone is ambiguous there.
         index = self.enter(machine, THREAD_OF, pid, <uint64_t>tid)
         self.call(index, name, THREAD_BY_DESCRIPTOR)
         return index
@@ -410,7 +410,7 @@ cdef class Directory(Listener):
             return self.call(index, name, BY_SYSTEM)
         return 0
 
-    # Looking up, once all is learnt
+    # Look-up after the whole file
 
     cdef int32_t process_of(self, uint32_t machine, int32_t pid) noexcept nogil:
         return self.find(machine, PROCESS, 0, <uint64_t><uint32_t>pid)
@@ -451,7 +451,7 @@ cdef class Directory(Listener):
                     one.process = self.process_of(one.machine, one.pid)
                     if one.has_tid:
                         one.thread = self.thread_of(one.machine, True, one.pid, one.tid)
-            # One that is on the way closes a circle: nobody owns it.
+            # A track on its own path of ancestors closes a circle, and has no owner.
             if one.settled == SETTLED and one.has_pid:
                 holder = one
         one = &self.known[index]

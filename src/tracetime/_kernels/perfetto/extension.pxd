@@ -1,4 +1,4 @@
-# The extension of a recorded ClockSnapshot as it lies in the file: where its parts are.
+# The extension of a recorded ClockSnapshot: where its parts are in the file.
 # Content and field numbers: docs/tracetime_extension.proto.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -13,7 +13,7 @@ from tracetime._kernels.common.wire cimport (
 )
 
 cdef enum:
-    # Centres and half-widths beyond 2^50 ns, 13 days, are nobody's measurement, and sums of them
+    # Centres and half-widths beyond 2^50 ns, 13 days, are no measurement, and sums of them
     # would overflow: the extension that holds one is passed over.
     MOST_BITS = 50
 
@@ -68,7 +68,7 @@ cdef inline bint count_is(Span packed, int64_t n) noexcept nogil:
 
 
 cdef inline bint is_measured(const Extension *e, int64_t n) noexcept nogil:
-    """Whether an extension says how each of n clocks was read, within reason."""
+    """Whether an extension has plausible measurements of n clocks."""
     cdef const uint8_t *centre = e.centres.data
     cdef const uint8_t *half = e.halves.data
     cdef uint64_t value

@@ -3,7 +3,7 @@ from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.graph.engine cimport Engine
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
-from tracetime._kernels.perfetto.observer cimport Listener
+from tracetime._kernels.perfetto.observer cimport PacketObserver
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.rows cimport Rows
 from tracetime._kernels.perfetto.snapshot_extensions cimport SnapshotExtensions
@@ -21,11 +21,11 @@ cdef class Importer:
     cdef readonly SnapshotExtensions extensions
     cdef readonly Importer final
     cdef Timeline timeline
-    cdef Listener listener              # None: nobody
-    cdef bint learns                    # nobody places what the end of the file decides
+    cdef PacketObserver observer        # or None
+    cdef bint learns                    # what the end of the file decides is not placed
     cdef bint puts_clocks_aside
     cdef int64_t batch_rows
-    # where we are
+    # the position in the file
     cdef readonly uint64_t packets
     cdef readonly uint64_t stop_offset
     cdef readonly int codec
@@ -43,5 +43,5 @@ cdef class Importer:
         self, const uint8_t *base, Span all, uint64_t offset, bint nested, const uint8_t **resume,
         Span *payload
     ) except -1 nogil
-    cdef int tell(self, Span packet, int64_t first) except -1 nogil
+    cdef int notify(self, Span packet, int64_t first) except -1 nogil
     cdef int _cut_header(self, const uint8_t *at, const uint8_t *end) noexcept nogil

@@ -23,7 +23,7 @@ from tracetime._kernels.perfetto.items cimport (
     has_times_after_sorting, import_after_sorting, import_items, import_thread_descriptor,
     import_track_descriptor,
 )
-from tracetime._kernels.perfetto.observer cimport Heard, Listener
+from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.perfetto.packet cimport (
     FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, read_packet,
 )
@@ -79,7 +79,7 @@ cdef class Importer:
         return self.timeline.error
 
     def finish(self):
-        """The end of the file: what could not be converted before is decided from now on."""
+        """Note the end of the file: a packet that cannot be converted now never will be."""
         self.clocks.at_end = True
 
     @property
@@ -94,9 +94,9 @@ cdef class Importer:
         final.rows = final.timeline.rows = self.rows
         final.timeline.silent = self.timeline.silent
 
-    def listen(self, Listener listener not None):
-        """Tell `listener` each packet from now on, once its rows are made."""
-        self.listener = listener
+    def set_observer(self, PacketObserver observer not None):
+        """Give each packet to an observer from now on, after its rows are made."""
+        self.observer = observer
 
     # Packets
 
@@ -174,7 +174,7 @@ cdef class Importer:
             note_buffers_read(&self.timeline.sorter)
         return STOP_END
 
-    # long: the cases stand in the order of the function it follows
+    # long: the cases have the order of the function that it follows
     cdef int place_packet(self, Packet *p) except -1 nogil:
         """ProtoTraceReader::TimestampTokenizeAndPushToSorter."""
         cdef Machine *m = &self.streams.machines[p.machine]
@@ -242,13 +242,13 @@ cdef class Importer:
         return self.import_items(p)
 
     cdef int give_up(self, Packet *p, int status) except -1 nogil:
-        """A packet that is dropped, and its items with it: rows without trace time."""
+        """Make rows without trace time of a packet that is dropped, and of its items."""
         self.timeline.emit(KIND_PACKET, 0, p.clock, p.timestamp, 0, status)
         p.status = <int8_t>status
         return self.import_items(p)
 
     cdef int import_items(self, Packet *p) except -1 nogil:
-        """What has timestamps of its own within a packet."""
+        """Import the items of a packet, which have timestamps of their own."""
         if p.payloads > 1:
             return self.import_fields(p)
         if p.inner_field:
@@ -268,7 +268,7 @@ cdef class Importer:
         return STOP_END
 
     cdef int import_fields(self, Packet *p) except -1 nogil:
-        """The payloads of a packet that has several, in order, up to one that a module handles."""
+        """Import the payloads of a packet with several, up to one that a module handles."""
         cdef Span rest = p.whole
         cdef Field f
         cdef Span payload
@@ -278,7 +278,7 @@ cdef class Importer:
             payload = span_of(&f)
             if is_inner(f.number):
                 p.inner = payload
-                # This module reads the packet's last one, the others the one at hand.
+                # These modules read the last such field of the packet, others the current one.
                 if f.number == PACKET_ANDROID_LOG or f.number == PACKET_POWER_RAILS:
                     p.inner = load_bytes(p.whole, f.number)
                 return import_items(self.timeline, p, f.number)
@@ -303,7 +303,7 @@ cdef class Importer:
         return STOP_END
 
     cdef int import_at_end(self, Packet *p) except -1 nogil:
-        """Times that Perfetto reads after sorting: converted with every snapshot of the file."""
+        """Import times that Perfetto reads after sorting, with every snapshot of the file."""
         cdef Packet late = p[0]
         if self.learns:
             if p.status == RESOLVED and has_times_after_sorting(p):
@@ -413,8 +413,8 @@ cdef class Importer:
                 if stop == STOP_NEEDS_FINAL or stop == STOP_ERROR:
                     return stop
                 self.packets += 1
-                if self.listener is not None and size:
-                    full = self.tell(packet, first)
+                if self.observer is not None and size:
+                    full = self.notify(packet, first)
                 if self.rows.n >= self.batch_rows or full:
                     resume[0] = at
                     return STOP_ROWS
@@ -423,19 +423,19 @@ cdef class Importer:
         payload.end = at
         return STOP_END
 
-    cdef int tell(self, Span packet, int64_t first) except -1 nogil:
-        """What the listener needs to know of a packet that has been imported."""
+    cdef int notify(self, Span packet, int64_t first) except -1 nogil:
+        """Give the observer a packet that has been imported."""
         cdef Packet *p = &self.packet
-        cdef Heard heard
-        heard.whole = packet
-        heard.packet = self.timeline.row.packet
-        heard.offset = self.timeline.row.offset
-        heard.machine = p.machine
-        heard.sequence = p.sequence
-        heard.has_sequence_id = p.has_sequence_id
-        heard.valid = self.streams.sequences[p.sequence].valid
-        heard.cleared = p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED
-        return self.listener.hear(&heard, self.rows, first)
+        cdef ImportedPacket imported
+        imported.whole = packet
+        imported.packet = self.timeline.row.packet
+        imported.offset = self.timeline.row.offset
+        imported.machine = p.machine
+        imported.sequence = p.sequence
+        imported.has_sequence_id = p.has_sequence_id
+        imported.valid = self.streams.sequences[p.sequence].valid
+        imported.cleared = p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED
+        return self.observer.observe(&imported, self.rows, first)
 
     cdef int _cut_header(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
         if end - at >= LONGEST_HEADER:

@@ -150,7 +150,7 @@ cdef class InternedData:
             made.text.data = keep_bytes(&t.arena, self.scratch.data, self.scratch.n)
             made.text.size = <uint32_t>self.scratch.n
         else:
-            # What is too long for any args needs no more than to be known as that.
+            # Of a text that is too long for any args, only that is kept.
             n = min(n, <int64_t>LONGEST_ARGS + 1)
             made.text.data = keep_bytes(&t.arena, text.data, n)
             made.text.size = <uint32_t>n

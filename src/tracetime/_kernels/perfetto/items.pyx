@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Messages whose items have timestamps of their own, converted with their packet, never put aside.
+"""Messages whose items have timestamps of their own: converted with their packet, never put aside.
 
 Each function names the place in Perfetto's src/trace_processor/importers/ that it follows. ftrace
 has a file of its own.
@@ -82,7 +82,7 @@ cdef bint import_track_descriptor(Timeline timeline, Packet *p, Span track) noex
 
 
 cdef void set_reference(Sequence *sequence, Span thread) noexcept nogil:
-    """What the legacy track event timestamps of the sequence count from."""
+    """Set the time that legacy timestamps of the sequence count from."""
     cdef bint found
     sequence.has_reference = True
     sequence.reference_ns = saturating_mul(

@@ -114,7 +114,7 @@ cdef int put_string(Json *json, const uint8_t *data, int64_t n) except -1 nogil:
 
 
 cdef int put_json(Json *json, Span text) except -1 nogil:
-    """As it stands if it is JSON, else as a string."""
+    """Write text as it is if it is JSON, else as a string."""
     cdef const uint8_t *at
     if text.end - text.data > json.limit - json.out.n:
         return ENOUGH

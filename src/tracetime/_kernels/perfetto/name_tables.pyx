@@ -78,7 +78,7 @@ cdef class NameTables:
             w.has |= HAS_PID
             process = self.directory.process_of(machine, w.pid)
         else:
-            # A process is known by the dumps, its main thread may not be: it has the same number.
+            # Dumps may list a process without its main thread, which has the same number.
             process = self.directory.process_of(machine, <int32_t>tid)
             if process >= 0:
                 w.pid = <int32_t>tid
@@ -86,7 +86,7 @@ cdef class NameTables:
         return self.set_known(TEXT_PROCESS_NAME, process, w)
 
     cdef int set_event(self, uint32_t number, RowDetails *w) except -1 nogil:
-        """An ftrace event goes by the name of its field."""
+        """Name an ftrace event by its field."""
         if <int64_t>number < self.n_ftrace:
             w.codes[TEXT_NAME] = self.batch.code_text(TEXT_NAME, &self.ftrace[number].text)
         return 0

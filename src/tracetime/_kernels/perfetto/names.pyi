@@ -4,10 +4,10 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from tracetime._kernels.perfetto.directory import Directory
-from tracetime._kernels.perfetto.observer import Listener
+from tracetime._kernels.perfetto.observer import PacketObserver
 
-class Names(Listener):
-    """What each row of the events table is, beside its times.
+class Names(PacketObserver):
+    """What each row of the events table is, apart from its times.
 
     directory: of the same trace, settled. ftrace: names of ftrace events by field number. limit:
     bytes of interned data that are kept; sequences not used for longest lose theirs first, which

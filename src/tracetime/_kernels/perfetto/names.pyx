@@ -18,7 +18,7 @@ from tracetime._kernels.perfetto.directory cimport Directory
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.interning cimport InternedData, Place
 from tracetime._kernels.perfetto.name_tables cimport NameTables
-from tracetime._kernels.perfetto.observer cimport Heard, Listener
+from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.perfetto.rows cimport (
     KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_HEAP_DUMP,
     KIND_PROCESS_START, KIND_SCHED_SWITCH, KIND_SCHED_WAKING, Rows,
@@ -26,8 +26,8 @@ from tracetime._kernels.perfetto.rows cimport (
 from tracetime._kernels.perfetto.track_events cimport name_track_event
 
 
-cdef class Names(Listener):
-    """What each row of the events table is, beside its times.
+cdef class Names(PacketObserver):
+    """What each row of the events table is, apart from its times.
 
     directory: of the same trace, settled. ftrace: names of ftrace events by field number. limit:
     bytes of interned data that are kept; sequences not used for longest lose theirs first, which
@@ -50,7 +50,7 @@ cdef class Names(Listener):
         return self.batch.take(n)
 
     # long: one pass over the fields, then a branch for each kind of packet
-    cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         """Keep what the packet defines, and say what its rows are; whether the batch is full."""
         cdef Span rest = p.whole
         cdef Place *place = self.interned.place(p.sequence)
@@ -138,7 +138,8 @@ cdef class Names(Listener):
 
 
 cdef int name_bundle(
-    NameTables tables, const Heard *p, Span bundle, Rows rows, int64_t first, RowDetails *packet
+    NameTables tables, const ImportedPacket *p, Span bundle, Rows rows, int64_t first,
+    RowDetails *packet
 ) except -1 nogil:
     """FtraceEventBundle: events of one CPU, and the columns of compact_sched."""
     cdef Span rest = bundle
@@ -173,7 +174,7 @@ cdef int name_bundle(
 
 
 cdef int name_sched(
-    NameTables tables, const Heard *p, Span *threads, uint32_t event, RowDetails *w
+    NameTables tables, const ImportedPacket *p, Span *threads, uint32_t event, RowDetails *w
 ) except -1 nogil:
     """The next entry of compact_sched: the thread switched to, or woken."""
     cdef uint64_t tid
@@ -188,7 +189,7 @@ cdef int name_sched(
 
 
 cdef int name_ftrace_event(
-    NameTables tables, const Heard *p, Span event, RowDetails *w
+    NameTables tables, const ImportedPacket *p, Span event, RowDetails *w
 ) except -1 nogil:
     cdef Span rest = event
     cdef Field f
@@ -208,12 +209,12 @@ cdef int name_ftrace_event(
     return tables.set_event(id, w)
 
 
-# wide: the rows of a packet, and which field they stand for
+# wide: the rows of a packet, and which field they are of
 cdef int name_items(
-    NameTables tables, const Heard *p, Span message, Rows rows, int64_t first, RowDetails *packet,
-    int kind, uint32_t number
+    NameTables tables, const ImportedPacket *p, Span message, Rows rows, int64_t first,
+    RowDetails *packet, int kind, uint32_t number
 ) except -1 nogil:
-    """Rows that stand for the fields of one number in a message, in order."""
+    """Name rows of the fields with one number in a message, in order."""
     cdef Span rest = message
     cdef Field f
     cdef Span item = nothing()
@@ -229,7 +230,7 @@ cdef int name_items(
                     here = next
                     next += 1
                     if kind == KIND_HEAP_DUMP:
-                        # A dump that says when it began is two rows.
+                        # A dump with a start time has two rows.
                         load_number(item, HEAP_SAMPLES_START_TIMESTAMP, &twice)
                         next += twice
             if here <= <int64_t>rows.item[i] < next:
@@ -239,9 +240,9 @@ cdef int name_items(
 
 
 cdef int name_item(
-    NameTables tables, const Heard *p, Span item, int kind, RowDetails *w
+    NameTables tables, const ImportedPacket *p, Span item, int kind, RowDetails *w
 ) except -1 nogil:
-    """One of them; a PerfSample where there is no kind."""
+    """Name one of them; a PerfSample where there is no kind."""
     cdef bint found, has_pid
     cdef int32_t pid, cpu
     cdef int64_t tid

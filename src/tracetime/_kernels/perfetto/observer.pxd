@@ -3,8 +3,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from tracetime._kernels.perfetto.rows cimport Rows
 from tracetime._kernels.common.wire cimport Span
 
-# A packet as the importer has understood it.
-cdef struct Heard:
+# A packet that was imported.
+cdef struct ImportedPacket:
     Span whole
     uint64_t packet             # its number
     uint64_t offset             # of its first byte, or of the compressed packet it came in
@@ -15,5 +15,5 @@ cdef struct Heard:
     bint cleared                # that state, by this packet
 
 
-cdef class Listener:
-    cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil
+cdef class PacketObserver:
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil

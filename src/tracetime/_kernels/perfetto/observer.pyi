@@ -1,2 +1,2 @@
-class Listener:
-    """What is told each packet of a trace while it is imported."""
+class PacketObserver:
+    """Receives each packet of a trace while it is imported."""

@@ -281,7 +281,7 @@ def decode_domain(const uint8_t[::1] data not None):
     """(clock, name, rate, valid_bits, oscillator, tick_ns, max_drift_ppm, wander_ppm, disciplined).
 
     As `encode_domain` takes them, None for what is not there; None where it is malformed. Numbers
-    are as they lie there: whether they make sense is for the caller to check.
+    are as the file has them: the caller checks whether they make sense.
     """
     cdef Span message = span_in(data)
     cdef const uint8_t *at = message.data

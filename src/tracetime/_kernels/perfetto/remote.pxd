@@ -7,7 +7,7 @@ cdef enum:
     CLIENT = 0
     HOST = 1
 
-# A clock as one machine read it in a round of the message at hand.
+# A clock as one machine read it in a round of the current message.
 cdef struct Reading:
     uint32_t clock
     uint32_t place              # 2 * round + side
@@ -27,11 +27,11 @@ cdef struct Instant:
     int64_t host_ns
     int64_t client_ns
 
-# Where a clock stood on both machines at one instant, both ends included.
+# What a clock can have read on both machines at one instant, both ends included.
 cdef struct Box:
     uint32_t clock
     uint32_t machine
-    int64_t snapshot            # that it counts to
+    int64_t snapshot            # that it belongs to
     int64_t low_ns[2]           # by side
     int64_t high_ns[2]
 
@@ -44,7 +44,7 @@ cdef struct Unused:
 
 
 cdef class RemoteSyncs:
-    # the message at hand
+    # the current message
     cdef Reading *readings
     cdef int64_t n_readings, readings_capacity
     cdef int64_t n_rounds

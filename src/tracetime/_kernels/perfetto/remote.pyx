@@ -50,7 +50,7 @@ cdef inline int64_t middle(int64_t a, int64_t b) noexcept nogil:
 
 
 cdef class RemoteSyncs:
-    """What the RemoteClockSync messages of a trace bound, gathered as it is read."""
+    """The bounds of the RemoteClockSync messages of a trace."""
 
     def __dealloc__(self):
         free(self.readings)
@@ -63,7 +63,7 @@ cdef class RemoteSyncs:
     # Reading
 
     cdef bint read(self, Span message, int64_t most) except -1 nogil:
-        """Take in the readings of a message; False where it cannot be read to its end.
+        """Read a message; False where it cannot be read to its end.
 
         most: so many readings, and no more.
         """
@@ -127,7 +127,7 @@ cdef class RemoteSyncs:
     # Perfetto's mean
 
     cdef int work_out(self) except -1 nogil:
-        """Make of the readings rows, by clock and round, and an instant of each clock that has one.
+        """Make rows of the readings, by clock and round, and an instant of each clock that has one.
 
         The readings lose their order.
         """
@@ -245,7 +245,7 @@ cdef class RemoteSyncs:
     cdef int bound(
         self, uint32_t machine, int64_t packet, int64_t first_round, int64_t first_instant
     ) except -1 nogil:
-        """Keep what neighbouring rounds bound, however far apart they are.
+        """Keep the bounds of neighbouring rounds, at any distance.
 
         first_round, first_instant: the numbers of the snapshots made of the first of each; the
         others' follow.
@@ -267,17 +267,19 @@ cdef class RemoteSyncs:
         self, int64_t start, int64_t end, uint32_t machine, int64_t packet, int64_t first_round,
         int64_t instant,
     ) except -1 nogil:
-        """Of one clock: nothing tells which of the readings of a bound that makes no sense is
-        wrong, and those of the rounds beside are among them, too.
+        """Keep the bounds of one clock.
+
+        Which reading of a bound that makes no sense is wrong is unknown. The neighbouring rounds
+        share its readings: their bounds are not kept, either.
         """
         cdef Box found[2]
         cdef Box *box
-        cdef Unused *told
+        cdef Unused *one
         cdef const Row *second
         cdef int64_t i, j
         cdef int64_t n, unused = 0, kept = 0
-        cdef int64_t wrong_round = -2      # the last one of those that make no sense
-        cdef int64_t kept_round = -1       # the last one whose bounds are kept, so many
+        cdef int64_t wrong_round = -2      # the last one whose bounds make no sense
+        cdef int64_t kept_round = -1       # the last one whose bounds are kept
         for i in range(start + 1, end):
             second = &self.rows[i]
             if self.rows[i - 1].round + 1 != second.round:
@@ -308,11 +310,11 @@ cdef class RemoteSyncs:
                 box.snapshot = instant if instant >= 0 else first_round + second.round
         if unused:
             grow(<void **>&self.unused, &self.unused_capacity, self.n_unused + 1, sizeof(Unused))
-            told = &self.unused[self.n_unused]
-            told.clock = self.rows[start].clock
-            told.machine = machine
-            told.n = unused
-            told.packet = packet
+            one = &self.unused[self.n_unused]
+            one.clock = self.rows[start].clock
+            one.machine = machine
+            one.n = unused
+            one.packet = packet
             self.n_unused += 1
         return 0
 
@@ -354,7 +356,7 @@ cdef class RemoteSyncs:
         if (clock == REALTIME or clock == REALTIME_COARSE) and self.elapsed(
             side, first.round, &elapsed
         ):
-            # One that was set in between stood on the line of its first reading, or of its second.
+            # A clock that was set in between ran on from its first reading, or to its second.
             elapsed += (elapsed + SLEWED - 1) / SLEWED
             if later < INT64_LOW + elapsed or earlier > INT64_HIGH - elapsed:
                 return False
@@ -382,7 +384,7 @@ cdef class RemoteSyncs:
                 return 0 < out[0] < LONGEST_NS
         return False
 
-    # What was gathered
+    # Results
 
     def bounds(self):
         """int64[7, n], in file order: clock, machine of the client, snapshot, the host's lowest

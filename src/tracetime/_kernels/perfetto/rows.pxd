@@ -49,7 +49,7 @@ cdef class Rows:
     cdef int8_t *status
     cdef uint64_t *offset
     cdef object arrays
-    cdef public object names            # what each row is, None where that is not asked for
+    cdef public object names            # what each row is, or None
 
     cdef int enlarge(self, int64_t capacity) except -1
     cdef int append(self, const Row *row) except -1 nogil

@@ -1,4 +1,4 @@
-# One clock of a ClockSnapshot as it lies in the file.
+# One clock of a ClockSnapshot as the file has it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
@@ -16,7 +16,7 @@ cdef struct SnapshotClock:
 
 
 cdef inline bint read_clock(Span message, SnapshotClock *out) noexcept nogil:
-    """What a clock says up to its first malformed field; whether it could be read to its end."""
+    """Read a clock up to its first malformed field; return whether it was read to its end."""
     cdef const uint8_t *at = message.data
     cdef Field f
     out.clock = 0

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from tracetime._kernels.graph.engine import Engine
 
 class SnapshotExtensions:
-    """What tracetime recorded of snapshots, beside what Perfetto knows of them."""
+    """What tracetime recorded of snapshots, in addition to Perfetto's fields."""
 
     declared: dict[tuple[int, int, int, int], bytes]
     events_dropped: int

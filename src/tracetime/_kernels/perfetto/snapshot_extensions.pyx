@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What tracetime recorded of snapshots, beside what Perfetto knows of them."""
+"""What tracetime recorded of snapshots, in addition to Perfetto's fields."""
 
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -80,7 +80,7 @@ cdef class SnapshotExtensions:
         return 0
 
     cdef void note_dropped(self, uint64_t so_far, uint64_t packet) noexcept nogil:
-        """Count what a recorder dropped: it says how much since it began, in every snapshot.
+        """Count dropped events: every snapshot has the recorder's total since it began.
 
         Where that falls, another recording begins in the file.
         """
@@ -114,7 +114,7 @@ cdef class SnapshotExtensions:
         return 0
 
     cdef int declare(self, Packet *p, Span domain) except -1 nogil:
-        """Keep what is said of a clock, by its key: what is said last counts."""
+        """Keep the domain of a clock, by its key: the last one counts."""
         cdef bint found
         cdef Key key = machine_key(
             <uint32_t>load_number(domain, EXT_DOMAIN_CLOCK_ID, &found), p.machine

@@ -15,7 +15,7 @@ cdef struct Machine:
     int64_t latest_ns
     int64_t ftrace_snapshot         # ftrace_timestamp of the last one added
     uint64_t *cpus_seen
-    bint has_system                 # the trace says what runs there
+    bint has_system                 # the trace names its system
 
 cdef struct Sequence:
     uint32_t machine
@@ -37,7 +37,7 @@ cdef class Streams:
     cdef int64_t n_sequences, sequences_capacity
     cdef HashTable sequence_table
     cdef int64_t last_sequence
-    cdef readonly dict systems          # what the trace calls the system of a machine, bytes
+    cdef readonly dict systems          # the name of a machine's system, bytes
 
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil

@@ -46,7 +46,7 @@ cdef class Streams:
         return [self.machines[i].raw_id for i in range(self.n_machines)]
 
     cdef uint32_t machine(self, uint32_t raw_id) except? 0xFFFFFFFF nogil:
-        """The number of a machine, made where it is new (CreateRemoteMachineReader)."""
+        """The number of a machine, new or known (CreateRemoteMachineReader)."""
         cdef uint64_t hash = mix(self.seed ^ raw_id), slot = hash
         cdef int64_t i = next_match(&self.machine_table, hash, &slot)
         cdef Machine *made
@@ -67,7 +67,7 @@ cdef class Streams:
         return <uint32_t>(self.n_machines - 1)
 
     cdef uint32_t machine_of(self, Packet *p) except? 0xFFFFFFFF nogil:
-        """Who a packet belongs to: a machine ahead of every host packet is the host."""
+        """The machine of a packet: one that comes before every host packet is the host."""
         if p.machine_id == 0:
             if not self.host_used and not p.synchronization_marker:
                 self.host_used = True
@@ -82,7 +82,7 @@ cdef class Streams:
         return self.machine(p.machine_id)
 
     cdef int64_t sequence(self, uint32_t machine, uint32_t id) except -1 nogil:
-        """Index of a packet sequence, made where it is new."""
+        """Index of a packet sequence, new or known."""
         cdef uint64_t hash, slot
         cdef Sequence *made
         cdef int64_t i = self.last_sequence
@@ -117,7 +117,7 @@ cdef class Streams:
         return False
 
     cdef int note_system(self, Packet *p) except -1 nogil:
-        """Keep what the trace calls the system of a machine: the first to say so counts."""
+        """Keep the name of a machine's system: the first one counts."""
         cdef const uint8_t *at = p.chrome_events.data
         cdef Span name = nothing()
         cdef Span found

@@ -7,7 +7,7 @@ from tracetime._kernels.perfetto.rows cimport Kind, Row, Rows
 from tracetime._kernels.perfetto.sorter cimport Sorter
 from tracetime._kernels.perfetto.streams cimport Streams
 
-# Why feeding stopped; see formats/perfetto/read/wire.py for what is done about each.
+# Why feeding stopped; formats/perfetto/read/wire.py handles each.
 cdef enum Stop:
     STOP_END = 0            # the next field is not whole: give more bytes
     STOP_ROWS = 1           # enough rows for a batch

@@ -81,7 +81,7 @@ cdef class Timeline:
     cdef int emit_trace_time(
         self, Packet *p, Kind kind, uint32_t item, int64_t timestamp
     ) except -1 nogil:
-        """An item given in trace time as it stands."""
+        """An item whose timestamp is trace time."""
         if p.status != RESOLVED:
             return self.emit(kind, item, 0, timestamp, 0, p.status)
         push(&self.sorter, timestamp)

@@ -2,9 +2,9 @@ from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.batch cimport RowDetails
 from tracetime._kernels.perfetto.interning cimport Place
 from tracetime._kernels.perfetto.name_tables cimport NameTables
-from tracetime._kernels.perfetto.observer cimport Heard
+from tracetime._kernels.perfetto.observer cimport ImportedPacket
 
 
 cdef int name_track_event(
-    NameTables tables, const Heard *p, Place *place, Span event, RowDetails *w
+    NameTables tables, const ImportedPacket *p, Place *place, Span event, RowDetails *w
 ) except -1 nogil

@@ -20,7 +20,7 @@ from tracetime._kernels.perfetto.interning cimport (
     LONGEST_NAME, TABLE_CATEGORIES, TABLE_NAMES, Interned, Interning, Place,
 )
 from tracetime._kernels.perfetto.name_tables cimport NameTables
-from tracetime._kernels.perfetto.observer cimport Heard
+from tracetime._kernels.perfetto.observer cimport ImportedPacket
 
 
 cdef inline int8_t type_of(uint64_t type) noexcept nogil:
@@ -79,7 +79,7 @@ cdef int8_t type_of_phase(int32_t phase) noexcept nogil:
 
 # long: one pass over the fields, then what follows from them together
 cdef int name_track_event(
-    NameTables tables, const Heard *p, Place *place, Span event, RowDetails *w
+    NameTables tables, const ImportedPacket *p, Place *place, Span event, RowDetails *w
 ) except -1 nogil:
     """A TrackEvent: Import, ParseTrackEventName and ParseInitialTrackAssociation."""
     cdef Span rest = event

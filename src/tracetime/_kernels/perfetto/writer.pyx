@@ -1,10 +1,10 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Track events into bytes: a million a second and more, none of them an object.
+"""Track events to bytes: more than a million a second, without an object for any.
 
-Whole packets are put into a buffer that somebody else empties into a file
+Whole packets are put into a buffer that another thread empties into a file
 (formats/perfetto/write/writer.py). Every method runs from its start to its end under the GIL and
 calls no Python code in between, so that threads may share one writer without a lock, and a packet
-is never half there.
+is never incomplete.
 """
 
 from cpython.bool cimport PyBool_Check
@@ -74,7 +74,7 @@ cdef class PacketBuffer:
 
     event_limit: bytes that may wait; an event beyond that is dropped.
     size_limit: bytes that may be put in over the buffer's life with events; 0 for no such limit.
-    wake_at: bytes waiting at which the buffer asks to be emptied, once.
+    wake_at: bytes waiting at which a call says, once, that the buffer is to be emptied.
     """
 
     cdef uint8_t *data
@@ -82,7 +82,7 @@ cdef class PacketBuffer:
     cdef readonly int64_t size_limit
     cdef readonly int64_t total         # bytes ever put in
     cdef readonly int64_t dropped       # events
-    cdef readonly int64_t in_flight     # bytes taken, and not yet said to be written
+    cdef readonly int64_t in_flight     # bytes taken, but not yet written
     cdef int64_t taken                  # bytes ever taken
     cdef bint woken, closed, abandoned
 
@@ -117,10 +117,10 @@ cdef class PacketBuffer:
             return True
         return False
 
-    def put(self, bytes packet not None, bint asks=True):
+    def put(self, bytes packet not None, bint empties=True):
         """Add a packet that is never dropped; whether it is time to empty the buffer.
 
-        asks: whether the caller heeds that; if not, whoever comes next is told.
+        empties: whether the caller acts on that; if not, the next call says so again.
         """
         cdef int64_t size = len(packet)
         cdef bint full
@@ -130,7 +130,7 @@ cdef class PacketBuffer:
             return False
         memcpy(self.reserve(size), <const char *>packet, <size_t>size)
         full = self.added(size)
-        if full and not asks:
+        if full and not empties:
             self.woken = False
         return full
 
@@ -146,7 +146,7 @@ cdef class PacketBuffer:
         self.closed = True
 
     def abandon(self):
-        """Forget what waits, and what is still to come: nobody will empty this copy."""
+        """Drop all packets, now and later: nothing empties this copy."""
         self.abandoned = True
         self.n = 0
         free(self.data)
@@ -161,7 +161,7 @@ cdef class PacketBuffer:
         self.n = 0
         self.woken = False
         if self.capacity > 4 * self.wake_at:
-            # A burst's memory is given back.
+            # Memory for a burst is freed.
             free(self.data)
             self.data = NULL
             self.capacity = 0
@@ -170,11 +170,11 @@ cdef class PacketBuffer:
     def written(self, int64_t total):
         """So many of all the bytes ever taken are in the file."""
         self.in_flight = self.taken - total
-        # Who was told meanwhile may have found somebody else at it.
+        # Who was to empty it meanwhile may have found another thread doing so.
         self.woken = False
 
     def lose(self, int64_t events):
-        """Count events as dropped that were put in, and get into no file."""
+        """Count as dropped events that were put in and reach no file."""
         self.dropped += events
 
 
@@ -293,7 +293,7 @@ cdef class EventClock:
     def read(self, raw, int64_t elapsed_ns):
         """Take a snapshot's reading, in ticks; returns what to write, ns.
 
-        elapsed_ns: since the last one, by another clock: tells how often it may have wrapped.
+        elapsed_ns: since the last one, by another clock: shows how often it may have wrapped.
         """
         cdef uint64_t value = raw
         cdef int64_t ticks, passed = 0
@@ -311,7 +311,7 @@ cdef class EventClock:
         return ns
 
     def follow(self, raw, int64_t ticks):
-        """Take a snapshot's reading that somebody else has unwrapped."""
+        """Take a snapshot's reading that the caller has unwrapped."""
         cdef uint64_t value = raw
         self.check(value)
         self.last_ticks = ticks
@@ -376,7 +376,7 @@ cdef class EventWriter:
         """Write a counter's value, an int in int64 or a float."""
         return self.event(COUNTER, None, timestamp, clock, track, value)
 
-    # long: all that may raise comes first, then nothing may stand between the bytes
+    # long: all that may raise comes first; nothing may interrupt the bytes
     cdef bint event(
         self, int kind, name, timestamp, clock, Track track, value
     ) except *:

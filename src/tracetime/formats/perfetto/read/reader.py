@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from tracetime._kernels.perfetto.chronicle import Chronicle
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.importer import Importer
 from tracetime._kernels.perfetto.names import Names
-from tracetime._kernels.perfetto.observer import Listener
+from tracetime._kernels.perfetto.observer import PacketObserver
+from tracetime._kernels.perfetto.snapshot_log import SnapshotLog
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import WALL, wall_oscillator
 from tracetime.clocks.ids import ClockId
@@ -108,12 +108,12 @@ class PerfettoTrace(Trace):
     ) -> Iterator[Columns]:
         names = self._names() if named else None
         importer = self._importer(silent=False)
-        chronicle = Chronicle(written) if written else None
+        log = SnapshotLog(written) if written else None
         if names is not None:
-            importer.listen(names)
+            importer.set_observer(names)
             importer.rows.names = names
-        elif chronicle is not None:
-            importer.listen(chronicle)
+        elif log is not None:
+            importer.set_observer(log)
         limit = self.options.max_expansion
         one = Pass(self._file, importer, limit, lambda: self._look_ahead().importer, progress)
         try:
@@ -128,10 +128,8 @@ class PerfettoTrace(Trace):
             yield importer.rows.take()
         if names is not None and self._directory is not None:
             reading.names_left_out = names.left_out + self._directory.left_out
-        if chronicle is not None:
-            reading.written = WrittenSnapshots(
-                chronicle.readings(), chronicle.signs_found(), chronicle.left_out
-            )
+        if log is not None:
+            reading.written = WrittenSnapshots(log.readings(), log.signs_found(), log.left_out)
 
     def prepare(self, names: bool) -> None:
         """With names, read the file for its descriptors, which name what came before them."""
@@ -357,12 +355,12 @@ class PerfettoTrace(Trace):
         unused, self._unused = self._unused, None
         return unused or self._learn()
 
-    def _learn(self, listener: Listener | None = None) -> _End:
+    def _learn(self, observer: PacketObserver | None = None) -> _End:
         """Read the file for what its end knows, without making rows."""
         self._file.check_open()
         importer = self._importer(silent=True)
-        if listener is not None:
-            importer.listen(listener)
+        if observer is not None:
+            importer.set_observer(observer)
         try:
             for _ in Pass(self._file, importer, self.options.max_expansion).run():
                 pass

@@ -112,7 +112,7 @@ class Tracks:
         try:
             # Where a track no longer fits, its events do not either.
             if self._buffer.has_room(len(packet)):
-                self._buffer.put(packet, asks=False)
+                self._buffer.put(packet, empties=False)
         except TimestampError as error:
             raise UsageError(str(error)) from error
         if found is None:

@@ -1,10 +1,10 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from tracetime._kernels.perfetto.observer cimport Heard, Listener
+from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.common.wire cimport Span
 
-# A clock in a ClockSnapshot, as it stands there.
-cdef struct Said:
+# A clock of a ClockSnapshot, as the file has it.
+cdef struct LoggedReading:
     uint64_t packet
     int64_t timestamp
     int64_t unit_ns
@@ -20,17 +20,17 @@ cdef struct Sign:
     uint32_t field
     uint32_t machine
 
-cdef class Chronicle(Listener):
-    cdef Said *said
-    cdef int64_t n_said
-    cdef int64_t said_capacity
+cdef class SnapshotLog(PacketObserver):
+    cdef LoggedReading *logged
+    cdef int64_t n_logged
+    cdef int64_t logged_capacity
     cdef Sign *signs
     cdef int64_t n_signs
     cdef int64_t signs_capacity
     cdef int64_t limit
     cdef readonly int64_t left_out
 
-    cdef int note_sign(self, const Heard *p, uint32_t field) except -1 nogil
+    cdef int note_sign(self, const ImportedPacket *p, uint32_t field) except -1 nogil
     cdef int note_snapshot(
-        self, const Heard *p, Span snapshot, uint32_t sequence, bint named
+        self, const ImportedPacket *p, Span snapshot, uint32_t sequence, bint named
     ) except -1 nogil

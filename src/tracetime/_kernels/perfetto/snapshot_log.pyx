@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
-"""What every ClockSnapshot of a file says, taken or not, and where recorders begin to write.
+"""Every ClockSnapshot of a file, taken or not, and where recorders begin to write.
 
 The engine keeps what Perfetto takes; this keeps what was written, to explain what went wrong.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.perfetto.observer cimport Heard, Listener
+from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.rows cimport Rows
 from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
@@ -20,17 +20,17 @@ from tracetime._kernels.common.wire cimport (
 )
 
 
-cdef class Chronicle(Listener):
-    """Hears every packet; `limit` readings and as many signs are kept, others counted."""
+cdef class SnapshotLog(PacketObserver):
+    """Keeps `limit` readings and as many signs, and counts the others."""
 
     def __cinit__(self, int64_t limit):
         self.limit = limit
 
     def __dealloc__(self):
-        free(self.said)
+        free(self.logged)
         free(self.signs)
 
-    cdef int hear(self, const Heard *p, Rows rows, int64_t first) except -1 nogil:
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         cdef Span rest = p.whole
         cdef Field f
         cdef Span snapshot
@@ -58,7 +58,7 @@ cdef class Chronicle(Listener):
             self.note_snapshot(p, snapshot, sequence, named)
         return False
 
-    cdef int note_sign(self, const Heard *p, uint32_t field) except -1 nogil:
+    cdef int note_sign(self, const ImportedPacket *p, uint32_t field) except -1 nogil:
         if self.n_signs >= self.limit:
             self.left_out += 1
             return 0
@@ -71,20 +71,23 @@ cdef class Chronicle(Listener):
         return 0
 
     cdef int note_snapshot(
-        self, const Heard *p, Span snapshot, uint32_t sequence, bint named
+        self, const ImportedPacket *p, Span snapshot, uint32_t sequence, bint named
     ) except -1 nogil:
         cdef Span rest = snapshot
         cdef Field f
         cdef SnapshotClock clock
-        cdef Said *one
+        cdef LoggedReading *one
         while next_field(&rest, &f):
             if f.number != SNAPSHOT_CLOCKS or f.wire != BYTES:
                 continue
-            if self.n_said >= self.limit:
+            if self.n_logged >= self.limit:
                 self.left_out += 1
                 return 0
-            grow(<void **>&self.said, &self.said_capacity, self.n_said + 1, sizeof(Said))
-            one = &self.said[self.n_said]
+            grow(
+                <void **>&self.logged, &self.logged_capacity, self.n_logged + 1,
+                sizeof(LoggedReading),
+            )
+            one = &self.logged[self.n_logged]
             read_clock(span_of(&f), &clock)
             one.packet = p.packet
             one.timestamp = clock.timestamp
@@ -95,7 +98,7 @@ cdef class Chronicle(Listener):
             one.sequence = 0
             if is_sequence_scoped(one.clock):
                 one.sequence = sequence
-            self.n_said += 1
+            self.n_logged += 1
         return 0
 
     def readings(self):
@@ -103,16 +106,16 @@ cdef class Chronicle(Listener):
         whether the packet names its machine.
         """
         cdef int64_t i
-        table = np.empty((7, self.n_said), dtype=np.int64)
+        table = np.empty((7, self.n_logged), dtype=np.int64)
         cdef int64_t[:, ::1] out = table
-        for i in range(self.n_said):
-            out[0, i] = <int64_t>self.said[i].packet
-            out[1, i] = self.said[i].clock
-            out[2, i] = self.said[i].sequence
-            out[3, i] = self.said[i].machine
-            out[4, i] = self.said[i].timestamp
-            out[5, i] = self.said[i].unit_ns
-            out[6, i] = self.said[i].named
+        for i in range(self.n_logged):
+            out[0, i] = <int64_t>self.logged[i].packet
+            out[1, i] = self.logged[i].clock
+            out[2, i] = self.logged[i].sequence
+            out[3, i] = self.logged[i].machine
+            out[4, i] = self.logged[i].timestamp
+            out[5, i] = self.logged[i].unit_ns
+            out[6, i] = self.logged[i].named
         return table
 
     def signs_found(self):

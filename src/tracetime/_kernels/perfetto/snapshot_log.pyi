@@ -3,10 +3,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tracetime._kernels.perfetto.observer import Listener
+from tracetime._kernels.perfetto.observer import PacketObserver
 
-class Chronicle(Listener):
-    """What every ClockSnapshot of a file says, taken or not, and where recorders begin to write."""
+class SnapshotLog(PacketObserver):
+    """Every ClockSnapshot of a file, taken or not, and where recorders begin to write."""
 
     left_out: int
 
