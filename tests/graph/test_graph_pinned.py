@@ -342,7 +342,7 @@ def test_a_clock_is_itself_by_whatever_name(policy: str) -> None:
         told = graph.explain(7, one, other, policy=policy)
         assert (told.result, list(told.steps), told.src) == (7, [], ClockId.parse(other))
         assert graph.order((7, one), (8, other)) == -1
-        with pytest.raises(UsageError, match="beside itself"):
+        with pytest.raises(UsageError, match="compared with itself"):
             graph.curves(one, other)
     assert graph.order((7, 200), (7, "201")) == 0
     with pytest.raises(ConversionError):

@@ -155,7 +155,7 @@ def test_policies_and_errors_that_there_are_not() -> None:
         "order compares as many timestamps with as many: 2 with 3"
     )
     assert words(graph.explain, [5, 6], 6, 200) == "explain takes one timestamp, an int"
-    assert words(graph.curves, 6, 6) == "BOOTTIME beside itself: name two clocks"
+    assert words(graph.curves, 6, 6) == "BOOTTIME is compared with itself: name two clocks"
     assert words(graph.declare, "TSC").startswith("a domain is a ClockDomain")
 
 

@@ -34,9 +34,12 @@ class ClockLists:
     """
 
     def __init__(
-        self, clocks: Sequence[ClockId], lists: Iterable[Sequence[int]], places: Values,
+        self,
+        clocks: Sequence[ClockId],
+        lists: Iterable[Sequence[int]],
+        places: Values,
         trace_clock: ClockId | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.clocks = clocks
         every = list(lists)
         which = np.repeat(np.arange(len(every)), [len(members) for members in every])

@@ -1,7 +1,7 @@
 """ClockGraph: clocks tied together by snapshots, and conversions between any two of them.
 
-The snapshots are in a kernel (`_kernels/graph/engine.pyx`). This is what callers use of a graph;
-the work is done by its parts (`parts.py`) and by functions of these.
+A kernel holds the snapshots (`_kernels/graph/engine.pyx`). Here is the interface for callers; the
+parts of a graph (`parts.py`), and functions on them, do the work.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class ClockGraph:
     Threads may share a graph, adding to it and converting at once.
 
     Args:
-        trace_clock: a clock that must not run backwards and must count nanoseconds; a snapshot in
-            which it does otherwise is refused.
-        domains: limits of clocks, for the tube's bars; what is not declared takes its kind's.
+        trace_clock: a clock that must count nanoseconds and never run backwards; snapshots in which
+            it does not are refused.
+        domains: limits of clocks, for the tube's bars; a clock without one has those of its kind.
     """
 
     def __init__(
@@ -79,21 +79,21 @@ class ClockGraph:
         return graph
 
     def declare(self, domain: ClockDomain) -> None:
-        """Say what a clock is and may do; replaces what was said of it before."""
+        """Declare the properties of a clock, in place of any that were declared before."""
         self._parts.declare(checked_domain(domain))
 
     def domain(self, clock: ClockLike) -> ClockDomain:
-        """What is declared of a clock, or what its kind is taken to do."""
+        """The declared domain of a clock, or the one of its kind."""
         return self._parts.state.domain(ClockId.parse(clock))
 
     @property
     def names(self) -> dict[ClockId, str]:
-        """What clocks are called, where a domain says so: the id of a named clock is a hash."""
+        """The names of clocks in the declared domains: the id of a named clock is a hash."""
         return self._parts.state.names
 
     @property
     def declared(self) -> dict[ClockId, ClockDomain]:
-        """The domains that were declared, by clock."""
+        """The declared domains, by clock."""
         return dict(self._parts.state.domains)
 
     @property
@@ -110,8 +110,8 @@ class ClockGraph:
         Raises:
             UsageError: `Snapshot` refuses it; an incremental clock that is not sequence-scoped;
                 a clock whose unit or incremental flag changed; a trace clock that went backwards
-                or does not count nanoseconds. The snapshot is not added, nor any after it in its
-                arrays; those before it are.
+                or does not count nanoseconds. This snapshot and those after it in its arrays are
+                not added; those before it are.
         """
         if not isinstance(snapshot, Snapshot):
             snapshot = Snapshot(snapshot)
@@ -295,10 +295,10 @@ class ClockGraph:
     def order(self, one: ClockTimes, other: tuple[IntArray, ClockLike]) -> npt.NDArray[np.int8]: ...
 
     def order(self, one: ClockTimes, other: ClockTimes) -> int | npt.NDArray[np.int8]:
-        """Which of two (timestamp, clock) comes first: -1, 1, or 0 where the bars leave it open.
+        """Compare two (timestamp, clock): -1, 1, or 0 where the bars overlap.
 
-        Timestamps of one clock compare exactly. Where a clock was set back, a reading that it said
-        twice is taken for either.
+        Timestamps of one clock compare exactly. Where a clock was set back, a reading that it had
+        twice counts as either.
 
         Args:
             one, other: (timestamps, clock), timestamps as for `convert`: an int, or as many as the
@@ -309,7 +309,7 @@ class ClockGraph:
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; arrays of different lengths,
-                or what is no pair.
+                or a side that is not a pair.
         """
         return ordering.order(self._parts, one, other)
 
@@ -318,25 +318,25 @@ class ClockGraph:
 
         Found between every clock and the one its snapshots are ordered along: the trace clock
         where a series has it, else the steadiest clock of the series. Clocks of CPU time, which
-        old traces have, run as the work comes and are left out.
+        old traces have, stop and go with the work, and are left out.
         """
         pairs = comparison.eventful(self._parts)
         return self._parts.tubes.discontinuities(pairs)
 
     def compared(self) -> list[tuple[ClockId, ClockId]]:
-        """(reference, clock) of the pairs that `discontinuities` looks at, in order."""
+        """(reference, clock) of the pairs that `discontinuities` examines, in order."""
         with self._parts.lock:
             return list(self._parts.contents.compared())
 
     def inconsistencies(self) -> list[Inconsistency]:
-        """Loops of clocks whose two ways do not meet: snapshots contradict each other.
+        """Loops of clocks whose two paths disagree: snapshots contradict each other.
 
         Of very many loops the first 1,024 are compared.
         """
         return comparison.inconsistencies(self._parts)[0]
 
     def path(self, src: ClockLike, dst: ClockLike, policy: PolicyName = "floor") -> list[ClockId]:
-        """The clocks that a conversion goes through, src first and dst last.
+        """The clocks of a conversion's path, src first and dst last.
 
         Raises:
             UsageError, ConversionError: as `convert`.
@@ -355,7 +355,7 @@ class ClockGraph:
         bars: Bars = "estimated",
         near: ClockTimes | None = None,
     ) -> Explanation | TubeExplanation:
-        """One conversion, hop by hop; by the tube with its bar, and where that comes from.
+        """One conversion, hop by hop; by the tube with its bar and the evidence for it.
 
         Raises:
             UsageError, ConversionError: as `convert`.
@@ -377,7 +377,7 @@ class ClockGraph:
         origin_ns: int | None = None,
         most: int | None = None,
     ) -> Curves:
-        """What a picture of two clocks that share snapshots shows; see `graph.tube.curves`.
+        """The curves of a figure of two clocks that share snapshots; see `graph.tube.curves`.
 
         Raises:
             UsageError, ConversionError: as `convert` with the tube; they share no snapshot.
@@ -386,7 +386,7 @@ class ClockGraph:
 
         reference, clock = clock_of_caller(src), clock_of_caller(dst)
         if reference == clock:
-            raise UsageError(f"{reference} beside itself: name two clocks")
+            raise UsageError(f"{reference} is compared with itself: name two clocks")
         with self._parts.lock:
             pair = self._parts.tubes.pair(reference, clock)
             return curves(pair, reference, span, origin_ns, most or MOST_POINTS)
@@ -394,8 +394,8 @@ class ClockGraph:
     def plot(self, src: ClockLike, dst: ClockLike) -> UIElement:
         """Draw the offset of dst against src over the time of src: a Bokeh figure.
 
-        With the tube and its bars, snapshots and discontinuities; below it drift, and how wide the
-        bars are beside what floor is off by. `tracetime report` shows the same.
+        With the tube and its bars, snapshots and discontinuities; below it the drift, the width of
+        the bars and the error of floor. `tracetime report` has the same figure.
 
         Raises:
             UsageError: Bokeh is not installed (`pip install 'tracetime[report]'`); no such clock.
@@ -407,25 +407,25 @@ class ClockGraph:
         return pair_figure(drawn, self.name(drawn.hub), self.name(drawn.clock))
 
     def name(self, clock: ClockId) -> str:
-        """What a clock is called: its declared name, or its id."""
+        """The declared name of a clock, or its id."""
         return self._parts.state.name(clock)
 
     def clocks(self) -> list[ClockInfo]:
-        """Every clock that a snapshot has named, in Perfetto's order."""
+        """Every clock of a snapshot, in Perfetto's order."""
         with self._parts.lock:
             return list(self._parts.contents.clocks())
 
     def series(self) -> list[SeriesInfo]:
-        """The ordered lists of clocks that snapshots have had, in order of appearance."""
+        """The ordered lists of clocks that snapshots have, in order of appearance."""
         with self._parts.lock:
             return list(self._parts.contents.series())
 
     def readings(self) -> Iterator[Readings]:
-        """Every reading of every snapshot; a clock comes once for each list of clocks it is in."""
+        """Every reading of every snapshot; a clock comes once for each list that has it."""
         return self._parts.contents.readings()
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
-        """(source, target, snapshots) for all that converts in one hop.
+        """(source, target, snapshots) of all conversions of one hop.
 
         A snapshot of n clocks makes n (n - 1) of them.
         """
@@ -433,12 +433,11 @@ class ClockGraph:
             return self._parts.contents.edges()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all the graph holds to a file, for `load`, which appears when it is complete.
+        """Write the graph to a file for `load`; the file appears when it is complete.
 
-        A file of NumPy's (.npz), uncompressed, with an array for each column of the readings:
-        snapshot and clock by number, reading_ns, and, where anything is said of them, packet,
-        centre_ns, half_width_ns (-1: not known) and frequency_scaled_ppm. What is no reading
-        stands in it as graph.json.
+        An uncompressed file of NumPy (.npz), with an array for each column of the readings:
+        snapshot and clock by number, reading_ns, and, where they are known, packet, centre_ns,
+        half_width_ns (-1: not known) and frequency_scaled_ppm. graph.json in it has the rest.
 
         Args:
             path: of the file, replaced if it is there.
@@ -454,12 +453,12 @@ class ClockGraph:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ClockGraph:
-        """The graph of a file that `save` wrote: it answers as the one saved, and goes on as it.
+        """The graph of a file that `save` wrote, with the same answers; it takes further snapshots.
 
         Raises:
             UsageError: the file cannot be read.
-            TraceError: it is none that `save` wrote, is cut off or damaged, or of a later version
-                of tracetime.
+            TraceError: `save` did not write it, it is cut off or damaged, or a later version of
+                tracetime wrote it.
         """
         from tracetime.graph.storage.load import load
 
@@ -494,10 +493,10 @@ def to_bytes(graph: ClockGraph) -> bytes:
 
 
 def from_bytes(data: bytes) -> ClockGraph:
-    """The graph of `to_bytes`.
+    """The graph of bytes that `to_bytes` made.
 
     Raises:
-        TraceError: they are no such bytes.
+        TraceError: `to_bytes` did not make them.
     """
     from tracetime.graph.storage import load
 

@@ -1,4 +1,4 @@
-"""Clocks that count ticks: nominal ns by an exact fraction, given or learnt."""
+"""Clocks that count ticks: nominal ns by an exact fraction, given or from snapshots."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from tracetime.errors import NO_PATH, OVERFLOW, REASONS, ConversionError
 Values = npt.NDArray[np.int64]
 
 MOST_DENOMINATOR = 1 << 40
+"""Of a rate from snapshots: finer than any clock's reading, and products stay small."""
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 def learn_rate(ticks: Values, ns: Values, clock: str = "the clock") -> Fraction:
     """ns per tick of a clock whose rate is unknown, from the first and last of its snapshots.
 
-    ticks, ns: int64, what the two clocks read together, in any order; clock: for messages.
+    ticks, ns: int64, the readings of two clocks in snapshots, in any order; clock: for messages.
 
     Raises:
         ConversionError: fewer than two snapshots, or none in which both clocks have moved on.
@@ -55,7 +56,7 @@ def nominal_ns(ticks: Values, ns_per_tick: Fraction) -> Values:
 
 
 def saturated_ns(ticks: Values, ns_per_tick: Fraction) -> tuple[Values, npt.NDArray[np.bool_]]:
-    """As `nominal_ns`, what does not fit being the nearest int64; and which of them that is."""
+    """As `nominal_ns`, but the nearest int64 where a result does not fit, and where that is."""
     exact = _exact_ns(ticks, ns_per_tick)
     if isinstance(exact, list):
         held = [min(max(value, INT64_MIN), INT64_MAX) for value in exact]
@@ -65,7 +66,7 @@ def saturated_ns(ticks: Values, ns_per_tick: Fraction) -> tuple[Values, npt.NDAr
 
 
 def _exact_ns(ticks: Values, ns_per_tick: Fraction) -> Values | list[int]:
-    """Python's integers where products would leave int64; then at least one."""
+    """Exact ns; a list of Python's integers, not empty, where products may leave int64."""
     if not len(ticks):
         return ticks.copy()
     numerator, denominator = ns_per_tick.numerator, ns_per_tick.denominator

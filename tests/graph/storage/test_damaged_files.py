@@ -44,19 +44,19 @@ def test_what_is_no_graph(tmp_path, example):
 def test_columns_that_are_none(tmp_path, example):
     path, whole = tmp_path / "graph.npz", array([0] * 12)
     for column, match in (
-        (array([0] * 12, "<u8"), "half_width_ns in it is no array of int64"),
-        (array([0] * 12, ">i8"), "half_width_ns in it is no array of int64"),
-        (array([0] * 12, "<f8"), "half_width_ns in it is no array of int64"),
-        (array([[0] * 12]), "half_width_ns in it is no array of int64"),
-        (array(5), "half_width_ns in it is no array of int64"),
-        (b"", "half_width_ns in it is no array of int64"),
-        (whole[:100], "half_width_ns in it is no array of int64"),
-        (whole[:-1], "half_width_ns in it is no array of 12 values"),
-        (whole + b"0", "half_width_ns in it is no array of 12 values"),
-        (whole.replace(b"(12,)", b"(99,)"), "half_width_ns in it is no array of 99 values"),
+        (array([0] * 12, "<u8"), "half_width_ns in it is not an array of int64"),
+        (array([0] * 12, ">i8"), "half_width_ns in it is not an array of int64"),
+        (array([0] * 12, "<f8"), "half_width_ns in it is not an array of int64"),
+        (array([[0] * 12]), "half_width_ns in it is not an array of int64"),
+        (array(5), "half_width_ns in it is not an array of int64"),
+        (b"", "half_width_ns in it is not an array of int64"),
+        (whole[:100], "half_width_ns in it is not an array of int64"),
+        (whole[:-1], "half_width_ns in it is not an array of 12 values"),
+        (whole + b"0", "half_width_ns in it is not an array of 12 values"),
+        (whole.replace(b"(12,)", b"(99,)"), "half_width_ns in it is not an array of 99 values"),
         (
             whole.replace(b"(12,), }" + b" " * 17, b"(1" + b"0" * 17 + b",), } "),
-            "no array of 10{17} v",
+            "not an array of 10{17} v",
         ),
         (array([0] * 13), "its columns are not equally long"),
     ):

@@ -1,7 +1,7 @@
 """Clock graphs from the bytes that save.py makes.
 
-They may be anybody's: what no graph could have left is refused here or, where it concerns how
-readings hang together, in `_kernels/graph/state.pyx`.
+The bytes are hostile: what `save` cannot write is refused here, or in `_kernels/graph/state.pyx`
+where it concerns the relations of readings.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tracetime.graph.storage.save import (
     CLOCK_ID,
     FACTS,
     FORMAT,
+    OPTIONAL,
     ROWS,
-    SAID,
     WORKED_OUT,
     clocks_of_rows,
 )
@@ -57,7 +57,7 @@ def load(path: str | os.PathLike[str]) -> GraphState:
     """A graph from a file; see `ClockGraph.load`."""
     name = os.fspath(path)
     try:
-        # Before it is opened: a pipe would be waited for.
+        # Before it is opened: to open a pipe may block.
         if not stat.S_ISREG(Path(name).stat().st_mode):
             raise UsageError(f"cannot read {name!r}: it is not a file")
         file = Path(name).open("rb")  # noqa: SIM115 (errors of reading it are others)
@@ -72,10 +72,10 @@ def load(path: str | os.PathLike[str]) -> GraphState:
 
 
 def from_bytes(data: bytes) -> GraphState:
-    """The graph of `to_bytes`.
+    """The state of bytes that `to_bytes` made.
 
     Raises:
-        TraceError: they are no such bytes.
+        TraceError: `to_bytes` did not make them.
     """
     try:
         return _graph(io.BytesIO(data))
@@ -88,7 +88,7 @@ class _Unreadable(Exception):
 
 
 def _graph(file: IO[bytes]) -> GraphState:
-    """The graph of a file; _Unreadable where there is none."""
+    """The state in a file; raises _Unreadable."""
     members = _members_of(file)
     facts = _facts_of(members.pop(FACTS))
     flags = ("incremental", "seen", "measured")
@@ -136,7 +136,7 @@ def _graph(file: IO[bytes]) -> GraphState:
 
 
 def _members_of(file: IO[bytes]) -> dict[str, bytes]:
-    """The facts and columns in a file, which has all of `ROWS` and some of `SAID`."""
+    """The facts and columns in a file, which has all of `ROWS` and some of `OPTIONAL`."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise _Unreadable("ClockGraph.save did not write it; open_trace opens traces")
     size = file.seek(0, os.SEEK_END)
@@ -145,10 +145,10 @@ def _members_of(file: IO[bytes]) -> dict[str, bytes]:
             members = archive.infolist()
             names = [member.filename for member in members]
             needed = {FACTS, *(f"{name}.npy" for name, _ in ROWS)}
-            known = needed | {f"{name}.npy" for name, *_ in (*SAID, *BETWEEN, WORKED_OUT)}
+            known = needed | {f"{name}.npy" for name, *_ in (*OPTIONAL, *BETWEEN, WORKED_OUT)}
             if len(set(names)) < len(names) or not needed <= set(names) <= known:
                 raise _Unreadable("it is a zip file, but ClockGraph.save did not write it")
-            # What is compressed could become as much as somebody likes, as could what overlaps.
+            # Members that are compressed or overlap could expand without limit.
             if sum(member.file_size for member in members) > size or any(
                 member.compress_type != zipfile.ZIP_STORED for member in members
             ):
@@ -159,16 +159,21 @@ def _members_of(file: IO[bytes]) -> dict[str, bytes]:
 
 
 _DAMAGED: Final = (
-    zipfile.BadZipFile, ArithmeticError, EOFError, OSError, RuntimeError, ValueError,
-)  # fmt: skip
-"""What reading a zip file raises where that is none, or a strange one."""
+    zipfile.BadZipFile,
+    ArithmeticError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+"""The errors of zipfile about bytes that are not a zip file, or a damaged one."""
 
 
 def _facts_of(text: bytes) -> dict[str, Any]:
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _Unreadable(f"{FACTS} in it is no JSON: {error}") from error
+        raise _Unreadable(f"{FACTS} in it is not JSON: {error}") from error
     version = _int(facts, "format", 1)
     if version > FORMAT:
         raise _Unreadable(
@@ -180,26 +185,26 @@ def _facts_of(text: bytes) -> dict[str, Any]:
 
 
 def _rows_of(members: dict[str, bytes]) -> list[npt.NDArray[Any]]:
-    """The columns of `ROWS` and `SAID` as contiguous arrays; what was left out says nothing."""
+    """The columns of `ROWS` and `OPTIONAL` as contiguous arrays; defaults where one is left out."""
     found = {}
-    for name, kind, _ in (*((name, kind, 0) for name, kind in ROWS), *SAID):
+    for name, kind, _ in (*((name, kind, 0) for name, kind in ROWS), *OPTIONAL):
         if f"{name}.npy" in members:
             found[name] = _array_of(members[f"{name}.npy"], name, kind)
     n = len(found["snapshot"])
     if any(len(values) != n for values in found.values()):
         raise _Unreadable("its columns are not equally long")
-    for name, kind, nothing in SAID:
+    for name, kind, default in OPTIONAL:
         if name not in found:
-            found[name] = np.broadcast_to(np.array(nothing, dtype=kind), n)
-    return [found[name] for name, *_ in (*ROWS, *SAID)]
+            found[name] = np.broadcast_to(np.array(default, dtype=kind), n)
+    return [found[name] for name, *_ in (*ROWS, *OPTIONAL)]
 
 
 def _array_of(data: bytes, name: str, kind: str) -> npt.NDArray[Any]:
     head = _ARRAY.match(data)
     if head is None or head[1].decode() != kind:
-        raise _Unreadable(f"{name} in it is no array of {np.dtype(kind).name}")
+        raise _Unreadable(f"{name} in it is not an array of {np.dtype(kind).name}")
     if len(data) - head.end() != int(head[2]) * np.dtype(kind).itemsize:
-        raise _Unreadable(f"{name} in it is no array of {head[2].decode()} values")
+        raise _Unreadable(f"{name} in it is not an array of {head[2].decode()} values")
     return np.frombuffer(data, kind, offset=head.end())
 
 
@@ -209,9 +214,9 @@ def _check_rows(
     counts = columns[:, 2]
     n = len(clock_of_row)
     if not ((counts >= 0) & (counts <= n)).all() or counts.sum() != n:
-        raise _Unreadable(f"its columns do not have the {n} readings that are there")
+        raise _Unreadable(f"its columns do not have {n} readings, as its rows do")
     if not np.array_equal(clocks_of_rows(columns), clock_of_row):
-        raise _Unreadable("its rows are not of the clocks that its columns are of")
+        raise _Unreadable("its rows and columns have different clocks")
     if (half < -1).any():
         raise _Unreadable("a half-width is negative")
     off = (scaled_ppm > MOST_SCALED_PPM) | (scaled_ppm < -MOST_SCALED_PPM)
@@ -225,7 +230,7 @@ def _packets_of(
     """The packet of each snapshot, by its number: no number is left out."""
     n = _int(facts, "snapshots", 0)
     unread = _integers(_get(facts, "without_readings", list), "without_readings", 2)
-    # A file that says more than it has rows for would have memory made for them.
+    # Checked before memory is allocated for them.
     if n > len(snapshots) + len(unread):
         raise _Unreadable(f"it has {n} snapshots, and too few readings for them")
     if len(snapshots) and int(snapshots.max()) >= n:
@@ -233,11 +238,11 @@ def _packets_of(
     found = np.zeros(n, dtype=np.uint64)
     found[snapshots] = packets
     if (found[snapshots] != packets).any():
-        raise _Unreadable("a snapshot has come in two packets")
+        raise _Unreadable("a snapshot is in two packets")
     missing = np.ones(n, dtype=bool)
     missing[snapshots] = False
     if not np.array_equal(np.flatnonzero(missing), unread[:, 0]) or (unread[:, 1] < 0).any():
-        raise _Unreadable("the snapshots without readings are others than it says")
+        raise _Unreadable("its list of snapshots without readings is wrong")
     found[unread[:, 0]] = unread[:, 1]
     return found
 
@@ -250,7 +255,7 @@ def _measured_of(
     read: Read,
     scaled_ppm: Values,
 ) -> Measured:
-    """What rows say of how they were read; `clocks` are those that `columns` name."""
+    """How the readings of the rows were taken; clocks: those that `columns` name."""
     parts: dict[ClockId, list[slice]] = {}
     start = 0
     for clock, _, n in columns.tolist():
@@ -263,13 +268,13 @@ def _measured_of(
         )
         order = np.argsort(numbers, kind="stable") if len(rows) > 1 else slice(None)
         numbers, centre, half, scaled = (v[order] for v in (numbers, centre, half, scaled))
-        said = (centre != 0) | (half != -1)
-        if said.any():
-            told = Read(centre[said], half[said])
-            measured[clock] = Column(numbers[said].astype(np.int64), told)
-        said = scaled != NOT_RECORDED
-        if said.any():
-            corrected[clock] = Corrected(numbers[said].astype(np.int64), scaled[said])
+        known_rows = (centre != 0) | (half != -1)
+        if known_rows.any():
+            own = Read(centre[known_rows], half[known_rows])
+            measured[clock] = Column(numbers[known_rows].astype(np.int64), own)
+        known_rows = scaled != NOT_RECORDED
+        if known_rows.any():
+            corrected[clock] = Corrected(numbers[known_rows].astype(np.int64), scaled[known_rows])
     return Measured(measured, corrected=corrected, known=known)
 
 
@@ -279,43 +284,42 @@ def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int
     known: set[frozenset[ClockId]] = set()
     for pair in _get(facts, "between", list) if _int(facts, "format") > 1 else []:
         if not (isinstance(pair, list) and len(pair) == 2):
-            raise _Unreadable("it has bounds of what are no two clocks")
+            raise _Unreadable("it has bounds of something other than two clocks")
         one, other = (_id_of({"clock of bounds": clock}, "clock of bounds") for clock in pair)
         both = frozenset((one, other))
         if one == other or both in known:
             raise _Unreadable(f"it has bounds of {one} and {other}, or has them twice")
         known.add(both)
         pairs.append((one, other))
-    number, *columns = (
-        _array_of(members[f"{name}.npy"], name, kind) if f"{name}.npy" in members
-        else np.empty(0, dtype=kind)
+    empty = {name: np.empty(0, dtype=kind) for name, kind in (*BETWEEN, WORKED_OUT)}
+    number, *columns, worked_out = (
+        _array_of(members[f"{name}.npy"], name, kind) if f"{name}.npy" in members else empty[name]
         for name, kind in (*BETWEEN, WORKED_OUT)
-    )  # fmt: skip
-    worked_out = columns.pop()
+    )
     n = len(number)
     if any(len(values) != n for values in columns):
         raise _Unreadable("the columns of its bounds are not equally long")
-    told, one_low, one_high, other_low, other_high = columns
-    for which, most in ((number, len(pairs)), (told, snapshots), (worked_out, snapshots)):
+    snapshot, one_low, one_high, other_low, other_high = columns
+    for which, most in ((number, len(pairs)), (snapshot, snapshots), (worked_out, snapshots)):
         if len(which) and int(which.max()) >= most:
-            raise _Unreadable("it has bounds of clocks or snapshots that are not there")
+            raise _Unreadable("it has bounds of clocks or snapshots that it does not have")
     for low, high in ((one_low, one_high), (other_low, other_high)):
         if not ((low <= high) & (high.view("<u8") - low.view("<u8") <= LONGEST_NS)).all():
             raise _Unreadable("a bound in it is reversed, or too wide")
     counts = np.bincount(number, minlength=len(pairs))
     if not counts.all():
-        raise _Unreadable("it has no bounds of two clocks that it names for such")
+        raise _Unreadable("it names two clocks as bounded, and has no bounds of them")
     order = np.argsort(number, kind="stable")
     boxes = Boxes(*(values[order].astype(np.int64) for values in columns))
     return Between(pairs, boxes, np.cumsum(counts), worked_out)
 
 
 def _events_of(entry: dict[str, Any]) -> EventReadings:
-    """What a clock read in events: how many differed, how many did not, and some of them."""
-    told = _integers(_get(entry, "events", list), "events")
-    if len(told) < 2 or told[:2].min() < 0:
+    """A clock's readings in events: how many differ, how many repeat, and some of them."""
+    numbers = _integers(_get(entry, "events", list), "events")
+    if len(numbers) < 2 or numbers[:2].min() < 0:
         raise _Unreadable("a clock has events without their numbers")
-    return EventReadings(told[2:], int(told[0]), int(told[1]))
+    return EventReadings(numbers[2:], int(numbers[0]), int(numbers[1]))
 
 
 def _domain_of(facts: Any) -> ClockDomain:
@@ -339,12 +343,12 @@ def _id_of(facts: dict[str, Any], name: str) -> ClockId:
 
 
 def _get(facts: Any, name: str, kind: type) -> Any:
-    """What stands under a name in a JSON object."""
+    """The value of a name in a JSON object, of a type."""
     if not isinstance(facts, dict) or name not in facts:
         raise _Unreadable(f"it lacks {name!r}")
     value = facts[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _Unreadable(f"it has no {kind.__name__} as {name!r}")
+        raise _Unreadable(f"its {name!r} is not of type {kind.__name__}")
     return value
 
 
@@ -361,7 +365,7 @@ def _integers(values: list[Any], name: str, width: int | None = None) -> Values:
         if not all(isinstance(row, list) and len(row) == width for row in values):
             raise _Unreadable(f"it has no lists of {width} numbers as {name!r}")
         values = [value for row in values for value in row]
-    # By their types: NumPy would take floats, truth values and digits, too.
+    # By type, since NumPy takes floats, bools and digits, too.
     if not set(map(type, values)) <= {int}:
         raise _Unreadable(f"it has no list of whole numbers as {name!r}")
     try:

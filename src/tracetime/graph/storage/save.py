@@ -1,8 +1,7 @@
 """Clock graphs as bytes and files: NumPy's .npz, with an array for each column of the readings.
 
-What is no reading stands in it as JSON; docs/howto/clocks.md says what is in that. How the bytes
-become a graph again stands in load.py. Not Arrow's files: its reader crashes on some damaged
-ones, and of these little enough is to be read that load.py can look at every byte first.
+A member of JSON has the rest; docs/howto/clocks.md describes it. load.py reads the bytes. This is
+not Arrow's format, whose reader crashes on some damaged files: load.py checks every byte.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.measurements import Values
 
 FORMAT: Final = 2
-"""Of the files written here; a file of a later one is refused."""
+"""The version of the format; load.py refuses later ones."""
 
 FACTS: Final = "graph.json"
 
@@ -38,13 +37,13 @@ ROWS: Final = (
     ("clock", "<u4"),
     ("reading_ns", "<i8"),
 )
-SAID: Final = (
+OPTIONAL: Final = (
     ("packet", "<u8", 0),
     ("centre_ns", "<i8", 0),
     ("half_width_ns", "<i8", -1),
     ("frequency_scaled_ppm", "<i8", NOT_RECORDED),
 )
-"""Columns that not all graphs need, and what stands for nothing: one of that alone is left out."""
+"""Columns with their defaults: a column of defaults only is left out."""
 
 BETWEEN: Final = (
     ("between_pair", "<u4"),
@@ -55,12 +54,12 @@ BETWEEN: Final = (
     ("between_other_high_ns", "<i8"),
 )
 WORKED_OUT: Final = ("worked_out", "<u4")
-"""Bounds of clocks that no snapshot has read together, and the snapshots that were worked out of
+"""Bounds of clocks that no snapshot has read together, and the snapshots that were computed from
 messages; left out where there are none."""
 
 
 class FileContents(NamedTuple):
-    """What a file holds: all that is no row, in the types of JSON, and columns by name."""
+    """The contents of a file: columns by name, and the rest in the types of JSON."""
 
     facts: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
@@ -90,18 +89,17 @@ def _write(facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], sink: IO[
 
 
 def contents_of(graph: GraphState) -> FileContents:
-    """What is written of a graph, which must not change meanwhile."""
+    """The file of a graph, which must not change meanwhile."""
     state = state_of(graph.engine)
-    said = _said(graph, state)
+    optional = _optional(graph, state)
     facts = _facts(graph, state)
-    rows: list[npt.NDArray[Any]] = [
-        state.snapshots, clocks_of_rows(state.columns), state.readings_ns,
-    ]  # fmt: skip
+    clocks = clocks_of_rows(state.columns)
+    rows: list[npt.NDArray[Any]] = [state.snapshots, clocks, state.readings_ns]
     arrays = {}
     for (name, kind), values in zip(ROWS, rows, strict=True):
         arrays[name] = values.astype(kind, copy=False)
-    for (name, kind, nothing), values in zip(SAID, said, strict=True):
-        if (values != nothing).any():
+    for (name, kind, default), values in zip(OPTIONAL, optional, strict=True):
+        if (values != default).any():
             arrays[name] = values.astype(kind, copy=False)
     between = graph.between
     counts = between.counts()
@@ -115,12 +113,12 @@ def contents_of(graph: GraphState) -> FileContents:
 
 
 def clocks_of_rows(columns: Values) -> npt.NDArray[np.uint32]:
-    """The clock of each row, from (clock, hash, readings) of the columns that stand in a row."""
+    """The clock of each row, from the columns' (clock, hash, readings)."""
     return np.repeat(columns[:, 0].astype(np.uint32), columns[:, 2])
 
 
-def _said(graph: GraphState, state: State) -> tuple[npt.NDArray[Any], ...]:
-    """The columns of `SAID`."""
+def _optional(graph: GraphState, state: State) -> tuple[npt.NDArray[Any], ...]:
+    """The columns of `OPTIONAL`."""
     clocks = [graph.clock((a, b, c, d)) for a, b, c, d in state.clocks[:, :4].tolist()]
     numbers = state.snapshots.astype(np.int64)
     centre, half, scaled_ppm = (np.empty_like(state.readings_ns) for _ in range(3))
@@ -134,16 +132,16 @@ def _said(graph: GraphState, state: State) -> tuple[npt.NDArray[Any], ...]:
 
 
 def _facts(graph: GraphState, state: State) -> dict[str, Any]:
-    """All of a graph that is no row, in the types of JSON."""
+    """All of a graph but its rows, in the types of JSON."""
     clocks = []
     for row in state.clocks.tolist():
         facts = dict(zip(CLOCK, row, strict=True))
         clock = graph.clock((row[0], row[1], row[2], row[3]))
-        told = {"id": str(clock), "measured": graph.measured.knows(clock)}
+        derived = {"id": str(clock), "measured": graph.measured.knows(clock)}
         flags = {name: bool(facts[name]) for name in ("incremental", "seen")}
         events = graph.events.get(clock)
-        said = {} if events is None else {"events": [*events[1:], *events.some_ns.tolist()]}
-        clocks.append({**told, **facts, **flags, **said})
+        in_events = {} if events is None else {"events": [*events[1:], *events.some_ns.tolist()]}
+        clocks.append({**derived, **facts, **flags, **in_events})
     ends = np.cumsum(state.series[:, 0])
     lists = np.split(state.members, ends[:-1]) if len(ends) else []
     read = np.zeros(len(state.packets), dtype=bool)
