@@ -1,5 +1,5 @@
-# Two commands on a machine with python3, its venv module and gcc: make demo, make test.
-# Everything they need goes into .venv, and is built again when its sources change.
+# Needs python3 with its venv module, and gcc. Everything else goes into .venv, and is built again when
+# its sources change.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -28,7 +28,7 @@ help: ## this list
 
 install: $(VENV)/.installed ## tracetime, editable, in .venv
 
-demo: $(VENV)/.installed-report ## a trace of six clocks on one timeline; then this machine's own clocks
+demo: $(VENV)/.installed-report ## convert the demo trace; record the clocks of this machine
 	@mkdir -p out
 	$(call show,tracetime convert demo/demo.pftrace -o out/demo.parquet)
 	$(call show,tracetime clocks demo/demo.pftrace)
@@ -45,11 +45,11 @@ demo: $(VENV)/.installed-report ## a trace of six clocks on one timeline; then t
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
-test: $(VENV)/.installed-test ## every test (PYTEST_ARGS goes to pytest)
+test: $(VENV)/.installed-test ## run every test (PYTEST_ARGS goes to pytest)
 	@tools/system-packages
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, kernels beside their stubs, and which floor imports which
+lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, stubtest of the kernels, import-linter
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python tools/check_functions.py src tests tools benchmarks mutants fuzz demo examples
@@ -59,49 +59,49 @@ lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, kernels beside t
 	--ignore-disjoint-bases --allowlist tools/stubtest_allowlist.txt
 	@$(BIN)/lint-imports --cache-dir build/import-linter
 
-# Material for MkDocs warns of a MkDocs that is not out, unless it is told not to.
-docs: $(VENV)/.installed-docs ## the site of docs/, in build/site; fails on any link that leads nowhere
+# Without this variable Material for MkDocs warns of a MkDocs that is not released.
+docs: $(VENV)/.installed-docs ## build the site of docs/ in build/site; fails on a broken link
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
 	@echo 'open build/site/index.html'
 
-bench: $(VENV)/.installed-test ## measure, beside the alternatives, as tables
+bench: $(VENV)/.installed-test ## measure speed and memory, and those of alternatives
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 	@$(BIN)/python -m benchmarks.small
 
-accuracy: $(VENV)/.installed-test ## the error bars beside what they must show (BENCH_ARGS=--quick)
+accuracy: $(VENV)/.installed-test ## compare error bars with what they must reach (BENCH_ARGS=--quick)
 	@$(BIN)/python -m benchmarks.accuracy $(BENCH_ARGS)
 
-soundness: $(VENV)/.installed-test ## is the truth inside every bar? 10^6 conversions in 1,000 random worlds
+soundness: $(VENV)/.installed-test ## check that every bar contains the truth, in 1,000 random worlds
 	@$(BIN)/python -m benchmarks.soundness $(BENCH_ARGS)
 
-coverage: $(VENV)/.installed-test $(VENV)/.installed-mutants ## do the tests come by enough lines? shares its run of them with mutants
+coverage: $(VENV)/.installed-test $(VENV)/.installed-mutants ## check that the tests cover enough lines; mutants uses the same run
 	@tools/system-packages
 	@$(BIN)/python -m mutants.coverage_floor $(COVERAGE)
 
-mutants: $(VENV)/.installed-test $(VENV)/.installed-mutants ## would the tests notice? MUTANTS=200 changed lines, one at a time
+mutants: $(VENV)/.installed-test $(VENV)/.installed-mutants ## check that the tests notice changed lines: MUTANTS=200 of them
 	@tools/system-packages
 	@$(BIN)/python -m mutants --sample $(MUTANTS) $(MUTANTS_ARGS)
 
-fuzz: $(VENV)/.installed-test ## hostile bytes at the reader for FUZZ_SECONDS
+fuzz: $(VENV)/.installed-test ## feed hostile bytes to the reader for FUZZ_SECONDS
 	@$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
 
-asan: $(VENV)/.installed-lint ## tests of the kernels, and fuzzing, under AddressSanitizer
+asan: $(VENV)/.installed-lint ## run tests of the kernels, and fuzzing, under AddressSanitizer
 	@tools/asan $(FUZZ_SECONDS)
 
-wheel: $(VENV)/.installed-lint $(VENV)/.headers ## sdist and wheel, in dist
+wheel: $(VENV)/.installed-lint $(VENV)/.headers ## build sdist and wheel in dist
 	@mkdir -p build dist
 	@$(with_headers) $(BIN)/python -m build --outdir dist . > build/wheel.log 2>&1 \
 	|| { cat build/wheel.log; exit 1; }
 	@tail -n 1 build/wheel.log
 
-clean: ## remove all that was built
+clean: ## remove everything that was built
 	rm -rf $(VENV) build dist out
 	rm -rf src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/tracetime/_kernels/*/*.c src/tracetime/_kernels/*/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A venv of ours left half-made is made anew: the stamp comes last. One that somebody else made there
-# is used as it is.
+# An incomplete venv of this Makefile (without the stamp) is made again. A venv that somebody else made
+# there is used as it is.
 $(VENV)/.made:
 	@if [ -e $(VENV)/.ours ] || [ ! -e $(VENV) ]; then \
 		echo 'making $(VENV) with $(PYTHON)' && rm -rf $(VENV) && mkdir $(VENV) \
@@ -114,7 +114,7 @@ $(VENV)/.made:
 $(VENV)/.headers: tools/python-headers $(VENV)/.made
 	@tools/python-headers $(BIN)/python $(HEADERS) > $@
 
-# Empty where gcc finds Python.h by itself: CPATH must not be set then, "" means the directory.
+# Empty where gcc finds Python.h by itself: CPATH must be unset then, since "" means the directory.
 with_headers = h="$$(cat $(VENV)/.headers)"; $${h:+env "CPATH=$$h$${CPATH:+:$$CPATH}"}
 
 $(VENV)/.installed: pyproject.toml setup.py src/tracetime/_version.py $(KERNELS) $(VENV)/.headers

@@ -74,10 +74,10 @@ def test_neither_pandas_nor_masked_arrays_are_imported(tmp_path, more):
     pytest.importorskip("pandas")
     path = tmp_path / "t.pftrace"
     path.write_bytes(CLOCK_SYNC)
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", RUNS, str(path), *more], capture_output=True, text=True
     )
-    assert (told.stderr, told.stdout.splitlines()[-1:]) == ("", ["[]"])
+    assert (result.stderr, result.stdout.splitlines()[-1:]) == ("", ["[]"])
 
 
 def test_a_recording_of_ten_clocks_needs_no_masked_arrays(tmp_path):

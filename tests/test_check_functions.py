@@ -28,7 +28,7 @@ def last(a, *, b=(1, 2)):
 """
 
 
-def said(tmp_path, name, text):
+def faults_of(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text)
     return [fault.removeprefix(f"{path}:") for fault in faults(path)]
@@ -45,19 +45,19 @@ def test_functions_of_python_count_their_docstrings():
 
 @pytest.mark.parametrize("name", ["f.py", "f.pyx"])
 def test_what_is_too_long_says_why(tmp_path, name):
-    (fault,) = said(tmp_path, name, LONG)
+    (fault,) = faults_of(tmp_path, name, LONG)
     assert fault == "1: f has 61 lines: at most 60, or `# long: WHY`"
-    assert said(tmp_path, name, f"# long: a list\n{LONG}") == []
-    assert said(tmp_path, name, LONG.replace("f():", "f():  # long: a list")) == []
-    assert len(said(tmp_path, name, f"# long:\n{LONG}")) == 1
+    assert faults_of(tmp_path, name, f"# long: a list\n{LONG}") == []
+    assert faults_of(tmp_path, name, LONG.replace("f():", "f():  # long: a list")) == []
+    assert len(faults_of(tmp_path, name, f"# long:\n{LONG}")) == 1
 
 
 def test_what_is_too_wide_says_why(tmp_path):
-    assert said(tmp_path, "f.pyx", KERNEL) == []
-    (fault,) = said(tmp_path, "f.pyx", KERNEL.replace("# wide: because", "# because"))
+    assert faults_of(tmp_path, "f.pyx", KERNEL) == []
+    (fault,) = faults_of(tmp_path, "f.pyx", KERNEL.replace("# wide: because", "# because"))
     assert fault == "5: hop has 8 parameters: at most 7, or `# wide: WHY`"
 
 
 def test_a_reason_for_nothing_is_a_fault(tmp_path):
-    (fault,) = said(tmp_path, "f.py", "# long: it was\ndef f():\n    pass\n")
+    (fault,) = faults_of(tmp_path, "f.py", "# long: it was\ndef f():\n    pass\n")
     assert fault == "2: f has 2 lines: remove `# long:`"

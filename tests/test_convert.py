@@ -83,8 +83,8 @@ def test_the_file_says_how_it_was_made(path, tmp_path):
     out = tmp_path / "events.parquet"
     with open_trace(path) as opened:
         convert(opened, out)
-    told = pq.read_schema(out).metadata
-    assert {key: value for key, value in told.items() if key != b"pandas"} == {
+    metadata = pq.read_schema(out).metadata
+    assert {key: value for key, value in metadata.items() if key != b"pandas"} == {
         b"tracetime.trace_clock": b"BOOTTIME",
         b"tracetime.policy": b"floor",
         b"tracetime.version": tracetime.__version__.encode(),

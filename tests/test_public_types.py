@@ -1,4 +1,4 @@
-"""Public signatures are typed to the end, and what they return stands in the reference."""
+"""Public signatures are typed to the end, and what they return is in the reference."""
 
 import ast
 import inspect
@@ -67,7 +67,7 @@ def written(text):
 
 
 def anys(node, inside=""):
-    """Where `Any` stands in an annotation: in the brackets of what."""
+    """The types in whose brackets `Any` is."""
     if isinstance(node, ast.Subscript):
         yield from anys(node.slice, ast.unparse(node.value).rpartition(".")[2])
     elif isinstance(node, ast.Name) and node.id == "Any":

@@ -96,8 +96,8 @@ def test_pictures_are_what_their_program_draws(name):
 
 
 def test_every_picture_is_shown():
-    shown = set(re.findall(r"\(pictures/(\w+)\.svg\)", PAGES[Path("docs/ideas.md")]))
-    assert shown == set(PICTURES) == {p.stem for p in (ROOT / "docs/pictures").iterdir()}
+    expected = set(re.findall(r"\(pictures/(\w+)\.svg\)", PAGES[Path("docs/ideas.md")]))
+    assert expected == set(PICTURES) == {p.stem for p in (ROOT / "docs/pictures").iterdir()}
 
 
 def test_every_page_is_in_the_site():
@@ -200,7 +200,7 @@ def test_marks_and_fences_that_lead_nowhere_are_errors():
 
 
 @pytest.mark.parametrize(
-    ("shown", "real", "varies", "same"),
+    ("expected", "real", "varies", "same"),
     [
         ("a\n...\nd", "a\nb\nc\nd", None, True),
         ("a\n...\nd", "a\nd", None, True),
@@ -215,5 +215,5 @@ def test_marks_and_fences_that_lead_nowhere_are_errors():
         ("0x93259a8e", "0x83259a8e", "numbers", False),
     ],
 )
-def test_output_is_compared_as_marked(shown, real, varies, same):
-    assert (differs(shown.splitlines(), real.splitlines(), varies) is None) == same
+def test_output_is_compared_as_marked(expected, real, varies, same):
+    assert (differs(expected.splitlines(), real.splitlines(), varies) is None) == same

@@ -61,7 +61,9 @@ def visit(chrome):
         page = chrome.new_page(**{"viewport": {"width": 1200, "height": 900}, **options})
         page.on(
             "console",
-            lambda said: said.type in ("error", "warning") and complaints.append(said.text),
+            lambda message: (
+                message.type in ("error", "warning") and complaints.append(message.text)
+            ),
         )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
@@ -69,7 +71,7 @@ def visit(chrome):
             "request",
             lambda request: (
                 request.url.startswith(("file:", "data:", "blob:"))
-                or complaints.append(f"asked for {request.url}")
+                or complaints.append(f"requested {request.url}")
             ),
         )
         pages.append(page)

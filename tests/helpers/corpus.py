@@ -1,4 +1,4 @@
-"""Where traces to test on lie: `tests/data`, always there, and $TRACETIME_DATA, where it is."""
+"""Traces for tests: in `tests/data`, and under $TRACETIME_DATA where that exists."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def files(pattern: str) -> list[Path]:
 
 
 def trace_of(table: Path) -> Path:
-    """The trace that a golden table tells of."""
+    """The trace of a golden table."""
     return table.parents[1] / "traces" / table.stem

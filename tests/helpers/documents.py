@@ -75,7 +75,7 @@ def blocks(page, text):
             marks[mark[1]] = mark[2]
         elif line.strip():
             assert "```" not in line, f"{page}:{number}: a fence does not start its line"
-            assert not marks, f"{page}:{number}: a mark stands before no block"
+            assert not marks, f"{page}:{number}: a mark is before no block"
     assert inside is None, f"{page}: the last block does not end"
     return found
 
@@ -84,19 +84,19 @@ def blocks(page, text):
 
 
 def commands(block):
-    """The commands of a console block, each with the lines shown below it."""
-    found, command, shown = [], None, []
+    """The commands of a console block, each with the lines expected below it."""
+    found, command, expected = [], None, []
     for line in block.text.splitlines():
         if command is not None and not _whole(command):
             command += "\n" + line
         elif line.startswith("$ "):
             if command is not None:
-                found.append((command, shown))
-            command, shown = line[2:], []
+                found.append((command, expected))
+            command, expected = line[2:], []
         else:
             assert command is not None, f"{block.place}: output before the first command"
-            shown.append(line)
-    return [*found, (command, shown)]
+            expected.append(line)
+    return [*found, (command, expected)]
 
 
 def _whole(command):
@@ -111,7 +111,7 @@ def _whole(command):
 def run_console(block, directory):
     """Run a console block and compare what it shows; `make` targets need only exist."""
     listed = commands(block)
-    for k, (command, shown) in enumerate(listed):
+    for k, (command, expected) in enumerate(listed):
         words = shlex.split(command, comments=True)
         if words[0] == "make":
             missing = set(words[1:]) - make_targets()
@@ -120,8 +120,8 @@ def run_console(block, directory):
         code, output = _shell(command, directory)
         expected = int(block.marks.get("exit code", 0)) if k == len(listed) - 1 else 0
         assert code == expected, f"{block.place}: $ {command}\nended with {code}\n{output}"
-        if shown:
-            difference = differs(shown, output.splitlines(), block.marks.get("varies"))
+        if expected:
+            difference = differs(expected, output.splitlines(), block.marks.get("varies"))
             assert difference is None, f"{block.place}: $ {command}\n{difference}"
 
 
@@ -136,7 +136,7 @@ def _shell(command, directory):
         "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "80",
         "NO_COLOR": "1",
-        "PYTHONUNBUFFERED": "1",  # so that standard output and error come in the order written
+        "PYTHONUNBUFFERED": "1",  # standard output and error in the order written
     }
     with subprocess.Popen(
         ["bash", "-c", command],
@@ -156,14 +156,14 @@ def _shell(command, directory):
     return process.returncode, output
 
 
-def differs(shown, real, varies=None):
+def differs(expected, real, varies=None):
     """How output differs from what a page shows, as text; None where it does not.
 
-    A line `...` stands for any lines. varies: units whose numbers may be others ("kB, s"), or
+    A line `...` matches any lines. varies: units whose numbers may differ ("kB, s"), or
     "numbers" for all; spaces and rules of tables are then of any length.
     """
     loose = _loosened(varies)
-    want, got = [loose(line) for line in shown], [loose(line) for line in real]
+    want, got = [loose(line) for line in expected], [loose(line) for line in real]
     while want and not want[-1]:
         want.pop()
     pattern = "".join(
@@ -172,7 +172,7 @@ def differs(shown, real, varies=None):
     text = "".join(f"{line}\n" for line in got)
     if re.fullmatch(pattern + r"\n*", text):
         return None
-    return "\n".join(difflib.unified_diff(want, got, "shown", "real", lineterm="", n=1))
+    return "\n".join(difflib.unified_diff(want, got, "expected", "real", lineterm="", n=1))
 
 
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?"
@@ -264,16 +264,16 @@ def _literal(text):
 
 
 def _shows(text, value):
-    said = re.sub(r"\s+", " ", repr(value))
-    if said != text and not (_literal(text) and ast.literal_eval(text) == value):
-        raise AssertionError(f"the page says {text}, and it is {said}")
+    printed = re.sub(r"\s+", " ", repr(value))
+    if printed != text and not (_literal(text) and ast.literal_eval(text) == value):
+        raise AssertionError(f"the page says {text}, and it is {printed}")
 
 
 def _prints(text, *values, **options):
-    said = io.StringIO()
-    builtins.print(*values, **options, file=said)
-    if said.getvalue().strip() != text:
-        raise AssertionError(f"the page says {text}, and it prints {said.getvalue().strip()}")
+    printed = io.StringIO()
+    builtins.print(*values, **options, file=printed)
+    if printed.getvalue().strip() != text:
+        raise AssertionError(f"the page says {text}, and it prints {printed.getvalue().strip()}")
 
 
 @contextlib.contextmanager

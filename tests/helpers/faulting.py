@@ -1,12 +1,10 @@
-"""A process that records while its clocks step: run by tests/capture/test_real_faults.py, not by
-pytest.
+"""A process that records while its clocks step; tests/capture/test_real_faults.py starts it.
 
     python faulting.py MODE PATH INTERVAL [FILE]
 
-INTERVAL: seconds, or `none` for no thread. What steps the clocks is MODE: a time namespace
-(`setns`), the shim of clock_shim.c (`shim`), or libfaketime (`faketime`), the last two preloaded by
-whoever starts this, and told by FILE. Prints what was done as JSON; ends with code NO_PRIVILEGE
-where the system does not let it.
+INTERVAL: seconds, or `none` for no thread. MODE says what steps the clocks: a time namespace
+(`setns`), the shim of clock_shim.c (`shim`), or libfaketime (`faketime`). The last two are preloaded
+and read FILE. Prints the steps as JSON; exits with NO_PRIVILEGE where the system refuses.
 """
 
 from __future__ import annotations
@@ -110,7 +108,7 @@ def main() -> None:
     else:
         step, steps = faketime(file[0]), FAKETIME_STEPS
     seconds = None if interval == "none" else float(interval)
-    told = []
+    steps = []
     with tracetime.record(path, CLOCKS, seconds) as rec:
 
         def some_time(snapshots: int) -> None:
@@ -127,11 +125,11 @@ def main() -> None:
             with rec._calls._snapshots:
                 before = rec.snapshots
                 step(boottime_ns, realtime_ns)
-            told.append((before, boottime_ns, realtime_ns))
+            steps.append((before, boottime_ns, realtime_ns))
             if seconds is not None:
                 wait_for(rec, before + 1)
             some_time(5)
-    print(json.dumps({"steps": told, "snapshots": rec.snapshots}))
+    print(json.dumps({"steps": steps, "snapshots": rec.snapshots}))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class Model:
         self.edits.setdefault(k, []).append(change)
 
     def at_snapshot(self, k: int) -> range:
-        """The packets that snapshot k may be blamed at: its own, and its events'."""
+        """The packets that a finding about snapshot k may name: its own, and its events'."""
         each = 1 + len(self.event_clocks)
         before = sum(len(extra) for at, extra in self.extra.items() if at <= k)
         start = k * each + before
@@ -381,7 +381,7 @@ def not_synchronised(m: Model, r: Random) -> Expected:
     return Expected("machine-not-synchronised", m.at_snapshot(k))
 
 
-def _other_machine(m: Model, machine: int, there_ns: int, stands: bool = False) -> None:
+def _other_machine(m: Model, machine: int, there_ns: int, stopped: bool = False) -> None:
     """Another machine that exchanges messages with this one, each 4 ms there and as long back."""
 
     def read(t: int) -> int:
@@ -390,7 +390,7 @@ def _other_machine(m: Model, machine: int, there_ns: int, stands: bool = False) 
     for k in range(0, m.n, 10):
         t = m.time(k)
         rounds = [
-            ({BOOTTIME: read(t if stands else t + at)}, {BOOTTIME: t + at + there_ns})
+            ({BOOTTIME: read(t if stopped else t + at)}, {BOOTTIME: t + at + there_ns})
             for at in (0, 2 * there_ns)
         ]
         m.extra[k] = [
@@ -408,7 +408,7 @@ def round_trip(m: Model, r: Random) -> Expected:
 
 
 def sync_unusable(m: Model, r: Random) -> Expected:
-    _other_machine(m, r.randint(1, 2**31), S // 1000, stands=True)
+    _other_machine(m, r.randint(1, 2**31), S // 1000, stopped=True)
     return Expected("machine-sync-unusable", m.at_snapshot(0))
 
 

@@ -1,4 +1,4 @@
-"""Files of graphs: their members, taken apart and made anew."""
+"""Files of graphs: their members, taken apart and put together."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def refused(path: Path, data: bytes, match: str) -> None:
 
 
 def survives(data: bytes) -> ClockGraph | None:
-    """A graph, or a TraceError, and whatever graph it is can be asked."""
+    """A graph, or a TraceError, and that graph answers queries."""
     try:
         graph = from_bytes(data)
     except TraceError:

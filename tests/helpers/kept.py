@@ -1,7 +1,7 @@
-"""Answers that were looked at once, and are the same ever after: tests/data/kept/NAME.json.
+"""Answers of the library that must stay the same: tests/data/kept/NAME.json.
 
-A difference is a fault, or meant: then KEEP_ANSWERS=1 writes what is told now, and the change of the
-file says what else changed with it. That they are right is for other tests to say.
+Where a difference is intended, KEEP_ANSWERS=1 writes the present answers; the change of the file
+shows what changed. Other tests check that the answers are right.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from tracetime import ClockId
 FOLDER = ROOT / "tests" / "data" / "kept"
 
 
-def plain(told: Any) -> Any:
+def plain(answer: Any) -> Any:
     """What JSON can hold of it: arrays as lists, floats to nine digits, clocks by their names."""
-    if isinstance(told, ClockId):
-        return str(told)
-    if isinstance(told, np.ndarray):
-        return plain(told.tolist())
-    if isinstance(told, dict):
-        return {str(plain(key)): plain(value) for key, value in told.items()}
-    if isinstance(told, (list, tuple)):
-        return [plain(one) for one in told]
-    if isinstance(told, np.generic):
-        return plain(told.item())
-    if isinstance(told, float):
-        return float(f"{told:.9g}") if np.isfinite(told) else str(told)
-    return told
+    if isinstance(answer, ClockId):
+        return str(answer)
+    if isinstance(answer, np.ndarray):
+        return plain(answer.tolist())
+    if isinstance(answer, dict):
+        return {str(plain(key)): plain(value) for key, value in answer.items()}
+    if isinstance(answer, (list, tuple)):
+        return [plain(one) for one in answer]
+    if isinstance(answer, np.generic):
+        return plain(answer.item())
+    if isinstance(answer, float):
+        return float(f"{answer:.9g}") if np.isfinite(answer) else str(answer)
+    return answer
 
 
 def alike(now: Any, before: Any, where: str) -> None:
@@ -57,12 +57,12 @@ def alike(now: Any, before: Any, where: str) -> None:
 _READ: dict[Path, Any] = {}
 
 
-def check_kept(name: str, case: str, told: Any) -> None:
-    """Assert that what is told in a case is what was told before."""
+def check_kept(name: str, case: str, answer: Any) -> None:
+    """Assert that the answer in a case is the kept one."""
     path = FOLDER / f"{name}.json"
     if os.environ.get("KEEP_ANSWERS") == "1":
         kept = json.loads(path.read_text()) if path.exists() else {}
-        kept[case] = plain(told)
+        kept[case] = plain(answer)
         lines = (
             f"{json.dumps(k)}: {json.dumps(kept[k], ensure_ascii=False)}" for k in sorted(kept)
         )
@@ -71,4 +71,4 @@ def check_kept(name: str, case: str, told: Any) -> None:
         _READ.pop(path, None)
     if path not in _READ:
         _READ[path] = json.loads(path.read_text())
-    alike(plain(told), _READ[path][case], case)
+    alike(plain(answer), _READ[path][case], case)

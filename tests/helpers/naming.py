@@ -23,7 +23,7 @@ COLUMNS = NAMES_SCHEMA.names
 
 
 def interned(names=None, categories=None, arg_names=None, strings=None, **fields):
-    """A packet of interned data, each {iid: text}; it clears the state unless told otherwise."""
+    """A packet of interned data, each {iid: text}; it clears the state by default."""
     data = pb.InternedData()
     for field, entries in (
         (data.event_names, names),

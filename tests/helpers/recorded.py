@@ -112,7 +112,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def names_of(data: bytes) -> Counter[str]:
-    """How often each name stands in the trace, as its sequences intern them.
+    """How often each name is in the trace, as its sequences intern them.
 
     Fails where an event has a name that its sequence did not intern since it was last cleared.
     """

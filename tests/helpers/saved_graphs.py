@@ -45,7 +45,7 @@ def content(graph: ClockGraph) -> dict[str, Any]:
     }
 
 
-def told(ask: Callable[..., Any], *args: Any, **options: Any) -> str:
+def answer(ask: Callable[..., Any], *args: Any, **options: Any) -> str:
     try:
         result = ask(*args, **options)
     except TracetimeError as error:
@@ -65,15 +65,15 @@ def answers(graph: ClockGraph, most: int = 5) -> list[str]:
         values = [value // source.unit_ns for value in values if LOW <= value <= HIGH]
         for target in infos:
             pair = source.clock, target.clock
-            found.append(told(graph.convert, values, *pair, errors="mask"))
-            found.append(told(graph.path, *pair))
-            found.append(told(graph.explain, values[0], *pair))
+            found.append(answer(graph.convert, values, *pair, errors="mask"))
+            found.append(answer(graph.path, *pair))
+            found.append(answer(graph.explain, values[0], *pair))
             for bars in ("estimated", "guaranteed"):
                 options = {"policy": "tube", "bars": bars, "bounds": True, "errors": "mask"}
-                found.append(told(graph.convert, values, *pair, **options))
-            found.append(told(graph.explain, values[-1], *pair, policy="tube"))
-    found.append(told(graph.discontinuities))
-    found.append(told(graph.inconsistencies))
+                found.append(answer(graph.convert, values, *pair, **options))
+            found.append(answer(graph.explain, values[-1], *pair, policy="tube"))
+    found.append(answer(graph.discontinuities))
+    found.append(answer(graph.inconsistencies))
     return found
 
 
@@ -92,4 +92,4 @@ def of_trace(data: bytes, **options: Any) -> ClockGraph:
 
 
 def feed(graph: ClockGraph, fed: list[Snapshot]) -> list[str]:
-    return [told(graph.add_snapshot, one) for one in fed]
+    return [answer(graph.add_snapshot, one) for one in fed]

@@ -1,4 +1,4 @@
-"""For tests on real Vulkan: devices of the machine, or lavapipe's where it is told to be used."""
+"""For tests on real Vulkan: the devices of the machine, or lavapipe where that is selected."""
 
 from __future__ import annotations
 

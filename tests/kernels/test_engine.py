@@ -26,7 +26,7 @@ Path = list[tuple[Key, Key, int]]
 
 
 class Literal:
-    """Edges in a set, as Perfetto has them; a path is searched for anew each time."""
+    """Edges in a set, as Perfetto has them; each path is a new search."""
 
     def __init__(self) -> None:
         self.edges: set[tuple[Key, Key, int]] = set()
@@ -90,7 +90,7 @@ class Both:
         self.literal.add(readings)
 
     def keep_router(self, target: Key) -> None:
-        """Make a router that is asked now and then from here on."""
+        """From here on, query a router at random times."""
         if target not in self.routers:
             router = view.make_router(self.engine, tuple(target))
             if router is not None:

@@ -1,7 +1,7 @@
 """The bars of a tube and their inverse, plain and slow: whole numbers of Python, row after row.
 
 A row is (starts, at, lines...) as `_kernels/tube/bar.pxd` has it, and its sides are worked out here
-again, so that what a kernel takes for granted about int64 is put to the test.
+again, which tests what a kernel assumes about int64.
 """
 
 from __future__ import annotations

@@ -240,14 +240,14 @@ class Tracker:
         self.graph = graph
         self.machine = machine
         self.default_clock: Key | None = None
-        self.asked = False
+        self.queried = False
         self.bridged = False
 
     def own(self, key: Key) -> Key:
         return key._replace(machine=self.machine)
 
     def set_global_clock(self, key: Key) -> None:
-        if not self.asked:
+        if not self.queried:
             self.graph.trace_clock = self.own(key)
 
     def add_snapshot(self, readings: list[Reading]) -> None:
@@ -265,7 +265,7 @@ class Tracker:
         if not self.bridged:
             self.bridged = True
             self._bridge()
-        self.asked = True
+        self.queried = True
         return self.graph.convert(self.own(key), ts, self.graph.trace_clock)
 
     def _reaches(self, src: Key, dst: Key) -> bool:

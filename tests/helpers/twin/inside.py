@@ -372,7 +372,7 @@ class Inside:
             return
         if inside.has(3):
             start, key = inside.int64(3), Key(MONOTONIC_RAW)
-            # What stands in an event that was dropped is dropped with it.
+            # What is in a dropped event is dropped with it.
             started = result if result.value is None else self.tracker.to_trace_time(key, start)
             packet.add("gpu_work_period", item, key, start, started)
             if started.value is not None:

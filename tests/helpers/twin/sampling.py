@@ -1,4 +1,4 @@
-"""The kernel of sampling, said plainly: sweeps, best brackets, half-widths; and the group."""
+"""A plain twin of the sampling kernel: sweeps, best brackets, half-widths; and the group."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class TwinTube:
         return min(low for low, _ in hulls), max(high for _, high in hulls)
 
     def _about(self, t: int, stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The stretch that t lies in, or both about its zone."""
+        """The stretch that holds t, or both about its zone."""
         for before, after in pairwise(stretches):
             if t <= self.snaps[before[1]].a:
                 return [before]
