@@ -118,8 +118,8 @@ def run_console(block, directory):
             assert not missing, f"{block.place}: no such target of make: {missing}"
             continue
         code, output = _shell(command, directory)
-        expected = int(block.marks.get("exit code", 0)) if k == len(listed) - 1 else 0
-        assert code == expected, f"{block.place}: $ {command}\nended with {code}\n{output}"
+        exit_code = int(block.marks.get("exit code", 0)) if k == len(listed) - 1 else 0
+        assert code == exit_code, f"{block.place}: $ {command}\nended with {code}\n{output}"
         if expected:
             difference = differs(expected, output.splitlines(), block.marks.get("varies"))
             assert difference is None, f"{block.place}: $ {command}\n{difference}"
