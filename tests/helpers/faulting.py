@@ -108,7 +108,7 @@ def main() -> None:
     else:
         step, steps = faketime(file[0]), FAKETIME_STEPS
     seconds = None if interval == "none" else float(interval)
-    steps = []
+    taken = []
     with tracetime.record(path, CLOCKS, seconds) as rec:
 
         def some_time(snapshots: int) -> None:
@@ -125,11 +125,11 @@ def main() -> None:
             with rec._calls._snapshots:
                 before = rec.snapshots
                 step(boottime_ns, realtime_ns)
-            steps.append((before, boottime_ns, realtime_ns))
+            taken.append((before, boottime_ns, realtime_ns))
             if seconds is not None:
                 wait_for(rec, before + 1)
             some_time(5)
-    print(json.dumps({"steps": steps, "snapshots": rec.snapshots}))
+    print(json.dumps({"steps": taken, "snapshots": rec.snapshots}))
 
 
 if __name__ == "__main__":
