@@ -53,8 +53,9 @@ def calls() -> Iterator[tuple[str, str, set[str]]]:
     for module, tree in CHECKS.items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or ast.unparse(node.func) not in (
-                "finding", "_finding",
-            ):  # fmt: skip
+                "finding",
+                "_finding",
+            ):
                 continue
             given = {keyword.arg for keyword in node.keywords}
             is_code = isinstance(node.args[0], ast.Constant)
@@ -78,8 +79,11 @@ def test_every_check_names_a_row_and_every_row_has_a_check():
 
 
 def test_a_code_stands_in_one_row():
-    rows = [row for name in ("events", "files", "jumps", "machines", "rates", "snapshots")
-            for row in import_module(f"tracetime.doctor.catalogue.{name}").ROWS]  # fmt: skip
+    rows = [
+        row
+        for name in ("events", "files", "jumps", "machines", "rates", "snapshots")
+        for row in import_module(f"tracetime.doctor.catalogue.{name}").ROWS
+    ]
     assert sorted(row.code for row in rows) == sorted(CATALOGUE)
 
 
@@ -124,9 +128,15 @@ def test_every_page_of_a_finding_begins_with_its_row():
 def test_a_finding_has_the_texts_of_its_row():
     clock, other = ClockId(1), ClockId(3)
     found = finding(
-        "realtime-set-back", clocks=(clock, other), packets=[9, 4, 9], events=2,
-        worst_ns=1500, parts=("by", "up_to"), often="twice", size="1.5 us",
-    )  # fmt: skip
+        "realtime-set-back",
+        clocks=(clock, other),
+        packets=[9, 4, 9],
+        events=2,
+        worst_ns=1500,
+        parts=("by", "up_to"),
+        often="twice",
+        size="1.5 us",
+    )
     row = CATALOGUE["realtime-set-back"]
     assert (found.code, found.severity, found.packets) == (row.code, "info", (4, 9))
     assert (found.clocks, found.events, found.worst_ns) == ((clock, other), 2, 1500)

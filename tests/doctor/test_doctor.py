@@ -74,9 +74,12 @@ def test_every_code_has_a_page_and_every_page_a_code():
     # A trace clock that changes its unit has changed its properties: that is said first.
     # What only a recorded trace can say has a test of its own.
     assert pages - seen == {
-        "trace-clock-unit", "realtime-unsynchronised", "events-reordered", "events-dropped",
+        "trace-clock-unit",
+        "realtime-unsynchronised",
+        "events-reordered",
+        "events-dropped",
         "clocks-not-examined",
-    }  # fmt: skip
+    }
     index = (PAGES / "README.md").read_text()
     assert all(f"[{code}]({code}.md)" in index for code in pages)
 
@@ -110,8 +113,16 @@ def test_findings_in_json_have_the_fields_of_the_interface():
     assert isinstance(found, Finding)
     told = found.to_dict()
     assert list(told)[:9] == [
-        "code", "severity", "title", "clocks", "packets", "events", "worst_ns", "why", "fix",
-    ]  # fmt: skip
+        "code",
+        "severity",
+        "title",
+        "clocks",
+        "packets",
+        "events",
+        "worst_ns",
+        "why",
+        "fix",
+    ]
     assert told["clocks"] == ["REALTIME"]
     # Those before the clock was set back have a trace time.
     assert 0 < told["events"] < 60
@@ -124,9 +135,15 @@ def test_what_is_no_trace_at_all_is_an_error():
 
 @pytest.mark.parametrize(
     "name",
-    ["chromium_small.pftrace", "mcprs_page_loads.pftrace", "api32_startup_warm.perfetto-trace",
-     "nowinandroid_trace.perfetto-trace", "mspt_chrome.pftrace", "chromium_medium.pftrace"],
-)  # fmt: skip
+    [
+        "chromium_small.pftrace",
+        "mcprs_page_loads.pftrace",
+        "api32_startup_warm.perfetto-trace",
+        "nowinandroid_trace.perfetto-trace",
+        "mspt_chrome.pftrace",
+        "chromium_medium.pftrace",
+    ],
+)
 def test_healthy_traces_have_nothing_above_a_note(name):
     found = files(f"traces/{name}")
     if not found:

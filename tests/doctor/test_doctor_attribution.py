@@ -141,19 +141,29 @@ def test_what_rises_in_sleep_is_a_suspend_unless_others_contradict_it(others, ki
     d = jump(MONO, BOOT, BY, kind="suspend")
     (told,) = laid(Survey(8, {MONO: {}, BOOT: {4: BY}, **others}, d, trace_clock=trace_clock))
     as_suspend = turned(d, "suspend") if trace_clock == MONO else alone(d)
-    assert told == {
-        "suspend": as_suspend,
-        "src": turned(d),
-        "dst": (MONO, BOOT, "step", (BY, BY)),
-    }[kind]  # fmt: skip
+    assert (
+        told
+        == {
+            "suspend": as_suspend,
+            "src": turned(d),
+            "dst": (MONO, BOOT, "step", (BY, BY)),
+        }[kind]
+    )
 
 
 @pytest.mark.parametrize("trace_clock", [BOOT, X, Y])
 @pytest.mark.parametrize(
     ("by", "distinct_suspends"),
-    [(BY, True), (BY * 97 // 100, True), (BY * 97 // 100 - 1, False),
-     (BY * 103 // 100, True), (BY * 103 // 100 + 2, False), (-BY, True), (BY // 2, False)],
-)  # fmt: skip
+    [
+        (BY, True),
+        (BY * 97 // 100, True),
+        (BY * 97 // 100 - 1, False),
+        (BY * 103 // 100, True),
+        (BY * 103 // 100 + 2, False),
+        (-BY, True),
+        (BY // 2, False),
+    ],
+)
 def test_others_jump_so_by_as_much_as_boottime_did(by, distinct_suspends, trace_clock):
     """X stands still as MONOTONIC does, Y goes on as BOOTTIME does, to three parts in a hundred."""
     sign = 1 if by > 0 else -1
@@ -263,7 +273,7 @@ EVERY = range(1, 8)
         ({4: BY}, dict.fromkeys(EVERY, -S + 1) | {6: 0}, "suspend"),
         ({4: BY}, dict.fromkeys(EVERY, -S - 1) | {4: -S + 1, 6: 0}, "step"),
     ],
-)  # fmt: skip
+)
 def test_sleep_is_a_time_as_any_other_to_what_stood_still(boot, x, kind, steady_first):
     by = boot[4] - x.get(4, 0)
     d = jump(BOOT, X, -by) if steady_first else jump(X, BOOT, by)

@@ -45,9 +45,7 @@ def test_events_that_floor_reorders_are_told_with_why_it_is_off():
     nic = model.reads[NIC]
     drift = nic(at) - nic(model.time(0)) - (at - model.time(0))
     first, second = (at, at + 100_000) if drift > 0 else (at + 100_000, at)
-    model.extra[12] = [
-        event(nic(first), NIC, SEQUENCE), event(second, BOOTTIME, SEQUENCE)
-    ]  # fmt: skip
+    model.extra[12] = [event(nic(first), NIC, SEQUENCE), event(second, BOOTTIME, SEQUENCE)]
     (found,) = findings(model.build())
     assert found.code == "snapshots-too-sparse"
     # The last snapshot is as far from the end as it is from the one before.

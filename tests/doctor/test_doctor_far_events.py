@@ -50,8 +50,12 @@ def test_events_in_another_unit_than_the_snapshots(clock, factor, snapshots):
     assert (found.code, found.severity) == (CODE, "error")
     assert [c.clock for c in found.clocks] == [clock]
     assert found.events == model.n
-    coarser = {(1, 1000): "in us", (1, 10**6): "in ms", (1000, 1000): "in ms",
-               (1000, 10**6): "in s"}[model.units.get(clock, 1), factor]  # fmt: skip
+    coarser = {
+        (1, 1000): "in us",
+        (1, 10**6): "in ms",
+        (1000, 1000): "in ms",
+        (1000, 10**6): "in s",
+    }[model.units.get(clock, 1), factor]
     assert coarser in found.title
 
 

@@ -117,9 +117,12 @@ def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
             [off(A, 5), jump(B, 6, 7), jump(B, 3, 4)],
             [(B, "step", (3, 4)), (A, "outlier", (5,)), (B, "step", (6, 7))],
         ),
-        ([off(A, 5, 6), jump(B, 6, 7), jump(A, 1, 2)], [(A, "step", (1, 2)), (A, "outlier", (5, 6))]),
+        (
+            [off(A, 5, 6), jump(B, 6, 7), jump(A, 1, 2)],
+            [(A, "step", (1, 2)), (A, "outlier", (5, 6))],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_befell_a_clock(found, kept):
     assert told(distinct_jumps(found)) == kept
 

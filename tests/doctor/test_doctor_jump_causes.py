@@ -389,17 +389,33 @@ def _title(code, clock, times, size):
         ("counter-wraps", "200 wraps: it restarted once", "200 wraps: it restarted 1,200 times"),
         ("clock-id-collision", "200 is written by two clocks, 7 s apart", None),
         ("clock-reset", "200 was reset once", "200 was reset 1,200 times"),
-        ("realtime-set-back", "200 was set back once, by 7 s",
-         "200 was set back 1,200 times, by up to 7 s"),
-        ("clock-ran-backwards", "200 ran backwards once, by 7 s",
-         "200 ran backwards 1,200 times, by up to 7 s"),
-        ("snapshot-outlier", "200: 1 snapshot off by 7 s, against those before and after",
-         "200: 1,200 snapshots off by up to 7 s, against those before and after"),
-        ("suspend", "the machine slept once, for 7 s", "the machine slept 1,200 times, for up to 7 s"),
-        ("clock-stepped", "200 was stepped once, by 7 s",
-         "200 was stepped 1,200 times, by up to 7 s"),
+        (
+            "realtime-set-back",
+            "200 was set back once, by 7 s",
+            "200 was set back 1,200 times, by up to 7 s",
+        ),
+        (
+            "clock-ran-backwards",
+            "200 ran backwards once, by 7 s",
+            "200 ran backwards 1,200 times, by up to 7 s",
+        ),
+        (
+            "snapshot-outlier",
+            "200: 1 snapshot off by 7 s, against those before and after",
+            "200: 1,200 snapshots off by up to 7 s, against those before and after",
+        ),
+        (
+            "suspend",
+            "the machine slept once, for 7 s",
+            "the machine slept 1,200 times, for up to 7 s",
+        ),
+        (
+            "clock-stepped",
+            "200 was stepped once, by 7 s",
+            "200 was stepped 1,200 times, by up to 7 s",
+        ),
     ],
-)  # fmt: skip
+)
 def test_titles(code, once, often):
     assert _title(code, X, 1, 7 * S) == once
     assert _title(code, X, 1200, 7 * S) == (often or once)

@@ -47,9 +47,16 @@ def stepped(by=7 * S, bounds=None, **options) -> Survey:
 )
 def test_events_between_the_snapshots_of_a_jump_are_touched(at, events):
     assert told(stepped(events={X: [at]})) == [
-        ("clock-stepped", "warning" if events else "info", "200 was stepped once, by 7 s", (X,),
-         (103,), events, 7 * S)
-    ]  # fmt: skip
+        (
+            "clock-stepped",
+            "warning" if events else "info",
+            "200 was stepped once, by 7 s",
+            (X,),
+            (103,),
+            events,
+            7 * S,
+        )
+    ]
 
 
 @pytest.mark.parametrize("tolerance_ns", [7 * S - 1, 7 * S])
@@ -175,9 +182,16 @@ def test_sleeps_are_told_once_for_all_clocks():
         7, {BOOT: {3: 7 * S, 5: 2 * S}, MONO: {}, RAW: {}}, *found, trace_clock=MONO, events=events
     )
     assert told(survey) == [
-        ("suspend", "warning", "the machine slept 2 times, for up to 7 s", (MONO, RAW, BOOT),
-         (103, 105), 3, 7 * S)
-    ]  # fmt: skip
+        (
+            "suspend",
+            "warning",
+            "the machine slept 2 times, for up to 7 s",
+            (MONO, RAW, BOOT),
+            (103, 105),
+            3,
+            7 * S,
+        )
+    ]
 
 
 # Clocks that ran backwards.
@@ -188,10 +202,13 @@ def set_back(clock=X, by=7 * S, **options) -> Survey:
     return Survey(6, {BOOT: {}, clock: {3: -by}}, d, **options)
 
 
-@pytest.mark.parametrize(("clock", "code", "title"), [
-    (X, "clock-ran-backwards", "200 ran backwards once, by 7 s"),
-    (REAL, "realtime-set-back", "REALTIME was set back once, by 7 s"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("clock", "code", "title"),
+    [
+        (X, "clock-ran-backwards", "200 ran backwards once, by 7 s"),
+        (REAL, "realtime-set-back", "REALTIME was set back once, by 7 s"),
+    ],
+)
 @pytest.mark.parametrize(("lost", "touched"), [(0, 0), (0, 2), (3, 0), (3, 2)])
 def test_a_clock_that_was_set_back(clock, code, title, lost, touched):
     """As bad as the events that are lost by it; else those beside are touched."""
@@ -250,9 +267,16 @@ def test_a_counter_that_wrapped_says_its_bits(lost):
     start = 2**33 - BASE - 3 * S
     survey.reads[X] = {k: at + start for k, at in survey.reads[X].items()}
     assert told(survey) == [
-        ("counter-wraps", "error" if lost else "info", "200 wraps: it restarted once", (X,), (103,),
-         lost, 2**33)
-    ]  # fmt: skip
+        (
+            "counter-wraps",
+            "error" if lost else "info",
+            "200 wraps: it restarted once",
+            (X,),
+            (103,),
+            lost,
+            2**33,
+        )
+    ]
     (found,) = jumps(survey)
     assert found.why.startswith("The counter has 33 bits and restarts at 0")
     assert "--valid-bits 200=33" in found.fix
@@ -272,9 +296,16 @@ def test_a_counter_declared_to_wrap_is_a_note(lost):
     # What fell though that is known was set.
     survey.counters[X] = np.array([10, 11, 12, 13, 11, 12]) * S
     assert told(survey) == [
-        ("clock-ran-backwards", "error" if lost else "info", "200 ran backwards once, by 3 s", (X,),
-         (104,), lost, 3 * S)
-    ]  # fmt: skip
+        (
+            "clock-ran-backwards",
+            "error" if lost else "info",
+            "200 ran backwards once, by 3 s",
+            (X,),
+            (104,),
+            lost,
+            3 * S,
+        )
+    ]
 
 
 @pytest.mark.parametrize("used", [0, 4])
@@ -317,9 +348,16 @@ def outlier(by=7 * S, k=2, **options) -> Survey:
 )
 def test_events_up_to_the_next_snapshot_are_placed_by_one_that_is_off(at, events):
     assert told(outlier(5 * MS, events={X: [at]})) == [
-        ("snapshot-outlier", "error" if events else "warning",
-         "200: 1 snapshot off by 5 ms, against those before and after", (X,), (102,), events, 5 * MS)
-    ]  # fmt: skip
+        (
+            "snapshot-outlier",
+            "error" if events else "warning",
+            "200: 1 snapshot off by 5 ms, against those before and after",
+            (X,),
+            (102,),
+            events,
+            5 * MS,
+        )
+    ]
 
 
 @pytest.mark.parametrize(("by", "severity"), [(MS, "info"), (MS + 1, "error")])
@@ -335,18 +373,32 @@ def test_an_outlier_of_the_trace_clock_misplaces_what_is_placed_by_it():
         6, {BOOT: {2: 5 * MS, 3: -5 * MS}, X: {}, Y: {}, REAL: {}}, *found, events=events
     )
     assert told(survey) == [
-        ("snapshot-outlier", "error", "BOOTTIME: 1 snapshot off by 5 ms, against those before and after",
-         (BOOT,), (102,), 3, 5 * MS)
-    ]  # fmt: skip
+        (
+            "snapshot-outlier",
+            "error",
+            "BOOTTIME: 1 snapshot off by 5 ms, against those before and after",
+            (BOOT,),
+            (102,),
+            3,
+            5 * MS,
+        )
+    ]
 
 
 def test_an_outlier_by_which_a_clock_fell_loses_its_events():
     """Its reading was 7 s too high, and Perfetto stops converting from the clock."""
     events = {X: [BASE + 9 * S + S // 2]}
     assert told(outlier(events=events, lost={X: 6})) == [
-        ("snapshot-outlier", "error", "200: 1 snapshot off by 7 s, against those before and after", (X,),
-         (102,), 6, 7 * S)
-    ]  # fmt: skip
+        (
+            "snapshot-outlier",
+            "error",
+            "200: 1 snapshot off by 7 s, against those before and after",
+            (X,),
+            (102,),
+            6,
+            7 * S,
+        )
+    ]
     (found,) = jumps(outlier(lost={X: 6}))
     assert "Perfetto stops converting from it" in found.why
 
@@ -380,9 +432,16 @@ def test_two_clocks_of_one_number_touch_all_events(used):
         events={X: [BASE - S] * used} if used else {},
     )
     assert told(survey) == [
-        ("clock-id-collision", "warning", "200 is written by two clocks, 5 ms apart", (X,),
-         (101, 103, 105), used, 5 * MS)
-    ]  # fmt: skip
+        (
+            "clock-id-collision",
+            "warning",
+            "200 is written by two clocks, 5 ms apart",
+            (X,),
+            (101, 103, 105),
+            used,
+            5 * MS,
+        )
+    ]
 
 
 def test_findings_of_several_clocks_and_machines():
@@ -449,10 +508,17 @@ def test_events_after_a_step_are_not_placed_by_an_outlier():
     events = {X: [BASE + 11 * S, BASE + 11 * S + 1]}
     survey = Survey(6, {BOOT: {}, X: {1: 5 * MS, 2: -5 * MS, 4: 7 * S}}, *found, events=events)
     assert told(survey) == [
-        ("snapshot-outlier", "warning", "200: 1 snapshot off by 5 ms, against those before and after", (X,),
-         (101,), 1, 5 * MS),
+        (
+            "snapshot-outlier",
+            "warning",
+            "200: 1 snapshot off by 5 ms, against those before and after",
+            (X,),
+            (101,),
+            1,
+            5 * MS,
+        ),
         ("clock-stepped", "warning", "200 was stepped once, by 7 s", (X,), (104,), 1, 7 * S),
-    ]  # fmt: skip
+    ]
 
 
 def test_two_clocks_of_one_number_that_are_far_apart_lose_events():
@@ -461,9 +527,16 @@ def test_two_clocks_of_one_number_that_are_far_apart_lose_events():
     clocks = {BOOT: {}, X: {1: by[0], 3: by[1], 5: by[2]}}
     survey = Survey(6, clocks, *found, events={X: [BASE] * 4}, lost={X: 3})
     assert told(survey) == [
-        ("clock-id-collision", "error", "200 is written by two clocks, 7 s apart", (X,),
-         (101, 103, 105), 4, 7 * S)
-    ]  # fmt: skip
+        (
+            "clock-id-collision",
+            "error",
+            "200 is written by two clocks, 7 s apart",
+            (X,),
+            (101, 103, 105),
+            4,
+            7 * S,
+        )
+    ]
 
 
 def test_where_a_counter_fell_is_all_that_is_told_of_it():

@@ -86,19 +86,20 @@ def reads(k, machine, ahead=0, clocks=(BOOTTIME, MONOTONIC), **more):
 
 
 def sync(k, machine=THERE):
-    return packet(
-        machine=machine, remote_clock_sync=remote_sync(rounds(k * S + AHEAD, k * S))
-    )  # fmt: skip
+    return packet(machine=machine, remote_clock_sync=remote_sync(rounds(k * S + AHEAD, k * S)))
 
 
 def test_events_from_before_trace_time_moved_are_one_finding():
     """Each machine's events stand in its own BOOTTIME, which was trace time then."""
     third = 8
     data = trace(
-        reads(0, HERE), event(START + 1, BOOTTIME),
-        reads(0, THERE, AHEAD), event(START + AHEAD + 1, BOOTTIME, machine=THERE),
-        reads(0, third, 2 * AHEAD), event(START + 2 * AHEAD + 1, BOOTTIME, machine=third),
-    )  # fmt: skip
+        reads(0, HERE),
+        event(START + 1, BOOTTIME),
+        reads(0, THERE, AHEAD),
+        event(START + AHEAD + 1, BOOTTIME, machine=THERE),
+        reads(0, third, 2 * AHEAD),
+        event(START + 2 * AHEAD + 1, BOOTTIME, machine=third),
+    )
     clock, (told,), status = findings(data)
     assert str(clock) == "BOOTTIME@machine2"
     assert set(status) == {"resolved"}
@@ -113,9 +114,12 @@ def test_events_from_before_trace_time_moved_are_one_finding():
 def test_how_far_events_from_before_trace_time_moved_are_off():
     """The first event is placed by the host's clock, the other by one that is 77 s ahead."""
     data = trace(
-        reads(0, HERE), sync(0), event(START + S // 2, BOOTTIME),
-        reads(0, THERE, AHEAD), event(START + AHEAD + S, BOOTTIME, machine=THERE),
-    )  # fmt: skip
+        reads(0, HERE),
+        sync(0),
+        event(START + S // 2, BOOTTIME),
+        reads(0, THERE, AHEAD),
+        event(START + AHEAD + S, BOOTTIME, machine=THERE),
+    )
     _, found, status = findings(data)
     told = found[0]
     assert set(status) == {"resolved"}
@@ -127,10 +131,14 @@ def test_how_far_events_from_before_trace_time_moved_are_off():
 def test_what_is_said_of_trace_time_that_moved_mends_it():
     later = START + 2 * S
     data = trace(
-        reads(0, HERE), event(START + S, BOOTTIME),
-        sync(0), event(later + AHEAD, BOOTTIME, machine=THERE), reads(2, THERE, AHEAD),
-        event(later + 1, BOOTTIME), event(later + AHEAD + 1, BOOTTIME, machine=THERE),
-    )  # fmt: skip
+        reads(0, HERE),
+        event(START + S, BOOTTIME),
+        sync(0),
+        event(later + AHEAD, BOOTTIME, machine=THERE),
+        reads(2, THERE, AHEAD),
+        event(later + 1, BOOTTIME),
+        event(later + AHEAD + 1, BOOTTIME, machine=THERE),
+    )
     clock, found, status = findings(data)
     assert str(clock) == "BOOTTIME"
     assert set(status) == {"resolved"}
@@ -139,9 +147,11 @@ def test_what_is_said_of_trace_time_that_moved_mends_it():
 
 def test_trace_time_that_moves_before_any_event_harms_none():
     data = trace(
-        reads(0, HERE), reads(0, THERE, AHEAD), reads(0, HERE),
+        reads(0, HERE),
+        reads(0, THERE, AHEAD),
+        reads(0, HERE),
         event(START + 9, BOOTTIME),
-    )  # fmt: skip
+    )
     clock, found, _ = findings(data)
     assert str(clock) == "BOOTTIME"
     assert found == []
@@ -158,9 +168,11 @@ def test_messages_of_the_trace_clocks_own_machine_are_no_fault_of_a_snapshot():
 
 def test_messages_of_the_trace_clocks_own_machine_harm_none_where_it_has_all_events():
     data = trace(
-        reads(0, HERE), reads(0, THERE, AHEAD), sync(0),
+        reads(0, HERE),
+        reads(0, THERE, AHEAD),
+        sync(0),
         event(START + AHEAD + S, BOOTTIME, machine=THERE),
-    )  # fmt: skip
+    )
     clock, found, status = findings(data)
     assert (str(clock), status) == ("BOOTTIME@machine1", ["resolved"])
     assert {finding.severity for finding in found} == {"info"}
@@ -195,9 +207,11 @@ def interleaved(first, second, clocks=(BOOTTIME, MONOTONIC), begin=()):
     for k in range(10):
         at = START + k * S + S // 2
         packets += [
-            reads(k, first, AHEAD, clocks), event(at + AHEAD, BOOTTIME, machine=first),
-            reads(k, second, 0, clocks), event(at, BOOTTIME, machine=second),
-        ]  # fmt: skip
+            reads(k, first, AHEAD, clocks),
+            event(at + AHEAD, BOOTTIME, machine=first),
+            reads(k, second, 0, clocks),
+            event(at, BOOTTIME, machine=second),
+        ]
     return trace(*packets)
 
 
@@ -275,10 +289,12 @@ def test_events_behind_a_trace_clock_that_fell_are_counted_whichever_machine_has
 def two_machines(synchronised: bool) -> bytes:
     """The other machine's clocks are 77 s ahead, its REALTIME is 5 minutes ahead."""
     rounds = [
-        ({BOOTTIME: START + k + 77 * S, REALTIME: 7 * START + k + 300 * S},
-         {BOOTTIME: START + k, REALTIME: 7 * START + k})
+        (
+            {BOOTTIME: START + k + 77 * S, REALTIME: 7 * START + k + 300 * S},
+            {BOOTTIME: START + k, REALTIME: 7 * START + k},
+        )
         for k in (S, 2 * S)
-    ]  # fmt: skip
+    ]
     packets = []
     for k in range(5):
         t = START + k * S

@@ -18,9 +18,17 @@ HOME = ClockId(6)
 
 
 def finding(k: int, code: str = "c", *below: Finding, **more) -> Finding:
-    given = {"severity": "info", "title": f"title {k}", "clocks": (HOME, clock(k)),
-             "packets": (1000 - k,), "events": 1, "worst_ns": k, "why": f"why {k}",
-             "fix": f"fix {k}", "consequences": below} | more  # fmt: skip
+    given = {
+        "severity": "info",
+        "title": f"title {k}",
+        "clocks": (HOME, clock(k)),
+        "packets": (1000 - k,),
+        "events": 1,
+        "worst_ns": k,
+        "why": f"why {k}",
+        "fix": f"fix {k}",
+        "consequences": below,
+    } | more
     return Finding(code, **given)
 
 
@@ -38,12 +46,17 @@ def test_up_to_fifty_are_told_one_by_one():
 def test_more_are_one_told_of_the_worst():
     assert merged((finding(k) for k in range(51)), survey()) == [
         Finding(
-            "c", "info",
+            "c",
+            "info",
             "250, 249, 248, 247 and 47 more: 51 findings alike, the worst: title 50",
-            (HOME, *map(clock, range(51))), tuple(range(950, 960)), 51, 50,
-            "Of the worst of them: why 50", "fix 50",
+            (HOME, *map(clock, range(51))),
+            tuple(range(950, 960)),
+            51,
+            50,
+            "Of the worst of them: why 50",
+            "fix 50",
         )
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("more", [{"code": "d"}, {"severity": "warning"}])

@@ -41,18 +41,34 @@ def told(findings: Sequence[Finding]) -> list[Any]:
 
 
 JUMPED = [
-    "counter-wraps", "clock-id-collision", "clock-reset", "realtime-set-back",
-    "clock-ran-backwards", "snapshot-outlier", "suspend", "clock-stepped",
-]  # fmt: skip
+    "counter-wraps",
+    "clock-id-collision",
+    "clock-reset",
+    "realtime-set-back",
+    "clock-ran-backwards",
+    "snapshot-outlier",
+    "suspend",
+    "clock-stepped",
+]
 RATES = ["tsc-without-rate", "rate-not-nominal", "clock-stands-still", "drift-beyond-healthy"]
 MISPLACED = [
-    "events-reordered", "snapshots-late", "snapshots-too-sparse", "used-before-first-snapshot",
-    "used-after-last-snapshot", "negative-trace-time", "paths-disagree", "rate-changed",
-]  # fmt: skip
+    "events-reordered",
+    "snapshots-late",
+    "snapshots-too-sparse",
+    "used-before-first-snapshot",
+    "used-after-last-snapshot",
+    "negative-trace-time",
+    "paths-disagree",
+    "rate-changed",
+]
 NOT_TAKEN = [
-    "incremental-clock-not-of-a-sequence", "clock-properties-changed", "trace-clock-unit",
-    "clock-twice-in-snapshot", "trace-clock-ran-backwards", "reading-overflow",
-]  # fmt: skip
+    "incremental-clock-not-of-a-sequence",
+    "clock-properties-changed",
+    "trace-clock-unit",
+    "clock-twice-in-snapshot",
+    "trace-clock-ran-backwards",
+    "reading-overflow",
+]
 LOST = ["clock-without-snapshot", "clock-not-tied", "trace-clock-without-snapshot"]
 
 

@@ -58,8 +58,10 @@ def test_a_recorder_says_that_it_begins_though_clocks_go_on(config):
     data = trace(*recorded(START), *recorded(START + S))
     found = findings(data)[0]
     assert (found.code, found.severity, found.packets) == (
-        "recordings-joined", "warning", (len(recorded(0)),)
-    )  # fmt: skip
+        "recordings-joined",
+        "warning",
+        (len(recorded(0)),),
+    )
 
 
 def test_machines_of_one_trace_each_say_what_they_are():
@@ -150,12 +152,18 @@ AT = " at byte {} of the uncompressed file"
         (2, "2 recordings joined at packet 4", AT.format("62")),
         (3, "3 recordings joined at packets 4, 8", AT.format("62, 124")),
         (5, "5 recordings joined at packets 4, 8, 12, 16", AT.format("62, 124, 186, 248")),
-        (6, "6 recordings joined at packets 4, 8, 12, 16 and 1 more",
-         AT.format("62, 124, 186, 248")),
-        (300, "300 recordings joined at packets 4, 8, 12, 16 and 295 more",
-         AT.format("62, 124, 186, 248")),
+        (
+            6,
+            "6 recordings joined at packets 4, 8, 12, 16 and 1 more",
+            AT.format("62, 124, 186, 248"),
+        ),
+        (
+            300,
+            "300 recordings joined at packets 4, 8, 12, 16 and 295 more",
+            AT.format("62, 124, 186, 248"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_recordings_are_told_with_where_to_split_the_file(n, title, split):
     parts = [trace(*begun(), *recorded(START + k * S, n=1)) for k in range(n)]
     assert len(parts[0]) == 62
@@ -170,9 +178,13 @@ def test_recordings_that_only_their_clocks_tell_apart_say_by_how_much_these_fall
     ]
     cut = packet(first_packet_on_sequence=True)
     assert whole(trace(cut) * 3 + first + trace(cut) + second) == [
-        joined("2 recordings joined at packet 8", (8,),
-               AT.format(f"{len(first) + 4 * len(trace(cut))}"), 50 * S)
-    ]  # fmt: skip
+        joined(
+            "2 recordings joined at packet 8",
+            (8,),
+            AT.format(f"{len(first) + 4 * len(trace(cut))}"),
+            50 * S,
+        )
+    ]
 
 
 def test_of_recordings_ahead_of_each_other_no_clock_falls():
@@ -227,11 +239,16 @@ FALL = S + 1_000_001
 @pytest.mark.parametrize(
     ("order", "ahead_ns", "at", "fall_ns"),
     [
-        ("nun", FALL, 1, 1_000_001), ("nun", FALL - 1, None, None), ("nnuunn", FALL, 2, 1_000_001),
-        ("nununu", FALL + 5, 1, 1_000_006), ("nu", FALL, None, None), ("nnuu", FALL, None, None),
-        ("nun", -2 * S - FALL, 1, FALL + S), ("unu", FALL, None, None),
+        ("nun", FALL, 1, 1_000_001),
+        ("nun", FALL - 1, None, None),
+        ("nnuunn", FALL, 2, 1_000_001),
+        ("nununu", FALL + 5, 1, 1_000_006),
+        ("nu", FALL, None, None),
+        ("nnuu", FALL, None, None),
+        ("nun", -2 * S - FALL, 1, FALL + S),
+        ("unu", FALL, None, None),
     ],
-)  # fmt: skip
+)
 def test_machines_taken_for_one_go_to_and_fro(order, ahead_ns, at, fall_ns):
     title = "two machines are read as one: packets that name no machine count as machine_id 7's"
     expected = Finding(
@@ -250,13 +267,17 @@ def test_machines_taken_for_one_go_to_and_fro(order, ahead_ns, at, fall_ns):
 def test_a_machine_whose_own_clocks_fall_is_not_taken_for_two():
     reads = [("n", 0), ("u", 9), ("n", 5), ("n", 3), ("n", 12)]
     data = trace(
-        *(snapshot({BOOTTIME: START + at * S}, machine=7 if who == "n" else None)
-          for who, at in reads)
-    )  # fmt: skip
+        *(
+            snapshot({BOOTTIME: START + at * S}, machine=7 if who == "n" else None)
+            for who, at in reads
+        )
+    )
     assert [one.code for one in whole(data)] == ["machines-mixed"]
     reads = [("n", 9), ("n", 8), ("u", 10), ("n", 11)]
     data = trace(
-        *(snapshot({BOOTTIME: START + at * S}, machine=7 if who == "n" else None)
-          for who, at in reads)
-    )  # fmt: skip
+        *(
+            snapshot({BOOTTIME: START + at * S}, machine=7 if who == "n" else None)
+            for who, at in reads
+        )
+    )
     assert whole(data) == []

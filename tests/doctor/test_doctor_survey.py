@@ -141,12 +141,21 @@ def test_ways_to_trace_time_and_the_clocks_beside():
         assert survey.trace_clock == BOOT
         ways = {clock: survey.path(clock) for clock in (BOOT, MONO, OTHER, LOST, OWN, THERE)}
         assert ways == {
-            BOOT: [BOOT], MONO: [MONO, BOOT], OTHER: [OTHER, BOOT], LOST: None, OWN: [OWN, BOOT],
+            BOOT: [BOOT],
+            MONO: [MONO, BOOT],
+            OTHER: [OTHER, BOOT],
+            LOST: None,
+            OWN: [OWN, BOOT],
             THERE: [THERE, BOOT],
-        }  # fmt: skip
+        }
         assert {clock: survey.reference(clock) for clock in ways} == {
-            BOOT: MONO, MONO: BOOT, OTHER: BOOT, LOST: None, OWN: BOOT, THERE: BOOT,
-        }  # fmt: skip
+            BOOT: MONO,
+            MONO: BOOT,
+            OTHER: BOOT,
+            LOST: None,
+            OWN: BOOT,
+            THERE: BOOT,
+        }
         assert survey.neighbours(BOOT) == [MONO, THERE, OWN, OTHER]
         assert survey.neighbours(OTHER) == [MONO, BOOT]
         assert survey.neighbours(LOST) == survey.series_of(LOST) == []
@@ -160,8 +169,12 @@ def test_ways_to_trace_time_and_the_clocks_beside():
             for shared in [survey.together(clock, survey.reference(clock))[1].tolist()]
         }
         assert survey.by_number == {
-            (3, 0): [MONO], (6, 0): [BOOT], (6, 1): [THERE], (64, 0): [OWN], (200, 0): [OTHER],
-        }  # fmt: skip
+            (3, 0): [MONO],
+            (6, 0): [BOOT],
+            (6, 1): [THERE],
+            (64, 0): [OWN],
+            (200, 0): [OTHER],
+        }
         written = {clock: survey.was_written([clock]) for clock in ways}
         assert written == dict.fromkeys(ways, True) | {LOST: False, THERE: False}
         assert survey.was_written([LOST, MONO])
@@ -180,13 +193,21 @@ def test_snapshots_of_two_clocks_and_the_nearest_of_them():
         numbers, ours, theirs = [0, 2, 4], [90 * S, 94 * S, 102 * S], [100 * S, 104 * S, 112 * S]
         assert both == [numbers, ours, theirs]
         assert [column.tolist() for column in survey.together(BOOT, MONO)] == [
-            numbers, theirs, ours,
-        ]  # fmt: skip
+            numbers,
+            theirs,
+            ours,
+        ]
         assert [column.tolist() for column in survey.unfolded(MONO, BOOT)] == both
         at = [0, 92 * S - 1, 92 * S, 92 * S + 1, 98 * S, 98 * S + 1, 10**18]
         assert [survey.nearest(MONO, BOOT, one) for one in at] == [
-            [0], [0], [0], [2], [2], [4], [4],
-        ]  # fmt: skip
+            [0],
+            [0],
+            [0],
+            [2],
+            [2],
+            [4],
+            [4],
+        ]
         assert survey.packets_of([0, 2, 4]) == [0, 9, 15]
         assert survey.packets_of([]) == []
 
@@ -200,9 +221,13 @@ def test_a_clock_of_ticks_is_near_to_no_reading_in_ns(ns_per_tick, near):
 
 def test_clocks_whose_rates_can_be_told_have_three_snapshots():
     with surveyed(*SMALL) as survey:
-        assert {c: (r.reference, r.rate, r.snapshots.tolist()) for c, r in survey.rates.items()} == {
-            MONO: (BOOT, 0.0, [0, 2, 4]), BOOT: (MONO, 0.0, [0, 2, 4]), OTHER: (BOOT, 0.0, [0, 2, 3]),
-        }  # fmt: skip
+        assert {
+            c: (r.reference, r.rate, r.snapshots.tolist()) for c, r in survey.rates.items()
+        } == {
+            MONO: (BOOT, 0.0, [0, 2, 4]),
+            BOOT: (MONO, 0.0, [0, 2, 4]),
+            OTHER: (BOOT, 0.0, [0, 2, 3]),
+        }
     with surveyed(*SMALL[:10]) as survey:
         assert survey.rates == {}
 
@@ -282,10 +307,12 @@ def test_the_time_of_the_file_is_boottime_by_rule_alone(packets, trace_clock, eq
 @pytest.mark.parametrize(
     ("gain_ns", "tolerance_ns", "told"),
     [
-        (5_000, 4_999, {OTHER: (3, 5_000)}), (5_000, 5_000, {}), (5_000, 0, {OTHER: (3, 5_000)}),
+        (5_000, 4_999, {OTHER: (3, 5_000)}),
+        (5_000, 5_000, {}),
+        (5_000, 0, {OTHER: (3, 5_000)}),
         (0, 0, {}),
     ],
-)  # fmt: skip
+)
 def test_events_that_later_snapshots_would_place_elsewhere(gain_ns, tolerance_ns, told):
     packets = [
         snapshot({BOOTTIME: 100 * S, 200: 50 * S}),

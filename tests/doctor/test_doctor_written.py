@@ -34,11 +34,9 @@ one_reading = st.tuples(
     st.sampled_from([1, 1, 1, 1000]),
 )
 packets = st.lists(
-    st.tuples(
-        st.integers(0, 2), st.booleans(), st.lists(one_reading, min_size=1, max_size=4)
-    ),
+    st.tuples(st.integers(0, 2), st.booleans(), st.lists(one_reading, min_size=1, max_size=4)),
     max_size=7,
-)  # fmt: skip
+)
 
 
 def rows_of(told: Any) -> list[tuple[int, ...]]:
@@ -60,9 +58,9 @@ TWICE = [(0, True, [((6, 0), 1, 1), ((6, 0), 4, 1), ((3, 0), 2, 1)])] * 2
 def test_readings_are_those_of_the_file(told):
     rows = rows_of(told)
     written = Written(as_written(rows))
-    assert written.clocks == sorted({clock_of(row) for row in rows}, key=lambda c: (
-        c.clock, c.sequence, c.machine
-    ))  # fmt: skip
+    assert written.clocks == sorted(
+        {clock_of(row) for row in rows}, key=lambda c: (c.clock, c.sequence, c.machine)
+    )
     assert [written.clocks[k] for k in written.clock.tolist()] == [clock_of(row) for row in rows]
     assert written.packets.tolist() == [row[0] for row in rows]
     assert written.values_ns.tolist() == [row[4] * row[5] for row in rows]
@@ -72,12 +70,21 @@ def test_readings_are_those_of_the_file(told):
 @pytest.mark.parametrize(
     ("timestamp", "unit", "kept"),
     [
-        (BIG - 512, 1, True), (BIG, 1, False), (512 - BIG, 1, True), (-BIG, 1, False),
-        (BIG // 1000, 1000, True), (BIG // 1000 + 1, 1000, False), (-(BIG >> 1), 2, False),
-        (1 << 40, 1 << 40, False), (5, -1, True), (5, -BIG, False), (-(1 << 63), 1, False),
-        (0, BIG, True), (1, BIG, False),
+        (BIG - 512, 1, True),
+        (BIG, 1, False),
+        (512 - BIG, 1, True),
+        (-BIG, 1, False),
+        (BIG // 1000, 1000, True),
+        (BIG // 1000 + 1, 1000, False),
+        (-(BIG >> 1), 2, False),
+        (1 << 40, 1 << 40, False),
+        (5, -1, True),
+        (5, -BIG, False),
+        (-(1 << 63), 1, False),
+        (0, BIG, True),
+        (1, BIG, False),
     ],
-)  # fmt: skip
+)
 def test_what_is_beyond_int64_is_left_out(timestamp, unit, kept):
     rows = [(1, 3, 0, 0, 7, 1, 0), (1, 6, 0, 1, timestamp, unit, 1), (4, 3, 0, 0, 8, 1, 1)]
     written = Written(as_written(rows))

@@ -16,9 +16,17 @@ A, B, C = ClockId(1), ClockId(3), ClockId(64, 7)
 def test_of_a_finding_only_the_first_three_have_to_be_said():
     found = Finding("code", "info", "title")
     assert found.to_dict() == {
-        "code": "code", "severity": "info", "title": "title", "clocks": [], "packets": [],
-        "events": 0, "worst_ns": None, "why": "", "fix": "", "consequences": [],
-    }  # fmt: skip
+        "code": "code",
+        "severity": "info",
+        "title": "title",
+        "clocks": [],
+        "packets": [],
+        "events": 0,
+        "worst_ns": None,
+        "why": "",
+        "fix": "",
+        "consequences": [],
+    }
 
 
 def test_a_finding_in_json():
@@ -26,16 +34,30 @@ def test_a_finding_in_json():
     found = Finding("code", "error", "title", (A, C), (5, 9), 77, 123, "why.", "fix.", (below,))
     told = found.to_dict()
     assert told == {
-        "code": "code", "severity": "error", "title": "title", "clocks": ["REALTIME", "64@seq7"],
-        "packets": [5, 9], "events": 77, "worst_ns": 123, "why": "why.", "fix": "fix.",
+        "code": "code",
+        "severity": "error",
+        "title": "title",
+        "clocks": ["REALTIME", "64@seq7"],
+        "packets": [5, 9],
+        "events": 77,
+        "worst_ns": 123,
+        "why": "why.",
+        "fix": "fix.",
         "consequences": [
             {
-                "code": "below", "severity": "warning", "title": "t", "clocks": ["MONOTONIC"],
-                "packets": [1], "events": 2, "worst_ns": 3, "why": "w", "fix": "f",
+                "code": "below",
+                "severity": "warning",
+                "title": "t",
+                "clocks": ["MONOTONIC"],
+                "packets": [1],
+                "events": 2,
+                "worst_ns": 3,
+                "why": "w",
+                "fix": "f",
                 "consequences": [],
             }
         ],
-    }  # fmt: skip
+    }
     assert json.loads(json.dumps(told)) == told
 
 

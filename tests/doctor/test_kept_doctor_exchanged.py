@@ -150,9 +150,16 @@ def test_pairs_that_several_lists_of_clocks_show_are_one_finding():
 
 
 def elsewhere(
-    apart: int, off: tuple[int, int], *, gap_ns: int = S, n: int = 4, both: bool = True,
-    clocks: tuple[int, int] = (NIC, GPU), more: int = 0, machine: int | None = None,
-) -> bytes:  # fmt: skip
+    apart: int,
+    off: tuple[int, int],
+    *,
+    gap_ns: int = S,
+    n: int = 4,
+    both: bool = True,
+    clocks: tuple[int, int] = (NIC, GPU),
+    more: int = 0,
+    machine: int | None = None,
+) -> bytes:
     """Events of two clocks from and to so far off where the other one was read."""
     one, other = clocks
     zero = {one: 20_000 * S, other: 20_000 * S + apart}
@@ -239,11 +246,14 @@ def test_clocks_of_two_machines_are_not_compared_and_each_pair_is_told_once():
                     at = zero[i] if k not in turned_at else zero[1 - i]
                     packets.append(
                         snapshot(
-                            {BOOTTIME: START + k * S, number: at + k * S,
-                             0xC300_0000 + i: 7 * S + k * S},
+                            {
+                                BOOTTIME: START + k * S,
+                                number: at + k * S,
+                                0xC300_0000 + i: 7 * S + k * S,
+                            },
                             machine=machine,
                         )
-                    )  # fmt: skip
+                    )
             for i, (number, machine) in enumerate(zip(numbers, machines, strict=True)):
                 packets += [
                     event(zero[1 - i] + k * S, number, SEQUENCE, machine=machine) for k in range(2)
@@ -255,10 +265,13 @@ def test_clocks_of_two_machines_are_not_compared_and_each_pair_is_told_once():
         swap = k == 3
         packets.append(
             snapshot(
-                {BOOTTIME: START + k * S, NIC: 20_000 * S + swap * 300 * S + k * S,
-                 GPU: 20_300 * S - swap * 300 * S + k * S}
+                {
+                    BOOTTIME: START + k * S,
+                    NIC: 20_000 * S + swap * 300 * S + k * S,
+                    GPU: 20_300 * S - swap * 300 * S + k * S,
+                }
             )
-        )  # fmt: skip
+        )
     packets += [event(20_300 * S, NIC), event(20_000 * S, GPU)]
     found["both ways"] = told(trace(*packets))
     check_kept("doctor_exchanged", "machines", found)
@@ -304,16 +317,24 @@ def test_ten_times_the_scatter_is_more_than_the_order_of_reading(machine):
 def test_boottime_is_below_on_some_machines_alone(order):
     """On one of them a little, on one now and then, on one by a minute; in any order."""
     found = {}
-    for kinds in (("little", "minute", "turned"), ("turned", "little", "minute"),
-                  ("without", "minute", "minute"), ("above", "scatter", "minute")):  # fmt: skip
+    for kinds in (
+        ("little", "minute", "turned"),
+        ("turned", "little", "minute"),
+        ("without", "minute", "minute"),
+        ("above", "scatter", "minute"),
+    ):
         packets = []
         for k in range(6):
             for machine, kind in zip(order, kinds, strict=True):
                 t = START + k * S
                 apart = {
-                    "little": 900_000, "minute": 60 * S, "turned": -9 * S if k != 3 else 9 * S,
-                    "above": -S, "scatter": 2_000_000 + k % 2 * 900_000, "without": None,
-                }[kind]  # fmt: skip
+                    "little": 900_000,
+                    "minute": 60 * S,
+                    "turned": -9 * S if k != 3 else 9 * S,
+                    "above": -S,
+                    "scatter": 2_000_000 + k % 2 * 900_000,
+                    "without": None,
+                }[kind]
                 clocks = {} if apart is None else {MONOTONIC: t + apart}
                 packets.append(snapshot({BOOTTIME: t, NIC: t} | clocks, machine=machine))
         found[" ".join(kinds)] = told(trace(*packets))

@@ -101,18 +101,25 @@ def test_values_in_another_unit_lie_within_ten_minutes_of_the_snapshots(low, hig
 @pytest.mark.parametrize(
     ("low", "length", "margin"),
     [
-        (5_000, 0, 600), (3_000, 0, 600), (2_995, 0, 599), (100, 0, 20), (100, 30, 30),
-        (5_000, 601, 601), (5_000, 599, 600),
+        (5_000, 0, 600),
+        (3_000, 0, 600),
+        (2_995, 0, 599),
+        (100, 0, 20),
+        (100, 30, 30),
+        (5_000, 601, 601),
+        (5_000, 599, 600),
     ],
-)  # fmt: skip
+)
 def test_a_clock_may_be_off_by_as_long_as_it_ran_or_by_a_fifth_of_what_it_reads(
     low, length, margin
 ):
     own = Span(low * S, (low + 10) * S, S, 11)
     ends = [own.low - margin * S, own.high + margin * S]
     for by, code in ((0, ("factor", 1_000, False)), (1, None)):
-        for one in (Stray(1, 0, 0, (ends[0] - by) * 1_000, ends[1] * 1_000),
-                    Stray(1, 0, 0, ends[0] * 1_000, (ends[1] + by) * 1_000)):  # fmt: skip
+        for one in (
+            Stray(1, 0, 0, (ends[0] - by) * 1_000, ends[1] * 1_000),
+            Stray(1, 0, 0, ends[0] * 1_000, (ends[1] + by) * 1_000),
+        ):
             assert cause_of(own, one, length * S, clock=200) == code
 
 
@@ -143,12 +150,18 @@ DELTAS = {
 @pytest.mark.parametrize(
     ("change", "is_told"),
     [
-        ({}, True), ({"events": 20, "rises": 17}, True), ({"events": 20, "rises": 18}, False),
-        ({"rises": 19}, False), ({"raw_sum": OWN.low + 1}, False), ({"raw_low": -1}, False),
-        ({"high": OWN.low}, False), ({"events": 3, "rises": 1}, True),
-        ({"events": 2, "rises": 0}, False), ({"events": 3, "rises": 2}, False),
+        ({}, True),
+        ({"events": 20, "rises": 17}, True),
+        ({"events": 20, "rises": 18}, False),
+        ({"rises": 19}, False),
+        ({"raw_sum": OWN.low + 1}, False),
+        ({"raw_low": -1}, False),
+        ({"high": OWN.low}, False),
+        ({"events": 3, "rises": 1}, True),
+        ({"events": 2, "rises": 0}, False),
+        ({"events": 3, "rises": 2}, False),
     ],
-)  # fmt: skip
+)
 def test_deltas_are_small_add_up_to_the_trace_and_do_not_rise(change, is_told):
     there = Stray(**(DELTAS | change))
     assert cause_of(OWN, there) == (("deltas",) if is_told else None)
@@ -157,9 +170,13 @@ def test_deltas_are_small_add_up_to_the_trace_and_do_not_rise(change, is_told):
 
 @pytest.mark.parametrize(
     ("raw_sum", "length", "is_told"),
-    [(5 * 10**9, 0, True), (5 * 10**9 + 1, 0, False), (6 * 10**9, 3_000 * S, True),
-     (6 * 10**9 + 1, 3_000 * S, False)],
-)  # fmt: skip
+    [
+        (5 * 10**9, 0, True),
+        (5 * 10**9 + 1, 0, False),
+        (6 * 10**9, 3_000 * S, True),
+        (6 * 10**9 + 1, 3_000 * S, False),
+    ],
+)
 def test_deltas_are_in_the_clock_s_unit(raw_sum, length, is_told):
     there = Stray(**(DELTAS | {"raw_sum": raw_sum}))
     told = cause_of(OWN, there, length, unit_ns=1_000)
@@ -207,18 +224,28 @@ def test_another_unit_is_named_where_it_has_a_name(unit_ns, factor, larger, told
 @pytest.mark.parametrize(
     ("low", "high", "names"),
     [
-        (99 * S, 111 * S, "REALTIME"), (99 * S - 1, 111 * S, None), (99 * S, 111 * S + 1, None),
-        (100 * S, 100 * S, "REALTIME"), (5_100 * S, 5_105 * S, "MONOTONIC or MONOTONIC_RAW"),
-        (7_105 * S, 7_105 * S, None), (9_000 * S, 9_000 * S, None),
+        (99 * S, 111 * S, "REALTIME"),
+        (99 * S - 1, 111 * S, None),
+        (99 * S, 111 * S + 1, None),
+        (100 * S, 100 * S, "REALTIME"),
+        (5_100 * S, 5_105 * S, "MONOTONIC or MONOTONIC_RAW"),
+        (7_105 * S, 7_105 * S, None),
+        (9_000 * S, 9_000 * S, None),
     ],
-)  # fmt: skip
+)
 def test_the_clocks_that_read_such_values_are_named_if_they_are_two_at_most(low, high, names):
     read = {
-        ClockId(REALTIME): (100, 110), ClockId(3): (5_100, 5_110), ClockId(5): (5_095, 5_120),
-        ClockId(BOOTTIME): (9_000, 9_010), ClockId(4, machine=1): (5_100, 5_110),
-        ClockId(REALTIME, machine=1): (9_000, 9_010), ClockId(3, machine=1): (100, 101),
-        ClockId(200): (7_100, 7_110), ClockId(201): (7_100, 7_110), ClockId(202): (7_100, 7_110),
-    }  # fmt: skip
+        ClockId(REALTIME): (100, 110),
+        ClockId(3): (5_100, 5_110),
+        ClockId(5): (5_095, 5_120),
+        ClockId(BOOTTIME): (9_000, 9_010),
+        ClockId(4, machine=1): (5_100, 5_110),
+        ClockId(REALTIME, machine=1): (9_000, 9_010),
+        ClockId(3, machine=1): (100, 101),
+        ClockId(200): (7_100, 7_110),
+        ClockId(201): (7_100, 7_110),
+        ClockId(202): (7_100, 7_110),
+    }
     spans = {clock: Span(a * S, b * S, S, 3) for clock, (a, b) in read.items()}
     cause = _other_clock(spans, ClockId(BOOTTIME), Stray(1, 0, 0, low, high))
     assert (cause and cause.title) == (names and f"they were read in {names}")

@@ -103,10 +103,12 @@ def test_times_that_do_not_fit(events):
 
 def synced(machine: int, ahead: int) -> bytes:
     rounds = [
-        ({BOOTTIME: START + k + ahead, REALTIME: 9 * START + k + ahead},
-         {BOOTTIME: START + k, REALTIME: 9 * START + k})
+        (
+            {BOOTTIME: START + k + ahead, REALTIME: 9 * START + k + ahead},
+            {BOOTTIME: START + k, REALTIME: 9 * START + k},
+        )
         for k in (S, S + 1000)
-    ]  # fmt: skip
+    ]
     return packet(machine=machine, remote_clock_sync=remote_sync(rounds))
 
 
@@ -129,9 +131,11 @@ def test_machines_that_nothing_ties(links, moves):
                 packets.append(
                     snapshot(
                         {BOOTTIME: START + ahead, MONOTONIC: START, NIC: 5 * S, 64: 9},
-                        1, primary, machine=machine,
+                        1,
+                        primary,
+                        machine=machine,
                     )
-                )  # fmt: skip
+                )
             for machine, n in zip((CLIENT, THIRD), used, strict=True):
                 for k in range(n):
                     clock = clocks[k % len(clocks)]

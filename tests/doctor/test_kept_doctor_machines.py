@@ -85,10 +85,13 @@ def test_two_machines_taken_for_one(machine):
                 other = k // turns % 2
                 packets.append(
                     snapshot(
-                        {BOOTTIME: START + k * S + other * ahead, REALTIME: 9 * S + k * S + 3 * other * ahead},
+                        {
+                            BOOTTIME: START + k * S + other * ahead,
+                            REALTIME: 9 * S + k * S + 3 * other * ahead,
+                        },
                         machine=None if other else machine,
                     )
-                )  # fmt: skip
+                )
                 packets.append(event(START + k * S, BOOTTIME, machine=machine))
             found[f"{ahead} {turns}"] = told(trace(*packets))
     check_kept("doctor_machines", f"mixed {machine}", found)
@@ -106,10 +109,15 @@ SIGNS = {
 @pytest.mark.parametrize(
     "signs",
     [
-        ["uuid"], ["uuid", "config", "system"], ["marker", "uuid", "config"], ["config", "uuid"],
-        ["system", "stats"], ["stats"], ["marker"],
+        ["uuid"],
+        ["uuid", "config", "system"],
+        ["marker", "uuid", "config"],
+        ["config", "uuid"],
+        ["system", "stats"],
+        ["stats"],
+        ["marker"],
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("times", [2, 6])
 def test_what_recorders_say_when_they_begin(signs, times):
     found = {}

@@ -20,19 +20,34 @@ MS = 1_000_000
 OTHERS = [7, 64, 200, 201]
 # A fall of 1 ms, minutes apart, and times that are alike to 1 % and a minute.
 JUMPS = [
-    -MS + 1, -MS, -MS - 1, -10 * S, -700 * S, MS, 60 * S, 60 * S + 1, 60_606_060_606,
-    60_606_060_607, 122_000_000_000, 130 * S, 190 * S, 400 * S, 5_000 * S,
-]  # fmt: skip
+    -MS + 1,
+    -MS,
+    -MS - 1,
+    -10 * S,
+    -700 * S,
+    MS,
+    60 * S,
+    60 * S + 1,
+    60_606_060_606,
+    60_606_060_607,
+    122_000_000_000,
+    130 * S,
+    190 * S,
+    400 * S,
+    5_000 * S,
+]
 
 
 def written(snapshots: list[dict[int, int]]) -> Written:
     return Written(
-        as_written([
-            (3 * k + 1, clock, 0, 0, value, 1, 0)
-            for k, one in enumerate(snapshots)
-            for clock, value in one.items()
-        ])
-    )  # fmt: skip
+        as_written(
+            [
+                (3 * k + 1, clock, 0, 0, value, 1, 0)
+                for k, one in enumerate(snapshots)
+                for clock, value in one.items()
+            ]
+        )
+    )
 
 
 def jumping(chance: Random) -> list[dict[int, int]]:
@@ -52,9 +67,9 @@ def jumping(chance: Random) -> list[dict[int, int]]:
                 elif chance.random() < share:
                     at[clock] += -S + (one if is_alike else chance.choice(JUMPS))
         at = {clock: value + S for clock, value in at.items()}
-        told.append({
-            clock: value for clock, value in at.items() if k == 0 or chance.random() < 0.95
-        })  # fmt: skip
+        told.append(
+            {clock: value for clock, value in at.items() if k == 0 or chance.random() < 0.95}
+        )
     return told
 
 
@@ -69,9 +84,14 @@ def test_where_clocks_fall_together_or_apart(group):
 
 def in_parts(chance: Random) -> tuple[list[dict[int, int]], list[int]]:
     """A recording in parts that stand in another order, with pauses, some twice, clocks off."""
-    clocks = chance.choice([
-        [BOOTTIME], [BOOTTIME, REALTIME], [REALTIME, BOOTTIME, 200], [MONOTONIC, REALTIME, 200, 64],
-    ])  # fmt: skip
+    clocks = chance.choice(
+        [
+            [BOOTTIME],
+            [BOOTTIME, REALTIME],
+            [REALTIME, BOOTTIME, 200],
+            [MONOTONIC, REALTIME, 200, 64],
+        ]
+    )
     size, gap = chance.choice([1, 1, 2, 4]), chance.choice([S, 100_000])
     pause = chance.choice([gap, 2 * gap, 3 * gap - 1, 3 * gap, 3 * gap + 1, 3 * MS, 3 * MS + 1])
     off = chance.choice([0, 0.05, 0.1, 0.2])
@@ -82,9 +102,12 @@ def in_parts(chance: Random) -> tuple[list[dict[int, int]], list[int]]:
         for clock in clocks:
             drift[clock] = chance.choice([0, slack, slack + 1, -slack, -slack - 1, S])
         for _ in range(size):
-            part.append({
-                clock: at + k * 7 * S + (chance.random() < off) * drift[clock] for k, clock in enumerate(clocks)
-            })  # fmt: skip
+            part.append(
+                {
+                    clock: at + k * 7 * S + (chance.random() < off) * drift[clock]
+                    for k, clock in enumerate(clocks)
+                }
+            )
             at += gap
         at += pause - gap
         parts += [part] * (2 if chance.random() < chance.choice([0, 0.2, 1]) else 1)
@@ -117,14 +140,36 @@ SIGNS = {"s": 6, "c": 33, "t": 35, "m": 36, "i": 45, "u": 89}
 @pytest.mark.parametrize(
     ("layout", "begin"),
     [
-        ("", []), ("e", []), ("uc", []), ("smtse", []), ("ueu", [2]), ("uceiceu", [4]),
-        ("cueecue", [4]), ("cueeuce", [4]), ("cuecue cue", [3, 7]), ("sueesue", [4]),
-        ("suee sue", [5]), ("muemsuese", [3]), ("suesmsue", [3]), ("suetue", [4]),
-        ("suestue", [3]), ("suemtue", [3]), ("suettue", [5]), ("suesttue", [6]), ("suetsue", [4]),
-        ("suestsue", [3]), ("sueestsmue", [4]), ("suecue", [4]), ("cueue", [3]), ("cuecuec", [3, 6]),
-        ("usutsu", [1, 4]), ("uuu", [1, 2]), ("ieieies", [2, 4]), ("ueicueic", [4]),
+        ("", []),
+        ("e", []),
+        ("uc", []),
+        ("smtse", []),
+        ("ueu", [2]),
+        ("uceiceu", [4]),
+        ("cueecue", [4]),
+        ("cueeuce", [4]),
+        ("cuecue cue", [3, 7]),
+        ("sueesue", [4]),
+        ("suee sue", [5]),
+        ("muemsuese", [3]),
+        ("suesmsue", [3]),
+        ("suetue", [4]),
+        ("suestue", [3]),
+        ("suemtue", [3]),
+        ("suettue", [5]),
+        ("suesttue", [6]),
+        ("suetsue", [4]),
+        ("suestsue", [3]),
+        ("sueestsmue", [4]),
+        ("suecue", [4]),
+        ("cueue", [3]),
+        ("cuecuec", [3, 6]),
+        ("usutsu", [1, 4]),
+        ("uuu", [1, 2]),
+        ("ieieies", [2, 4]),
+        ("ueicueic", [4]),
     ],
-)  # fmt: skip
+)
 def test_a_recording_begins_with_the_snapshots_that_stand_before_what_its_recorder_says(
     layout, begin
 ):

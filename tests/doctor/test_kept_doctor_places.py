@@ -64,17 +64,24 @@ def test_events_before_the_first_and_after_the_last_snapshot(clock, max_tubes):
     packets = beside(clock, zero=zero) if clock != BOOTTIME else beside(NIC)
     # Two tubes are one too many.
     packets += beside(GPU)
-    for before, after in [*product((0, S), around(S)), *product(around(S), (0, 3 * S)),
-                          (500 * S, 900 * S)]:  # fmt: skip
+    for before, after in [
+        *product((0, S), around(S)),
+        *product(around(S), (0, 3 * S)),
+        (500 * S, 900 * S),
+    ]:
         last = zero + 3 * S
         data = trace(
             *packets,
-            event(zero - before, clock, SEQUENCE), event(zero - 1, clock, SEQUENCE),
-            event(zero, clock, SEQUENCE), event(zero + S // 2, clock, SEQUENCE),
-            event(last, clock, SEQUENCE), event(last + 1, clock, SEQUENCE),
-            event(last + after, clock, SEQUENCE), event(last + after // 2, clock, SEQUENCE),
+            event(zero - before, clock, SEQUENCE),
+            event(zero - 1, clock, SEQUENCE),
+            event(zero, clock, SEQUENCE),
+            event(zero + S // 2, clock, SEQUENCE),
+            event(last, clock, SEQUENCE),
+            event(last + 1, clock, SEQUENCE),
+            event(last + after, clock, SEQUENCE),
+            event(last + after // 2, clock, SEQUENCE),
             event(5, GPU, SEQUENCE),
-        )  # fmt: skip
+        )
         found[f"{before} {after}"] = told(data, 100_000, max_tubes=max_tubes)
     check_kept("doctor_places", f"beyond {clock} {max_tubes}", found)
 
@@ -86,10 +93,12 @@ def test_how_far_floor_is_off_beyond_the_snapshots(n, ppm):
     found = {}
     for max_tubes, away_s in product((3000, 1), (2, 30, 400)):
         data = trace(
-            *beside(NIC, n, ppm), *beside(GPU, n, 5), *beside(AUX, 2),
+            *beside(NIC, n, ppm),
+            *beside(GPU, n, 5),
+            *beside(AUX, 2),
             event(7 * S + (n - 1 + away_s) * S, NIC, SEQUENCE),
             event(7 * S + (n - 1 + away_s) * S, GPU, SEQUENCE),
-        )  # fmt: skip
+        )
         every = told(data, 1_000, max_tubes=max_tubes)
         found[f"{max_tubes} {away_s}"] = every
         sizes = {int(one.split(" | ")[4]) for one in every if " used-after" in one}
@@ -106,11 +115,18 @@ def test_the_least_that_floor_is_off_decides_how_severe_it_is(max_tubes):
     """A tenth less than what the rate makes it, or the near end of its bar."""
     found = {}
     data = trace(
-        *beside(NIC, 6, 50), *beside(GPU, 6, 50),
-        event(7 * S + 405 * S, NIC, SEQUENCE), event(7 * S + 305 * S, GPU, SEQUENCE),
-    )  # fmt: skip
-    for tolerance_ns in [*range(10_000_000, 24_000_000, 500_000), *around(18_000_000),
-                         *around(22_000_000), *around(13_500_000), *around(16_500_000)]:  # fmt: skip
+        *beside(NIC, 6, 50),
+        *beside(GPU, 6, 50),
+        event(7 * S + 405 * S, NIC, SEQUENCE),
+        event(7 * S + 305 * S, GPU, SEQUENCE),
+    )
+    for tolerance_ns in [
+        *range(10_000_000, 24_000_000, 500_000),
+        *around(18_000_000),
+        *around(22_000_000),
+        *around(13_500_000),
+        *around(16_500_000),
+    ]:
         found[str(tolerance_ns)] = told(data, tolerance_ns, max_tubes=max_tubes)
     check_kept("doctor_places", f"least {max_tubes}", found)
 
@@ -180,10 +196,13 @@ def test_events_whose_state_was_lost(count):
         for k in range(count):
             packets.append(
                 event(
-                    START + k, clocks[k % len(clocks)], 1 + k % sequences, needs_state=True,
+                    START + k,
+                    clocks[k % len(clocks)],
+                    1 + k % sequences,
+                    needs_state=True,
                     dropped=int(k == 0),
                 )
-            )  # fmt: skip
+            )
         packets.append(event(START, BOOTTIME, 1, cleared=True))
         packets.append(event(START + 1, BOOTTIME, 1, needs_state=True))
         found[f"{sequences} {clocks}"] = told(trace(*packets))
@@ -270,8 +289,18 @@ def test_a_trace_clock_that_falls(clock):
     """By the tolerance or less no harm is done; events count from one lost snapshot to the next."""
     found = {}
     for fall in (500_000, *around(1_000_000), 5 * S, 100 * S):
-        for lost in ([4], [4, 5], [4, 5, 6, 9], [4, 6, 8], [7, 8, 9], [9], [8, 9], [1, 9],
-                     [2, 5, 6], [2, 4, 5, 6, 8, 9]):  # fmt: skip
+        for lost in (
+            [4],
+            [4, 5],
+            [4, 5, 6, 9],
+            [4, 6, 8],
+            [7, 8, 9],
+            [9],
+            [8, 9],
+            [1, 9],
+            [2, 5, 6],
+            [2, 4, 5, 6, 8, 9],
+        ):
             packets = []
             for k in range(10):
                 # Behind the reading before it by so much.
@@ -422,7 +451,9 @@ def test_what_cannot_be_read_on(cut):
         data = trace(*begin, event(START + 5), event(START + 6))
         found[f"{len(begin)} {more}"] = told(data[: max(len(data) - cut, 1)] + more)
     for name, last in {
-        "event": event(5, 64, None), "snapshot": snapshot({64: 5}, None), "on 3": event(5, 64, 3)
-    }.items():  # fmt: skip
+        "event": event(5, 64, None),
+        "snapshot": snapshot({64: 5}, None),
+        "on 3": event(5, 64, 3),
+    }.items():
         found[f"64 {name}"] = told(trace(*beside(NIC), last, event(START + 6)))
     check_kept("doctor_places", f"cut {cut}", found)
