@@ -78,7 +78,7 @@ def test_every_check_names_a_row_and_every_row_has_a_check():
     assert {code for _, code, _ in CALLS} == set(CATALOGUE)
 
 
-def test_a_code_stands_in_one_row():
+def test_a_code_is_in_one_row():
     rows = [
         row
         for name in ("events", "files", "jumps", "machines", "rates", "snapshots")
@@ -90,8 +90,8 @@ def test_a_code_stands_in_one_row():
 @pytest.mark.parametrize(("module", "code", "given"), CALLS)
 def test_a_check_gives_what_the_texts_of_its_row_ask_for(module, code, given):
     row = CATALOGUE[code]
-    asked = fields(row.title, row.why, row.fix)
-    assert asked <= OF_THE_FINDING | set(row.parts) | given
+    queried = fields(row.title, row.why, row.fix)
+    assert queried <= OF_THE_FINDING | set(row.parts) | given
     every = set().union(*(names for _, other, names in CALLS if other == code))
     assert fields(*row.parts.values()) <= OF_THE_FINDING | set(row.parts) | every
 

@@ -84,7 +84,7 @@ def test_every_code_has_a_page_and_every_page_a_code():
     assert all(f"[{code}]({code}.md)" in index for code in pages)
 
 
-def test_what_follows_from_a_finding_stands_below_it():
+def test_what_follows_from_a_finding_is_below_it():
     model = Model()
     FAULTS["incremental_global"](model, Random(1))
     (found,) = findings(model.build())
@@ -111,8 +111,8 @@ def test_findings_in_json_have_the_fields_of_the_interface():
     FAULTS["set_back"](model, Random(3))
     (found,) = findings(model.build())
     assert isinstance(found, Finding)
-    told = found.to_dict()
-    assert list(told)[:9] == [
+    reported = found.to_dict()
+    assert list(reported)[:9] == [
         "code",
         "severity",
         "title",
@@ -123,9 +123,9 @@ def test_findings_in_json_have_the_fields_of_the_interface():
         "why",
         "fix",
     ]
-    assert told["clocks"] == ["REALTIME"]
+    assert reported["clocks"] == ["REALTIME"]
     # Those before the clock was set back have a trace time.
-    assert 0 < told["events"] < 60
+    assert 0 < reported["events"] < 60
 
 
 def test_what_is_no_trace_at_all_is_an_error():
@@ -175,7 +175,7 @@ def test_thousands_of_clocks_do_not_take_hours():
     assert time.process_time() - begin < 60
 
 
-def test_a_cut_is_told_once():
+def test_a_cut_is_reported_once():
     model = Model()
     FAULTS["truncated"](model, Random(1))
     (found,) = findings(model.build())

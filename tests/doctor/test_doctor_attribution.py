@@ -1,4 +1,4 @@
-"""Whose jump it was: which of the other clocks decide, and by how much they may differ."""
+"""Which of two clocks jumped: which other clocks decide, and by how much they may differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracetime.graph.tube.results import PairDiscontinuity
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
-def laid(survey: Survey) -> list[Any]:
+def attributed(survey: Survey) -> list[Any]:
     return [(d.src, d.dst, d.kind, d.size_ns) for d in attributed_jumps(survey)]
 
 
@@ -22,7 +22,7 @@ def alone(d: PairDiscontinuity) -> tuple[Any, ...]:
     return d.src, d.dst, d.kind, d.size_ns
 
 
-def turned(d: PairDiscontinuity, kind: str = "step") -> tuple[Any, ...]:
+def as_reversed(d: PairDiscontinuity, kind: str = "step") -> tuple[Any, ...]:
     low, high = d.size_ns
     return d.dst, d.src, kind, (-high, -low)
 
@@ -32,7 +32,7 @@ BY = 4_000_000
 
 @pytest.mark.parametrize("size", [BY, -BY])
 @pytest.mark.parametrize(
-    ("others", "is_turned"),
+    ("others", "is_reversed"),
     [
         ([], False),
         ([0], False),
@@ -54,60 +54,64 @@ BY = 4_000_000
     ],
 )
 @pytest.mark.parametrize("kind", ["step", "reset", "possible_step"])
-def test_most_of_the_other_clocks_decide(size, others, is_turned, kind):
+def test_most_of_the_other_clocks_decide(size, others, is_reversed, kind):
     """One that went with dst says that src jumped, the other way."""
     sign = 1 if size > 0 else -1
     jumps = {REAL: {}, X: {4: size}}
     jumps |= {ClockId(300 + k): {4: sign * by} for k, by in enumerate(others)}
     d = jump(REAL, X, size, kind=kind)
-    assert laid(Survey(8, jumps, d)) == [turned(d) if is_turned else alone(d)]
+    assert attributed(Survey(8, jumps, d)) == [as_reversed(d) if is_reversed else alone(d)]
 
 
 @pytest.mark.parametrize(("size", "kind"), [(None, "step"), (0, "step"), ((-BY, BY), "step")])
 def test_a_jump_of_which_nothing_is_known_is_turned_by_nobody(size, kind):
     d = jump(REAL, X, size, kind=kind)
-    assert laid(Survey(8, {REAL: {}, X: {4: BY}, Y: {4: BY}, Z: {}}, d)) == [alone(d)]
+    assert attributed(Survey(8, {REAL: {}, X: {4: BY}, Y: {4: BY}, Z: {}}, d)) == [alone(d)]
 
 
 def test_changes_of_rate_are_nobodys_jump():
     rate = jump(REAL, X, BY, kind="rate_change")
-    assert laid(Survey(8, {REAL: {}, X: {4: BY}, Y: {4: BY}}, rate)) == []
+    assert attributed(Survey(8, {REAL: {}, X: {4: BY}, Y: {4: BY}}, rate)) == []
 
 
-@pytest.mark.parametrize(("y", "is_turned"), [(BY, True), (0, False), (BY // 2, False)])
-def test_an_outlier_stays_one_when_it_is_turned(y, is_turned):
+@pytest.mark.parametrize(("y", "is_reversed"), [(BY, True), (0, False), (BY // 2, False)])
+def test_an_outlier_stays_one_when_it_is_turned(y, is_reversed):
     d = jump(REAL, X, BY, 4, kind="outlier")
     once = {X: {4: BY, 5: -BY}, Y: {4: y, 5: -y}}
-    told = laid(Survey(8, {REAL: {}, **once}, d))
-    assert told == [turned(d, "outlier") if is_turned else alone(d)]
+    reported = attributed(Survey(8, {REAL: {}, **once}, d))
+    assert reported == [as_reversed(d, "outlier") if is_reversed else alone(d)]
 
 
-@pytest.mark.parametrize(("with_dst", "is_turned"), [(8, True), (7, False)])
-def test_fifteen_clocks_are_asked_the_steadiest_first(with_dst, is_turned):
+@pytest.mark.parametrize(("with_dst", "is_reversed"), [(8, True), (7, False)])
+def test_fifteen_clocks_are_compared_the_steadiest_first(with_dst, is_reversed):
     """The first of them went with dst; what the sixteenth says is not heard."""
     others = {ClockId(300 + k): {4: BY} if k < with_dst else {} for k in range(16)}
     d = jump(REAL, X, BY)
-    assert laid(Survey(8, {REAL: {}, X: {4: BY}, **others}, d)) == [
-        turned(d) if is_turned else alone(d)
+    assert attributed(Survey(8, {REAL: {}, X: {4: BY}, **others}, d)) == [
+        as_reversed(d) if is_reversed else alone(d)
     ]
 
 
-def test_clocks_are_asked_that_are_read_with_both_in_those_snapshots():
+def test_clocks_are_compared_that_are_read_with_both_in_those_snapshots():
     d = jump(REAL, X, BY)
     jumps = {REAL: {}, X: {4: BY}, Y: {4: BY}}
-    assert laid(Survey(8, jumps, d)) == [turned(d)]
-    assert laid(Survey(8, jumps, d, lacking={Y: {3}})) == [alone(d)]
+    assert attributed(Survey(8, jumps, d)) == [as_reversed(d)]
+    assert attributed(Survey(8, jumps, d, lacking={Y: {3}})) == [alone(d)]
     # Never in a snapshot with both.
     apart = {Y: set(range(0, 8, 2)), REAL: set(range(1, 8, 2))}
-    assert laid(Survey(8, jumps, d, lacking=apart)) == [alone(d)]
+    assert attributed(Survey(8, jumps, d, lacking=apart)) == [alone(d)]
     apart = {Y: set(range(0, 8, 2)), X: set(range(1, 8, 2))}
-    assert laid(Survey(8, jumps, d, lacking=apart)) == [alone(d)]
+    assert attributed(Survey(8, jumps, d, lacking=apart)) == [alone(d)]
 
 
 def test_many_jumps_of_one_pair_are_laid_one_by_one():
     jumps = {REAL: {}, X: {2: BY, 4: BY, 6: BY}, Y: {2: BY, 6: BY}}
     found = [jump(REAL, X, BY, k, k + 1) for k in (1, 3, 5)]
-    assert laid(Survey(9, jumps, *found)) == [turned(found[0]), alone(found[1]), turned(found[2])]
+    assert attributed(Survey(9, jumps, *found)) == [
+        as_reversed(found[0]),
+        alone(found[1]),
+        as_reversed(found[2]),
+    ]
 
 
 # Suspends: BOOTTIME goes on by more than MONOTONIC.
@@ -139,13 +143,15 @@ def test_many_jumps_of_one_pair_are_laid_one_by_one():
 )
 def test_what_rises_in_sleep_is_a_suspend_unless_others_contradict_it(others, kind, trace_clock):
     d = jump(MONO, BOOT, BY, kind="suspend")
-    (told,) = laid(Survey(8, {MONO: {}, BOOT: {4: BY}, **others}, d, trace_clock=trace_clock))
-    as_suspend = turned(d, "suspend") if trace_clock == MONO else alone(d)
+    (reported,) = attributed(
+        Survey(8, {MONO: {}, BOOT: {4: BY}, **others}, d, trace_clock=trace_clock)
+    )
+    as_suspend = as_reversed(d, "suspend") if trace_clock == MONO else alone(d)
     assert (
-        told
+        reported
         == {
             "suspend": as_suspend,
-            "src": turned(d),
+            "src": as_reversed(d),
             "dst": (MONO, BOOT, "step", (BY, BY)),
         }[kind]
     )
@@ -165,19 +171,19 @@ def test_what_rises_in_sleep_is_a_suspend_unless_others_contradict_it(others, ki
     ],
 )
 def test_others_jump_so_by_as_much_as_boottime_did(by, distinct_suspends, trace_clock):
-    """X stands still as MONOTONIC does, Y goes on as BOOTTIME does, to three parts in a hundred."""
+    """X stands still as MONOTONIC does, Y advances as BOOTTIME does, to three percent."""
     sign = 1 if by > 0 else -1
     d = jump(X, Y, sign * BY)
     src, dst = (X, Y) if sign > 0 else (Y, X)
     d = jump(src, dst, sign * BY)
     jumps = {BOOT: {4: abs(by)}, MONO: {}, X: {}, Y: {4: BY}}
-    (told,) = laid(Survey(8, jumps, d, trace_clock=trace_clock))
+    (reported,) = attributed(Survey(8, jumps, d, trace_clock=trace_clock))
     if not distinct_suspends:
-        assert told[2] == "step"
+        assert reported[2] == "step"
     elif src == trace_clock:
-        assert told == turned(d, "suspend")
+        assert reported == as_reversed(d, "suspend")
     else:
-        assert told == (src, dst, "suspend", d.size_ns)
+        assert reported == (src, dst, "suspend", d.size_ns)
 
 
 @pytest.mark.parametrize(
@@ -193,29 +199,29 @@ def test_others_jump_so_by_as_much_as_boottime_did(by, distinct_suspends, trace_
 def test_how_far_a_jump_is_known_counts(size, distinct_suspends):
     """The middle of its bounds is compared, and may differ by as much as they are apart from it."""
     jumps = {BOOT: {4: BY}, MONO: {}, X: {}, Y: {4: BY}}
-    (told,) = laid(Survey(8, jumps, jump(X, Y, size)))
-    assert (told[2] == "suspend") == distinct_suspends
+    (reported,) = attributed(Survey(8, jumps, jump(X, Y, size)))
+    assert (reported[2] == "suspend") == distinct_suspends
 
 
 def test_sleep_is_of_one_machine():
     there = ClockId(200, machine=1)
     jumps = {BOOT: {4: BY}, MONO: {}, there: {}, Y: {4: BY}}
-    (told,) = laid(Survey(8, jumps, jump(there, Y, BY)))
-    assert told[2] == "step"
+    (reported,) = attributed(Survey(8, jumps, jump(there, Y, BY)))
+    assert reported[2] == "step"
 
 
 def test_what_others_contradict_is_no_sleep_though_boottime_rose():
     """MONOTONIC_RAW went on as BOOTTIME did, and MONOTONIC lost as much as X did."""
     jumps = {BOOT: {4: BY}, MONO: {}, RAW: {4: BY}, X: {}, Y: {4: BY}, REAL: {4: BY}}
-    (told,) = laid(Survey(8, jumps, jump(Y, X, -BY)))
-    assert told == (Y, X, "step", (-BY, -BY))
+    (reported,) = attributed(Survey(8, jumps, jump(Y, X, -BY)))
+    assert reported == (Y, X, "step", (-BY, -BY))
 
 
 def test_an_outlier_is_no_sleep():
     jumps = {BOOT: {4: BY}, MONO: {}, X: {}, Y: {4: BY}}
     d = jump(X, Y, BY, 4, kind="outlier")
-    (told,) = laid(Survey(8, jumps, d))
-    assert told[2] == "outlier"
+    (reported,) = attributed(Survey(8, jumps, d))
+    assert reported[2] == "outlier"
 
 
 @pytest.mark.parametrize(
@@ -243,8 +249,8 @@ def test_an_outlier_is_no_sleep():
     ],
 )
 def test_sleep_that_few_clocks_show(clocks, d, kind):
-    (told,) = laid(Survey(12, clocks, d, trace_clock=Z))
-    assert told == (turned(d) if kind == "src" else (d.src, d.dst, kind, d.size_ns))
+    (reported,) = attributed(Survey(12, clocks, d, trace_clock=Z))
+    assert reported == (as_reversed(d) if kind == "src" else (d.src, d.dst, kind, d.size_ns))
 
 
 EVERY = range(1, 8)
@@ -277,7 +283,7 @@ EVERY = range(1, 8)
 def test_sleep_is_a_time_as_any_other_to_what_stood_still(boot, x, kind, steady_first):
     by = boot[4] - x.get(4, 0)
     d = jump(BOOT, X, -by) if steady_first else jump(X, BOOT, by)
-    assert laid(Survey(8, {BOOT: boot, X: x}, d, trace_clock=Z)) == [
+    assert attributed(Survey(8, {BOOT: boot, X: x}, d, trace_clock=Z)) == [
         (d.src, d.dst, kind, d.size_ns)
     ]
 
@@ -285,14 +291,14 @@ def test_sleep_is_a_time_as_any_other_to_what_stood_still(boot, x, kind, steady_
 @pytest.mark.parametrize(("n", "kind"), [(2, "step"), (3, "suspend"), (4, "suspend")])
 def test_of_two_snapshots_none_is_as_usual(n, kind):
     d = jump(BOOT, X, -BY, 0, 1)
-    assert laid(Survey(n, {BOOT: {1: BY}, X: {}}, d, trace_clock=Z))[0][2] == kind
+    assert attributed(Survey(n, {BOOT: {1: BY}, X: {}}, d, trace_clock=Z))[0][2] == kind
 
 
 def test_of_many_jumps_each_is_a_sleep_or_none():
     jumps = {BOOT: {2: BY, 6: BY}, X: {4: -BY}}
     found = [jump(BOOT, X, -BY, k, k + 1) for k in (1, 3, 5)]
-    told = laid(Survey(9, jumps, *found, trace_clock=Z))
-    assert [one[2] for one in told] == ["suspend", "step", "suspend"]
+    reported = attributed(Survey(9, jumps, *found, trace_clock=Z))
+    assert [one[2] for one in reported] == ["suspend", "step", "suspend"]
 
 
 @pytest.mark.parametrize("machines", [(0, 1), (1, 0), (1, 1)])
@@ -300,24 +306,26 @@ def test_of_many_jumps_each_is_a_sleep_or_none():
 def test_what_did_not_rise_with_boottime_of_its_machine_is_no_sleep(machines, size):
     src, dst = (ClockId(200 + k, machine=machine) for k, machine in enumerate(machines))
     jumps = {BOOT: {4: BY} if size else {}, MONO: {}, src: {}, dst: {4: BY} if size else {}}
-    assert laid(Survey(8, jumps, jump(src, dst, size)))[0][2] == "step"
+    assert attributed(Survey(8, jumps, jump(src, dst, size)))[0][2] == "step"
 
 
 def test_a_suspend_of_which_no_size_is_known():
     d = jump(MONO, BOOT, None, kind="suspend")
     jumps = {MONO: {}, BOOT: {4: BY}}
-    assert laid(Survey(8, jumps, d)) == [alone(d)]
-    assert laid(Survey(8, jumps, d, trace_clock=MONO)) == [(BOOT, MONO, "suspend", None)]
+    assert attributed(Survey(8, jumps, d)) == [alone(d)]
+    assert attributed(Survey(8, jumps, d, trace_clock=MONO)) == [(BOOT, MONO, "suspend", None)]
 
 
-@pytest.mark.parametrize(("on", "is_turned"), [((3, 4), False), ((4, 5), True), (None, True)])
-def test_the_clock_that_slept_there_did_not_step_as_well(on, is_turned):
+@pytest.mark.parametrize(("on", "is_reversed"), [((3, 4), False), ((4, 5), True), (None, True)])
+def test_the_clock_that_slept_there_did_not_step_as_well(on, is_reversed):
     """MONOTONIC slept in the same two snapshots: others that jumped by more do not turn it."""
     at = on[1] if on else 4
     jumps = {MONO: {}, BOOT: {at: BY}, **{key: {4: 2 * BY} for key in (X, Y, Z)}}
     slept = [jump(MONO, BOOT, BY, *on, kind="suspend")] if on else []
     d = jump(MONO, Z, 2 * BY)
-    assert laid(Survey(8, jumps, *slept, d))[-1] == (turned(d) if is_turned else alone(d))
+    assert attributed(Survey(8, jumps, *slept, d))[-1] == (
+        as_reversed(d) if is_reversed else alone(d)
+    )
 
 
 @pytest.mark.parametrize(
@@ -343,7 +351,7 @@ def test_the_clock_that_slept_there_did_not_step_as_well(on, is_turned):
     ],
 )
 def test_what_slept_with_its_machine(on, size, kind):
-    """Clocks of which nothing is read beside those that showed the sleep, BY and then 2 BY."""
+    """Clocks never read with those that showed the suspend, BY and then 2 BY."""
     slept = [
         jump(MONO, BOOT, BY, 3, 4, kind="suspend"),
         jump(MONO, BOOT, 2 * BY, 6, 7, kind="suspend"),
@@ -351,34 +359,36 @@ def test_what_slept_with_its_machine(on, size, kind):
     d = jump(X, Y, size, *on)
     nowhere = {key: set(range(9)) for key in (MONO, BOOT)}
     for found in ([*slept, d], [d, *slept]):
-        told = laid(Survey(9, {MONO: {}, BOOT: {}, X: {}, Y: {}}, *found, lacking=nowhere))
-        assert (d.src, d.dst, kind, d.size_ns) in told
+        reported = attributed(
+            Survey(9, {MONO: {}, BOOT: {}, X: {}, Y: {}}, *found, lacking=nowhere)
+        )
+        assert (d.src, d.dst, kind, d.size_ns) in reported
     src, dst = ClockId(200, machine=1), ClockId(201, machine=1)
     there = d._replace(src=src, dst=dst)
     jumps = {MONO: {}, BOOT: {}, src: {}, dst: {}}
-    assert laid(Survey(9, jumps, *slept, there, lacking=nowhere))[-1][2] == "step"
+    assert attributed(Survey(9, jumps, *slept, there, lacking=nowhere))[-1][2] == "step"
 
 
 def test_a_jump_of_unknown_size_is_no_sleep_where_boottime_did_not_rise():
     d = jump(X, Y, None)
-    assert laid(Survey(8, {BOOT: {}, MONO: {}, X: {}, Y: {}}, d)) == [alone(d)]
+    assert attributed(Survey(8, {BOOT: {}, MONO: {}, X: {}, Y: {}}, d)) == [alone(d)]
 
 
-def test_the_machines_of_many_are_told_apart_by_their_numbers():
+def test_the_machines_of_many_are_distinguished_by_their_numbers():
     x, y, boot, mono = (ClockId(k, machine=int("1000")) for k in (200, 201, 6, 3))
     slept = jump(mono, boot, BY, 3, 4, kind="suspend")
     survey = Survey(9, {mono: {}, boot: {}, x: {}, y: {}}, slept, jump(x, y, BY, 3, 4))
-    assert [one[2] for one in laid(survey)] == ["suspend", "suspend"]
+    assert [one[2] for one in attributed(survey)] == ["suspend", "suspend"]
     jumps = {boot: {4: BY}, mono: {}, x: {}, y: {4: BY}}
-    assert laid(Survey(9, jumps, jump(x, y, BY)))[0][2] == "suspend"
+    assert attributed(Survey(9, jumps, jump(x, y, BY)))[0][2] == "suspend"
 
 
 def test_what_is_turned_has_its_bounds_turned():
     d = jump(REAL, X, (BY - 20, BY + 2))
-    told = laid(Survey(8, {REAL: {}, X: {4: BY}, Y: {4: BY}}, d))
-    assert told == [(X, REAL, "step", (-BY - 2, -BY + 20))]
+    reported = attributed(Survey(8, {REAL: {}, X: {4: BY}, Y: {4: BY}}, d))
+    assert reported == [(X, REAL, "step", (-BY - 2, -BY + 20))]
 
 
 def test_a_jump_that_may_go_either_way_is_no_rise():
     d = jump(X, BOOT, (-BY, BY))
-    assert laid(Survey(8, {BOOT: {4: BY}, X: {}}, d, trace_clock=Z)) == [alone(d)]
+    assert attributed(Survey(8, {BOOT: {4: BY}, X: {}}, d, trace_clock=Z)) == [alone(d)]

@@ -117,11 +117,11 @@ def test_each_list_of_marks_has_its_own_values(marks, values):
 @pytest.mark.parametrize("n", [50, 100])
 def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
     """So is one that is not there; and what snapshots list is put together twice in all."""
-    asked, listed = [], []
+    queried, listed = [], []
     path, series = tt.ClockGraph.path, Written.series
 
     def way(self, *args):
-        asked.append(args[0])
+        queried.append(args[0])
         return path(self, *args)
 
     def lists(self, *args, **options):
@@ -134,12 +134,12 @@ def test_a_clock_s_way_is_looked_for_once(tmp_path, monkeypatch, n):
     apart = [*costly.separate_sequences(n), *costly.machines(n)]
     for parts, are_ways in ((apart, False), (costly.chain(n), True)):
         file.write_bytes(b"".join(parts))
-        asked.clear()
+        queried.clear()
         listed.clear()
         with tt.open_trace(file) as trace:
             tt.diagnose(trace)
-        assert len(asked) == len(set(asked))
-        assert bool(asked) == are_ways
+        assert len(queried) == len(set(queried))
+        assert bool(queried) == are_ways
         assert len(listed) <= 2
 
 
@@ -147,8 +147,8 @@ def test_of_too_many_clocks_some_are_left_out_and_it_says_so(tmp_path):
     file = tmp_path / "t.pftrace"
     file.write_bytes(b"".join([*costly.clocks_with_boottime(9), *costly.steps(3)]))
     with tt.open_trace(file, max_tubes=8) as trace:
-        (told,) = (f for f in tt.diagnose(trace) if f.code == "clocks-not-examined")
-        assert (told.severity, len(told.clocks)) == ("warning", 2)
+        (reported,) = (f for f in tt.diagnose(trace) if f.code == "clocks-not-examined")
+        assert (reported.severity, len(reported.clocks)) == ("warning", 2)
     with tt.open_trace(file, max_tubes=12) as trace:
         assert "clocks-not-examined" not in {f.code for f in tt.diagnose(trace)}
 
@@ -157,7 +157,7 @@ def importers():
     return sum(type(one) is Importer for one in gc.get_objects())
 
 
-def test_what_the_events_were_read_with_is_not_kept_beside_what_knew_the_end(written):
+def test_what_the_events_were_read_with_is_not_kept_next_to_what_knew_the_end(written):
     before = importers()
     with tt.open_trace(written(costly.steps(20))) as trace:
         tt.diagnose(trace)

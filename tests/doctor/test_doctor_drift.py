@@ -25,7 +25,7 @@ from tracetime import (
 @pytest.mark.parametrize("behind", [0x8A00_0001, 0xFA00_0001])
 @pytest.mark.parametrize("beyond", [0, 3])
 def test_where_a_clock_drifts_only_events_that_go_by_it_then_count(beyond, behind):
-    """Its own one event stands just after a snapshot; those of a clock behind it may be anywhere."""
+    """Its own one event is just after a snapshot; those of a clock behind it may be anywhere."""
     times = [5000 * S + k * S + (10 * S if k > 20 else 0) for k in range(40)]
     nics = [t + (t - times[0]) // 20_000 for t in times]
     packets = [snapshot({BOOTTIME: t, NIC: nic}) for t, nic in zip(times, nics, strict=True)]
@@ -37,7 +37,7 @@ def test_where_a_clock_drifts_only_events_that_go_by_it_then_count(beyond, behin
     assert (sparse.severity, sparse.events) == ("error" if beyond else "info", beyond)
 
 
-def test_events_that_floor_reorders_are_told_with_why_it_is_off():
+def test_events_that_floor_reorders_are_reported_with_why_it_is_off():
     model = Model()
     FAULTS["sparse"](model, Random(1))
     # Just before the next snapshot: NIC, then a BOOTTIME event 100 us later.
@@ -77,7 +77,7 @@ def test_the_time_of_the_file_does_not_drift_from_boottime():
     assert [f for f in findings(model.build()) if f.severity != "info"] == []
 
 
-def test_two_snapshots_cannot_tell_a_step_from_a_count_of_something_else():
+def test_two_snapshots_do_not_distinguish_a_step_from_a_count_of_something_else():
     """A counter at 2.445 GHz in two snapshots: its rate, once said, is no step."""
     said = {"why": [], "codes": []}
     for rate in (Fraction(1), Fraction(1000, 2445)):
@@ -93,7 +93,7 @@ def test_two_snapshots_cannot_tell_a_step_from_a_count_of_something_else():
     assert "--clock-rate" in said["why"][0]
 
 
-def test_the_title_tells_a_change_of_rate_by_the_middle_of_its_bounds():
+def test_the_title_gives_a_change_of_rate_by_the_middle_of_its_bounds():
     model = Model()
     model.n = 20
     model.reads[NIC] = lambda t: t + 77 * S + max(t - model.time(10), 0) * 80 // 1_000_000
@@ -111,7 +111,7 @@ def test_what_ntp_slews_together_drifts_apart_by_no_more_than_one_slew(ppm, code
 
 @pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])
 @pytest.mark.parametrize("ppm", [-900, 900])
-def test_a_trace_clock_that_drifts_is_one_finding_and_not_one_a_clock_beside_it(primary, ppm):
+def test_a_trace_clock_that_drifts_is_one_finding_and_not_one_a_clock_next_to_it(primary, ppm):
     model = Model()
     del model.reads[64]
     model.event_clocks.remove(64)

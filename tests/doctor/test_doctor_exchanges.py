@@ -57,14 +57,14 @@ def test_boottime_and_monotonic_in_all_snapshots(apart, snapshots):
     model.without = set(range(snapshots, model.n))
     model.reads[MONOTONIC] = lambda t: t - apart
     found = findings(exchange(model, BOOTTIME, MONOTONIC, range(model.n)).build())
-    (told,) = [finding for finding in found if finding.code == "boottime-below-monotonic"]
+    (reported,) = [finding for finding in found if finding.code == "boottime-below-monotonic"]
     # Events go on for a minute: further than they are apart, nothing tells whose they are.
     is_clear = snapshots == 60 or apart > 60 * S * 4
-    assert (told.severity, "exchanged" in told.title) == (
+    assert (reported.severity, "exchanged" in reported.title) == (
         "error" if is_clear else "warning",
         is_clear,
     )
-    assert "exchanged" in told.why
+    assert "exchanged" in reported.why
 
 
 def below(by, snapshots=20, scatter=0, gap_ns=S, sleep=0):
@@ -81,7 +81,7 @@ def below(by, snapshots=20, scatter=0, gap_ns=S, sleep=0):
 
 
 @pytest.mark.parametrize(
-    ("by", "scatter", "is_told"),
+    ("by", "scatter", "is_reported"),
     [
         (500_000, 0, False),
         (2_000_000, 0, True),
@@ -90,25 +90,25 @@ def below(by, snapshots=20, scatter=0, gap_ns=S, sleep=0):
         (50 * S, 100_000, True),
     ],
 )
-def test_more_than_the_order_of_reading_explains(by, scatter, is_told):
+def test_more_than_the_order_of_reading_explains(by, scatter, is_reported):
     found = below(by, scatter=scatter)
-    assert ("boottime-below-monotonic" in found) == is_told
-    if is_told:
-        told = found["boottime-below-monotonic"]
-        assert told.severity == "warning"
-        assert "exchanged" in told.why
-        assert "time namespace" in told.why
+    assert ("boottime-below-monotonic" in found) == is_reported
+    if is_reported:
+        reported = found["boottime-below-monotonic"]
+        assert reported.severity == "warning"
+        assert "exchanged" in reported.why
+        assert "time namespace" in reported.why
 
 
 @pytest.mark.parametrize(("snapshots", "gap_ns"), [(1, S), (5, 10_000_000)])
-@pytest.mark.parametrize(("by", "is_told"), [(800_000_000, False), (2 * S, True)])
-def test_where_no_scatter_is_seen_a_second_decides(by, is_told, snapshots, gap_ns):
-    assert ("boottime-below-monotonic" in below(by, snapshots, 0, gap_ns)) == is_told
+@pytest.mark.parametrize(("by", "is_reported"), [(800_000_000, False), (2 * S, True)])
+def test_where_no_scatter_is_seen_a_second_decides(by, is_reported, snapshots, gap_ns):
+    assert ("boottime-below-monotonic" in below(by, snapshots, 0, gap_ns)) == is_reported
 
 
 def test_a_suspend_of_the_wrong_sign_says_that_they_are_exchanged():
-    told = below(50 * S, sleep=100 * S)["boottime-below-monotonic"]
-    assert (told.severity, "exchanged" in told.title) == ("error", True)
+    reported = below(50 * S, sleep=100 * S)["boottime-below-monotonic"]
+    assert (reported.severity, "exchanged" in reported.title) == ("error", True)
 
 
 def test_no_shared_trace_has_exchanged_clocks():

@@ -66,8 +66,8 @@ def test_events_in_a_finer_unit_than_the_snapshots(clock, snapshots):
     events_of(model, clock, lambda value, unit: value * 1_000)
     found = findings(model)[0]
     assert (found.code, found.severity, found.events) == (CODE, "error", model.n)
-    told = "they are in ns, its snapshots in us" if clock == 64 else "1,000 times too large"
-    assert told in found.title
+    expected = "they are in ns, its snapshots in us" if clock == 64 else "1,000 times too large"
+    assert expected in found.title
 
 
 @pytest.mark.parametrize("snapshots", [1, 2, 60])
@@ -184,12 +184,12 @@ def test_events_near_the_ends_of_a_short_uptime_are_not_far(clock):
     assert CODE not in {finding.code for finding in findings(model)}
 
 
-def test_events_of_several_batches_are_counted_together_wherever_they_lie():
-    """Readings below 0 and beyond int64 are foreign, and told as they are."""
+def test_events_of_several_batches_are_counted_together_wherever_they_are():
+    """Readings below 0 and beyond int64 are not the trace's, and reported as they are."""
     one = Stray(2, 7, 90, -(1 << 63), -500, -3, -9, 1, 12)
     other = Stray(3, 5, 80, -400, -300, -4, -10, 2, 11)
-    told = Stray()
-    told.add(one)
-    assert told == one
-    told.add(other)
-    assert told == Stray(5, 5, 90, -(1 << 63), -300, -4, -19, 3, 11)
+    expected = Stray()
+    expected.add(one)
+    assert expected == one
+    expected.add(other)
+    assert expected == Stray(5, 5, 90, -(1 << 63), -300, -4, -19, 3, 11)

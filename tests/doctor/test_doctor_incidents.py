@@ -1,4 +1,4 @@
-"""What befell a clock or a machine is told once: examples of what is one thing, and what is two."""
+"""Each jump and each suspend is reported once: examples of what is one, and what is two."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def off(src, *snapshots):
     return jump(src, *snapshots, kind="outlier")
 
 
-def told(found):
+def reported(found):
     return [(d.src, d.kind, d.snapshots) for d in found]
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"),
+    ("spans", "kept"),
     [
         ([], []),
         ([(3, 4)], [(3, 4)]),
@@ -52,14 +52,14 @@ def told(found):
         ([(4, 1), (5, 3)], [(5, 3)]),
     ],
 )
-def test_sleeps(asked, kept):
-    found = [jump(A, *on, kind="suspend") for on in asked]
+def test_sleeps(spans, kept):
+    found = [jump(A, *on, kind="suspend") for on in spans]
     assert [d.snapshots for d in distinct_suspends(found)] == kept
     assert [d.snapshots for d in distinct_suspends(found[::-1])] == kept
 
 
-def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
-    assert told(distinct_suspends([jump(B, 1, 2), jump(A, 1, 2), jump(B, 0, 1)])) == [
+def test_of_those_that_show_the_same_sleep_the_first_is_kept():
+    assert reported(distinct_suspends([jump(B, 1, 2), jump(A, 1, 2), jump(B, 0, 1)])) == [
         (B, "step", (0, 1)),
         (B, "step", (1, 2)),
     ]
@@ -81,7 +81,7 @@ def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
         ([jump(A, 1, 3), jump(B, 2, 4), jump(D, 3, 5)], [(A, "step", (1, 3)), (D, "step", (3, 5))]),
         # Beside each other they are two things.
         ([jump(A, 1, 3), jump(B, 3, 5)], [(A, "step", (1, 3)), (B, "step", (3, 5))]),
-        # One that overlaps the second next that was told, or the one before it.
+        # One that overlaps the second one kept before it, or the last.
         (
             [jump(A, 0, 2), jump(A, 4, 6), jump(A, 8, 10), jump(B, 5, 9)],
             [(A, "step", (0, 2)), (A, "step", (4, 6)), (A, "step", (8, 10))],
@@ -108,7 +108,7 @@ def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
             [jump(A, 0, 2), jump(B, 5, 6), jump(D, 0, 9)],
             [(A, "step", (0, 2)), (B, "step", (5, 6))],
         ),
-        # What is off is told once, by whoever tells it first; a jump at it is another's word for it.
+        # A wrong reading is reported once, by the first clock; a jump there is the same.
         ([off(A, 5), off(B, 5)], [(A, "outlier", (5,))]),
         ([off(B, 5), off(A, 5), off(B, 7)], [(B, "outlier", (5,)), (B, "outlier", (7,))]),
         ([off(A, 5), jump(B, 4, 5), jump(B, 5, 6, size=(9, 9))], [(A, "outlier", (5,))]),
@@ -123,8 +123,8 @@ def test_of_those_that_tell_the_same_sleep_the_first_is_kept():
         ),
     ],
 )
-def test_what_befell_a_clock(found, kept):
-    assert told(distinct_jumps(found)) == kept
+def test_what_happened_to_a_clock(found, kept):
+    assert reported(distinct_jumps(found)) == kept
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,15 @@ def test_what_befell_a_clock(found, kept):
 def test_away_and_back_again_is_one_reading_that_is_off(back, is_one):
     away, again = jump(A, 4, 5, kind="reset"), jump(A, 5, 6, size=back)
     off_then = [(A, "outlier", (5,))]
-    assert told(distinct_jumps([again, away])) == (off_then if is_one else told([away, again]))
-    turned = [
+    assert reported(distinct_jumps([again, away])) == (
+        off_then if is_one else reported([away, again])
+    )
+    as_reversed = [
         d._replace(size_ns=d.size_ns and (-d.size_ns[1], -d.size_ns[0])) for d in (away, again)
     ]
-    assert told(distinct_jumps(turned)) == (off_then if is_one else told([away, again]))
+    assert reported(distinct_jumps(as_reversed)) == (
+        off_then if is_one else reported([away, again])
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,12 +166,12 @@ def test_away_and_back_again_is_one_reading_that_is_off(back, is_one):
     ],
 )
 def test_what_is_not_away_and_back_again(found):
-    assert told(distinct_jumps(found)) == told(found)
+    assert reported(distinct_jumps(found)) == reported(found)
 
 
 def test_after_a_reading_that_is_off_the_next_jump_is_another():
     found = [jump(A, k, k + 1, size=(by, by)) for k, by in enumerate((1000, -1000, 1000, -1000))]
-    assert told(distinct_jumps(found)) == [(A, "outlier", (1,)), (A, "outlier", (3,))]
+    assert reported(distinct_jumps(found)) == [(A, "outlier", (1,)), (A, "outlier", (3,))]
     found = [jump(A, 0, 1, size=(9, 9)), *found[1:3], jump(A, 3, 4)]
     assert distinct_jumps(found) == [
         found[0],

@@ -92,7 +92,7 @@ OFF = jump(BOOT, X, 5, 4, kind="outlier")
 
 
 @pytest.mark.parametrize(
-    ("falls", "found", "told"),
+    ("falls", "found", "expected"),
     [
         ([fell(2**32 - 5, 5)], [], ("counter-wraps", 32)),
         ([fell(7 * S, S, 0)], [], ("clock-reset", None)),
@@ -112,8 +112,8 @@ OFF = jump(BOOT, X, 5, 4, kind="outlier")
         ([fell(7 * S, S, 5 * S)], [OFF, jump(BOOT, X, 9)], ("clock-ran-backwards", None)),
     ],
 )
-def test_why_a_clock_ran_backwards(falls, found, told):
-    assert cause(X, *falls, found=found) == told
+def test_why_a_clock_ran_backwards(falls, found, expected):
+    assert cause(X, *falls, found=found) == expected
 
 
 @pytest.mark.parametrize("clock", [REAL, COARSE])
@@ -231,7 +231,7 @@ def test_readings_on_two_lines(by, does):
     assert _on_two_lines(lines(*by), X) == does
 
 
-def test_readings_on_two_lines_are_seen_beside_a_partner():
+def test_readings_on_two_lines_are_seen_next_to_a_reference():
     assert not _on_two_lines(Survey(8, {X: {k: (-1) ** k * BIG for k in range(1, 8)}}), X)
     # Of two that are steered less.
     for off, does in ((1_300_000, False), (1_300_001, True)):
@@ -246,7 +246,7 @@ def test_readings_on_two_lines_are_seen_beside_a_partner():
     assert _on_two_lines(other, X)
 
 
-def test_falls_are_told_with_what_was_read():
+def test_falls_are_reported_with_what_was_read():
     """In the third snapshot it is 5 s behind, and stays so."""
     survey = Survey(6, {BOOT: {}, X: {2: -5 * S}})
     assert _falls(survey, X, survey.together) == [_Fall(2, 4 * S, S, 47 * S, None)]
@@ -282,14 +282,14 @@ def test_falls_are_told_with_what_was_read():
 )
 def test_a_fall_about_one_snapshot_that_is_off(x, falls):
     survey = Survey(6, {BOOT: {}, X: x})
-    told = [(fall.snapshot, fall.off) for fall in _falls(survey, X, survey.together)]
+    expected = [(fall.snapshot, fall.off) for fall in _falls(survey, X, survey.together)]
     if x == {5: -5 * S}:
         # Nothing after it says so.
         falls = [(5, None)]
-    assert told == falls
+    assert expected == falls
 
 
-def test_falls_are_seen_beside_the_partner_else_beside_any():
+def test_falls_are_seen_next_to_the_reference_else_next_to_any():
     lacking = {BOOT: {2}, Y: {0}}
     survey = Survey(5, {BOOT: {}, Y: {}, X: {2: -5 * S, 3: 5 * S}}, lacking=lacking)
     assert survey.reference(X) == BOOT
@@ -345,7 +345,7 @@ def test_how_fast_a_clock_counts_where_it_rises(steps, gaps, rate):
 
 
 @pytest.mark.parametrize(
-    ("at", "told"),
+    ("at", "expected"),
     [
         ([], [False, False, False]),
         ([3], [False, False, False]),
@@ -356,9 +356,9 @@ def test_how_fast_a_clock_counts_where_it_rises(steps, gaps, rate):
         ([6, 4, 9], [True, True, True]),
     ],
 )
-def test_between_the_snapshots_of_which_jumps_a_clock_fell(at, told):
+def test_between_the_snapshots_of_which_jumps_a_clock_fell(at, expected):
     found = [jump(BOOT, X, 5, 3, 4), jump(BOOT, X, 5, 8, 9), jump(BOOT, X, 5, 4, 6)]
-    assert _contain_falls(found, [fell(1, 1, snapshot=k) for k in at]) == told
+    assert _contain_falls(found, [fell(1, 1, snapshot=k) for k in at]) == expected
 
 
 def test_how_far_a_discontinuity_jumped_at_most():

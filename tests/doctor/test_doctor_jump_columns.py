@@ -39,7 +39,7 @@ def columns(*rows: tuple[int, int, int]) -> Any:
 
 
 class Read:
-    """Stands for a survey: what pairs of clocks read together."""
+    """Replaces a survey: what pairs of clocks read together."""
 
     def __init__(self, rows: dict[tuple[ClockId, ClockId], Any]) -> None:
         self.rows = rows
@@ -76,7 +76,7 @@ LINE = columns((2, 0, 0), (4, 100, 100), (6, 200, 230), (8, 300, 330), (9, 400, 
 
 
 @pytest.mark.parametrize(
-    ("asked", "ns"),
+    ("queried", "ns"),
     [
         (jump(2, 4), 0),
         (jump(4, 6), 30),
@@ -97,17 +97,17 @@ LINE = columns((2, 0, 0), (4, 100, 100), (6, 200, 230), (8, 300, 330), (9, 400, 
         (off(9), 0),
     ],
 )
-def test_how_far_a_clock_jumped_there(asked, ns):
-    assert moved(JumpSnapshots([asked]), LINE).tolist() == pytest.approx([ns], nan_ok=True)
+def test_how_far_a_clock_jumped_there(queried, ns):
+    assert moved(JumpSnapshots([queried]), LINE).tolist() == pytest.approx([ns], nan_ok=True)
     # What else is asked changes nothing.
-    many = [jump(4, 6), asked, off(6), jump(3, 4)]
+    many = [jump(4, 6), queried, off(6), jump(3, 4)]
     assert moved(JumpSnapshots(many), LINE).tolist() == pytest.approx(
         [30, ns, 15, NAN], nan_ok=True
     )
 
 
 @pytest.mark.parametrize(
-    ("rows", "asked", "ns"),
+    ("rows", "queried", "ns"),
     [
         # The first, and the last: by how much it is off the one beside it.
         ([(0, 0, 0), (1, 100, 140)], off(0), -40),
@@ -127,8 +127,8 @@ def test_how_far_a_clock_jumped_there(asked, ns):
         ([(0, 150, 180), (1, 100, 100), (2, 50, 25)], off(1), 25),
     ],
 )
-def test_how_far_a_snapshot_is_off_those_about_it(rows, asked, ns):
-    assert moved(JumpSnapshots([asked]), columns(*rows)).tolist() == pytest.approx(
+def test_how_far_a_snapshot_is_off_those_about_it(rows, queried, ns):
+    assert moved(JumpSnapshots([queried]), columns(*rows)).tolist() == pytest.approx(
         [ns], nan_ok=True
     )
 
@@ -151,7 +151,7 @@ def test_jumps_are_exact_as_far_as_int64_goes(ours, theirs, ns):
 
 
 @pytest.mark.parametrize(
-    ("size", "read_ns", "told"),
+    ("size", "read_ns", "expected"),
     [
         ((10, 50), 30, 30),
         ((10, 50), -30, 10),
@@ -162,9 +162,9 @@ def test_jumps_are_exact_as_far_as_int64_goes(ours, theirs, ns):
         (None, 30, 0),
     ],
 )
-def test_the_farthest_jump_is_told_by_what_was_read_within_its_bounds(size, read_ns, told):
+def test_the_farthest_jump_follows_from_what_was_read_within_its_bounds(size, read_ns, expected):
     survey = Read({(A, C): columns((0, 0, 0), (1, 100, 100 + read_ns))})
-    assert farthest_ns(survey, [jump(0, 1, size=size)], 7) == told
+    assert farthest_ns(survey, [jump(0, 1, size=size)], 7) == expected
 
 
 def test_the_farthest_jump_of_several_pairs_and_of_none():
@@ -197,8 +197,8 @@ SPANS = {(C, A): columns((2, 10, 0), (4, 30, 0), (6, 20, 0), (8, 50, 0))}
 
 
 def test_what_a_clock_read_on_both_sides_of_jumps():
-    asked = [jump(2, 4), jump(3, 4), jump(4, 6), jump(4, 5, 6, 7), jump(7, 9), jump(2, 6, 4)]
-    spans = spans_read(Read(SPANS), (C, A), asked)
+    queried = [jump(2, 4), jump(3, 4), jump(4, 6), jump(4, 5, 6, 7), jump(7, 9), jump(2, 6, 4)]
+    spans = spans_read(Read(SPANS), (C, A), queried)
     assert spans.tolist() == [[10, 30], [20, 30], [20, 30], [10, 30]]
     assert spans.dtype == np.int64
     extremes = (-(2**63), 2**63 - 1)

@@ -1,4 +1,4 @@
-"""What the doctor tells of jumps: of which clocks, where, how many events, how far and how bad."""
+"""Findings about jumps: their clocks, places, events, sizes and severities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MS = 1_000_000
 BASE = 50 * S
 
 
-def told(survey: Survey) -> list[tuple[Any, ...]]:
+def reported(survey: Survey) -> list[tuple[Any, ...]]:
     return [
         (f.code, f.severity, f.title, f.clocks, f.packets, f.events, f.worst_ns)
         for f in jumps(survey)
@@ -24,7 +24,7 @@ def told(survey: Survey) -> list[tuple[Any, ...]]:
 
 
 def test_nothing_happened():
-    assert told(Survey(5, {BOOT: {}, X: {}}, events={X: [BASE]})) == []
+    assert reported(Survey(5, {BOOT: {}, X: {}}, events={X: [BASE]})) == []
 
 
 # A device is set ahead by 7 s between the third and the fourth snapshot of six.
@@ -46,7 +46,7 @@ def stepped(by=7 * S, bounds=None, **options) -> Survey:
     ],
 )
 def test_events_between_the_snapshots_of_a_jump_are_touched(at, events):
-    assert told(stepped(events={X: [at]})) == [
+    assert reported(stepped(events={X: [at]})) == [
         (
             "clock-stepped",
             "warning" if events else "info",
@@ -61,13 +61,13 @@ def test_events_between_the_snapshots_of_a_jump_are_touched(at, events):
 
 @pytest.mark.parametrize("tolerance_ns", [7 * S - 1, 7 * S])
 def test_a_jump_within_the_tolerance_is_a_note(tolerance_ns):
-    (found,) = told(stepped(events={X: [BASE + 3 * S]}, tolerance_ns=tolerance_ns))
+    (found,) = reported(stepped(events={X: [BASE + 3 * S]}, tolerance_ns=tolerance_ns))
     beyond = tolerance_ns < 7 * S
     assert (found[1], found[5]) == (("warning", 1) if beyond else ("info", 0))
 
 
-def test_the_title_tells_what_was_read_and_the_worst_is_what_it_may_be():
-    (found,) = told(stepped(bounds=(6 * S, 9 * S)))
+def test_the_title_gives_what_was_read_and_the_worst_is_what_it_may_be():
+    (found,) = reported(stepped(bounds=(6 * S, 9 * S)))
     assert (found[2], found[6]) == ("200 was stepped once, by 7 s", 9 * S)
 
 
@@ -81,23 +81,23 @@ def test_the_title_tells_what_was_read_and_the_worst_is_what_it_may_be():
     ],
 )
 def test_each_kind_of_jump_has_a_code(kind, code):
-    (found,) = told(stepped(kind=kind, events={X: [BASE + 3 * S]}))
+    (found,) = reported(stepped(kind=kind, events={X: [BASE + 3 * S]}))
     assert found[0] == code
 
 
 def test_events_of_the_trace_clock_are_not_counted_and_of_the_others_all_are():
-    """BOOTTIME is laid a jump to: X and Y, which are placed by it, went with each other."""
+    """The jump is BOOTTIME's: X and Y, which are placed by it, agree with each other."""
     found = [jump(BOOT, clock, 7 * S, 2, 3) for clock in (X, Y)]
     events = {BOOT: [BASE + 3 * S] * 5, X: [BASE + 3 * S] * 2, Y: [BASE + 3 * S, BASE]}
     survey = Survey(
         6, {BOOT: {}, X: {3: 7 * S}, Y: {3: 7 * S}, REAL: {3: 7 * S}}, *found, events=events
     )
-    assert told(survey) == [
+    assert reported(survey) == [
         ("clock-stepped", "warning", "BOOTTIME was stepped once, by 7 s", (BOOT,), (103,), 3, 7 * S)
     ]
 
 
-def test_what_two_clocks_tell_of_one_is_one_jump():
+def test_what_two_clocks_show_of_one_is_one_jump():
     found = [jump(BOOT, X, 7 * S, 2, 3), jump(Y, X, 7 * S, 2, 4), jump(BOOT, X, 3 * S, 4, 5)]
     survey = Survey(
         6,
@@ -105,7 +105,7 @@ def test_what_two_clocks_tell_of_one_is_one_jump():
         *found,
         events={X: [BASE + 3 * S], Y: [BASE + 3 * S]},
     )
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "clock-stepped",
             "warning",
@@ -151,7 +151,7 @@ def slept(by=7 * S, trace_clock=BOOT, machine=0, **options) -> Survey:
 )
 def test_events_while_the_machine_slept(by, at, severity, events):
     title = f"the machine slept once, for {'7 s' if by == 7 * S else '1 ms'}"
-    assert told(slept(by, events={MONO: [at], BOOT: [at]})) == [
+    assert reported(slept(by, events={MONO: [at], BOOT: [at]})) == [
         ("suspend", severity, title, (MONO, BOOT), (103,), events, by)
     ]
 
@@ -167,11 +167,11 @@ def test_what_to_do_about_sleep(trace_clock):
 
 
 def test_the_sleep_of_another_machine_has_its_name():
-    (found,) = told(slept(machine=3))
+    (found,) = reported(slept(machine=3))
     assert found[2] == "machine 3 slept once, for 7 s"
 
 
-def test_sleeps_are_told_once_for_all_clocks():
+def test_sleeps_are_reported_once_for_all_clocks():
     found = [
         jump(MONO, BOOT, 7 * S, 2, 3, kind="suspend"),
         jump(RAW, BOOT, 7 * S, 2, 4, kind="suspend"),
@@ -181,7 +181,7 @@ def test_sleeps_are_told_once_for_all_clocks():
     survey = Survey(
         7, {BOOT: {3: 7 * S, 5: 2 * S}, MONO: {}, RAW: {}}, *found, trace_clock=MONO, events=events
     )
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "suspend",
             "warning",
@@ -211,24 +211,24 @@ def set_back(clock=X, by=7 * S, **options) -> Survey:
 )
 @pytest.mark.parametrize(("lost", "touched"), [(0, 0), (0, 2), (3, 0), (3, 2)])
 def test_a_clock_that_was_set_back(clock, code, title, lost, touched):
-    """As bad as the events that are lost by it; else those beside are touched."""
+    """As severe as the events that are lost by it; else it affects the events next to it."""
     survey = set_back(clock, events={clock: [BASE] * touched}, lost={clock: lost})
     if touched:
         survey.events[clock][0] = BASE - 4 * S
     severity = "error" if lost else "warning" if touched else "info"
-    assert told(survey) == [(code, severity, title, (clock,), (103,), lost or touched, 7 * S)]
+    assert reported(survey) == [(code, severity, title, (clock,), (103,), lost or touched, 7 * S)]
     (found,) = jumps(survey)
     assert "Perfetto stops converting from it" in found.why
 
 
-def test_a_clock_that_was_set_back_and_stepped_is_told_of_both():
+def test_a_clock_that_was_set_back_and_stepped_has_both_findings():
     """Of where it fell, how far back it was; of the other jump, how far ahead."""
     found = [jump(BOOT, REAL, 9 * S, 0, 1), jump(BOOT, REAL, -7 * S, 2, 3)]
     events = {REAL: [BASE + 5 * S]}
     survey = Survey(
         6, {BOOT: {}, REAL: {1: 9 * S, 3: -7 * S}}, *found, events=events, lost={REAL: 4}
     )
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "realtime-set-back",
             "error",
@@ -256,7 +256,7 @@ def test_a_clock_that_was_set_back_and_stepped_is_told_of_both():
 def test_a_clock_that_fell_in_snapshots_of_its_own():
     """Nothing says for how long: by what it fell."""
     survey = Survey(6, {BOOT: {}, X: {3: -7 * S}}, lacking={BOOT: set(range(6))})
-    assert told(survey) == [
+    assert reported(survey) == [
         ("clock-ran-backwards", "info", "200 ran backwards once, by 6 s", (X,), (103,), 0, 6 * S)
     ]
 
@@ -266,7 +266,7 @@ def test_a_counter_that_wrapped_says_its_bits(lost):
     survey = Survey(6, {BOOT: {}, X: {3: -(2**33)}}, lost={X: lost})
     start = 2**33 - BASE - 3 * S
     survey.reads[X] = {k: at + start for k, at in survey.reads[X].items()}
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "counter-wraps",
             "error" if lost else "info",
@@ -287,7 +287,7 @@ def test_a_counter_declared_to_wrap_is_a_note(lost):
     survey = Survey(6, {BOOT: {}, X: {3: -7 * S, 5: -7 * S}}, lost={X: lost})
     survey.domains[X] = counter(X, 34)
     survey.counters[X] = np.arange(6) * S
-    assert told(survey) == [
+    assert reported(survey) == [
         ("counter-wraps", "info", "200 wraps: it restarted 2 times", (X,), (103, 105), lost, 7 * S)
     ]
     (found,) = jumps(survey)
@@ -295,7 +295,7 @@ def test_a_counter_declared_to_wrap_is_a_note(lost):
     assert "Perfetto stops converting from it" in found.why
     # What fell though that is known was set.
     survey.counters[X] = np.array([10, 11, 12, 13, 11, 12]) * S
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "clock-ran-backwards",
             "error" if lost else "info",
@@ -317,7 +317,7 @@ def test_a_counter_whose_wraps_are_open(used, boot, packets):
     survey = Survey(5, {BOOT: boot, X: {3: -7 * S}}, events={X: [BASE] * used} if used else {})
     survey.open_wraps[X] = ValueError("it wraps every 4 s")
     title = "200 wraps, and it is unknown how often between two snapshots"
-    assert told(survey) == [
+    assert reported(survey) == [
         ("counter-wraps", "error" if used else "info", title, (X,), packets, used, None)
     ]
     assert next(jumps(survey)).why == "it wraps every 4 s."
@@ -347,7 +347,7 @@ def outlier(by=7 * S, k=2, **options) -> Survey:
     ],
 )
 def test_events_up_to_the_next_snapshot_are_placed_by_one_that_is_off(at, events):
-    assert told(outlier(5 * MS, events={X: [at]})) == [
+    assert reported(outlier(5 * MS, events={X: [at]})) == [
         (
             "snapshot-outlier",
             "error" if events else "warning",
@@ -362,7 +362,7 @@ def test_events_up_to_the_next_snapshot_are_placed_by_one_that_is_off(at, events
 
 @pytest.mark.parametrize(("by", "severity"), [(MS, "info"), (MS + 1, "error")])
 def test_an_outlier_within_the_tolerance_misplaces_nothing(by, severity):
-    (found,) = told(outlier(by, events={X: [BASE + 2 * S + S // 2]}))
+    (found,) = reported(outlier(by, events={X: [BASE + 2 * S + S // 2]}))
     assert (found[1], found[5]) == (severity, int(severity == "error"))
 
 
@@ -372,7 +372,7 @@ def test_an_outlier_of_the_trace_clock_misplaces_what_is_placed_by_it():
     survey = Survey(
         6, {BOOT: {2: 5 * MS, 3: -5 * MS}, X: {}, Y: {}, REAL: {}}, *found, events=events
     )
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "snapshot-outlier",
             "error",
@@ -388,7 +388,7 @@ def test_an_outlier_of_the_trace_clock_misplaces_what_is_placed_by_it():
 def test_an_outlier_by_which_a_clock_fell_loses_its_events():
     """Its reading was 7 s too high, and Perfetto stops converting from the clock."""
     events = {X: [BASE + 9 * S + S // 2]}
-    assert told(outlier(events=events, lost={X: 6})) == [
+    assert reported(outlier(events=events, lost={X: 6})) == [
         (
             "snapshot-outlier",
             "error",
@@ -406,7 +406,7 @@ def test_an_outlier_by_which_a_clock_fell_loses_its_events():
 def test_outliers_and_falls_name_the_snapshots_that_are_off():
     found = [jump(BOOT, X, 5 * MS, k, kind="outlier") for k in (6, 2, 4)]
     survey = Survey(9, {BOOT: {}, X: {k: (-1) ** k * 5 * MS for k in range(2, 8)}}, *found[:2])
-    (told_of,) = told(survey)
+    (told_of,) = reported(survey)
     assert (told_of[0], told_of[2], told_of[4]) == (
         "clock-id-collision",
         "200 is written by two clocks, 5 ms apart",
@@ -414,7 +414,7 @@ def test_outliers_and_falls_name_the_snapshots_that_are_off():
     )
     sizes = [(0, 5 * MS), (0, 50 * MS)]
     found = [d._replace(size_ns=size) for d, size in zip(found, sizes, strict=False)]
-    (told_of,) = told(Survey(9, {BOOT: {}, X: {2: 5 * MS, 3: -5 * MS}}, *found))
+    (told_of,) = reported(Survey(9, {BOOT: {}, X: {2: 5 * MS, 3: -5 * MS}}, *found))
     assert (told_of[0], told_of[4]) == ("snapshot-outlier", (102, 106))
 
 
@@ -431,7 +431,7 @@ def test_two_clocks_of_one_number_touch_all_events(used):
         *found,
         events={X: [BASE - S] * used} if used else {},
     )
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "clock-id-collision",
             "warning",
@@ -445,7 +445,7 @@ def test_two_clocks_of_one_number_touch_all_events(used):
 
 
 def test_findings_of_several_clocks_and_machines():
-    """Sleep first, then the clocks in the order in which something befell them."""
+    """The suspend first, then the clocks in the order of their jumps."""
     found = [
         jump(BOOT, Y, 3 * S, 1, 2),
         jump(MONO, BOOT, 7 * S, 3, 4, kind="suspend"),
@@ -454,7 +454,7 @@ def test_findings_of_several_clocks_and_machines():
     clocks = {BOOT: {4: 7 * S}, MONO: {}, X: {2: -2 * S, 4: 7 * S}, Y: {2: 3 * S, 4: 7 * S}}
     events = {Y: [BASE + S], X: [BASE, BASE + S // 2], MONO: [BASE + 3 * S]}
     survey = Survey(6, clocks, *found, events=events)
-    assert told(survey) == [
+    assert reported(survey) == [
         ("suspend", "warning", "the machine slept once, for 7 s", (MONO, BOOT), (104,), 1, 7 * S),
         ("clock-stepped", "warning", "201 was stepped once, by 3 s", (Y,), (102,), 1, 3 * S),
         (
@@ -472,18 +472,18 @@ def test_findings_of_several_clocks_and_machines():
 @pytest.mark.parametrize(("size", "severity"), [(None, "info"), (1, "warning")])
 def test_without_tolerance_an_outlier_of_a_nanosecond_is_a_warning(size, severity):
     d = jump(BOOT, X, size, 2, kind="outlier")
-    (found,) = told(Survey(6, {BOOT: {}, X: {2: 1, 3: -1}}, d, tolerance_ns=0))
+    (found,) = reported(Survey(6, {BOOT: {}, X: {2: 1, 3: -1}}, d, tolerance_ns=0))
     assert (found[0], found[1], found[6]) == ("snapshot-outlier", severity, size)
 
 
 @pytest.mark.parametrize("other", [ClockId(150), Y])
-def test_clocks_that_tell_of_a_jump_in_snapshots_of_their_own(other):
+def test_clocks_that_show_a_jump_in_snapshots_of_their_own(other):
     """X is read with BOOTTIME in every other snapshot, with the other clock in those between."""
     lacking = {BOOT: {1, 3, 5, 7}, other: {0, 2, 4, 6}}
     found = [jump(BOOT, X, 7 * S, 2, 4), jump(other, X, 7 * S, 1, 5)]
     events = {X: [BASE + 2 * S, BASE + 11 * S], other: [BASE + 3 * S]}
     survey = Survey(8, {BOOT: {}, other: {}, X: {3: 7 * S}}, *found, lacking=lacking, events=events)
-    assert told(survey) == [
+    assert reported(survey) == [
         ("clock-stepped", "warning", "200 was stepped once, by 7 s", (X,), (104,), 2, 7 * S)
     ]
 
@@ -498,7 +498,7 @@ def test_how_bad_sleep_is_its_closest_evidence_says(tolerance_ns):
     clocks = {BOOT: {3: MS, 4: 1}, MONO: {4: 1}, RAW: {}}
     survey = Survey(6, clocks, *found, events={RAW: [BASE + 2 * S]}, tolerance_ns=tolerance_ns)
     severity = "warning" if tolerance_ns < MS else "info"
-    assert told(survey) == [
+    assert reported(survey) == [
         ("suspend", severity, "the machine slept once, for 1 ms", (MONO, RAW, BOOT), (103,), 1, MS)
     ]
 
@@ -507,7 +507,7 @@ def test_events_after_a_step_are_not_placed_by_an_outlier():
     found = [jump(BOOT, X, 5 * MS, 1, kind="outlier"), jump(BOOT, X, 7 * S, 3, 4)]
     events = {X: [BASE + 11 * S, BASE + 11 * S + 1]}
     survey = Survey(6, {BOOT: {}, X: {1: 5 * MS, 2: -5 * MS, 4: 7 * S}}, *found, events=events)
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "snapshot-outlier",
             "warning",
@@ -526,7 +526,7 @@ def test_two_clocks_of_one_number_that_are_far_apart_lose_events():
     found = [jump(BOOT, X, size, 2 * k, 2 * k + 1)._replace(a_from=k) for k, size in enumerate(by)]
     clocks = {BOOT: {}, X: {1: by[0], 3: by[1], 5: by[2]}}
     survey = Survey(6, clocks, *found, events={X: [BASE] * 4}, lost={X: 3})
-    assert told(survey) == [
+    assert reported(survey) == [
         (
             "clock-id-collision",
             "error",
@@ -539,16 +539,18 @@ def test_two_clocks_of_one_number_that_are_far_apart_lose_events():
     ]
 
 
-def test_where_a_counter_fell_is_all_that_is_told_of_it():
+def test_where_a_counter_fell_is_all_that_is_reported():
     """Beside a clock of another rate it seems to jump elsewhere, too."""
     found = [jump(BOOT, X, 9 * S, 0, 1), jump(BOOT, X, -7 * S, 2, 3, kind="reset")]
     survey = Survey(6, {BOOT: {}, X: {3: -53 * S}}, *found)
-    assert told(survey) == [("clock-reset", "info", "200 was reset once", (X,), (103,), 0, 53 * S)]
+    assert reported(survey) == [
+        ("clock-reset", "info", "200 was reset once", (X,), (103,), 0, 53 * S)
+    ]
 
 
 def test_a_clock_that_fell_where_nothing_shows_it():
     survey = Survey(6, {BOOT: {}, X: {}})
     survey.infos[X] = survey.infos[X]._replace(monotonic=False)
-    assert told(survey) == [
+    assert reported(survey) == [
         ("clock-ran-backwards", "info", "200 ran backwards once", (X,), (), 0, None)
     ]

@@ -53,7 +53,7 @@ def test_work_is_linear_in_jumps(tmp_path, name):
             calls.append(calls_of(lambda trace=trace: tt.diagnose(trace)))
     _, few, more, most = calls
     assert most - more < 2.2 * (more - few)
-    # The work is done on columns; a few calls make the objects that are told of.
+    # The work is done on columns; a few calls make the objects that are returned.
     jumps = 600 * (10 if "10" in name else 1)
     assert (most - few) / jumps < 120
 
@@ -85,7 +85,7 @@ def overlap(one, other):
 
 @given(found_jumps)
 def test_a_machine_sleeps_once_at_a_time(found):
-    """The closest pair of snapshots tells; whatever overlaps what is told, tells it again."""
+    """The closest pair of snapshots counts; what overlaps it repeats the same."""
     found = [d._replace(kind="suspend") for d in found if d.kind != "outlier"]
     kept = []
     for d in sorted(found, key=lambda d: (d.snapshots[1] - d.snapshots[0], d.snapshots)):
@@ -95,8 +95,8 @@ def test_a_machine_sleeps_once_at_a_time(found):
 
 
 @given(found_jumps)
-def test_what_one_clock_tells_is_told(found):
-    """Each thing that one witness tells of is another, but for the same snapshot that is off."""
+def test_what_one_clock_shows_is_reported(found):
+    """Each jump that one clock shows is another one, except for the same wrong snapshot."""
     once = distinct_jumps([d for d in found if d.src == A])
     assert once == sorted(once, key=lambda d: d.snapshots)
     off = [d.snapshots for d in once if d.kind == "outlier"]
@@ -109,12 +109,12 @@ ends = st.lists(st.integers(0, 20), unique=True, max_size=8).map(sorted)
 
 
 @given(ends, ends)
-def test_what_several_tell_is_told_once(of_a, of_b):
-    """The closest pair of snapshots tells; another clock's that overlaps tells the same again."""
+def test_what_several_clocks_show_is_reported_once(of_a, of_b):
+    """The closest pair of snapshots counts; another clock's that overlaps repeats the same."""
     found = [
         jump(src, start, end)
-        for src, told in ((A, of_a), (B, of_b))
-        for start, end in zip(told[::2], told[1::2], strict=False)
+        for src, listed in ((A, of_a), (B, of_b))
+        for start, end in zip(listed[::2], listed[1::2], strict=False)
     ]
     kept = []
     for d in sorted(found, key=lambda d: (d.snapshots[1] - d.snapshots[0], d.snapshots)):
@@ -127,10 +127,10 @@ def test_what_several_tell_is_told_once(of_a, of_b):
 @given(st.integers(0, 9), ends)
 def test_what_is_off_to_one_clock_is_no_jump_to_another(off, of_b):
     found = [jump(A, off, off, kind="outlier"), jump(A, 30, 31)]
-    told = [jump(B, start, end) for start, end in zip(of_b[::2], of_b[1::2], strict=False)]
-    once = distinct_jumps(found + told)
+    listed = [jump(B, start, end) for start, end in zip(of_b[::2], of_b[1::2], strict=False)]
+    once = distinct_jumps(found + listed)
     assert once == sorted(
-        found + [d for d in told if off not in d.snapshots], key=lambda d: d.snapshots
+        found + [d for d in listed if off not in d.snapshots], key=lambda d: d.snapshots
     )
 
 
@@ -141,10 +141,10 @@ readings = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 10**12)
     st.lists(st.tuples(st.booleans(), readings, readings), max_size=9),
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6),
 )
-def test_how_far_clocks_jumped(rows, asked):
+def test_how_far_clocks_jumped(rows, queried):
     """At many places at once what the readings say of each."""
     have = [(k, ours, theirs) for k, (taken, ours, theirs) in enumerate(rows) if taken]
-    found = [jump(A, *on, kind="outlier" if on[0] >= on[1] else "step") for on in asked]
+    found = [jump(A, *on, kind="outlier" if on[0] >= on[1] else "step") for on in queried]
     columns = [np.array([row[c] for row in have], dtype=np.int64) for c in range(3)]
     got = moved(JumpSnapshots(found), tuple(columns))
     place = {row[0]: i for i, row in enumerate(have)}
@@ -153,24 +153,24 @@ def test_how_far_clocks_jumped(rows, asked):
         (_, ours, theirs), (_, ours_j, theirs_j) = have[i], have[j]
         return float((theirs_j - theirs) - (ours_j - ours))
 
-    for d, told in zip(found, got.tolist(), strict=True):
+    for d, listed in zip(found, got.tolist(), strict=True):
         if any(number not in place for number in d.snapshots):
-            assert np.isnan(told)
+            assert np.isnan(listed)
             continue
         first, last = place[d.snapshots[0]], place[d.snapshots[-1]]
         if d.kind != "outlier":
-            assert told == pytest.approx(gained(first, last), rel=1e-12)
+            assert listed == pytest.approx(gained(first, last), rel=1e-12)
             continue
         about = [k for k in (first - 1, first + 1) if 0 <= k < len(have)]
         if not about:
-            assert np.isnan(told)
+            assert np.isnan(listed)
             continue
         at = [float(have[k][1] - have[first][1]) for k in about]
         if at != sorted(set(at)):
             # The clock fell there, or stood: no line goes through both.
             continue
         line = np.interp(0.0, at, [gained(first, k) for k in about])
-        assert told == pytest.approx(-line, rel=1e-9, abs=1e-9 * np.abs(at).max())
+        assert listed == pytest.approx(-line, rel=1e-9, abs=1e-9 * np.abs(at).max())
 
 
 # Of three snapshots of random traces: the clock beside it was set back meanwhile, so that by its

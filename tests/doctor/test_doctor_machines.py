@@ -44,30 +44,32 @@ def findings(data):
         return read.trace_clock, found, read.read_all()["status"].to_pylist()
 
 
-def test_what_was_left_behind_is_told_with_the_clock_that_moved():
+def test_what_was_left_behind_is_reported_with_the_clock_that_moved():
     clock, (root,), status = findings(machines())
     assert str(clock) == "BOOTTIME@machine1"
     assert (root.code, root.severity, root.events) == ("trace-clock-moved", "error", 1)
-    (told,) = root.consequences
-    assert (told.code, told.severity) == ("machine-not-synchronised", "error")
-    assert told.title == "machine 0: nothing relates its clocks to BOOTTIME@machine1"
+    (reported,) = root.consequences
+    assert (reported.code, reported.severity) == ("machine-not-synchronised", "error")
+    assert reported.title == "machine 0: nothing relates its clocks to BOOTTIME@machine1"
     assert status.count("no_path")
-    assert "machine 1" in told.why
-    assert told.fix == root.fix
+    assert "machine 1" in reported.why
+    assert reported.fix == root.fix
 
 
 @pytest.mark.parametrize("machine", [HERE, THERE])
 def test_what_a_snapshot_says_twice_is_of_the_machine_that_says_it(machine):
     twice = snapshot([(BOOTTIME, START), (REALTIME, 5), (REALTIME, 6)], machine=machine)
     _, found, _ = findings(machines(twice))
-    (told,) = [finding for finding in found if finding.code == "clock-twice-in-snapshot"]
-    assert [str(clock) for clock in told.clocks] == ["REALTIME@machine1" if machine else "REALTIME"]
+    (reported,) = [finding for finding in found if finding.code == "clock-twice-in-snapshot"]
+    assert [str(clock) for clock in reported.clocks] == [
+        "REALTIME@machine1" if machine else "REALTIME"
+    ]
 
 
 def test_a_trace_clock_that_falls_is_that_of_its_machine():
     _, found, _ = findings(machines(fall=50 * S))
-    (told,) = [finding for finding in found if finding.code == "trace-clock-ran-backwards"]
-    assert [str(clock) for clock in told.clocks] == ["BOOTTIME@machine1"]
+    (reported,) = [finding for finding in found if finding.code == "trace-clock-ran-backwards"]
+    assert [str(clock) for clock in reported.clocks] == ["BOOTTIME@machine1"]
 
 
 def test_a_machine_that_was_synchronised_before_trace_time_moved_is_tied():
@@ -90,7 +92,7 @@ def sync(k, machine=THERE):
 
 
 def test_events_from_before_trace_time_moved_are_one_finding():
-    """Each machine's events stand in its own BOOTTIME, which was trace time then."""
+    """Each machine's events are read in its own BOOTTIME, which was trace time then."""
     third = 8
     data = trace(
         reads(0, HERE),
@@ -100,12 +102,16 @@ def test_events_from_before_trace_time_moved_are_one_finding():
         reads(0, third, 2 * AHEAD),
         event(START + 2 * AHEAD + 1, BOOTTIME, machine=third),
     )
-    clock, (told,), status = findings(data)
+    clock, (reported,), status = findings(data)
     assert str(clock) == "BOOTTIME@machine2"
     assert set(status) == {"resolved"}
-    assert (told.code, told.severity, told.consequences) == ("trace-clock-moved", "warning", ())
-    assert (told.events, told.packets) == (2, (2, 4))
-    assert told.title == (
+    assert (reported.code, reported.severity, reported.consequences) == (
+        "trace-clock-moved",
+        "warning",
+        (),
+    )
+    assert (reported.events, reported.packets) == (2, (2, 4))
+    assert reported.title == (
         "the trace clock changed 2 times, from BOOTTIME to BOOTTIME@machine2 in the end: 2 events "
         "converted to an earlier trace clock"
     )
@@ -121,11 +127,11 @@ def test_how_far_events_from_before_trace_time_moved_are_off():
         event(START + AHEAD + S, BOOTTIME, machine=THERE),
     )
     _, found, status = findings(data)
-    told = found[0]
+    reported = found[0]
     assert set(status) == {"resolved"}
-    assert (told.code, told.severity, told.events) == ("trace-clock-moved", "error", 1)
-    assert abs(told.worst_ns - AHEAD) < 2000
-    assert told.title.endswith("1 event from before off by up to 1 min 17 s")
+    assert (reported.code, reported.severity, reported.events) == ("trace-clock-moved", "error", 1)
+    assert abs(reported.worst_ns - AHEAD) < 2000
+    assert reported.title.endswith("1 event from before off by up to 1 min 17 s")
 
 
 def test_what_is_said_of_trace_time_that_moved_mends_it():
@@ -159,11 +165,11 @@ def test_trace_time_that_moves_before_any_event_harms_none():
 
 def test_messages_of_the_trace_clocks_own_machine_are_no_fault_of_a_snapshot():
     syncs = [sync(k) for k in range(10)]
-    clock, (told,), _ = findings(machines(*syncs))
+    clock, (reported,), _ = findings(machines(*syncs))
     assert str(clock) == "BOOTTIME@machine1"
-    assert (told.code, told.severity) == ("trace-clock-moved", "error")
-    assert [finding.code for finding in told.consequences] == ["machine-not-synchronised"]
-    assert "10 RemoteClockSync readings" in told.why
+    assert (reported.code, reported.severity) == ("trace-clock-moved", "error")
+    assert [finding.code for finding in reported.consequences] == ["machine-not-synchronised"]
+    assert "10 RemoteClockSync readings" in reported.why
 
 
 def test_messages_of_the_trace_clocks_own_machine_harm_none_where_it_has_all_events():
@@ -181,12 +187,12 @@ def test_messages_of_the_trace_clocks_own_machine_harm_none_where_it_has_all_eve
 def test_very_many_messages_hide_no_fault():
     twice = snapshot([(BOOTTIME, START), (REALTIME, 5), (REALTIME, 6)])
     _, found, _ = findings(machines(*[sync(k) for k in range(120)], twice))
-    (told,) = [finding for finding in found if finding.code == "clock-twice-in-snapshot"]
-    assert [str(clock) for clock in told.clocks] == ["REALTIME"]
-    assert "1 snapshot rejected" in told.title
+    (reported,) = [finding for finding in found if finding.code == "clock-twice-in-snapshot"]
+    assert [str(clock) for clock in reported.clocks] == ["REALTIME"]
+    assert "1 snapshot rejected" in reported.title
 
 
-def test_a_message_that_reads_a_clock_twice_is_told():
+def test_a_message_that_reads_a_clock_twice_is_reported():
     """That one is the client's own fault."""
     round_ = ([(BOOTTIME, START + AHEAD), (BOOTTIME, START + AHEAD)], {BOOTTIME: START})
     own = packet(machine=THERE, remote_clock_sync=remote_sync([round_]))
@@ -194,7 +200,7 @@ def test_a_message_that_reads_a_clock_twice_is_told():
     assert "clock-twice-in-snapshot" in {finding.code for finding in found}
 
 
-def test_messages_of_a_third_machine_are_told_with_the_clock_that_moved():
+def test_messages_of_a_third_machine_are_reported_with_the_clock_that_moved():
     """Perfetto takes the host's readings in them for those of the trace clock's machine."""
     clock, found, _ = findings(machines(sync(9, machine=8)))
     assert str(clock) == "BOOTTIME@machine1"
@@ -216,15 +222,15 @@ def interleaved(first, second, clocks=(BOOTTIME, MONOTONIC), begin=()):
 
 
 @pytest.mark.parametrize("clocks", [(BOOTTIME,), (BOOTTIME, MONOTONIC, REALTIME)])
-def test_a_machine_that_is_taken_for_the_host_is_told(clocks):
+def test_a_machine_that_is_taken_for_the_host_is_reported(clocks):
     """The first packet names a machine, so what names none counts as that machine's."""
     clock, found, _ = findings(interleaved(THERE, HERE, clocks))
-    told = found[0]
+    reported = found[0]
     assert str(clock) == "BOOTTIME"
     assert [finding.code for finding in found if finding.severity != "info"] == ["machines-mixed"]
-    assert "machine_id 555" in told.title
-    assert told.packets == (2,)
-    assert "names no machine" in told.fix
+    assert "machine_id 555" in reported.title
+    assert reported.packets == (2,)
+    assert "names no machine" in reported.fix
 
 
 def test_each_of_two_machines_that_are_read_as_one_may_say_what_it_is():
@@ -280,10 +286,10 @@ def test_events_behind_a_trace_clock_that_fell_are_counted_whichever_machine_has
     clock, found, status = findings(trace(*packets))
     assert str(clock) == ("BOOTTIME" if trace_clock_here else "BOOTTIME@machine1")
     assert set(status) == {"resolved"}
-    (told,) = [f for f in found if f.code == "trace-clock-ran-backwards"]
-    assert told.clocks == (clock,)
+    (reported,) = [f for f in found if f.code == "trace-clock-ran-backwards"]
+    assert reported.clocks == (clock,)
     # Of snapshots 2 to 8, which are lost: an event in MONOTONIC, and one in the other's BOOTTIME.
-    assert (told.severity, told.events) == ("error", 14)
+    assert (reported.severity, reported.events) == ("error", 14)
 
 
 def two_machines(synchronised: bool) -> bytes:
@@ -313,7 +319,7 @@ def two_machines(synchronised: bool) -> bytes:
     return trace(*packets)
 
 
-def test_machines_that_only_a_rule_ties_are_told_of_though_each_has_snapshots():
+def test_machines_that_only_a_rule_ties_are_reported_although_each_has_snapshots():
     found = diagnosed.findings(two_machines(False))
     assert found[0].code == "machine-not-synchronised"
     assert found[0].severity == "warning"

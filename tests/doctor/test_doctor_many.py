@@ -48,17 +48,19 @@ def test_findings_alike_of_many_clocks_are_one(written):
     sparse = by_code(few, "clock-stepped")
     assert len(sparse) == MOST_ALIKE
     assert all("alike" not in finding.title for finding in few)
-    (told,) = by_code(found_in(written(costly.with_monotonic(n))), "clock-stepped")
-    assert f"200, 201, 202, 203 and {n - 4} more: {n} findings alike, the worst: 200" in told.title
-    assert {clock.clock for clock in told.clocks} >= {200 + i for i in range(n)}
-    assert told.severity == sparse[0].severity
-    assert told.events == n * sparse[0].events
-    assert told.worst_ns == sparse[0].worst_ns
-    assert told.fix == sparse[0].fix
+    (reported,) = by_code(found_in(written(costly.with_monotonic(n))), "clock-stepped")
+    assert (
+        f"200, 201, 202, 203 and {n - 4} more: {n} findings alike, the worst: 200" in reported.title
+    )
+    assert {clock.clock for clock in reported.clocks} >= {200 + i for i in range(n)}
+    assert reported.severity == sparse[0].severity
+    assert reported.events == n * sparse[0].events
+    assert reported.worst_ns == sparse[0].worst_ns
+    assert reported.fix == sparse[0].fix
 
 
 def test_what_follows_from_a_finding_is_one_too(written):
-    """A wall clock that is set back and forth: what falls beside its jumps has one cause."""
+    """A wall clock that is set back and forth: what falls next to its jumps has one cause."""
     n = MOST_ALIKE + 5
     late = [costly.event(costly.START * 3 * n, 200 + i) for i in range(n)]
     every = found_in(written([*costly.with_monotonic(n), *late]))
@@ -72,44 +74,44 @@ def test_one_finding_keeps_severity_exit_code_and_rows(tracetime, written, as_js
     code, out, _ = tracetime("doctor", path, "--fail-on", "error", *["--json"][: int(as_json)])
     assert code == 1
     findings = found_in(path)
-    told = [f for top in findings for f in (top, *top.consequences)]
-    worst = by_code(told, "used-after-last-snapshot")
+    reported = [f for top in findings for f in (top, *top.consequences)]
+    worst = by_code(reported, "used-after-last-snapshot")
     assert [(f.severity, f.events) for f in worst] == [("error", MOST_ALIKE + 1)]
     if as_json:
         assert json.loads(out)["traces"][0]["findings"] == [f.to_dict() for f in findings]
     else:
         assert f"{MOST_ALIKE + 1} findings alike" in " ".join(out.split())
-    assert len(list(tables._told(findings))) == len(told)
+    assert len(list(tables._told(findings))) == len(reported)
 
 
 @pytest.mark.parametrize("each", [1, 3])
-def test_only_clocks_that_anything_befell_are_looked_at_one_by_one(written, monkeypatch, each):
-    asked = {"path": 0, "shared": 0}
+def test_only_clocks_that_jumped_are_looked_at_one_by_one(written, monkeypatch, each):
+    queried = {"path": 0, "shared": 0}
     for where, name in ((tt.ClockGraph, "path"), (Contents, "shared")):
         before = getattr(where, name)
 
         def counted(self, *args, _before=before, _name=name):
-            asked[_name] += 1
+            queried[_name] += 1
             return _before(self, *args)
 
         monkeypatch.setattr(where, name, counted)
     n = 200
     found_in(written(costly.sequences(n, each)))
-    assert asked["path"] < 5
+    assert queried["path"] < 5
     # What each clock's rate is, its readings beside its partner tell.
-    assert asked["shared"] < (5 if each == 1 else n + 5)
+    assert queried["shared"] < (5 if each == 1 else n + 5)
 
 
 @pytest.mark.parametrize(("ppm", "severity"), [(700, "error"), (0, None)])
 def test_events_after_the_last_snapshot_are_found_without_tubes(written, ppm, severity):
-    """Of more clocks than may have a tube, the rate that each had tells how far off they are."""
+    """Of more clocks than may have a tube, the rate that each had shows how far off they are."""
     n = 12
     path = written(drifting(n, ppm, after_s=1, events_at_s=60))
     every = {}
     for most in (2, 1000):
         findings = found_in(path, max_tubes=most)
-        told = [f for top in findings for f in (top, *top.consequences)]
-        every[most] = {f.clocks: f for f in told if f.code == "used-after-last-snapshot"}
+        reported = [f for top in findings for f in (top, *top.consequences)]
+        every[most] = {f.clocks: f for f in reported if f.code == "used-after-last-snapshot"}
     assert len(every[2]) == len(every[1000]) == (n if severity else 0)
     for clocks, finding in every[2].items():
         assert (finding.severity, finding.events) == (severity, every[1000][clocks].events)
@@ -117,14 +119,14 @@ def test_events_after_the_last_snapshot_are_found_without_tubes(written, ppm, se
         assert abs(finding.worst_ns - 40_600_000) < 0.2 * 40_600_000
 
 
-def test_events_beside_a_single_snapshot_may_be_off_by_the_limits_of_clocks(written):
+def test_events_next_to_a_single_snapshot_may_be_off_by_the_limits_of_clocks(written):
     snapshot = [(costly.BOOTTIME, costly.START), (200, costly.START)]
     parts = [costly.snapshot([(200 + k, costly.START), snapshot[0]]) for k in range(5)]
     parts += [costly.event(costly.START + 60 * S, 200 + k) for k in range(5)]
-    told = by_code(found_in(written(parts), max_tubes=1), "used-after-last-snapshot")
-    assert [f.severity for f in told] == ["warning"] * 5
+    reported = by_code(found_in(written(parts), max_tubes=1), "used-after-last-snapshot")
+    assert [f.severity for f in reported] == ["warning"] * 5
     # 500 ppm each, for a minute.
-    assert told[-1].worst_ns == 60_000_000
+    assert reported[-1].worst_ns == 60_000_000
 
 
 @pytest.mark.parametrize(("most", "named"), [(8, True), (MOST_EXAMINED, False)])
@@ -132,9 +134,9 @@ def test_the_option_is_advised_where_it_helps(written, most, named, monkeypatch)
     monkeypatch.setattr("tracetime.analysis.survey.MOST_EXAMINED", 10)
     monkeypatch.setattr("tracetime.doctor.coverage.MOST_EXAMINED", 10)
     path = written(costly.clocks_with_boottime(12))
-    (told,) = by_code(found_in(path, max_tubes=most), "clocks-not-examined")
-    assert ("raise `--max-tubes`: it allows 8 pairs, and at most 10 are" in told.fix) == named
-    assert ("--max-tubes" in told.fix) == named
+    (reported,) = by_code(found_in(path, max_tubes=most), "clocks-not-examined")
+    assert ("raise `--max-tubes`: it allows 8 pairs, and at most 10 are" in reported.fix) == named
+    assert ("--max-tubes" in reported.fix) == named
 
 
 numbers = st.integers(0, 5)
@@ -187,16 +189,16 @@ def test_events_that_only_a_broken_snapshot_reaches_are_beyond_the_last_one(writ
     assert found["used-after-last-snapshot"].events == 1
 
 
-def test_rings_of_clocks_that_were_not_compared_are_told(written, monkeypatch):
+def test_rings_of_clocks_that_were_not_compared_are_reported(written, monkeypatch):
     path = written(costly.loops(6))
     monkeypatch.setattr(loops, "_CHECKED_LOOPS", 18)
     assert "clocks-not-examined" not in {f.code for f in found_in(path)}
     monkeypatch.setattr(loops, "_CHECKED_LOOPS", 17)
-    (told,) = by_code(found_in(path), "clocks-not-examined")
-    assert "not all paths between clocks were compared" in told.title
+    (reported,) = by_code(found_in(path), "clocks-not-examined")
+    assert "not all paths between clocks were compared" in reported.title
 
 
 @pytest.mark.parametrize("most", range(1, 12))
-def test_rings_that_no_tube_is_left_for_are_told(written, most):
-    (told,) = by_code(found_in(written(costly.loops(6)), max_tubes=most), "clocks-not-examined")
-    assert "--max-tubes" in told.fix
+def test_rings_that_no_tube_is_left_for_are_reported(written, most):
+    (reported,) = by_code(found_in(written(costly.loops(6)), max_tubes=most), "clocks-not-examined")
+    assert "--max-tubes" in reported.fix

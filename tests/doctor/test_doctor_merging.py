@@ -36,14 +36,14 @@ def survey(used: dict[ClockId, int] | None = None) -> SimpleNamespace:
     return SimpleNamespace(used={clock(k): 3 for k in range(200)} if used is None else used)
 
 
-def test_up_to_fifty_are_told_one_by_one():
+def test_up_to_fifty_are_listed_one_by_one():
     assert MOST_ALIKE == 50
     few = [finding(k) for k in range(50)]
     assert merged(iter(few), survey()) == few
     assert merged([], survey()) == []
 
 
-def test_more_are_one_told_of_the_worst():
+def test_more_are_one_finding_with_the_worst():
     assert merged((finding(k) for k in range(51)), survey()) == [
         Finding(
             "c",
@@ -63,32 +63,32 @@ def test_more_are_one_told_of_the_worst():
 def test_alike_are_those_of_one_code_and_severity(more):
     found = [finding(k, **(more if k == 7 else {})) for k in range(51)]
     assert merged(found, survey()) == found[:7] + found[8:] + [found[7]]
-    told = merged([*found, finding(60)], survey())
-    assert [one.title for one in told[1:]] == ["title 7"]
-    assert "51 findings alike" in told[0].title
+    result = merged([*found, finding(60)], survey())
+    assert [one.title for one in result[1:]] == ["title 7"]
+    assert "51 findings alike" in result[0].title
 
 
 @pytest.mark.parametrize(("used", "events"), [(1, 51), (2, 102), (4, 153)])
 def test_events_are_counted_once_a_clock(used, events):
     """Three each: no more than all of those clocks have."""
     found = [finding(k, events=3) for k in range(51)]
-    (told,) = merged(found, survey({clock(k): used for k in range(51)}))
-    assert told.events == events
+    (result,) = merged(found, survey({clock(k): used for k in range(51)}))
+    assert result.events == events
 
 
 def test_findings_of_no_clock_and_of_the_same():
-    (told,) = merged([finding(k, clocks=(), events=k) for k in range(51)], survey())
-    assert (told.title, told.clocks) == ("51 findings alike, the worst: title 50", ())
-    assert told.events == 50
-    (told,) = merged([finding(k, clocks=(clock(4),), worst_ns=None) for k in range(51)], survey())
-    assert told.title == "204: 51 findings alike, the worst: title 0"
-    assert (told.clocks, told.events, told.worst_ns) == ((clock(4),), 3, None)
+    (result,) = merged([finding(k, clocks=(), events=k) for k in range(51)], survey())
+    assert (result.title, result.clocks) == ("51 findings alike, the worst: title 50", ())
+    assert result.events == 50
+    (result,) = merged([finding(k, clocks=(clock(4),), worst_ns=None) for k in range(51)], survey())
+    assert result.title == "204: 51 findings alike, the worst: title 0"
+    assert (result.clocks, result.events, result.worst_ns) == ((clock(4),), 3, None)
 
 
-def test_the_worst_of_times_is_told_whoever_has_it():
+def test_the_worst_of_times_is_reported_whoever_has_it():
     found = [finding(k, events=100 - k, worst_ns=None if k == 9 else k) for k in range(51)]
-    (told,) = merged(found, survey({clock(k): 100 for k in range(51)}))
-    assert (told.title.rpartition(": ")[2], told.worst_ns) == ("title 0", 50)
+    (result,) = merged(found, survey({clock(k): 100 for k in range(51)}))
+    assert (result.title.rpartition(": ")[2], result.worst_ns) == ("title 0", 50)
 
 
 def test_of_very_many_each_is_counted():
@@ -100,18 +100,18 @@ def test_of_very_many_each_is_counted():
 @pytest.mark.parametrize("n", [50, 51])
 def test_what_follows_is_merged_where_it_is_much(n):
     below = [finding(k, "bd"[k % 2]) for k in range(n)]
-    (told,) = merged([finding(100, "c", *below)], survey())
+    (result,) = merged([finding(100, "c", *below)], survey())
     ordered = below if n == 50 else below[::2] + below[1::2]
-    assert list(told.consequences) == ordered
+    assert list(result.consequences) == ordered
     below = [finding(k) for k in range(n)]
-    (told,) = merged([finding(100, "c", *below)], survey())
-    assert len(told.consequences) == (50 if n == 50 else 1)
+    (result,) = merged([finding(100, "c", *below)], survey())
+    assert len(result.consequences) == (50 if n == 50 else 1)
 
 
 def test_what_follows_from_those_that_are_one_is_of_it():
     found = [finding(k, "c", finding(k, "b"), *[finding(k, "d")] * (k == 3)) for k in range(51)]
-    (told,) = merged(found, survey())
-    assert [(one.code, one.title.partition(":")[0]) for one in told.consequences] == [
+    (result,) = merged(found, survey())
+    assert [(one.code, one.title.partition(":")[0]) for one in result.consequences] == [
         ("b", "250, 249, 248, 247 and 47 more"),
         ("d", "title 3"),
     ]

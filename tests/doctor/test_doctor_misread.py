@@ -56,7 +56,7 @@ def test_of_three_clocks_two_say_which_one_was_misread(clock, primary):
 
 
 @pytest.mark.parametrize(("clock", "events"), [(NIC, 1), (MONOTONIC, 1), (REALTIME, 0)])
-def test_what_a_misread_clock_puts_elsewhere_is_told_with_it(clock, events):
+def test_what_a_misread_clock_puts_elsewhere_is_reported_with_it(clock, events):
     """One event of each clock but REALTIME follows each snapshot: the drift there is no drift."""
     model = Model()
     misread(model, clock, 20, 20_000_000)
@@ -105,7 +105,7 @@ def test_how_often_a_clock_was_set_back_does_not_count_its_other_jumps(clock, ca
 
 
 @pytest.mark.parametrize("size", [5_000_000, -5_000_000])
-def test_the_title_tells_a_jump_by_what_was_read(size):
+def test_the_title_gives_a_jump_by_what_was_read(size):
     """The bounds of a jump leave all drift open that the clocks are allowed: 1.5 ms a second."""
     model = Model()
     model.n, read, begin = 20, model.reads[REALTIME], model.time(10) - S // 3
@@ -120,7 +120,7 @@ def test_the_title_tells_a_jump_by_what_was_read(size):
     who=st.lists(st.booleans(), min_size=20, max_size=60),
     apart=st.sampled_from([20_000_000, -20_000_000, 50 * S, -4000 * S]),
 )
-def test_two_clocks_under_one_number_are_told_in_whatever_order_they_write(who, apart):
+def test_two_clocks_under_one_number_are_reported_in_whatever_order_they_write(who, apart):
     who = [True, True, False, False, True, False, *who]
     model = Model()
     model.n = len(who)

@@ -1,4 +1,4 @@
-"""Which findings stand below which: where they share a clock, and where they need not."""
+"""Which findings are below which: where they share a clock, and where they need not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A, B, C, D = (ClockId(200 + k) for k in range(4))
 
 
 class Survey:
-    """Stands for one: which clocks any snapshot names."""
+    """Replaces a survey: which clocks any snapshot names."""
 
     def __init__(self, *written: ClockId) -> None:
         self.written = set(written)
@@ -31,12 +31,12 @@ def finding(code: str, *clocks: ClockId) -> Finding:
 
 
 def tree(*findings: Finding, written: Sequence[ClockId] = ()) -> list[Any]:
-    return told(nested(list(findings), Survey(*written)))
+    return reported(nested(list(findings), Survey(*written)))
 
 
-def told(findings: Sequence[Finding]) -> list[Any]:
+def reported(findings: Sequence[Finding]) -> list[Any]:
     return [
-        (one.code, told(one.consequences)) if one.consequences else one.code for one in findings
+        (one.code, reported(one.consequences)) if one.consequences else one.code for one in findings
     ]
 
 
@@ -171,8 +171,8 @@ def test_no_order_of_a_file_brings_snapshots_that_were_never_written(written, be
     ]
 
 
-def test_the_first_cause_that_fits_counts_and_what_it_leads_to_is_told_once():
-    """All of what follows stands below the root, in the order it was found."""
+def test_the_first_cause_that_fits_counts_and_what_it_leads_to_is_reported_once():
+    """All that follows is below the root, in the order it was found."""
     step, late = finding("clock-stepped", A), finding("events-reordered", A)
     sparse = finding("snapshots-too-sparse", A)
     rate = finding("rate-not-nominal", A)

@@ -9,7 +9,7 @@ from diagnosed import findings
 from faults import NIC, SEQUENCE, Model, S, drifting
 
 
-def test_events_of_no_machine_are_counted_beside_a_first_one_that_has_a_name():
+def test_events_of_no_machine_are_counted_next_to_a_first_one_that_has_a_name():
     model = Model()
     model.extra[0] = [event(model.time(0), BOOTTIME, 3, machine=5)]
     model.without = set(range(1, model.n))

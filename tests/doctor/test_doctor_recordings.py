@@ -100,7 +100,7 @@ def test_what_snapshots_never_held_is_lost_in_any_order():
 
 
 @pytest.mark.parametrize(("parts", "often"), [(2, "once"), (3, "2 times")])
-def test_how_often_a_file_falls_back_is_told(parts, often):
+def test_how_often_a_file_falls_back_is_reported(parts, often):
     model = Model()
     model.arrange = lambda packets: [
         one
@@ -164,14 +164,14 @@ AT = " at byte {} of the uncompressed file"
         ),
     ],
 )
-def test_recordings_are_told_with_where_to_split_the_file(n, title, split):
+def test_recordings_are_reported_with_where_to_split_the_file(n, title, split):
     parts = [trace(*begun(), *recorded(START + k * S, n=1)) for k in range(n)]
     assert len(parts[0]) == 62
     at = tuple(range(4, 4 * n, 4))[:10]
     assert whole(b"".join(parts)) == [joined(title, at, split)]
 
 
-def test_recordings_that_only_their_clocks_tell_apart_say_by_how_much_these_fall():
+def test_recordings_that_only_their_clocks_distinguish_say_by_how_much_these_fall():
     first, second = trace(*recorded(START)), trace(*recorded(START - 9 * S, -40 * S))
     assert whole(first + second) == [
         joined("2 recordings joined at packet 4", (4,), AT.format(f"{len(first)}"), 50 * S)
@@ -199,7 +199,7 @@ def test_of_recordings_ahead_of_each_other_no_clock_falls():
 
 
 @pytest.mark.parametrize(
-    ("starts", "told", "packets", "fall_ns"),
+    ("starts", "how_often", "packets", "fall_ns"),
     [
         ((0, -3), "once, by 5 s", (6,), 5 * S),
         ((0, -3, -6), "2 times, by up to 5 s", (6, 12), 5 * S),
@@ -207,15 +207,15 @@ def test_of_recordings_ahead_of_each_other_no_clock_falls():
         ((3, 6, 0, -3), "2 times, by up to 8 s", (12, 18), 8 * S),
     ],
 )
-def test_parts_in_another_order_are_told_with_what_perfetto_makes_of_them(
-    starts, told, packets, fall_ns
+def test_parts_in_another_order_are_reported_with_what_perfetto_makes_of_them(
+    starts, how_often, packets, fall_ns
 ):
     data = trace(*[one for start in starts for one in recorded(START + start * S, n=3)])
     assert whole(data) == [
         Finding(
             code="file-out-of-order",
             severity="warning",
-            title=f"the file is out of order: clocks go backwards together {told}",
+            title=f"the file is out of order: clocks go backwards together {how_often}",
             packets=packets,
             worst_ns=fall_ns,
             why=CATALOGUE["file-out-of-order"].why,
@@ -226,11 +226,13 @@ def test_parts_in_another_order_are_told_with_what_perfetto_makes_of_them(
 
 def of_two_machines(order, ahead_ns, machine=7):
     """Snapshots of a machine that is named (n) and of one that is not (u), a second apart."""
-    told = []
+    snapshots = []
     for k, who in enumerate(order):
         at = START + k * S + (who == "u") * ahead_ns
-        told.append(snapshot({BOOTTIME: at}, machine=machine if who == "n" else None))
-    return trace(*told, packet(machine=9, clock_snapshot=snapshot({BOOTTIME: 5}).clock_snapshot))
+        snapshots.append(snapshot({BOOTTIME: at}, machine=machine if who == "n" else None))
+    return trace(
+        *snapshots, packet(machine=9, clock_snapshot=snapshot({BOOTTIME: 5}).clock_snapshot)
+    )
 
 
 FALL = S + 1_000_001
@@ -249,7 +251,7 @@ FALL = S + 1_000_001
         ("unu", FALL, None, None),
     ],
 )
-def test_machines_taken_for_one_go_to_and_fro(order, ahead_ns, at, fall_ns):
+def test_machines_taken_for_one_alternate(order, ahead_ns, at, fall_ns):
     title = "two machines are read as one: packets that name no machine count as machine_id 7's"
     expected = Finding(
         code="machines-mixed",
@@ -260,8 +262,8 @@ def test_machines_taken_for_one_go_to_and_fro(order, ahead_ns, at, fall_ns):
         why=CATALOGUE["machines-mixed"].why,
         fix=CATALOGUE["machines-mixed"].fix,
     )
-    told = [one for one in whole(of_two_machines(order, ahead_ns)) if one.code == expected.code]
-    assert told == ([] if at is None else [expected])
+    reported = [one for one in whole(of_two_machines(order, ahead_ns)) if one.code == expected.code]
+    assert reported == ([] if at is None else [expected])
 
 
 def test_a_machine_whose_own_clocks_fall_is_not_taken_for_two():

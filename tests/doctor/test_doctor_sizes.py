@@ -41,7 +41,7 @@ def findings(*packets):
         return {finding.code: finding for finding in every(diagnose(read))}
 
 
-def test_a_clock_that_falls_beside_one_that_falls_fell_by_what_was_read():
+def test_a_clock_that_falls_next_to_one_that_falls_fell_by_what_was_read():
     """In other snapshots than the trace clock, which goes on."""
     read = [(0, 0), (S, S), (S - 17, S - 34), (2 * S, 2 * S)]
     packets = [snapshot({BOOTTIME: START + k * S, MONOTONIC: k * S}) for k in range(4)]
@@ -54,6 +54,6 @@ def test_a_clock_that_falls_beside_one_that_falls_fell_by_what_was_read():
 def test_a_clock_that_falls_alone_fell_by_what_was_read():
     packets = [snapshot({BOOTTIME: START + k * S, REALTIME: START}) for k in range(3)]
     packets += [snapshot({MONOTONIC: START + r}) for r in (0, 5 * S, 2 * S)]
-    told = findings(*packets)["clock-ran-backwards"]
-    assert "once, by 3 s" in told.title
-    assert told.packets == (5,)
+    reported = findings(*packets)["clock-ran-backwards"]
+    assert "once, by 3 s" in reported.title
+    assert reported.packets == (5,)

@@ -41,12 +41,12 @@ def test_a_path_is_long_from_three_hops_on(hops):
         for one, other in zip(chain, chain[1:], strict=False)
     ]
     packets.append(event(START + 10 * S, chain[-1], SEQUENCE))
-    told = [one for one in every(findings(trace(*packets))) if one.code == "long-path"]
-    assert [f" in {hops} hops: " in one.title for one in told] == [True] * (hops >= 3)
+    expected = [one for one in every(findings(trace(*packets))) if one.code == "long-path"]
+    assert [f" in {hops} hops: " in one.title for one in expected] == [True] * (hops >= 3)
 
 
 @pytest.mark.parametrize("has_realtime", [False, True])
-def test_a_recording_tells_that_realtime_was_not_synchronised_where_it_has_it(
+def test_a_recording_says_that_realtime_was_not_synchronised_where_it_has_it(
     tmp_path, has_realtime
 ):
     clocks = [c for c in usual_clocks() if has_realtime or str(c.domain.id) != "REALTIME"]
@@ -59,25 +59,30 @@ def test_a_recording_tells_that_realtime_was_not_synchronised_where_it_has_it(
         has_realtime,
         not has_realtime,
     )
-    (told,) = (one for code, one in found.items() if "realtime" in code)
-    assert (told.severity, told.events, told.packets, told.worst_ns) == ("info", 0, (), None)
-    assert told.clocks == ((ClockId(REALTIME),) if has_realtime else ())
+    (expected,) = (one for code, one in found.items() if "realtime" in code)
+    assert (expected.severity, expected.events, expected.packets, expected.worst_ns) == (
+        "info",
+        0,
+        (),
+        None,
+    )
+    assert expected.clocks == ((ClockId(REALTIME),) if has_realtime else ())
 
 
 @pytest.mark.parametrize(
-    ("clocks", "told"), [([NIC], "140 snapshots"), ([NIC, GPU], "at least 50 snapshots")]
+    ("clocks", "expected"), [([NIC], "140 snapshots"), ([NIC, GPU], "at least 50 snapshots")]
 )
-def test_lost_snapshots_are_counted_beyond_the_warnings_that_are_kept(clocks, told):
+def test_lost_snapshots_are_counted_beyond_the_warnings_that_are_kept(clocks, expected):
     model = Model()
     model.n = 150
     for k in range(10, model.n):
         clock = clocks[k % len(clocks)]
         model.edit(k, lambda readings, clock=clock: readings.update({clock: (readings[clock], 7)}))
     found = [f for f in findings(model.build()) if f.code == "clock-properties-changed"]
-    assert [f.title.endswith(f": {told} rejected") for f in found] == [True] * len(clocks)
+    assert [f.title.endswith(f": {expected} rejected") for f in found] == [True] * len(clocks)
 
 
-def test_paths_that_disagree_are_told_with_a_place_and_the_events_they_place():
+def test_paths_that_disagree_are_reported_with_a_place_and_the_events_they_place():
     model = Model()
     FAULTS["disagree"](model, Random(1))
     model.event_clocks = [BOOTTIME, MONOTONIC, NIC]
@@ -90,7 +95,7 @@ def test_paths_that_disagree_are_told_with_a_place_and_the_events_they_place():
         assert finding.events <= model.n * len(ends)
 
 
-def test_a_long_path_is_told_with_the_first_event_that_takes_it():
+def test_a_long_path_is_reported_with_the_first_event_that_takes_it():
     model = Model()
     FAULTS["long_path"](model, Random(1))
     (found,) = findings(model.build())
@@ -108,7 +113,7 @@ def test_a_recording_says_by_what_its_coarse_clocks_step(tmp_path):
 
 
 @pytest.mark.parametrize("last", [40, 59])
-def test_events_placed_by_snapshots_from_before_the_trace_clock_fell_are_told(last):
+def test_events_placed_by_snapshots_from_before_the_trace_clock_fell_are_reported(last):
     model = Model()
     for k in range(30, last + 1):
         model.edit(k, lambda readings: readings.update({BOOTTIME: readings[BOOTTIME] - 100 * S}))
@@ -132,7 +137,7 @@ def test_one_snapshot_that_the_trace_clock_fell_in_misplaces_nothing():
     assert found.title.endswith("went backwards by 1 min 39 s: 1 snapshot rejected")
 
 
-def test_snapshots_that_come_late_misplace_nothing_where_good_ones_stand_between():
+def test_snapshots_that_come_late_misplace_nothing_where_good_ones_are_between():
     model = Model()
     for k in (10, 50):
         readings = {clock: read(model.time(k - 1)) for clock, read in model.reads.items()}

@@ -58,14 +58,14 @@ def test_events_by_clock_and_by_why_they_have_no_time():
         used = {MONO: 4, BOOT: 3, THERE: 1, OWN: 1, OTHER: 1, LOST: 2}
         assert list(survey.used.items()) == list(used.items())
         assert survey.lost == {LOST: 2}
-        told = {
+        expected = {
             clock: [
                 (g.reason, g.events, g.first_packet, g.last_packet, g.low_ns, g.high_ns)
                 for g in survey.groups_of(clock)
             ]
             for clock in [*used, ClockId(9)]
         }
-        assert told == {
+        assert expected == {
             MONO: [("resolved", 4, 2, 12, 4 * S, 96 * S)],
             BOOT: [("resolved", 3, 1, 16, 101 * S, 106 * S)],
             THERE: [("resolved", 1, 7, 7, 3 * S, 3 * S)],
@@ -131,9 +131,9 @@ def test_events_are_placed_where_the_trace_clock_of_another_machine_reads_them()
     for first, second in ((7, None), (7, 9), (None, 7)):
         packets = [*on_machine(first), *on_machine(second, S)]
         with surveyed(*packets) as survey:
-            told = survey.count_placed([(0, None)])
+            expected = survey.count_placed([(0, None)])
             machines = len(survey.trace.machines)
-            assert told == (3 if second == 9 or first is None else 2), machines
+            assert expected == (3 if second == 9 or first is None else 2), machines
 
 
 def test_ways_to_trace_time_and_the_clocks_beside():
@@ -181,7 +181,7 @@ def test_ways_to_trace_time_and_the_clocks_beside():
         assert not survey.was_written([])
 
 
-def test_a_clock_that_stands_alone_has_no_partner():
+def test_a_clock_that_is_alone_has_no_reference():
     with surveyed(*SMALL, snapshot([(300, 5)])) as survey:
         assert survey.reference(ClockId(300)) is None
         assert survey.reference(OTHER) == BOOT
@@ -219,7 +219,7 @@ def test_a_clock_of_ticks_is_near_to_no_reading_in_ns(ns_per_tick, near):
         assert survey.nearest(MONO, BOOT, 95 * S) == near
 
 
-def test_clocks_whose_rates_can_be_told_have_three_snapshots():
+def test_clocks_whose_rates_can_be_measured_have_three_snapshots():
     with surveyed(*SMALL) as survey:
         assert {
             c: (r.reference, r.rate, r.snapshots.tolist()) for c, r in survey.rates.items()
@@ -305,7 +305,7 @@ def test_the_time_of_the_file_is_boottime_by_rule_alone(packets, trace_clock, eq
 
 
 @pytest.mark.parametrize(
-    ("gain_ns", "tolerance_ns", "told"),
+    ("gain_ns", "tolerance_ns", "expected"),
     [
         (5_000, 4_999, {OTHER: (3, 5_000)}),
         (5_000, 5_000, {}),
@@ -313,7 +313,7 @@ def test_the_time_of_the_file_is_boottime_by_rule_alone(packets, trace_clock, eq
         (0, 0, {}),
     ],
 )
-def test_events_that_later_snapshots_would_place_elsewhere(gain_ns, tolerance_ns, told):
+def test_events_that_later_snapshots_would_place_elsewhere(gain_ns, tolerance_ns, expected):
     packets = [
         snapshot({BOOTTIME: 100 * S, 200: 50 * S}),
         *(event(60 * S + k, 200) for k in range(3)),
@@ -323,7 +323,7 @@ def test_events_that_later_snapshots_would_place_elsewhere(gain_ns, tolerance_ns
     ]
     with surveyed(*packets, tolerance_ns=tolerance_ns) as survey:
         assert survey.trace.late_snapshots is not None
-        assert survey.late == told
+        assert survey.late == expected
 
 
 def test_a_tick_of_a_coarse_clock_is_healthy():
@@ -334,9 +334,9 @@ def test_a_tick_of_a_coarse_clock_is_healthy():
             snapshot({BOOTTIME: 108 * S, 200: (58_000_000 + gain, 1_000)}),
         ]
 
-    for gain, told in ((1, {}), (2, {}), (3, {OTHER: (3, 3_000)})):
+    for gain, expected in ((1, {}), (2, {}), (3, {OTHER: (3, 3_000)})):
         with surveyed(*packets(gain), tolerance_ns=1_000) as survey:
-            assert survey.late == told
+            assert survey.late == expected
     with surveyed(*packets(2), tolerance_ns=999) as survey:
         assert survey.late == {OTHER: (3, 2_000)}
 

@@ -24,7 +24,7 @@ def findings(model):
 
 
 def asleep(clocks, still, *, slept=3600 * S, snapshots=60, woke=(20,), primary=BOOTTIME):
-    """A model of some clocks, of which some stand still while the machine distinct_suspends."""
+    """A model of some clocks, of which some stand still while the machine sleeps."""
     model = Model()
     model.n = snapshots
     monotonic = model.reads[MONOTONIC]
@@ -48,7 +48,7 @@ def subsets(clocks):
 @pytest.mark.parametrize("snapshots", [3, 6, 60])
 @pytest.mark.parametrize("primary", [BOOTTIME, MONOTONIC])
 @pytest.mark.parametrize("still", subsets(DEVICES))
-def test_whichever_devices_stand_still_beside_the_kernels_clocks(still, primary, snapshots):
+def test_whichever_devices_stand_still_next_to_the_kernels_clocks(still, primary, snapshots):
     clocks = (BOOTTIME, REALTIME, *STOP, *DEVICES)
     model = asleep(
         clocks, (*STOP, *still), snapshots=snapshots, woke=(snapshots // 2,), primary=primary
@@ -60,7 +60,7 @@ def test_whichever_devices_stand_still_beside_the_kernels_clocks(still, primary,
 @pytest.mark.parametrize("snapshots", [3, 60])
 @pytest.mark.parametrize("slept", [S // 2, 3600 * S])
 @pytest.mark.parametrize("still", [(GPU,), (64,), (GPU, 64)])
-def test_devices_alone_show_it_beside_boottime(still, slept, snapshots):
+def test_devices_alone_show_it_next_to_boottime(still, slept, snapshots):
     clocks = (BOOTTIME, REALTIME, GPU, 64)
     (found,) = findings(
         asleep(clocks, still, slept=slept, snapshots=snapshots, woke=(snapshots // 2,))

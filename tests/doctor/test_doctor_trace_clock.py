@@ -1,4 +1,4 @@
-"""Trace time that became the clock of another machine: when that is told of, and how far off it is."""
+"""A trace clock that became another machine's: when that is reported, and how far off it is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHY = (
 
 
 class Survey:
-    """Stands for one: what was counted, and which clocks convert to trace time, by how much."""
+    """Replaces a survey: what was counted, and which clocks convert to trace time, by how much."""
 
     def __init__(self, moves: list[TraceClockMove], **more: Any) -> None:
         given = {"events": 0, "stray": 0, "own": 0, "now": SECOND, "ahead": {}, "beyond": 0} | more
@@ -74,12 +74,12 @@ def late(packet: int, before: ClockId = HOST) -> TraceClockMove:
 EARLY = TraceClockMove(3, HOST, False)
 
 
-def told(*moves: TraceClockMove, **more: Any) -> list[Finding]:
+def reported(*moves: TraceClockMove, **more: Any) -> list[Finding]:
     return list(moved(Survey(list(moves), **more)))
 
 
 @pytest.mark.parametrize(
-    ("moves", "more", "is_told"),
+    ("moves", "more", "is_reported"),
     [
         ([], {}, False),
         ([EARLY], {}, False),
@@ -94,8 +94,8 @@ def told(*moves: TraceClockMove, **more: Any) -> list[Finding]:
         ([late(9)], {"events": 1, "stray": 2, "own": 2}, True),
     ],
 )
-def test_when_it_is_told_that_trace_time_moved(moves, more, is_told):
-    assert bool(told(*moves, **more)) == is_told
+def test_when_a_changed_trace_clock_is_reported(moves, more, is_reported):
+    assert bool(reported(*moves, **more)) == is_reported
 
 
 def test_events_before_the_last_late_move_were_placed_by_the_clock_from_before():
@@ -105,7 +105,7 @@ def test_events_before_the_last_late_move_were_placed_by_the_clock_from_before()
 
 
 def test_one_move():
-    assert told(late(9), events=1) == [
+    assert reported(late(9), events=1) == [
         Finding(
             code="trace-clock-moved",
             severity="warning",
@@ -121,14 +121,14 @@ def test_one_move():
 
 
 def test_several_moves():
-    (found,) = told(late(9), late(4, SECOND), late(11, THIRD), late(12), events=2)
+    (found,) = reported(late(9), late(4, SECOND), late(11, THIRD), late(12), events=2)
     assert found.title == (
         "the trace clock changed 4 times, from BOOTTIME to BOOTTIME@machine1 in the end: 2 events "
         "converted to an earlier trace clock"
     )
     assert found.clocks == (HOST, THIRD, SECOND)
     assert found.packets == (4, 9, 11, 12)
-    assert "1,001 times" in told(*[late(9)] * 1001, events=2)[0].title
+    assert "1,001 times" in reported(*[late(9)] * 1001, events=2)[0].title
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_several_moves():
     [(1, "1 RemoteClockSync reading of"), (2, "2 RemoteClockSync readings of")],
 )
 def test_messages_that_were_taken_for_those_of_another_machine(stray, readings):
-    (found,) = told(EARLY, stray=stray)
+    (found,) = reported(EARLY, stray=stray)
     assert (found.severity, found.events, found.clocks) == ("warning", 0, (SECOND,))
     assert found.title == "the trace clock changed from BOOTTIME to BOOTTIME@machine1"
     assert found.why.startswith(
@@ -159,7 +159,7 @@ def test_messages_that_were_taken_for_those_of_another_machine(stray, readings):
     ],
 )
 def test_how_far_what_was_placed_before_is_off(ahead, worst_ns):
-    (found,) = told(late(5), late(6, SECOND), late(9, THIRD), events=3, ahead=ahead)
+    (found,) = reported(late(5), late(6, SECOND), late(9, THIRD), events=3, ahead=ahead)
     assert found.worst_ns == worst_ns
     assert found.severity == ("error" if (worst_ns or 0) > 1_000_000 else "warning")
     off = "to an earlier trace clock" if worst_ns is None else "off by up to "
@@ -171,13 +171,13 @@ def test_how_far_what_was_placed_before_is_off(ahead, worst_ns):
     [(500, 3, "warning"), (501, 3, "error"), (501, 0, "warning")],
 )
 def test_it_is_an_error_where_events_are_off_by_more_than_the_tolerance(by, events, severity):
-    (found,) = told(late(9), events=events, stray=1, ahead={HOST: (by, 0)}, tolerance_ns=500)
+    (found,) = reported(late(9), events=events, stray=1, ahead={HOST: (by, 0)}, tolerance_ns=500)
     assert (found.severity, found.worst_ns) == (severity, by)
 
 
-def test_clocks_of_machines_that_nothing_ties_and_of_the_file_tell_nothing():
+def test_clocks_of_machines_that_nothing_ties_and_of_the_file_show_nothing():
     ahead = {HOST: (7, 7), FILE: (9, 9)}
-    (found,) = told(late(5), late(6, FILE), events=1, ahead=ahead)
+    (found,) = reported(late(5), late(6, FILE), events=1, ahead=ahead)
     assert found.worst_ns == 7
-    (found,) = told(late(5), late(6, FILE), events=1, ahead=ahead, untied={0})
+    (found,) = reported(late(5), late(6, FILE), events=1, ahead=ahead, untied={0})
     assert (found.worst_ns, found.clocks) == (None, (HOST, FILE, SECOND))

@@ -1,4 +1,4 @@
-"""A clock that counts something else than it says is told as that, by a few snapshots too."""
+"""A clock of another unit than it says is reported as that, also with few snapshots."""
 
 from fractions import Fraction
 

@@ -21,7 +21,7 @@ from tracetime import (
 
 
 def counting(ticks_per_s: int, bits: int, gap_s: int, n: int) -> bytes:
-    """A counter read beside BOOTTIME every `gap_s`, with an event halfway."""
+    """A counter read with BOOTTIME every `gap_s`, with an event halfway."""
     packets = []
     for k in range(n):
         t = START + k * gap_s * S
@@ -46,7 +46,7 @@ def test_wraps_that_were_declared_are_a_note():
     assert by_code(counting(S, 32, 1, 30), gpu(S, 32)).keys() == {"counter-wraps"}
 
 
-def test_wraps_of_a_counter_of_ticks_are_told_from_resets():
+def test_wraps_of_a_counter_of_ticks_are_distinguished_from_resets():
     found = by_code(counting(19_200_000, 36, 600, 30))
     assert found.keys() == {"rate-not-nominal", "counter-wraps"}
     assert "--valid-bits 0x8a01b2c3=36" in found["counter-wraps"].fix

@@ -18,7 +18,7 @@ BIG = 1 << 62
 
 
 def as_written(rows: list[tuple[int, ...]], signs: Any = ()) -> WrittenSnapshots:
-    """What stands in a file: rows of packet, clock, sequence, machine, timestamp, unit, named."""
+    """The snapshots of a file: rows of packet, clock, sequence, machine, timestamp, unit, named."""
     readings = np.array(rows, dtype=np.int64).reshape(-1, 7).T.copy()
     return WrittenSnapshots(readings, np.array(signs, dtype=np.int64).reshape(-1, 4).T.copy(), 0)
 
@@ -39,10 +39,10 @@ packets = st.lists(
 )
 
 
-def rows_of(told: Any) -> list[tuple[int, ...]]:
+def rows_of(listings: Any) -> list[tuple[int, ...]]:
     return [
         (2 * k + 1, *clock, machine, value, unit, named)
-        for k, (machine, named, listed) in enumerate(told)
+        for k, (machine, named, listed) in enumerate(listings)
         for clock, value, unit in listed
     ]
 
@@ -55,8 +55,8 @@ TWICE = [(0, True, [((6, 0), 1, 1), ((6, 0), 4, 1), ((3, 0), 2, 1)])] * 2
 @example([])
 @example(ALIKE)
 @example(TWICE)
-def test_readings_are_those_of_the_file(told):
-    rows = rows_of(told)
+def test_readings_are_those_of_the_file(listings):
+    rows = rows_of(listings)
     written = Written(as_written(rows))
     assert written.clocks == sorted(
         {clock_of(row) for row in rows}, key=lambda c: (c.clock, c.sequence, c.machine)
@@ -101,8 +101,8 @@ def test_signs_are_those_that_were_heard():
 
 @given(packets, st.lists(st.booleans(), max_size=30))
 @example(ALIKE, [])
-def test_steps_of_clocks_are_those_from_each_reading_to_the_next(told, mask):
-    rows = rows_of(told)
+def test_steps_of_clocks_are_those_from_each_reading_to_the_next(listings, mask):
+    rows = rows_of(listings)
     written = Written(as_written(rows))
     written.together(ClockId(6), ClockId(3))
     kept = np.array([*mask, *[True] * len(rows)][: len(rows)], dtype=bool)
@@ -126,11 +126,11 @@ def test_steps_of_clocks_are_those_from_each_reading_to_the_next(told, mask):
     assert clocks == set(written.packets.tolist())
 
 
-def first_by_packet(rows, is_asked):
-    """By packet, the first of its readings that is asked for, ns."""
+def first_by_packet(rows, is_wanted):
+    """Return the first wanted reading of each packet, ns."""
     found: dict[int, int] = {}
     for row in rows:
-        if is_asked(row):
+        if is_wanted(row):
             found.setdefault(row[0], row[4] * row[5])
     return found
 
@@ -144,8 +144,8 @@ def beside(rows, one, other):
 @given(packets)
 @example(ALIKE)
 @example(TWICE)
-def test_two_clocks_stand_together_where_a_packet_lists_both(told):
-    rows = rows_of(told)
+def test_two_clocks_are_together_where_a_packet_lists_both(listings):
+    rows = rows_of(listings)
     written = Written(as_written(rows))
     asked = [ClockId(6), ClockId(3, machine=1), ClockId(64, 2), ClockId(9)]
     for one in asked:
@@ -190,8 +190,8 @@ def turns(rows):
 @example([(0, True, [((6, 0), 0, 1), ((3, 0), k % 2, 1)]) for k in range(3)])
 @example([(0, True, [((6, 0), 1, 1), ((3, 0), k, 1)]) for k in range(3)])
 @example([(0, True, [((6, 0), 0, 1), ((3, 0), 2, 1)]), (0, True, [((3, 0), 2, 1), ((6, 0), 0, 1)])])
-def test_series_are_the_snapshots_that_list_the_same_clocks(told):
-    rows = rows_of(told)
+def test_series_are_the_snapshots_that_list_the_same_clocks(listings):
+    rows = rows_of(listings)
     written = Written(as_written(rows))
     every = listed(written, rows)
 

@@ -32,8 +32,8 @@ def test_of_a_finding_only_the_first_three_have_to_be_said():
 def test_a_finding_in_json():
     below = Finding("below", "warning", "t", (B,), (1,), 2, 3, "w", "f")
     found = Finding("code", "error", "title", (A, C), (5, 9), 77, 123, "why.", "fix.", (below,))
-    told = found.to_dict()
-    assert told == {
+    expected = found.to_dict()
+    assert expected == {
         "code": "code",
         "severity": "error",
         "title": "title",
@@ -58,7 +58,7 @@ def test_a_finding_in_json():
             }
         ],
     }
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(expected)) == expected
 
 
 @pytest.mark.parametrize("severities", [*permutations(SEVERITIES), *((s,) * 3 for s in SEVERITIES)])
@@ -86,8 +86,8 @@ def test_the_worst_findings_come_first():
         Finding("a", "info", "", events=1000, worst_ns=1000),
     ]
     assert sorted(in_order, key=rank) == in_order
-    turned = in_order[::-1]
-    assert sorted(turned, key=rank) == in_order
+    as_reversed = in_order[::-1]
+    assert sorted(as_reversed, key=rank) == in_order
     assert rank(Finding("c", "warning", "", (A,), (), 5, 7)) == (1, -5, -7, "c", [A.order()])
     assert rank(Finding("c", "info", "", (), (), 5)) == (2, -5, 0, "c", [])
 
@@ -101,7 +101,7 @@ def test_the_first_ten_packets_are_named_each_once():
 
 
 @pytest.mark.parametrize(
-    ("n", "most", "told"),
+    ("n", "most", "expected"),
     [
         (1, 4, "REALTIME"),
         (2, 4, "REALTIME and REALTIME_COARSE"),
@@ -114,9 +114,9 @@ def test_the_first_ten_packets_are_named_each_once():
         (5, 1, "REALTIME and 4 more"),
     ],
 )
-def test_clocks_in_a_sentence(n, most, told):
+def test_clocks_in_a_sentence(n, most, expected):
     clocks = [ClockId(number) for number in range(1, n + 1)]
-    assert names(clocks, most) == told
-    assert names(dict.fromkeys(clocks), most) == told
+    assert names(clocks, most) == expected
+    assert names(dict.fromkeys(clocks), most) == expected
     if most == 4:
-        assert names(clocks) == told
+        assert names(clocks) == expected

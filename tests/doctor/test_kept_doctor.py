@@ -45,26 +45,26 @@ def traces(group: str) -> Iterator[tuple[str, bytes]]:
             return
 
 
-def told(data: bytes, tolerances: bool = True) -> list[str]:
+def reported(data: bytes, tolerances: bool = True) -> list[str]:
     """The findings of a trace, a line each, and how severe they are by other tolerances."""
     with opened(data, partial=True) as trace:
         try:
             found = diagnose(trace)
         except TraceError as error:
             return [str(error)]
-    told = list(lines(found, ""))
+    reported = list(lines(found, ""))
     worst_ns = next((one.worst_ns for one in found if one.worst_ns), None)
     if worst_ns is not None and tolerances:
         for tolerance_ns in (worst_ns - 1, worst_ns):
             with opened(data, partial=True) as trace:
                 again = diagnose(trace, tolerance_ns)
-            told.append(f"by {tolerance_ns} ns: {' '.join(severities(again))}")
-    return told
+            reported.append(f"by {tolerance_ns} ns: {' '.join(severities(again))}")
+    return reported
 
 
 def lines(found: Sequence[Finding], indent: str) -> Iterator[str]:
     for one in found:
-        # Why, and what to do, is prose: that it stays the same is all that is kept of it.
+        # Only a hash of the prose is kept: it shows whether the prose changed.
         prose = sha256(f"{one.why}\n{one.fix}".encode()).hexdigest()[:8]
         clocks = " ".join(map(str, one.clocks))
         yield (
@@ -82,4 +82,4 @@ def severities(found: Sequence[Finding]) -> Iterator[str]:
 
 @pytest.mark.parametrize("group", [*FAULTS, *NASTY])
 def test_findings_of_small_traces(group):
-    check_kept("doctor", group, {name: told(data) for name, data in traces(group)})
+    check_kept("doctor", group, {name: reported(data) for name, data in traces(group)})

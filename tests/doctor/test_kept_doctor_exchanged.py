@@ -1,4 +1,4 @@
-"""Which clocks the doctor takes for exchanged stays what it was: at each limit and beside it."""
+"""Which clocks the doctor takes for exchanged stays what it was: at each limit and next to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracetime import diagnose
 CODES = ("clocks-exchanged", "boottime-below-monotonic")
 
 
-def told(data: bytes, tolerance_ns: int = 1_000_000) -> list[str]:
+def reported(data: bytes, tolerance_ns: int = 1_000_000) -> list[str]:
     """What is said of exchanged clocks, and the codes of all else."""
     with opened(data) as read:
         every = [one.lstrip() for one in lines(diagnose(read, tolerance_ns), "")]
@@ -29,10 +29,10 @@ def around(value: int) -> list[int]:
     return [value - 1, value, value + 1]
 
 
-def turned(
+def exchanging(
     apart: Sequence[int], gap_ns: int = 1_000_000, others: Sequence[Sequence[int]] = ()
 ) -> bytes:
-    """GPU is ahead of NIC by so much in each snapshot; others' readings stand beside."""
+    """GPU is ahead of NIC by so much in each snapshot; others' readings are with them."""
     packets = []
     for k, ahead in enumerate(apart):
         # Their middle goes on evenly: what one gains, the other loses.
@@ -57,24 +57,24 @@ def test_how_far_apart_exchanged_clocks_are(gap_ns, size):
     found = {}
     for by in [*around(size), size * 10]:
         for sign in (1, -1):
-            found[str(sign * by)] = told(turned(flipped(6, [3], sign * by), gap_ns))
+            found[str(sign * by)] = reported(exchanging(flipped(6, [3], sign * by), gap_ns))
     check_kept("doctor_exchanged", f"apart {gap_ns} {size}", found)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("size", [100_000_000, 5 * S])
-def test_by_how_much_the_difference_may_change_beside_its_sign(size, sign):
+def test_by_how_much_the_difference_may_change_next_to_its_sign(size, sign):
     """At the flip, and at the way back."""
     found = {}
     there = int((size // 50 + 1_010_000) / 1.02)
     back = size // 50 + 1_010_000
     for off in (*around(there), there + 1, *around(back), -there, -there - 1, -back, -back - 1):
         values = [size, size, -(size - off), -(size - off), size, size]
-        found[f"{off} twice"] = told(turned([sign * v for v in values], S))
+        found[f"{off} twice"] = reported(exchanging([sign * v for v in values], S))
         values = [size, size, -(size - off), size, size, size]
-        found[f"{off} once"] = told(turned([sign * v for v in values], S))
+        found[f"{off} once"] = reported(exchanging([sign * v for v in values], S))
         values = [size, size, size, size, size, -size + off]
-        found[f"{off} in the end"] = told(turned([sign * v for v in values], S))
+        found[f"{off} in the end"] = reported(exchanging([sign * v for v in values], S))
     check_kept("doctor_exchanged", f"change {size} {sign}", found)
 
 
@@ -84,7 +84,7 @@ def test_the_fewer_snapshots_are_the_wrong_ones(n):
     for begin, end in product(range(n), range(1, n + 1)):
         if begin < end:
             values = flipped(n, range(begin, end), 2_000_000 + 100 * begin)
-            found[f"{begin} to {end}"] = told(turned(values))
+            found[f"{begin} to {end}"] = reported(exchanging(values))
     check_kept("doctor_exchanged", f"fewer {n}", found)
 
 
@@ -95,7 +95,7 @@ def test_clocks_that_pass_each_other_by_their_scatter():
         sizes = [2_000_000 + k % 2 * scatter for k in range(9)]
         for wrong in ([4], [4, 5, 6], [0], [1, 3, 5, 7]):
             values = [-size if k in wrong else size for k, size in enumerate(sizes)]
-            found[f"{scatter} {wrong}"] = told(turned(values, S // 5))
+            found[f"{scatter} {wrong}"] = reported(exchanging(values, S // 5))
     check_kept("doctor_exchanged", "scatter", found)
 
 
@@ -110,7 +110,9 @@ def test_the_other_clocks_go_on_as_the_two_do_together(count):
                 [90 * S + k * 1_000_000 + (off if k >= 3 and i < moved else 0) for k in range(6)]
                 for i in range(count)
             ]
-            found[f"{off} {moved}"] = told(turned(flipped(6, [3], 2_000_000), others=others))
+            found[f"{off} {moved}"] = reported(
+                exchanging(flipped(6, [3], 2_000_000), others=others)
+            )
     check_kept("doctor_exchanged", f"others {count}", found)
 
 
@@ -123,7 +125,7 @@ def test_together_they_do_not_go_back(gap_ns):
             at += gap_ns if k == back else 1_000_000
             ahead = -4_000_000 if k == 3 else 4_000_000
             packets.append(snapshot({NIC: 50 * S + at - ahead // 2, GPU: 50 * S + at + ahead // 2}))
-        found[str(back)] = told(trace(*packets))
+        found[str(back)] = reported(trace(*packets))
     check_kept("doctor_exchanged", f"back {gap_ns}", found)
 
 
@@ -131,8 +133,8 @@ def test_together_they_do_not_go_back(gap_ns):
 def test_of_very_many_clocks_in_a_snapshot_nobody_knows(count):
     """24 are looked at."""
     others = [[90 * S + i * S + k * 1_000_000 for k in range(6)] for i in range(count)]
-    data = turned(flipped(6, [3], 2_000_000), others=others)
-    check_kept("doctor_exchanged", f"many {count}", told(data))
+    data = exchanging(flipped(6, [3], 2_000_000), others=others)
+    check_kept("doctor_exchanged", f"many {count}", reported(data))
 
 
 def test_pairs_that_several_lists_of_clocks_show_are_one_finding():
@@ -145,7 +147,7 @@ def test_pairs_that_several_lists_of_clocks_show_are_one_finding():
                 ahead = -size if k in wrong else size
                 readings = {NIC: at - ahead // 2, GPU: at + ahead // 2}
                 packets.append(snapshot(readings | ({REALTIME: 17 * S + at} if i else {})))
-        found[f"{first} {second}"] = told(trace(*packets))
+        found[f"{first} {second}"] = reported(trace(*packets))
     check_kept("doctor_exchanged", "lists", found)
 
 
@@ -184,41 +186,41 @@ def elsewhere(
     ("apart", "gap_ns"),
     [(100 * S, S), (5 * S, S), (6 * S, 2 * S), (10_000 * S, S), (30 * S, 7 * S), (3 * S, S // 2)],
 )
-def test_events_that_lie_each_where_the_other_clock_was_read(apart, gap_ns):
+def test_events_that_are_each_where_the_other_clock_was_read(apart, gap_ns):
     """Within a margin of a second, the longest gap, or a quarter of how far they are apart."""
     found = {}
     for margin in {S, gap_ns, apart // 4, 600 * S}:
         for off in around(margin):
             for sign in (1, -1):
                 data = elsewhere(sign * apart, (-off, 0), gap_ns=gap_ns)
-                found[f"{sign} {off} before"] = told(data)
-                found[f"{sign} {off} after"] = told(
+                found[f"{sign} {off} before"] = reported(data)
+                found[f"{sign} {off} after"] = reported(
                     elsewhere(sign * apart, (0, off), gap_ns=gap_ns)
                 )
     check_kept("doctor_exchanged", f"events {apart} {gap_ns}", dict(sorted(found.items())))
 
 
 @pytest.mark.parametrize("margin", [S, 3 * S])
-def test_events_that_lie_beyond_their_own_readings(margin):
+def test_events_that_are_beyond_their_own_readings(margin):
     """The two clocks are so near that the margin reaches from one to the other, or just not."""
     found = {}
     for apart in [*around(margin), 3 * margin]:
         for n in (2, 3):
             for off in ((0, 0), (margin, 0), (0, -margin), (-margin, margin)):
                 data = elsewhere(apart + (n - 1) * margin, off, gap_ns=margin, n=n)
-                found[f"{apart} {n} {off}"] = told(data)
+                found[f"{apart} {n} {off}"] = reported(data)
     # Events that were lost lie nowhere.
     lost = trace(*(event(9 * S + k, GPU, 3, needs_state=True) for k in range(2)))
-    found["lost"] = told(elsewhere(100 * S, (0, 0), both=False) + lost)
+    found["lost"] = reported(elsewhere(100 * S, (0, 0), both=False) + lost)
     for one_sided in (True, False):
         data = elsewhere(100 * S, (0, 0), both=not one_sided)
-        found[f"one sided {one_sided}"] = told(data)
+        found[f"one sided {one_sided}"] = reported(data)
     check_kept("doctor_exchanged", f"beyond {margin}", found)
 
 
 @pytest.mark.parametrize("more", [21, 22, 23])
 def test_events_of_the_first_24_clocks_are_compared(more):
-    check_kept("doctor_exchanged", f"more {more}", told(elsewhere(100 * S, (0, 0), more=more)))
+    check_kept("doctor_exchanged", f"more {more}", reported(elsewhere(100 * S, (0, 0), more=more)))
 
 
 @pytest.mark.parametrize(
@@ -229,11 +231,11 @@ def test_which_clocks_are_compared_by_events(clocks):
     for apart in (300 * S, -300 * S):
         for machine in (None, 5):
             data = elsewhere(apart, (0, 0), clocks=clocks, machine=machine)
-            found[f"{apart} {machine}"] = told(data)
+            found[f"{apart} {machine}"] = reported(data)
     check_kept("doctor_exchanged", f"which {clocks}", found)
 
 
-def test_clocks_of_two_machines_are_not_compared_and_each_pair_is_told_once():
+def test_clocks_of_two_machines_are_not_compared_and_each_pair_is_reported_once():
     found = {}
     for numbers, machines in product(((NIC, NIC), (NIC, GPU)), ((None, None), (None, 5), (5, 5))):
         zero = 20_000 * S, 20_300 * S
@@ -258,7 +260,7 @@ def test_clocks_of_two_machines_are_not_compared_and_each_pair_is_told_once():
                 packets += [
                     event(zero[1 - i] + k * S, number, SEQUENCE, machine=machine) for k in range(2)
                 ]
-            found[f"{numbers} {machines} {turned_at}"] = told(trace(*packets))
+            found[f"{numbers} {machines} {turned_at}"] = reported(trace(*packets))
     # Both in one snapshot, turned in one of them, and events of each where the other mostly is.
     packets = []
     for k in range(6):
@@ -273,7 +275,7 @@ def test_clocks_of_two_machines_are_not_compared_and_each_pair_is_told_once():
             )
         )
     packets += [event(20_300 * S, NIC), event(20_000 * S, GPU)]
-    found["both ways"] = told(trace(*packets))
+    found["both ways"] = reported(trace(*packets))
     check_kept("doctor_exchanged", "machines", found)
 
 
@@ -287,7 +289,7 @@ def below(by: Sequence[int], gap_ns: int, events: Sequence[tuple[int, int]] = ()
 
 
 @pytest.mark.parametrize("n", [2, 5])
-def test_how_far_below_is_told_by_how_long_it_is_seen(n):
+def test_how_far_below_follows_from_how_long_it_is_seen(n):
     """A tenth of a second of snapshots shows how they scatter; else a second decides."""
     found = {}
     for length in around(100_000_000):
@@ -295,7 +297,7 @@ def test_how_far_below_is_told_by_how_long_it_is_seen(n):
         for by in (1_000_000, 1_000_001, S, S + 1):
             times = [k * gap_ns + (rest if k == n - 1 else 0) for k in range(n)]
             packets = [snapshot({BOOTTIME: START + t, MONOTONIC: START + t + by}) for t in times]
-            found[f"{length} {by}"] = told(trace(*packets))
+            found[f"{length} {by}"] = reported(trace(*packets))
     check_kept("doctor_exchanged", f"seen {n}", found)
 
 
@@ -306,10 +308,10 @@ def test_ten_times_the_scatter_is_more_than_the_order_of_reading(machine):
         for scatter in (400_000, 499_999, 500_000, 500_001, 900_000):
             apart = [by + (scatter if k % 2 else 0) for k in range(7)]
             # Their middle is the lower one: there are four of these.
-            found[f"{by} {scatter}"] = told(below(apart, S, machine=machine))
+            found[f"{by} {scatter}"] = reported(below(apart, S, machine=machine))
     for least in around(1_000_000):
-        found[f"some {least}"] = told(below([-S, -S, least, -S], S, machine=machine))
-        found[f"most {least}"] = told(below([-S, least, least, least], S, machine=machine))
+        found[f"some {least}"] = reported(below([-S, -S, least, -S], S, machine=machine))
+        found[f"most {least}"] = reported(below([-S, least, least, least], S, machine=machine))
     check_kept("doctor_exchanged", f"scatter {machine}", found)
 
 
@@ -337,38 +339,38 @@ def test_boottime_is_below_on_some_machines_alone(order):
                 }[kind]
                 clocks = {} if apart is None else {MONOTONIC: t + apart}
                 packets.append(snapshot({BOOTTIME: t, NIC: t} | clocks, machine=machine))
-        found[" ".join(kinds)] = told(trace(*packets))
+        found[" ".join(kinds)] = reported(trace(*packets))
     check_kept("doctor_exchanged", f"machines {order}", found)
 
 
 @pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC])
-def test_some_events_lie_where_the_other_of_the_two_was_read(clock):
+def test_some_events_are_where_the_other_of_the_two_was_read(clock):
     """8 s apart and 4 s long: within 2 s of the other, and further than that from their own."""
     found = {}
     for off in (*around(-2 * S), *around(6 * S), *around(14 * S), 0, 9 * S):
         for more in ([], [0], [8 * S]):
             events = [(clock, START + at) for at in (off, *more)]
-            found[f"{off} {more}"] = told(below([8 * S] * 5, S, events))
+            found[f"{off} {more}"] = reported(below([8 * S] * 5, S, events))
     check_kept("doctor_exchanged", f"some {clock}", found)
 
 
 @pytest.mark.parametrize("tolerance_ns", [1_000_000, 20_000_000])
 def test_what_says_that_boottime_and_monotonic_are_exchanged(tolerance_ns):
-    """A rise of MONOTONIC as only BOOTTIME rises in sleep; events that lie where the other is."""
+    """A rise of MONOTONIC as only BOOTTIME rises in sleep; events that match the other."""
     found = {}
     for rise in (0, 900_000, 1_900_000, 2_100_000, 2_500_000, -5_000_000, 30_000_000, 50_000_000):
         for back in (False, True):
             apart = [60 * S + (rise if 4 <= k < (5 if back else 99) else 0) for k in range(9)]
-            found[f"{rise} {back}"] = told(below(apart, S), tolerance_ns)
-            found[f"{rise} {back} by MONOTONIC"] = told(
+            found[f"{rise} {back}"] = reported(below(apart, S), tolerance_ns)
+            found[f"{rise} {back} by MONOTONIC"] = reported(
                 below(apart, S, primary=MONOTONIC), tolerance_ns
             )
     for apart_s in (2, 8, 100):
         for clock, off_s in product((BOOTTIME, MONOTONIC), (-30, -1, 0, 3, 40, 100)):
             events = [(clock, START + off_s * S), (clock, START + off_s * S + 5)]
-            found[f"{apart_s} {clock} {off_s}"] = told(
+            found[f"{apart_s} {clock} {off_s}"] = reported(
                 below([apart_s * S] * 5, S, events), tolerance_ns
             )
         both = [(BOOTTIME, START + apart_s * S), (MONOTONIC, START), (MONOTONIC, START + S)]
-        found[f"{apart_s} both"] = told(below([apart_s * S] * 5, S, both), tolerance_ns)
+        found[f"{apart_s} both"] = reported(below([apart_s * S] * 5, S, both), tolerance_ns)
     check_kept("doctor_exchanged", f"says {tolerance_ns}", found)

@@ -21,7 +21,7 @@ MINUTES = 600 * S
 NIC = 0x9B02C3D4
 
 
-def asked(clock: ClockId, unit_ns: int, incremental: bool) -> Any:
+def queried(clock: ClockId, unit_ns: int, incremental: bool) -> Any:
     return SimpleNamespace(infos={clock: SimpleNamespace(unit_ns=unit_ns, incremental=incremental)})
 
 
@@ -54,23 +54,23 @@ def numbers(chance: Random) -> tuple[Any, ...]:
     raw_low = chance.choice([-1, 0, 5])
     raw_sum = just(chance, max(low, 2 * margin) // unit_ns)
     there = Stray(events, 5, 9, min(values), max(values), raw_low, raw_sum, max(rises, 0), 4)
-    return asked(clock, unit_ns, chance.random() < 0.05), clock, own, there, length
+    return queried(clock, unit_ns, chance.random() < 0.05), clock, own, there, length
 
 
 @pytest.mark.parametrize("group", range(6))
 def test_what_numbers_say_that_they_are(group):
-    told = []
+    expected = []
     for seed in range(150):
         cause = _cause(*numbers(Random(f"numbers {group} {seed}")))
-        told.append(None if cause is None else list(cause.code))
-    assert len({str(code) for code in told}) >= 6
-    check_kept("doctor_far", f"numbers {group}", told)
+        expected.append(None if cause is None else list(cause.code))
+    assert len({str(code) for code in expected}) >= 6
+    check_kept("doctor_far", f"numbers {group}", expected)
 
 
 def cause_of(own: Span, there: Stray, length: int = 0, *, unit_ns: int = 1, clock: int = 64) -> Any:
-    """What is told; the clock counts 5,000 s and 10 s more in its snapshots."""
+    """What is reported; the clock counts 5,000 s and 10 s more in its snapshots."""
     id_ = ClockId(clock, 1 if clock == 64 else 0)
-    cause = _cause(asked(id_, unit_ns, False), id_, own, there, length)
+    cause = _cause(queried(id_, unit_ns, False), id_, own, there, length)
     return None if cause is None else cause.code
 
 
@@ -94,7 +94,7 @@ LEAST, MOST = 4_400, 5_610
         (LEAST * 10**18, MOST * 10**18 + 10**9 - 1, ("factor", 10**9, False)),
     ],
 )
-def test_values_in_another_unit_lie_within_ten_minutes_of_the_snapshots(low, high, code):
+def test_values_in_another_unit_are_within_ten_minutes_of_the_snapshots(low, high, code):
     assert cause_of(OWN, Stray(1, 0, 0, low, high, low, high), clock=200) == code
 
 
@@ -124,15 +124,15 @@ def test_a_clock_may_be_off_by_as_long_as_it_ran_or_by_a_fifth_of_what_it_reads(
 
 
 @pytest.mark.parametrize(
-    ("events", "spread", "is_told"),
+    ("events", "spread", "is_reported"),
     [(3, 3_000_001, True), (3, 3_000_000, False), (2, 3_000_001, False), (4, 9_000_000, True)],
 )
 def test_of_a_clock_that_began_near_0_what_is_small_has_to_be_many_and_spread(
-    events, spread, is_told
+    events, spread, is_reported
 ):
     own = Span(0, 10 * S, S, 11)
     there = Stray(events, 0, 0, 0, spread)
-    assert cause_of(own, there, clock=200) == (("factor", 1_000, True) if is_told else None)
+    assert cause_of(own, there, clock=200) == (("factor", 1_000, True) if is_reported else None)
     at_one = Span(5 * S, 5 * S, 0, 1)
     assert cause_of(at_one, there, 6 * S, clock=200) is None
 
@@ -148,7 +148,7 @@ DELTAS = {
 
 
 @pytest.mark.parametrize(
-    ("change", "is_told"),
+    ("change", "is_reported"),
     [
         ({}, True),
         ({"events": 20, "rises": 17}, True),
@@ -162,14 +162,14 @@ DELTAS = {
         ({"events": 3, "rises": 2}, False),
     ],
 )
-def test_deltas_are_small_add_up_to_the_trace_and_do_not_rise(change, is_told):
+def test_deltas_are_small_add_up_to_the_trace_and_do_not_rise(change, is_reported):
     there = Stray(**(DELTAS | change))
-    assert cause_of(OWN, there) == (("deltas",) if is_told else None)
+    assert cause_of(OWN, there) == (("deltas",) if is_reported else None)
     assert cause_of(OWN, there, clock=200) is None
 
 
 @pytest.mark.parametrize(
-    ("raw_sum", "length", "is_told"),
+    ("raw_sum", "length", "is_reported"),
     [
         (5 * 10**9, 0, True),
         (5 * 10**9 + 1, 0, False),
@@ -177,10 +177,10 @@ def test_deltas_are_small_add_up_to_the_trace_and_do_not_rise(change, is_told):
         (6 * 10**9 + 1, 3_000 * S, False),
     ],
 )
-def test_deltas_are_in_the_clock_s_unit(raw_sum, length, is_told):
+def test_deltas_are_in_the_clock_s_unit(raw_sum, length, is_reported):
     there = Stray(**(DELTAS | {"raw_sum": raw_sum}))
-    told = cause_of(OWN, there, length, unit_ns=1_000)
-    assert told == (("deltas",) if is_told else None)
+    expected = cause_of(OWN, there, length, unit_ns=1_000)
+    assert expected == (("deltas",) if is_reported else None)
 
 
 @pytest.mark.parametrize("events", [2, 3])
@@ -188,17 +188,17 @@ def test_deltas_are_in_the_clock_s_unit(raw_sum, length, is_told):
 @pytest.mark.parametrize("incremental", [False, True])
 def test_timestamps_that_are_no_less_than_a_reading_are_no_deltas(events, raw_low, incremental):
     clock = ClockId(64, 1)
-    survey = asked(clock, 1_000, incremental)
+    survey = queried(clock, 1_000, incremental)
     cause = _absolute(survey, clock, OWN, Stray(events, raw_low=raw_low))
-    is_told = events == 3 and raw_low == 5 * 10**9 and incremental
-    assert (cause and cause.code) == (("absolute",) if is_told else None)
+    is_reported = events == 3 and raw_low == 5 * 10**9 and incremental
+    assert (cause and cause.code) == (("absolute",) if is_reported else None)
     assert cause_of(OWN, Stray(0)) is None
     there = Stray(3, 0, 0, LEAST * 10**6, LEAST * 10**6)
     assert (_cause(survey, clock, OWN, there, 0) is None) == incremental
 
 
 @pytest.mark.parametrize(
-    ("unit_ns", "factor", "larger", "told", "fix"),
+    ("unit_ns", "factor", "larger", "expected", "fix"),
     [
         (1, 1_000, True, "they are in us, its snapshots in ns", "one unit: ns, or the one"),
         (1, 10**6, True, "they are in ms, its snapshots in ns", "one unit: ns, or the one"),
@@ -211,11 +211,11 @@ def test_timestamps_that_are_no_less_than_a_reading_are_no_deltas(events, raw_lo
         (1, 1_000, False, "they are 1,000 times too large", "one unit, the one"),
     ],
 )
-def test_another_unit_is_named_where_it_has_a_name(unit_ns, factor, larger, told, fix):
+def test_another_unit_is_named_where_it_has_a_name(unit_ns, factor, larger, expected, fix):
     clock = ClockId(200)
-    cause = _factor(asked(clock, unit_ns, False), clock, factor, larger=larger)
+    cause = _factor(queried(clock, unit_ns, False), clock, factor, larger=larger)
     assert cause.code == ("factor", factor, larger)
-    assert cause.title == told
+    assert cause.title == expected
     assert f"Write events and snapshots in {fix} that unit_multiplier_ns gives." == cause.fix
     assert cause.why.startswith("Multiplied by" if larger else "Divided by")
     assert f" by {factor:,}, the timestamps match" in cause.why
@@ -298,9 +298,9 @@ def strewn(chance: Random) -> bytes:
 
 @pytest.mark.parametrize("group", range(8))
 def test_what_is_far(group):
-    told = {}
+    expected = {}
     for seed in range(25):
         with opened(strewn(Random(f"strewn {group} {seed}"))) as made:
             found = [one for one in diagnose(made) if one.code == "events-far-from-trace"]
-        told[str(seed)] = list(lines(found, ""))
-    check_kept("doctor_far", f"strewn {group}", told)
+        expected[str(seed)] = list(lines(found, ""))
+    check_kept("doctor_far", f"strewn {group}", expected)

@@ -9,7 +9,7 @@ import pytest
 from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME, event, packet, snapshot, trace
 from faults import GPU, NIC, SEQUENCE, START, TSC, Model, S, misread
 from kept import check_kept
-from test_kept_doctor import told as told_by
+from test_kept_doctor import reported as told_by
 
 from tracetime.formats.perfetto.schema import PAYLOAD_NAMES
 
@@ -19,7 +19,7 @@ CLOCKS = {"MONOTONIC": MONOTONIC, "REALTIME": REALTIME, "NIC": NIC, "64": 64, "B
 PPM = [100, 500, 600, 1_000, 10_000, 200_000, 1_000_000]
 
 
-def told(data: bytes) -> list[str]:
+def reported(data: bytes) -> list[str]:
     return told_by(data, tolerances=False)
 
 
@@ -69,7 +69,7 @@ def test_a_change_by_about_a_limit(change, clock):
         for by in around(size):
             model = small()
             CHANGES[change](model, CLOCKS[clock], by)
-            found[str(by)] = told(model.build())
+            found[str(by)] = reported(model.build())
     check_kept("doctor_limits", f"{change} {clock}", found)
 
 
@@ -87,12 +87,12 @@ def test_a_rate_of_about_a_limit(clock):
                 model.reads[number] = lambda t, read=read, ppb=sign * ppb: (
                     read(START) + (t - START) * (10**9 + ppb) // 10**9
                 )
-                found[str(sign * ppb)] = told(model.build())
+                found[str(sign * ppb)] = reported(model.build())
     check_kept("doctor_limits", f"rate {clock}", found)
 
 
 def ticking(clock: int, n: int, gap_ns: int, rate_ppm: int, used: bool) -> bytes:
-    """Snapshots of a clock beside BOOTTIME, gap_ns apart."""
+    """Snapshots of a clock and BOOTTIME, gap_ns apart."""
     times = [START + k * gap_ns for k in range(n)]
     packets = [
         snapshot({BOOTTIME: t, clock: 7 * S + (t - START) * rate_ppm // 10**6}) for t in times
@@ -103,12 +103,12 @@ def ticking(clock: int, n: int, gap_ns: int, rate_ppm: int, used: bool) -> bytes
 @pytest.mark.parametrize("clock", [TSC, NIC])
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_few_snapshots_that_are_close(clock, n):
-    """How far and how long a clock has to go for its rate to be told."""
+    """How far and how long a clock has to go for its rate to be measured."""
     found = {}
     for gap_ns in (99_000, 499_000, 501_000, 4_990_000, 5_010_000, S // 3, S // 2, S):
         for rate_ppm in (0, 780_000, 810_000, 979_000, 1_021_000, 1_190_000, 1_210_000, 3_000_000):
             data = ticking(clock, n, gap_ns, rate_ppm, used=rate_ppm % 3 == 0)
-            found[f"{gap_ns} {rate_ppm}"] = told(data)
+            found[f"{gap_ns} {rate_ppm}"] = reported(data)
     check_kept("doctor_limits", f"few {clock} {n}", found)
 
 
@@ -124,7 +124,7 @@ def uneven(off: int, n: int, by_ns: int) -> bytes:
 @pytest.mark.parametrize("n", [5, 10])
 def test_how_many_gaps_have_to_agree(n):
     found = {
-        f"{off} {by_ns}": told(uneven(off, n, by_ns))
+        f"{off} {by_ns}": reported(uneven(off, n, by_ns))
         for off in range(n)
         for by_ns in (4_900_000, 5_100_000, -9_000_000)
     }
@@ -172,7 +172,7 @@ def test_where_another_recording_begins(which):
                 clock: first[clock] + (n * S) + by for clock, by in zip(clocks, apart, strict=False)
             }
             data = trace(*recording(first, n), *recording(second, 6))
-            found[f"{name} {n}"] = told(data)
+            found[f"{name} {n}"] = reported(data)
     check_kept("doctor_limits", f"recordings {which}", found)
 
 
@@ -187,8 +187,10 @@ def test_parts_of_one_recording_in_another_order(parts):
                 pieces.append(
                     recording({BOOTTIME: begin, MONOTONIC: begin - S, REALTIME: begin + 9 * S}, 5)
                 )
-            turned = [pieces[(part + k) % parts] for part in range(parts)]
-            found[f"{k} {pause_s}"] = told(trace(*[one for piece in turned for one in piece]))
+            as_reversed = [pieces[(part + k) % parts] for part in range(parts)]
+            found[f"{k} {pause_s}"] = reported(
+                trace(*[one for piece in as_reversed for one in piece])
+            )
     check_kept("doctor_limits", f"parts {parts}", found)
 
 
@@ -210,7 +212,7 @@ def test_many_events_behind_and_ahead_in_other_units(numbers):
             if clock == NIC:
                 model.reads[NIC] = lambda t: t + 5
             model.extra[9] = [event(value, clock, SEQUENCE) for value in values]
-            found[f"{name} {clock}"] = told(model.build())
+            found[f"{name} {clock}"] = reported(model.build())
     check_kept("doctor_limits", f"units {numbers}", found)
 
 
@@ -222,5 +224,5 @@ def test_boottime_below_monotonic_by_about_a_limit(clock):
             model = small(n)
             model.primary = dict.fromkeys(range(n), CLOCKS[clock])
             model.reads[MONOTONIC] = lambda t, by=by: t + by
-            found[f"{by} {n}"] = told(model.build())
+            found[f"{by} {n}"] = reported(model.build())
     check_kept("doctor_limits", f"below {clock}", found)

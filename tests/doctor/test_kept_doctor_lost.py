@@ -26,7 +26,7 @@ AUX = 0xB103_0405
 HOST, CLIENT, THIRD = None, 555, 8
 
 
-def told(data: bytes) -> list[str]:
+def reported(data: bytes) -> list[str]:
     with opened(data, partial=True) as read:
         return list(lines(diagnose(read), ""))
 
@@ -47,7 +47,7 @@ def test_clocks_that_are_tied_to_nothing(events):
         for k in range(events):
             clock = clocks[k % len(clocks)]
             packets.append(event(9 * S + k, clock, 1 + k % sequences))
-        found[f"{clocks} {sequences}"] = told(trace(*packets))
+        found[f"{clocks} {sequences}"] = reported(trace(*packets))
     check_kept("doctor_lost", f"tied to nothing {events}", found)
 
 
@@ -60,7 +60,7 @@ def test_clocks_that_no_snapshot_has(events):
             for k in range(events):
                 clock = clocks[k % len(clocks)]
                 packets.append(event(9 * S + k, clock, 1 + k % sequences))
-            found[f"{clocks} {sequences} {with_snapshot}"] = told(trace(*packets))
+            found[f"{clocks} {sequences} {with_snapshot}"] = reported(trace(*packets))
     check_kept("doctor_lost", f"no snapshot {events}", found)
 
 
@@ -74,7 +74,7 @@ def test_a_number_that_other_sequences_have(others):
         packets += [
             event(5 + k, clock, sequence, machine=machine) for k, sequence in enumerate(used)
         ]
-        found[f"{clock} {used} {machine}"] = told(trace(*packets))
+        found[f"{clock} {used} {machine}"] = reported(trace(*packets))
     check_kept("doctor_lost", f"other sequences {others}", found)
 
 
@@ -85,7 +85,7 @@ def test_a_trace_clock_that_no_snapshot_has(primary):
         for used in ([], [NIC], [NIC, GPU, NIC], [REALTIME, NIC, None]):
             packets = [snapshot(dict.fromkeys(clocks, 9 * S), primary=primary)]
             packets += [event(9 * S + k, clock) for k, clock in enumerate(used)]
-            found[f"{clocks} {used}"] = told(trace(*packets))
+            found[f"{clocks} {used}"] = reported(trace(*packets))
     check_kept("doctor_lost", f"trace clock {primary}", found)
 
 
@@ -97,7 +97,7 @@ def test_times_that_do_not_fit(events):
         readings = {BOOTTIME: START, **dict.fromkeys(clocks, START + ahead)}
         packets = [snapshot(readings), event(START + 5, NIC)]
         packets += [event(most - k, clocks[k % len(clocks)]) for k in range(events)]
-        found[f"{ahead} {clocks}"] = told(trace(*packets))
+        found[f"{ahead} {clocks}"] = reported(trace(*packets))
     check_kept("doctor_lost", f"overflow {events}", found)
 
 
@@ -143,7 +143,7 @@ def test_machines_that_nothing_ties(links, moves):
             packets += [event(START + 5, MONOTONIC), event(5, AUX)]
             if links == "late":
                 packets.append(synced(CLIENT, 77 * S))
-            found[f"{used} {clocks}"] = told(trace(*packets))
+            found[f"{used} {clocks}"] = reported(trace(*packets))
     check_kept("doctor_lost", f"machines {links} {moves}", found)
 
 
@@ -159,5 +159,5 @@ def test_machines_that_are_tied_by_way_of_others(ring):
                 packets.append(synced(machine, k * S))
         packets += [event(START + k * S, BOOTTIME, machine=m) for k, m in enumerate(numbers)]
         packets += [event(START + k * S, NIC, machine=m) for k, m in enumerate(numbers)]
-        found[str(left_out)] = told(trace(*packets))
+        found[str(left_out)] = reported(trace(*packets))
     check_kept("doctor_lost", f"ring {ring}", found)

@@ -21,7 +21,7 @@ from reading import opened
 from relay import MS, US, Relay, running
 from simulated import recorded_trace
 from test_doctor_machines import machines
-from test_kept_doctor import lines, told
+from test_kept_doctor import lines, reported
 
 from tracetime import diagnose
 
@@ -39,7 +39,7 @@ def test_machines_that_exchange_messages(there_ns):
                     snapshots=[k * 10 * S for k in range(5)],
                     events=[S, 20 * S, 50 * S] if syncs != 3 else [],
                 )
-                found[f"{back_ns} {ppm} {syncs}"] = told(data)
+                found[f"{back_ns} {ppm} {syncs}"] = reported(data)
     check_kept("doctor_machines", f"messages {there_ns}", found)
 
 
@@ -54,7 +54,9 @@ def test_messages_that_bound_nothing(n):
                 rounds[fell][0][BOOTTIME] -= 40 * S
                 bad = packet(machine=555, remote_clock_sync=_sync(rounds))
                 more = [relay.sync(9 * S)] * good
-                found[f"{fell} {len(events)} {good}"] = told(relay.trace(bad, *more, events=events))
+                found[f"{fell} {len(events)} {good}"] = reported(
+                    relay.trace(bad, *more, events=events)
+                )
     check_kept("doctor_machines", f"no bound {n}", found)
 
 
@@ -69,7 +71,7 @@ def test_trace_time_that_moves_to_another_machine(primary):
     found = {}
     for fall in (0, 500_000, 2_000_000, 3 * S):
         for snapshots in (1, 2, 3, 10):
-            found[f"{fall} {snapshots}"] = told(
+            found[f"{fall} {snapshots}"] = reported(
                 machines(fall=fall, primary=primary, snapshots=snapshots)
             )
     check_kept("doctor_machines", f"moves {primary}", found)
@@ -93,7 +95,7 @@ def test_two_machines_taken_for_one(machine):
                     )
                 )
                 packets.append(event(START + k * S, BOOTTIME, machine=machine))
-            found[f"{ahead} {turns}"] = told(trace(*packets))
+            found[f"{ahead} {turns}"] = reported(trace(*packets))
     check_kept("doctor_machines", f"mixed {machine}", found)
 
 
@@ -130,7 +132,7 @@ def test_what_recorders_say_when_they_begin(signs, times):
                 packets += [tied, *begun] if before else [*begun, tied]
                 packets.append(event(START + k * S + 5))
                 packets += [SIGNS[sign]() for sign in end]
-            found[f"{before} {' '.join(end)}"] = told(trace(*packets))
+            found[f"{before} {' '.join(end)}"] = reported(trace(*packets))
     check_kept("doctor_machines", f"begun {' '.join(signs)} {times}", found)
 
 
@@ -161,7 +163,7 @@ def test_more_clocks_than_may_be_looked_at(most):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_recordings_of_tracetimes_own(seed):
-    check_kept("doctor_machines", f"recorded {seed}", told(recorded_trace(seed)))
+    check_kept("doctor_machines", f"recorded {seed}", reported(recorded_trace(seed)))
 
 
 @pytest.mark.parametrize("order", range(4))
@@ -181,7 +183,7 @@ def test_paths_over_several_clocks_and_clocks_that_disagree(order):
                 if gap:
                     packets.append(snapshot({chain[0]: t, chain[2]: t + 2 * S + gap}))
                 packets.append(event(t + hops * S + 5, chain[-1]))
-            found[f"{hops} {gap}"] = told(trace(*packets))
+            found[f"{hops} {gap}"] = reported(trace(*packets))
     check_kept("doctor_machines", f"paths {order}", found)
 
 
@@ -197,7 +199,7 @@ def test_clocks_that_step_by_ticks(clock):
                 (t - START + 5 * S) // tick * tick // unit * unit
             )
             model.event_clocks = [BOOTTIME, clock] if used else [BOOTTIME]
-            found[f"{tick} {used}"] = told(model.build())
+            found[f"{tick} {used}"] = reported(model.build())
     check_kept("doctor_machines", f"ticks {clock}", found)
 
 
@@ -209,4 +211,4 @@ def test_of_very_many_machines_those_with_the_most_events_are_looked_at():
         made = packet(machine=1000 + k, remote_clock_sync=_sync(relay.rounds((k + 1) * S)))
         packets.append(made)
         packets += [event(77 * S + k * S + i, BOOTTIME, machine=1000 + k) for i in range(k % 3)]
-    check_kept("doctor_machines", "very many", told(trace(*packets)))
+    check_kept("doctor_machines", "very many", reported(trace(*packets)))

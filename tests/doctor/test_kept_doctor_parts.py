@@ -1,4 +1,4 @@
-"""How the doctor tells recordings apart, over many small files just within limits and beyond."""
+"""How the doctor distinguishes recordings, over many small files just within limits and beyond."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def jumping(chance: Random) -> list[dict[int, int]]:
     clocks = kernel + chance.sample(OTHERS, chance.randint(0, 3))
     at = {clock: (1_000 + 100 * k) * S for k, clock in enumerate(clocks)}
     jumps = set(chance.sample(range(1, 6), chance.randint(1, 2)))
-    first, told = dict(at), []
+    first, results = dict(at), []
     for k in range(6):
         if k in jumps:
             share, one = chance.choice([0.4, 0.6, 1]), chance.choice(JUMPS)
@@ -67,23 +67,23 @@ def jumping(chance: Random) -> list[dict[int, int]]:
                 elif chance.random() < share:
                     at[clock] += -S + (one if is_alike else chance.choice(JUMPS))
         at = {clock: value + S for clock, value in at.items()}
-        told.append(
+        results.append(
             {clock: value for clock, value in at.items() if k == 0 or chance.random() < 0.95}
         )
-    return told
+    return results
 
 
 @pytest.mark.parametrize("group", range(8))
 def test_where_clocks_fall_together_or_apart(group):
-    told = []
+    results = []
     for seed in range(60):
         snapshots = jumping(Random(f"jumping {group} {seed}"))
-        told.append([list(one) for one in _breaks(written(snapshots))])
-    check_kept("doctor_parts", f"breaks {group}", told)
+        results.append([list(one) for one in _breaks(written(snapshots))])
+    check_kept("doctor_parts", f"breaks {group}", results)
 
 
 def in_parts(chance: Random) -> tuple[list[dict[int, int]], list[int]]:
-    """A recording in parts that stand in another order, with pauses, some twice, clocks off."""
+    """A recording in parts in another order, with pauses, some twice, clocks off."""
     clocks = chance.choice(
         [
             [BOOTTIME],
@@ -124,14 +124,14 @@ def in_parts(chance: Random) -> tuple[list[dict[int, int]], list[int]]:
 
 @pytest.mark.parametrize("group", range(8))
 def test_whether_parts_are_of_one_recording(group):
-    told = []
+    results = []
     for seed in range(60):
         chance = Random(f"parts {group} {seed}")
         snapshots, breaks = in_parts(chance)
         read: Any = SimpleNamespace(trace_clock=ClockId([BOOTTIME, REALTIME, 9][seed % 3]))
-        told.append(_one_recording(written(snapshots).series(), breaks, read))
-    assert 0.15 < sum(told) / len(told) < 0.85
-    check_kept("doctor_parts", f"one recording {group}", told)
+        results.append(_one_recording(written(snapshots).series(), breaks, read))
+    assert 0.15 < sum(results) / len(results) < 0.85
+    check_kept("doctor_parts", f"one recording {group}", results)
 
 
 SIGNS = {"s": 6, "c": 33, "t": 35, "m": 36, "i": 45, "u": 89}
@@ -170,7 +170,7 @@ SIGNS = {"s": 6, "c": 33, "t": 35, "m": 36, "i": 45, "u": 89}
         ("ueicueic", [4]),
     ],
 )
-def test_a_recording_begins_with_the_snapshots_that_stand_before_what_its_recorder_says(
+def test_a_recording_begins_with_the_snapshots_that_come_before_what_its_recorder_says(
     layout, begin
 ):
     """Statistics and a snapshot before them end the recording before, if no event is in between."""

@@ -33,7 +33,7 @@ REALTIME_COARSE = 2
 AUX = 0xB103_0405
 
 
-def told(data: bytes, tolerance_ns: int = 1_000_000, **options) -> list[str]:
+def reported(data: bytes, tolerance_ns: int = 1_000_000, **options) -> list[str]:
     with opened(data, partial=True, **options) as read:
         return list(lines(diagnose(read, tolerance_ns), ""))
 
@@ -82,7 +82,7 @@ def test_events_before_the_first_and_after_the_last_snapshot(clock, max_tubes):
             event(last + after // 2, clock, SEQUENCE),
             event(5, GPU, SEQUENCE),
         )
-        found[f"{before} {after}"] = told(data, 100_000, max_tubes=max_tubes)
+        found[f"{before} {after}"] = reported(data, 100_000, max_tubes=max_tubes)
     check_kept("doctor_places", f"beyond {clock} {max_tubes}", found)
 
 
@@ -99,12 +99,12 @@ def test_how_far_floor_is_off_beyond_the_snapshots(n, ppm):
             event(7 * S + (n - 1 + away_s) * S, NIC, SEQUENCE),
             event(7 * S + (n - 1 + away_s) * S, GPU, SEQUENCE),
         )
-        every = told(data, 1_000, max_tubes=max_tubes)
+        every = reported(data, 1_000, max_tubes=max_tubes)
         found[f"{max_tubes} {away_s}"] = every
         sizes = {int(one.split(" | ")[4]) for one in every if " used-after" in one}
         for size in sorted(sizes):
             for tolerance_ns in around(size)[:2]:
-                found[f"{max_tubes} {away_s} {tolerance_ns}"] = told(
+                found[f"{max_tubes} {away_s} {tolerance_ns}"] = reported(
                     data, tolerance_ns, max_tubes=max_tubes
                 )
     check_kept("doctor_places", f"off {n} {ppm}", found)
@@ -127,13 +127,13 @@ def test_the_least_that_floor_is_off_decides_how_severe_it_is(max_tubes):
         *around(13_500_000),
         *around(16_500_000),
     ]:
-        found[str(tolerance_ns)] = told(data, tolerance_ns, max_tubes=max_tubes)
+        found[str(tolerance_ns)] = reported(data, tolerance_ns, max_tubes=max_tubes)
     check_kept("doctor_places", f"least {max_tubes}", found)
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 4, 5])
 def test_events_of_so_many_clocks_are_placed_by_the_tube(most, monkeypatch):
-    """Those that have the most; of others the rate tells how far off floor is."""
+    """Those that have the most; for others the rate shows how far off floor is."""
     # The package has a function of that name.
     placement = import_module("tracetime.doctor.placement")
     assert placement._MOST_BY_TUBE == 200
@@ -145,7 +145,7 @@ def test_events_of_so_many_clocks_are_placed_by_the_tube(most, monkeypatch):
         packets.append(snapshot({BOOTTIME: START + k * S} | readings))
     for clock, events in zip(clocks, (2, 5, 1, 5, 3), strict=True):
         packets += [event(7 * S + 100 * S, clock)] * events
-    check_kept("doctor_places", f"by tube {most}", told(trace(*packets), 1_000))
+    check_kept("doctor_places", f"by tube {most}", reported(trace(*packets), 1_000))
 
 
 @pytest.mark.parametrize("away_s", [-1000, -5, 20, 5000])
@@ -158,7 +158,7 @@ def test_events_beyond_the_snapshots_of_another_machine(away_s):
         for clock in (BOOTTIME, MONOTONIC):
             zero = (START + AHEAD if clock == BOOTTIME else START) if machine else START
             far = trace(event(zero + away_s * S, clock, machine=machine))
-            found[f"{len(tie)} {machine} {clock}"] = told(tie + machines() + far, 1_000)
+            found[f"{len(tie)} {machine} {clock}"] = reported(tie + machines() + far, 1_000)
     check_kept("doctor_places", f"another machine {away_s}", found)
 
 
@@ -168,7 +168,7 @@ def test_a_clock_whose_rate_nobody_can_know_is_not_judged():
     for n, max_tubes in product((1, 2, 4), (3000, 1)):
         data = trace(*beside(GPU, 3), *beside(NIC, n), event(500 * S, NIC), event(500 * S, GPU))
         domains = [ClockDomain(NIC, ns_per_tick=None)]
-        found[f"{n} {max_tubes}"] = told(data, 1_000, domains=domains, max_tubes=max_tubes)
+        found[f"{n} {max_tubes}"] = reported(data, 1_000, domains=domains, max_tubes=max_tubes)
     check_kept("doctor_places", "no rate", found)
 
 
@@ -184,7 +184,7 @@ def test_events_before_the_zero_of_trace_time(clock):
             zero = 7000 * S if clock == primary else 7000 * S - 50 * S
             packets += [event(max(zero - by, 0), clock) for by in behind]
             packets += [event(7000 * S + 5, NIC)] if clock != NIC else []
-            found[f"{behind} {primary}"] = told(trace(*packets))
+            found[f"{behind} {primary}"] = reported(trace(*packets))
     check_kept("doctor_places", f"negative {clock}", found)
 
 
@@ -205,12 +205,12 @@ def test_events_whose_state_was_lost(count):
             )
         packets.append(event(START, BOOTTIME, 1, cleared=True))
         packets.append(event(START + 1, BOOTTIME, 1, needs_state=True))
-        found[f"{sequences} {clocks}"] = told(trace(*packets))
+        found[f"{sequences} {clocks}"] = reported(trace(*packets))
     check_kept("doctor_places", f"state {count}", found)
 
 
 @pytest.mark.parametrize("late", [1, 2, 5])
-def test_snapshots_that_stand_behind_events_from_after_them(late):
+def test_snapshots_that_come_after_events_from_after_them(late):
     found = {}
     for ppm, steps in product((0, 300, 3_000), (0, 5_000_000, -5_000_000)):
         packets = []
@@ -224,7 +224,7 @@ def test_snapshots_that_stand_behind_events_from_after_them(late):
         # The seventh comes as many intervals later.
         behind = snapshot({BOOTTIME: START + 6 * S, NIC: 76 * S + steps, GPU: 96 * S + steps // 2})
         order = [one for k in range(12) for one in (*packets[k], behind if k == 6 + late else None)]
-        found[f"{ppm} {steps}"] = told(trace(*(one for one in order if one is not None)))
+        found[f"{ppm} {steps}"] = reported(trace(*(one for one in order if one is not None)))
     check_kept("doctor_places", f"late {late}", found)
 
 
@@ -262,14 +262,14 @@ KINDS = ["unit", "incremental", "twice", "fell", "overflow", "trace clock"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fault_of_snapshots_is_counted(kind):
-    found = {str(n): told(with_faults([kind], n)) for n in (1, 2, 8)}
-    found["and units"] = told(with_faults([kind, "other unit"], 4))
-    found["and a fall"] = told(with_faults([kind, "fell"], 8))
+    found = {str(n): reported(with_faults([kind], n)) for n in (1, 2, 8)}
+    found["and units"] = reported(with_faults([kind, "other unit"], 4))
+    found["and a fall"] = reported(with_faults([kind, "fell"], 8))
     # A hundred are kept.
     for n in (99, 100, 101, 130):
-        found[f"of {n}"] = told(with_faults([kind], n, 140))
+        found[f"of {n}"] = reported(with_faults([kind], n, 140))
     for n in (101, 130):
-        found[f"of {n} with others"] = told(with_faults([kind, "other unit"], n, 140))
+        found[f"of {n} with others"] = reported(with_faults([kind, "other unit"], n, 140))
     check_kept("doctor_places", f"fault {kind}", found)
 
 
@@ -281,7 +281,7 @@ def test_a_trace_clock_that_never_counted_ns(clock, unit):
         for k in range(3)
     ]
     data = trace(*packets, event(7 * S, NIC), event(START // unit, clock))
-    check_kept("doctor_places", f"unit {clock} {unit}", told(data))
+    check_kept("doctor_places", f"unit {clock} {unit}", reported(data))
 
 
 @pytest.mark.parametrize("clock", [BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME])
@@ -307,7 +307,7 @@ def test_a_trace_clock_that_falls(clock):
                 at = START + k * S - (S + fall if k in lost else 0)
                 packets.append(snapshot({clock: at, NIC: 7 * S + k * S}, primary=clock))
                 packets += [event(7 * S + k * S + 5, NIC), event(at + 5, clock)]
-            found[f"{fall} {lost}"] = told(trace(*packets))
+            found[f"{fall} {lost}"] = reported(trace(*packets))
     check_kept("doctor_places", f"falls {clock}", found)
 
 
@@ -318,7 +318,7 @@ def test_a_fault_of_one_number_on_several_sequences(sequences):
         for sequence in range(1, sequences + 1):
             packets.append(snapshot({BOOTTIME: START, 64: (5, unit)}, sequence))
     packets += [event(6, 64, sequence) for sequence in range(1, sequences + 1)]
-    check_kept("doctor_places", f"fault on {sequences}", told(trace(*packets)))
+    check_kept("doctor_places", f"fault on {sequences}", reported(trace(*packets)))
 
 
 @pytest.mark.parametrize("clock", [127, 128, 129, 0x7FFF_FFFF, 0x8000_0000])
@@ -331,7 +331,7 @@ def test_numbers_that_anyone_may_choose(clock):
         packets += [event(9 * S + k, one, 3 + k) for k, one in enumerate(more)]
         # One that no snapshot has.
         packets += [event(5, 400, SEQUENCE)] if more else []
-        found[f"{events} {more}"] = told(trace(*packets))
+        found[f"{events} {more}"] = reported(trace(*packets))
     check_kept("doctor_places", f"ad hoc {clock}", found)
 
 
@@ -342,7 +342,7 @@ def test_a_trace_clock_named_after_the_first_event(name):
         readings = {BOOTTIME: START, MONOTONIC: START - S, REALTIME: 17 * START}
         for times in (1, 2):
             later = [snapshot(readings, primary=name)] * times
-            found[f"{first} {times}"] = told(
+            found[f"{first} {times}"] = reported(
                 trace(snapshot(readings, primary=first), event(START + 5), *later, event(START + 6))
             )
     check_kept("doctor_places", f"named late {name}", found)
@@ -367,12 +367,12 @@ def test_paths_that_differ_by_about_the_tolerance(used):
                 packets += reversed(pairs) if reverse else pairs
             starts = {NIC: 7 * S, GPU: 9 * S, AUX: 11 * S, BOOTTIME: START}
             packets += [event(starts[clock] + k, clock) for k, clock in enumerate(used)]
-            every = told(trace(*packets))
+            every = reported(trace(*packets))
             found[f"{gap} {reverse}"] = every
             sizes = {int(one.split(" | ")[4]) for one in every if "paths-disagree" in one}
             for size in sorted(sizes):
-                found[f"{gap} {reverse} by {size}"] = told(trace(*packets), size)
-                found[f"{gap} {reverse} by less"] = told(trace(*packets), size - 1)
+                found[f"{gap} {reverse} by {size}"] = reported(trace(*packets), size)
+                found[f"{gap} {reverse} by less"] = reported(trace(*packets), size - 1)
     check_kept("doctor_places", f"loops {used}", found)
 
 
@@ -387,7 +387,7 @@ def test_paths_of_several_hops(used):
             for one, other in zip(chain, chain[1:], strict=False)
         ]
         packets += [event(START + k, chain[-1], 1 + k) for k in range(used)]
-        found[str(hops)] = told(trace(*packets))
+        found[str(hops)] = reported(trace(*packets))
     check_kept("doctor_places", f"hops {used}", found)
 
 
@@ -404,7 +404,7 @@ def test_what_is_missing():
         "boottime at 0": [snapshot({BOOTTIME: 0})],
         "at fault": [snapshot([(NIC, 5), (NIC, 6)]), event(5, NIC)],
     }.items():
-        found[name] = told(trace(*packets))
+        found[name] = reported(trace(*packets))
     check_kept("doctor_places", "missing", found)
 
 
@@ -419,7 +419,7 @@ def test_coarse_clocks_and_what_they_step_by(clocks):
         ]
         packets += [event(readings[c] + k, c) for k in range(used) for c in clocks[: k + 1]]
         domains = [] if tick_ns is None else [ClockDomain(clocks[0], tick_ns=tick_ns)]
-        found[f"{tick_ns} {used}"] = told(trace(*packets), domains=domains)
+        found[f"{tick_ns} {used}"] = reported(trace(*packets), domains=domains)
     check_kept("doctor_places", f"coarse {clocks}", found)
 
 
@@ -438,7 +438,7 @@ def test_clocks_that_show_their_ticks(n):
                 read = {c: (7 * S + t) // tick * tick for c, tick in ticks.items()}
                 packets.append(snapshot({BOOTTIME: START + t} | read))
             packets += [event(7 * S + 40_000_000 * k, c) for k, c in enumerate(used)]
-            found[f"{ticks} {used}"] = told(trace(*packets))
+            found[f"{ticks} {used}"] = reported(trace(*packets))
     check_kept("doctor_places", f"shown {n}", found)
 
 
@@ -449,11 +449,11 @@ def test_what_cannot_be_read_on(cut):
         ([], [*beside(NIC), event(7 * S, NIC)]), (b"", b"\x0b", b"\x0a\xff")
     ):
         data = trace(*begin, event(START + 5), event(START + 6))
-        found[f"{len(begin)} {more}"] = told(data[: max(len(data) - cut, 1)] + more)
+        found[f"{len(begin)} {more}"] = reported(data[: max(len(data) - cut, 1)] + more)
     for name, last in {
         "event": event(5, 64, None),
         "snapshot": snapshot({64: 5}, None),
         "on 3": event(5, 64, 3),
     }.items():
-        found[f"64 {name}"] = told(trace(*beside(NIC), last, event(START + 6)))
+        found[f"64 {name}"] = reported(trace(*beside(NIC), last, event(START + 6)))
     check_kept("doctor_places", f"cut {cut}", found)

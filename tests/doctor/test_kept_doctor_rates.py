@@ -29,7 +29,7 @@ AUX, DEV = 0xB103_0405, 0xB203_0405
 STARTS = {BOOTTIME: START, MONOTONIC: START - 9 * S, REALTIME: 17 * 10**8 * S}
 
 
-def told(data: bytes, tolerance_ns: int = 1_000_000, *domains: ClockDomain) -> list[str]:
+def reported(data: bytes, tolerance_ns: int = 1_000_000, *domains: ClockDomain) -> list[str]:
     with opened(data, domains=list(domains)) as read:
         return list(lines(diagnose(read, tolerance_ns), ""))
 
@@ -37,22 +37,22 @@ def told(data: bytes, tolerance_ns: int = 1_000_000, *domains: ClockDomain) -> l
 def gaining(
     ppb: Mapping[int, int],
     *,
-    beside: int = BOOTTIME,
+    neighbour: int = BOOTTIME,
     n: int = 4,
     gap_ns: int = S,
     used: Sequence[int] = (),
     more: Sequence[Packet] = (),
     apart: bool = False,
 ) -> bytes:
-    """Clocks that gain so many ns a second on one that is read beside them.
+    """Clocks that gain so many ns a second on one that is read with them.
 
     apart: each in snapshots of its own.
     """
     packets = []
-    primary = beside if beside in STARTS else None
+    primary = neighbour if neighbour in STARTS else None
     for k in range(n):
         t = k * gap_ns
-        base = {beside: STARTS.get(beside, 3 * S) + t}
+        base = {neighbour: STARTS.get(neighbour, 3 * S) + t}
         read = {
             clock: STARTS.get(clock, 7 * S) + t + t // S * gain + t % S * gain // S
             for clock, gain in ppb.items()
@@ -71,7 +71,7 @@ def around(value: int) -> list[int]:
 
 @pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize(
-    ("clock", "beside", "limit_ppm"),
+    ("clock", "neighbour", "limit_ppm"),
     [
         (NIC, BOOTTIME, 600),
         (NIC, GPU, 200),
@@ -81,13 +81,13 @@ def around(value: int) -> list[int]:
         (MONOTONIC_COARSE, MONOTONIC, 500),
     ],
 )
-def test_how_far_two_healthy_clocks_drift(clock, beside, limit_ppm, used):
+def test_how_far_two_healthy_clocks_drift(clock, neighbour, limit_ppm, used):
     found = {
-        str(gain): told(gaining({clock: gain}, beside=beside, used=[clock] * used))
+        str(gain): reported(gaining({clock: gain}, neighbour=neighbour, used=[clock] * used))
         for size in around(limit_ppm * 1_000)
         for gain in (size, -size)
     }
-    check_kept("doctor_rates", f"healthy {clock} {beside} {used}", found)
+    check_kept("doctor_rates", f"healthy {clock} {neighbour} {used}", found)
 
 
 DECLARED = {
@@ -105,7 +105,7 @@ DECLARED = {
 def test_what_is_declared_of_a_clock_says_how_far_it_drifts(which):
     limits = [150, 200, 500, 550, 600, 650, 700, 900, 1_000, 1_100, 1_500]
     found = {
-        str(gain): told(gaining({NIC: gain}, used=[NIC]), 1_000_000, DECLARED[which])
+        str(gain): reported(gaining({NIC: gain}, used=[NIC]), 1_000_000, DECLARED[which])
         for limit in limits
         for gain in (limit * 1_000, limit * 1_000 + 1)
     }
@@ -126,13 +126,13 @@ GAINS = {
 
 
 @pytest.mark.parametrize("which", GAINS)
-def test_whether_one_clock_drifts_or_those_beside_it(which):
+def test_whether_one_clock_drifts_or_those_next_to_it(which):
     found = {}
-    for beside, used in product((BOOTTIME, REALTIME), ([], [NIC], [NIC, GPU, GPU, BOOTTIME])):
-        data = gaining(GAINS[which], beside=beside, used=used)
-        found[f"{beside} {len(used)}"] = told(data)
-        found[f"{beside} {len(used)} apart"] = told(
-            gaining(GAINS[which], beside=beside, used=used, apart=True)
+    for neighbour, used in product((BOOTTIME, REALTIME), ([], [NIC], [NIC, GPU, GPU, BOOTTIME])):
+        data = gaining(GAINS[which], neighbour=neighbour, used=used)
+        found[f"{neighbour} {len(used)}"] = reported(data)
+        found[f"{neighbour} {len(used)} apart"] = reported(
+            gaining(GAINS[which], neighbour=neighbour, used=used, apart=True)
         )
     check_kept("doctor_rates", f"together {which}", found)
 
@@ -146,7 +146,7 @@ def test_from_one_in_a_hundred_on_it_is_another_unit(clock):
             if gain < -S:
                 continue
             data = gaining({clock: gain}, used=[clock] * used)
-            found[f"{gain} {used}"] = told(data)
+            found[f"{gain} {used}"] = reported(data)
     check_kept("doctor_rates", f"units {clock}", found)
 
 
@@ -169,11 +169,11 @@ def test_a_wrong_unit_misplaces_by_the_longest_way_from_a_snapshot(rate):
             event(last + after_s * S, NIC, SEQUENCE),
             event(last, NIC, 99),
         )
-        every = told(data)
+        every = reported(data)
         found[f"{before_s} {after_s} {gaps}"] = every
         worst = next(int(one.split(" | ")[4]) for one in every if "units" in one or "still" in one)
         for tolerance_ns in around(worst)[:2]:
-            found[f"{before_s} {after_s} {gaps} {tolerance_ns}"] = told(data, tolerance_ns)
+            found[f"{before_s} {after_s} {gaps} {tolerance_ns}"] = reported(data, tolerance_ns)
     check_kept("doctor_rates", f"misplaced {rate}", found)
 
 
@@ -221,24 +221,24 @@ def test_the_tsc_in_few_snapshots(used):
         ((300_000,), (1,)),
         ((2_000_000, 2_000_000), (1_000_000, -500_000)),
     ):
-        found[f"{steps} {gaps}"] = told(ticks(steps, gaps, used=used))
-    found["declared"] = told(
+        found[f"{steps} {gaps}"] = reported(ticks(steps, gaps, used=used))
+    found["declared"] = reported(
         ticks((2_000_000,), (1_000_000,), used=used), 1_000_000, ClockDomain(TSC)
     )
     for steps in ((350_000, 250_000) * 3, (360_000, 240_000) * 3, (365_100, 235_000) * 3):
         # Too uneven for most gaps to agree on a rate.
         uneven = [1_000_000 + step for step in steps]
-        found[f"{steps}"] = told(ticks(uneven, (1_000_000,) * 6, used=used))
+        found[f"{steps}"] = reported(ticks(uneven, (1_000_000,) * 6, used=used))
     for gap_ns, step in ((1_000_000, 3_000_000), (0, 3_000_000), (-1_000_000, -3_000_000)):
         # Beside a clock that is not the trace clock, and may fall.
         pairs = [{TSC: 5 * S + k * step, NIC: 9 * S + k * gap_ns} for k in range(2)]
-        found[f"beside NIC {gap_ns}"] = told(
+        found[f"beside NIC {gap_ns}"] = reported(
             trace(*map(snapshot, pairs), snapshot({BOOTTIME: START, NIC: 9 * S}))
         )
-    found["once"] = told(ticks((), (), used=used))
-    found["other"] = told(ticks((2_000_000,), (1_000_000,), used=used, clock=NIC))
+    found["once"] = reported(ticks((), (), used=used))
+    found["other"] = reported(ticks((2_000_000,), (1_000_000,), used=used, clock=NIC))
     alone = [snapshot({TSC: 5 * S + k * 3 * S}) for k in range(3)]
-    found["alone"] = told(trace(*alone, snapshot({BOOTTIME: START}), event(5 * S, TSC)))
+    found["alone"] = reported(trace(*alone, snapshot({BOOTTIME: START}), event(5 * S, TSC)))
     check_kept("doctor_rates", f"tsc {used}", found)
 
 
@@ -249,12 +249,12 @@ def test_how_long_and_how_often_a_clock_is_read_for_its_rate(clock, n):
     for gap_ns in (1_000_000, S // (n - 1) - 1, S // (n - 1) + 1, S):
         for gain in (900_000, 10_000_000, 50_000_000, 500_000_000):
             length = gap_ns * (n - 1)
-            found[f"{gap_ns} {gain}"] = told(gaining({clock: gain}, n=n, gap_ns=gap_ns))
+            found[f"{gap_ns} {gain}"] = reported(gaining({clock: gain}, n=n, gap_ns=gap_ns))
             # As short as shows another unit: 100 us more or less.
             exact = -(-100_000 * S // gain) // (n - 1)
             if gain >= 10_000_000 and length > exact:
                 for short in (exact, exact - 1_000):
-                    found[f"{short} {gain} short"] = told(
+                    found[f"{short} {gain} short"] = reported(
                         gaining({clock: gain}, n=n, gap_ns=short, used=[clock])
                     )
     check_kept("doctor_rates", f"length {clock} {n}", found)
@@ -277,8 +277,8 @@ def test_how_far_gaps_agree_and_how_many_have_to(gain):
     for off in (slack, slack + 1, -slack, -slack - 1):
         for count in (1, 2):
             steps = [S + gain] * (5 - count) + [S + gain + off] * count
-            found[f"{off} {count}"] = told(uneven(steps))
-            found[f"{off} {count} of 10"] = told(uneven([*steps, *[S + gain] * 5]))
+            found[f"{off} {count}"] = reported(uneven(steps))
+            found[f"{off} {count} of 10"] = reported(uneven([*steps, *[S + gain] * 5]))
     check_kept("doctor_rates", f"agree {gain}", found)
 
 
@@ -287,14 +287,14 @@ def test_what_falls_in_most_gaps_has_no_rate(fall):
     found = {}
     for falls in range(5):
         steps = [S - fall] * falls + [S] * (5 - falls)
-        found[str(falls)] = told(uneven(steps))
+        found[str(falls)] = reported(uneven(steps))
     check_kept("doctor_rates", f"falls {fall}", found)
 
 
 @pytest.mark.parametrize("ticking", [1, 4_000_000])
 @pytest.mark.parametrize("behind", [False, True])
 def test_snapshots_too_sparse_for_the_drift_between_them(behind, ticking):
-    """A gap more or less than the tolerance, beside an outlier or a jump, and of other clocks."""
+    """A gap more or less than the tolerance, next to an outlier or a jump, and of other clocks."""
     found = {}
     for gain in (999_999, 1_000_000, 1_000_001, 1_300_000, -1_000_000, -1_000_001):
         for gaps in ((1, 1, 1, 1), (2, 1, 1, 3), (1, 1, 5, 1), (10, 10, 10, 10)):
@@ -309,12 +309,12 @@ def test_snapshots_too_sparse_for_the_drift_between_them(behind, ticking):
                 packets += [
                     event(77 * S + at * S // 2 + k, clock, SEQUENCE) for k, clock in enumerate(used)
                 ]
-                found[f"{gain} {gaps} {used}"] = told(trace(*packets), 100_000)
+                found[f"{gain} {gaps} {used}"] = reported(trace(*packets), 100_000)
     check_kept("doctor_rates", f"sparse {behind} {ticking}", found)
 
 
 @pytest.mark.parametrize("off", [0, 1, 4, 8])
-def test_drift_beside_a_jump_is_told_of_the_other_gaps(off):
+def test_drift_next_to_a_jump_is_reported_of_the_other_gaps(off):
     found = {}
     for jump, lasts in product((0, 50_000_000, -50_000_000, 5 * S), (1, 3, 99)):
         packets = []
@@ -323,7 +323,7 @@ def test_drift_beside_a_jump_is_told_of_the_other_gaps(off):
             nic = 77 * S + k * 10 * S + k * 200_000 + away
             packets.append(snapshot({BOOTTIME: START + k * 10 * S, NIC: nic}))
             packets.append(event(nic + 9 * S, NIC, SEQUENCE))
-        found[f"{jump} {lasts}"] = told(trace(*packets), 150_000)
+        found[f"{jump} {lasts}"] = reported(trace(*packets), 150_000)
     check_kept("doctor_rates", f"beside {off}", found)
 
 
@@ -335,15 +335,15 @@ def test_rates_that_change(changes):
         for k in range(60):
             packets.append(snapshot({BOOTTIME: START + k * S, NIC: nic, MONOTONIC: START + k * S}))
             nic += S + (ppm * 1_000 if k // 12 % 2 and k // 12 < 2 * changes else 0)
-        found[str(ppm)] = told(trace(*packets, event(77 * S, NIC)))
+        found[str(ppm)] = reported(trace(*packets, event(77 * S, NIC)))
     check_kept("doctor_rates", f"changes {changes}", found)
 
 
 @pytest.mark.parametrize("tick_ns", [1, 2, 3])
 def test_a_tick_is_no_drift(tick_ns):
-    """What a clock steps by is allowed for beside the tolerance, where that is more than 1 ns."""
+    """The tick of a clock is allowed on top of the tolerance, where that is more than 1 ns."""
     found = {}
     for gain in range(100_000, 100_005):
         data = gaining({NIC: gain}, used=[NIC], gap_ns=S)
-        found[str(gain)] = told(data, 100_000, ClockDomain(NIC, tick_ns=tick_ns))
+        found[str(gain)] = reported(data, 100_000, ClockDomain(NIC, tick_ns=tick_ns))
     check_kept("doctor_rates", f"tick {tick_ns}", found)

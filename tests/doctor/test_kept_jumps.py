@@ -1,4 +1,4 @@
-"""Whose jumps the doctor finds in small traces by chance, and what it tells of them, stays."""
+"""The jumps that the doctor finds in small random traces, and its findings, stay the same."""
 
 from __future__ import annotations
 
@@ -96,15 +96,15 @@ HAPPENINGS: dict[str, Callable[[Scene, int, int], None]] = {
 }
 
 
-def told(data: bytes) -> list[str]:
-    """Each jump with the clock it is laid to, then the findings."""
+def reported(data: bytes) -> list[str]:
+    """Each jump with the clock that jumped, then the findings."""
     with opened(data) as read:
         survey = Survey(read, TOLERANCE_NS)
-        laid = [
+        attributed = [
             f"{d.dst} beside {d.src}: {d.kind} by {d.size_ns} in {d.snapshots}"
             for d in attributed_jumps(survey)
         ]
-        return [*laid, *lines(findings_of(survey), "")]
+        return [*attributed, *lines(findings_of(survey), "")]
 
 
 @pytest.mark.parametrize("first", HAPPENINGS)
@@ -115,5 +115,5 @@ def test_jumps_by_chance(first):
         scene = Scene(chance)
         for name in (first, *chance.sample(sorted(HAPPENINGS), chance.choice((0, 0, 1, 2)))):
             HAPPENINGS[name](scene, chance.randrange(1, scene.n), chance.choice(SIZES))
-        found[str(seed)] = told(scene.build())
+        found[str(seed)] = reported(scene.build())
     check_kept("jumps", first, found)
