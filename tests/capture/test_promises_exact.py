@@ -296,24 +296,24 @@ def test_what_a_device_writes_has_its_valid_bits_alone():
 )
 def test_little_work_takes_no_more_than_two_seconds(monkeypatch, took_ns, found):
     made = Scripted(((1,), 1), ((9,), 1), stamps=[[5]])
-    shown = iter((1_000, 1_000 + took_ns))
-    monkeypatch.setattr(promises.time, "perf_counter_ns", lambda: next(shown))
+    clock = iter((1_000, 1_000 + took_ns))
+    monkeypatch.setattr(promises.time, "perf_counter_ns", lambda: next(clock))
     assert [one.code for one in promises.check_device_domain(made)] == found
 
 
 @pytest.mark.parametrize(
-    ("before", "shown", "after", "found"),
+    ("before", "through_device", "after", "found"),
     [(5, 5, 9, False), (5, 9, 9, False), (5, 4, 9, True), (5, 10, 9, True)],
 )
-def test_the_hosts_clock_of_the_device_is_the_hosts(before, shown, after, found):
-    made = Scripted(((7,), 1), ((shown,), 1), hosts=(RAW, MONO))
+def test_the_hosts_clock_of_the_device_is_the_hosts(before, through_device, after, found):
+    made = Scripted(((7,), 1), ((through_device,), 1), hosts=(RAW, MONO))
     hosts = Hosts(7, 7, before, after)
     assert summary(promises.check_host_domains(made, hosts)) == (
         [
             (
                 "host_clock_differs",
                 "error",
-                f"{MONO} was {shown} for the device, between {before} and {after} for the host: "
+                f"{MONO} was {through_device} for the device, between {before} and {after} for the host: "
                 "its driver reads another clock; do not rely on it",
             )
         ]
@@ -431,9 +431,11 @@ def test_two_clocks_of_the_host_are_as_far_apart_as_the_host_reads_them(sign, ex
     # 51 of the bracket, its drift 1, two ticks, 1; 10 and its drift, two ticks; drift since, 1.
     bar_ns = 51 + 1 + 2 + 1 + 10 + 1 + 2 + 1
     known = 9_000 - (1_000 + 1_101) // 2
-    shown = (1_700, 1_700 + known + sign * (bar_ns + excess))
+    through_device = (1_700, 1_700 + known + sign * (bar_ns + excess))
     still = ((5_000, 1_000), 10)
-    made = Scripted(still, still, still, still, (shown, 10), stamps=[[5_000]], hosts=(RAW, MONO))
+    made = Scripted(
+        still, still, still, still, (through_device, 10), stamps=[[5_000]], hosts=(RAW, MONO)
+    )
     hosts = Hosts(1_000, 1_000, 1_000, 1_000, 1_000, 9_000, 1_101)
     found = deviation_bounds.check_across(made, hosts, wait=lambda ns: None, rounds=1)
     assert made.requests[-1] == (RAW, MONO)
@@ -442,7 +444,7 @@ def test_two_clocks_of_the_host_are_as_far_apart_as_the_host_reads_them(sign, ex
             (
                 "deviation_across_hosts",
                 "error",
-                f"{MONO} less {RAW} was {shown[1] - shown[0]} ns for the device and {known} ns for "
+                f"{MONO} less {RAW} was {through_device[1] - through_device[0]} ns for the device and {known} ns for "
                 f"the host, farther apart than {bar_ns} ns: the deviation claimed, 10 ns, is too "
                 "small",
             )

@@ -104,7 +104,7 @@ class Calls:
             deferred.pop(0)
 
 
-def insist(work: Callable[[], object]) -> None:
+def repeat_if_interrupted(work: Callable[[], object]) -> None:
     """Do something; once more if an exception of a signal's handler breaks it off."""
     try:
         work()

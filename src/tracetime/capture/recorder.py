@@ -16,7 +16,7 @@ from typing import Final, overload
 
 from tracetime._kernels.perfetto.writer import CLOSED
 from tracetime.capture.background import Background
-from tracetime.capture.calls import Calls, insist
+from tracetime.capture.calls import Calls, repeat_if_interrupted
 from tracetime.capture.clock_names import clock_name, declare_clocks, short_names
 from tracetime.capture.events import Events
 from tracetime.capture.flushing import Flushing
@@ -238,7 +238,7 @@ class Recorder(Events):
             self._calls.close_after()
             self._flushing.try_flush()
         else:
-            self._calls.run(partial(insist, self._close))
+            self._calls.run(partial(repeat_if_interrupted, self._close))
 
     def _close(self) -> None:
         """Where something that a handler raises breaks it off, the next call goes on with it."""
