@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pytest
 from live import Live
 from reading import opened, rows_of
-from recorded import extensions_of, names_of, packets_of
+from recorded import extensions_of, names_of, packets_of, waiting
 from simulated import Machine, usual_clocks
 
 import tracetime as tt
@@ -240,7 +240,7 @@ def test_a_slow_disk_drops_events_never_snapshots(path, monkeypatch):
             time.sleep(0.005)
         dropped = rec.events_dropped
         release.set()
-        while rec._writer.waiting > 10_000:
+        while waiting(rec._writer) > 10_000:
             assert time.monotonic() < end
             time.sleep(0.005)
         rec.instant("after", track=track)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from live import Live
-from recorded import names_of, split
+from recorded import names_of, split, waiting
 
 import tracetime as tt
 from tracetime import UsageError
@@ -69,7 +69,7 @@ def test_a_forked_child_waits_for_no_lock_of_the_parents(path):
                     rec.flush()
                     for _ in range(1_000):
                         rec.instant("childs", track=track)
-                    assert rec._writer.waiting == 0
+                    assert waiting(rec._writer) == 0
                     rec.close()
                 except BaseException:
                     os._exit(1)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from live import Live
 from platforms import WITH_FDATASYNC
-from recorded import names_of, packets_of, split
+from recorded import names_of, packets_of, split, waiting
 from simulated import Machine, usual_clocks
 
 import tracetime as tt
@@ -449,4 +449,4 @@ def test_the_next_event_requests_the_flush_of_what_a_track_has_filled(path):
     writer.tracks.custom("m" * 5_000)
     assert writer.snapshot(tt.Snapshot({"BOOTTIME": 6}), main=True) is True
     writer.close()
-    assert writer.waiting == 0
+    assert waiting(writer) == 0

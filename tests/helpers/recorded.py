@@ -14,6 +14,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from places import ROOT
 
+from tracetime.formats.perfetto.write.writer import TraceWriter
+
 PROTO = ROOT / "docs" / "tracetime_extension.proto"
 EXTENSION_FIELD = 9876
 
@@ -127,3 +129,8 @@ def names_of(data: bytes) -> Counter[str]:
         if packet.track_event.name_iid:
             counts[interned[sequence][packet.track_event.name_iid]] += 1
     return counts
+
+
+def waiting(writer: TraceWriter) -> int:
+    """Bytes that are not in the file yet."""
+    return len(writer._buffer) + writer._buffer.in_flight

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from recorded import extensions_of, packets_of
+from recorded import extensions_of, packets_of, waiting
 
 from tracetime import ClockDomain, ClockId, Reading, Snapshot, UsageError, clock_id, open_trace
 from tracetime.clocks.kernel_clock import KernelClock
@@ -198,15 +198,15 @@ def test_a_file_is_full_four_kilobytes_before_its_size(path):
     while not writer.events_dropped:
         assert not writer.full
         writer.instant("e", S, None, track)
-    assert 16_384 - 4_096 - 200 < writer.waiting <= 16_384 - 4_096
-    before = writer.waiting
+    assert 16_384 - 4_096 - 200 < waiting(writer) <= 16_384 - 4_096
+    before = waiting(writer)
     # What no longer fits is not written, and nothing smaller after it.
     track = writer.tracks.custom("a track that does not fit" * 20)
-    assert (writer.waiting, writer.full) == (before, True)
+    assert (waiting(writer), writer.full) == (before, True)
     writer.instant("e", S, None, track)
     assert writer.events_dropped == 2
     writer.flush()
-    assert (writer.waiting, writer.size, writer.full) == (0, path.stat().st_size, True)
+    assert (waiting(writer), writer.size, writer.full) == (0, path.stat().st_size, True)
     # A snapshot of the user's does not get in, one of the regular ones does.
     assert not writer.snapshot(Snapshot({BOOTTIME: 2 * S, "a.b": 5}))
     assert writer.snapshots == 1
@@ -508,17 +508,19 @@ def test_before_the_first_snapshot_an_event_says_its_clock(writer):
         writer.instant("e", 5, "MONOTONIC", track)
 
 
-def test_to_ns_is_what_would_be_written(writer):
+def test_ticks_of_events_are_written_in_ns_nearest_to_the_last_snapshot(writer, path):
     own = ClockId.parse("com.example.own")
     writer.declare(ClockDomain(own, ns_per_tick=Fraction(5, 2), valid_bits=8))
     writer.snapshot(Snapshot({own: 100, BOOTTIME: 5}))
-    clocks = writer._clocks
-    assert clocks.to_ns(101, own) == 252
-    assert clocks.to_ns(99, own) == 247
-    assert clocks.to_ns(1_234, "BOOTTIME") == 1_234
+    track = writer.tracks.custom("t")
+    for ticks in (101, 99):
+        writer.instant("e", ticks, own, track)
     for wrong in (256, -1, "7", 2**70):
         with pytest.raises(UsageError):
-            clocks.to_ns(wrong, own)
+            writer.instant("e", wrong, own, track)
+    writer.close()
+    events = [one for one in packets_of(path.read_bytes()) if one.HasField("track_event")]
+    assert [one.timestamp for one in events] == [252, 247]
 
 
 def test_a_name_from_a_file_has_256_characters_at_most():

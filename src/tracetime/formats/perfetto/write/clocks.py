@@ -10,7 +10,7 @@ import time
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence, TimestampError
+from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, clock_id
 from tracetime.errors import UsageError
@@ -166,16 +166,6 @@ class RecordedClocks:
                 f"{names or 'none yet'}"
             )
         return known.events
-
-    def to_ns(self, raw: int, clock: ClockLike) -> int:
-        """A reading of a clock as it would be written now: its ticks unwrapped, in ns."""
-        events = self.event_clock(clock)
-        if not events.scaled:
-            return raw
-        try:
-            return events.convert(raw)
-        except (TimestampError, TypeError, OverflowError) as error:
-            raise UsageError(str(error)) from error
 
 
 def scoped(clock: ClockId) -> ClockId:

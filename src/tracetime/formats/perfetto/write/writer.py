@@ -233,11 +233,6 @@ class TraceWriter:
         return self._output.size
 
     @property
-    def waiting(self) -> int:
-        """Bytes that are not in the file yet."""
-        return len(self._buffer) + self._buffer.in_flight
-
-    @property
     def full(self) -> bool:
         """Whether `max_size` leaves only the room for the end."""
         limit = self._buffer.size_limit
