@@ -16,8 +16,8 @@ def test_at_1104_is_2104(tracetime, write):
     code, text, err = tracetime("at", path, 1104, "--from", "MONOTONIC", "--to", "BOOTTIME")
     assert (code, err) == (0, "")
     assert text.splitlines()[0] == "MONOTONIC 1104 -> BOOTTIME 2104 ns"
-    told = json.loads(tracetime("at", path, 1104, "--from", "MONOTONIC", "--json")[1])
-    assert told == {
+    result = json.loads(tracetime("at", path, 1104, "--from", "MONOTONIC", "--json")[1])
+    assert result == {
         "trace": path,
         "from": "MONOTONIC",
         "to": "BOOTTIME",
@@ -54,8 +54,8 @@ def test_at_from_the_trace_clock_to_wall_time_and_back(tracetime, write):
     for more in ([], ["--to", "BOOTTIME"], ["--from", "REALTIME"]):
         _, text, _ = tracetime("at", path, "2026-08-22T16:48:40.123458789+02:00", *more)
         assert text.splitlines()[0] == f"REALTIME {WALL + 2000} -> BOOTTIME 2000 ns"
-    told = json.loads(tracetime("at", path, 2000, "--to", "REALTIME", "--json")[1])
-    assert told["result_utc"] == "2026-08-22T14:48:40.123458789Z"
+    result = json.loads(tracetime("at", path, 2000, "--to", "REALTIME", "--json")[1])
+    assert result["result_utc"] == "2026-08-22T14:48:40.123458789Z"
 
 
 @pytest.mark.parametrize("name", ["t.pftrace", "t.pftrace.gz"])
@@ -126,10 +126,10 @@ def test_at_by_the_tube_prints_the_bar_and_where_it_comes_from(tracetime, write)
     assert text.startswith("MONOTONIC 15000300000 -> BOOTTIME 1500000000")
     assert "estimated bars" in text
     assert "10 snapshots" in text
-    told = json.loads(tracetime(*args, "--bars", "guaranteed", "--json")[1])
-    assert (told["policy"], told["bars"], told["to"]) == ("tube", "guaranteed", "BOOTTIME")
-    assert told["earliest"] < told["result"] < told["latest"]
-    (step,) = told["steps"]
+    result = json.loads(tracetime(*args, "--bars", "guaranteed", "--json")[1])
+    assert (result["policy"], result["bars"], result["to"]) == ("tube", "guaranteed", "BOOTTIME")
+    assert result["earliest"] < result["result"] < result["latest"]
+    (step,) = result["steps"]
     assert (step["src"], step["dst"], step["snapshots"]) == ("MONOTONIC", "BOOTTIME", 10)
 
 
@@ -176,12 +176,12 @@ def test_near_says_which_wrap_of_a_short_counter(tracetime, write):
             )
         )
     )
-    asked = ("at", path, (9 * second + 5) % 2**31, "--from", "0x8a01b2c3", "--policy", "tube",
+    args = ("at", path, (9 * second + 5) % 2**31, "--from", "0x8a01b2c3", "--policy", "tube",
              "--valid-bits", "0x8a01b2c3=31")  # fmt: skip
-    code, _, err = tracetime(*asked)
+    code, _, err = tracetime(*args)
     assert code == 1
     assert "say near which time" in err
-    code, text, _ = tracetime(*asked, "--near", 1009 * second + 20, "--json")
+    code, text, _ = tracetime(*args, "--near", 1009 * second + 20, "--json")
     assert abs(json.loads(text)["result"] - 1009 * second) < 10
 
 

@@ -24,9 +24,9 @@ def test_calibrate_tells_what_each_clock_is_like(tracetime):
 
 
 def test_calibrate_as_json_has_the_fields_of_the_interface(tracetime):
-    told = json.loads(tracetime("calibrate", *QUICK, "--seconds", "0", "--json")[1])
-    assert {"reference", "clocks", "unavailable"} <= told.keys()
-    for clock in told["clocks"]:
+    result = json.loads(tracetime("calibrate", *QUICK, "--seconds", "0", "--json")[1])
+    assert {"reference", "clocks", "unavailable"} <= result.keys()
+    for clock in result["clocks"]:
         assert {"name", "id", "tick_ns", "read_ns", "offset_ns", "drift_ppm"} <= clock.keys()
         assert clock["half_width_ns"].keys() == {"min", "median", "p99", "max"}
 
@@ -65,19 +65,19 @@ def test_watch_gives_the_terminal_back(spawn):
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     before = termios.tcgetattr(slave)
     child = spawn("watch", "--interval", "50ms", *QUICK[2:], stdout=slave, env=env)
-    shown = b""
-    while b"REALTIME" not in shown:
+    output = b""
+    while b"REALTIME" not in output:
         assert select.select([master], [], [], 20)[0]
-        shown += os.read(master, 65536)
+        output += os.read(master, 65536)
     child.send_signal(signal.SIGINT)
     while child.poll() is None:
         if select.select([master], [], [], 0.05)[0]:
-            shown += os.read(master, 65536)
+            output += os.read(master, 65536)
     while select.select([master], [], [], 0)[0]:
-        shown += os.read(master, 65536)
+        output += os.read(master, 65536)
     assert child.returncode == 0
-    assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") == 1
-    assert shown.endswith((b"\n\x1b[?25h", b"\x1b[?25h\r\n"))
+    assert output.count(b"\x1b[?25l") == output.count(b"\x1b[?25h") == 1
+    assert output.endswith((b"\n\x1b[?25h", b"\x1b[?25h\r\n"))
     assert termios.tcgetattr(slave) == before
     os.close(master)
     os.close(slave)

@@ -39,16 +39,16 @@ def test_the_tsc_is_covered_for_so_many_ticks(tracetime, write):
 
 
 def test_clocks_json(tracetime, write):
-    told = json.loads(tracetime("clocks", write(CLOCK_SYNC), "--json")[1])
-    assert told["trace_clock"] == "BOOTTIME"
-    assert [clock["clock"] for clock in told["clocks"]] == [
+    result = json.loads(tracetime("clocks", write(CLOCK_SYNC), "--json")[1])
+    assert result["trace_clock"] == "BOOTTIME"
+    assert [clock["clock"] for clock in result["clocks"]] == [
         "REALTIME",
         "MONOTONIC",
         "BOOTTIME",
         "64@seq7",
     ]
-    assert {"src": "64@seq7", "dst": "BOOTTIME", "snapshots": 1} in told["edges"]
-    assert told["series"][0] == {"clocks": ["MONOTONIC", "BOOTTIME", "REALTIME"], "snapshots": 6}
+    assert {"src": "64@seq7", "dst": "BOOTTIME", "snapshots": 1} in result["edges"]
+    assert result["series"][0] == {"clocks": ["MONOTONIC", "BOOTTIME", "REALTIME"], "snapshots": 6}
 
 
 def test_clocks_dot_draws_each_pair_once(tracetime, write):

@@ -49,10 +49,10 @@ def test_convert_json_is_the_summary(tracetime, write, tmp_path):
     path, out = write(UNRESOLVED), str(tmp_path / "o.csv")
     code, text, err = tracetime("convert", path, "-o", out, "--json")
     assert (code, err) == (0, "")
-    told = json.loads(text)
-    assert (told["trace"], told["out"], told["trace_clock"]) == (path, out, "BOOTTIME")
-    assert (told["rows"], told["unresolved"], told["truncated"]) == (4, 3, None)
-    assert told["kinds"] == [
+    result = json.loads(text)
+    assert (result["trace"], result["out"], result["trace_clock"]) == (path, out, "BOOTTIME")
+    assert (result["rows"], result["unresolved"], result["truncated"]) == (4, 3, None)
+    assert result["kinds"] == [
         {
             "kind": "packet",
             "events": 4,
@@ -64,7 +64,7 @@ def test_convert_json_is_the_summary(tracetime, write, tmp_path):
             },
         }
     ]
-    assert told["clocks"][0] == {
+    assert result["clocks"][0] == {
         "clock": "MONOTONIC",
         "scope": "builtin",
         "unit_ns": 1,
@@ -76,12 +76,12 @@ def test_convert_json_is_the_summary(tracetime, write, tmp_path):
         "events": 1,
         "unresolved": 1,
     }
-    assert [reason["reason"] for reason in told["reasons"]] == [
+    assert [reason["reason"] for reason in result["reasons"]] == [
         "unknown_source_clock",
         "non_monotonic_source",
         "skipped_incremental_state",
     ]
-    assert all(reason["advice"] for reason in told["reasons"])
+    assert all(reason["advice"] for reason in result["reasons"])
 
 
 @pytest.mark.parametrize(("data", "code"), [(CLOCK_SYNC, 0), (UNRESOLVED, 1)])
@@ -95,7 +95,7 @@ def test_partial_keeps_what_came_before(tracetime, write, tmp_path):
     args = ("convert", write(CLOCK_SYNC[:-3]), "-o", tmp_path / "o.parquet", "--partial")
     code, text, err = tracetime(*args)
     assert (code, err) == (0, "")
-    assert "was not read to its end" in text
+    assert "warning: reading stopped early" in text
     assert pq.read_table(tmp_path / "o.parquet")["trace_time"].to_pylist() == [2104]
     assert tracetime(*args, "--strict")[0] == 1
     truncated = json.loads(tracetime(*args, "--json")[1])["truncated"]
@@ -108,8 +108,8 @@ def test_with_names_says_what_each_event_is(tracetime, write, tmp_path):
     assert (code, err) == (0, "")
     assert "left out" not in text
     assert pq.read_table(out)["type"].to_pylist() == ["instant", "instant"]
-    told = json.loads(tracetime("convert", path, "-o", out, "--with-names", "--json")[1])
-    assert told["names_left_out"] == 0
+    result = json.loads(tracetime("convert", path, "-o", out, "--with-names", "--json")[1])
+    assert result["names_left_out"] == 0
     assert json.loads(tracetime("convert", path, "-o", out, "--json")[1])["names_left_out"] is None
 
 
@@ -138,9 +138,9 @@ def test_the_same_clock_of_many_sequences_is_one_line(tracetime, write, tmp_path
 
 def test_the_summary_says_why_and_what_to_do(tracetime, write, tmp_path):
     _, text, _ = tracetime("convert", write(UNRESOLVED), "-o", tmp_path / "o.csv")
-    told = text.partition("3 events without a trace time\n")[2]
-    assert "  unknown_source_clock: 1 event (777: 1)\n    No snapshot in the trace" in told
-    assert "  non_monotonic_source: 1 event (MONOTONIC: 1)\n    This clock ran" in told
+    reasons = text.partition("3 events without a trace time\n")[2]
+    assert "  unknown_source_clock: 1 event (777: 1)\n    No snapshot in the trace" in reasons
+    assert "  non_monotonic_source: 1 event (MONOTONIC: 1)\n    This clock ran" in reasons
 
 
 def test_a_progress_bar_on_a_terminal_only(spawn, write, tmp_path):
@@ -148,13 +148,13 @@ def test_a_progress_bar_on_a_terminal_only(spawn, write, tmp_path):
     path = write(MANY)
     master, slave = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    for more, shown in (([], True), (["--json"], False)):
+    for more, visible in (([], True), (["--json"], False)):
         args = ("convert", path, "-o", tmp_path / "o.csv", *more)
         with spawn(*args, stdout=subprocess.PIPE, stderr=slave, env=env) as child:
             out = child.stdout.read()
-        ready = select.select([master], [], [], 0.2 if not shown else 10)[0]
-        assert bool(ready) == shown
-        if shown:
+        ready = select.select([master], [], [], 0.2 if not visible else 10)[0]
+        assert bool(ready) == visible
+        if visible:
             assert "1.4 kB" in os.read(master, 65536).decode()
         assert b"\x1b" not in out
     os.close(master)
@@ -203,14 +203,14 @@ def test_every_summary_says_what_floor_costs(tracetime, write, tmp_path):
     text = " ".join(tracetime(*args)[1].split())
     # Its events are half-way between two snapshots.
     assert "The floor policy's trace time is at most 99.998 us from the tube's" in text
-    told = json.loads(tracetime(*args, "--json")[1])
-    assert (told["policy"], told["bars"]) == ("floor", None)
-    assert told["floor_cost"]["clock"] == "MONOTONIC"
-    assert told["floor_cost"]["at_most_ns"] == pytest.approx(100_000, abs=20)
-    assert told["floor_cost"]["events_reordered"] == 0
-    told = json.loads(tracetime(*args, "--json", "--policy", "tube", "--bars", "guaranteed")[1])
-    assert (told["policy"], told["bars"]) == ("tube", "guaranteed")
-    assert told["floor_cost"]["events_reordered"] == 0
+    result = json.loads(tracetime(*args, "--json")[1])
+    assert (result["policy"], result["bars"]) == ("floor", None)
+    assert result["floor_cost"]["clock"] == "MONOTONIC"
+    assert result["floor_cost"]["at_most_ns"] == pytest.approx(100_000, abs=20)
+    assert result["floor_cost"]["events_reordered"] == 0
+    result = json.loads(tracetime(*args, "--json", "--policy", "tube", "--bars", "guaranteed")[1])
+    assert (result["policy"], result["bars"]) == ("tube", "guaranteed")
+    assert result["floor_cost"]["events_reordered"] == 0
 
 
 @pytest.mark.parametrize("policy", ["floor", "tube"])
@@ -242,8 +242,8 @@ def test_the_summary_compares_the_events_of_all_clocks(tracetime, write, tmp_pat
     with open_trace(path) as opened:
         cost = convert(opened, tmp_path / "o.parquet").floor_cost
         assert (cost.is_limit, cost.clocks_left_out, cost.reordered) == (False, 17, None)
-    told = json.loads(tracetime("convert", path, "-o", tmp_path / "o.csv", "--json")[1])
-    cost = told["floor_cost"]
+    result = json.loads(tracetime("convert", path, "-o", tmp_path / "o.csv", "--json")[1])
+    cost = result["floor_cost"]
     assert (cost["is_limit"], cost["clocks_left_out"]) == (True, 0)
     assert 400 <= cost["at_most_ns"] <= 800
     assert cost["events_reordered"] == 0

@@ -69,10 +69,10 @@ def test_an_error_about_one_trace_is_in_its_element(tracetime, write, tmp_path):
     ):  # fmt: skip
         code, text, err = tracetime("doctor", *paths, "--json")
         assert (code, err) == (wanted, "")
-        told = json.loads(text)
-        assert told["schema"] == 1
-        assert [one["trace"] for one in told["traces"]] == paths
-        by_path = {one["trace"]: one for one in told["traces"]}
+        result = json.loads(text)
+        assert result["schema"] == 1
+        assert [one["trace"] for one in result["traces"]] == paths
+        by_path = {one["trace"]: one for one in result["traces"]}
         assert by_path.get(good, {"trace": good, "findings": []}) == {"trace": good, "findings": []}
         if junk in paths:
             error = by_path[junk]["error"]
@@ -96,10 +96,10 @@ def test_a_bad_trace_does_not_hide_the_others(tracetime, write):
 def test_an_error_about_the_call_is_json_too(tracetime, write, args):
     code, text, err = tracetime("doctor", write(Model().build()), "--json", *args)
     assert (code, text) == (2, "")
-    told = json.loads(err)
-    assert told["schema"] == 1
-    assert told["error"]["code"] == "usage"
-    assert args[0] in told["error"]["message"]
+    result = json.loads(err)
+    assert result["schema"] == 1
+    assert result["error"]["code"] == "usage"
+    assert args[0] in result["error"]["message"]
 
 
 def test_an_error_of_any_command_is_json_where_that_was_asked_for(tracetime, write):
@@ -123,8 +123,8 @@ def test_an_error_of_any_command_is_json_where_that_was_asked_for(tracetime, wri
 def test_severities_have_one_name(tracetime, write):
     data = trace(*(snapshot({BOOTTIME: k, 130: k}) for k in (1000, 2000)))
     path = write(data)
-    told = json.loads(tracetime("doctor", path, "--json")[1])["traces"][0]["findings"]
-    severities = {finding["severity"] for finding in told}
+    result = json.loads(tracetime("doctor", path, "--json")[1])["traces"][0]["findings"]
+    severities = {finding["severity"] for finding in result}
     assert severities == {"warning", "info"}
     text = tracetime("doctor", path)[1]
     assert {
@@ -175,7 +175,7 @@ def test_nan_is_no_number_of_seconds(tracetime, args):
 
 
 def test_many_findings_of_one_kind_are_folded(tracetime, write):
-    """Twelve counters that each began again: five are told, with how many more there are."""
+    """Twelve counters that each began again: five are result, with how many more there are."""
     counters = range(0x80000001, 0x8000000D)
     path = write(
         trace(

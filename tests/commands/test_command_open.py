@@ -164,7 +164,7 @@ N = len(CLOCK_SYNC)
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "first", "last"),
+    ("requested", "status", "first", "last"),
     [
         ("bytes=0-9", 206, 0, 9),
         ("bytes=5-5", 206, 5, 5),
@@ -181,8 +181,8 @@ N = len(CLOCK_SYNC)
         ("lines=1-2", 200, 0, N - 1),
     ],
 )
-def test_ranges(served, asked, status, first, last):
-    got, headers, body = ask(served.url, Range=asked)
+def test_ranges(served, requested, status, first, last):
+    got, headers, body = ask(served.url, Range=requested)
     assert (got, body) == (status, CLOCK_SYNC[first : last + 1])
     if status == 206:
         assert headers["Content-Range"] == f"bytes {first}-{last}/{N}"

@@ -33,10 +33,10 @@ def test_a_clock_that_is_not_there_is_warned_of(tracetime, write, command):
     code, text, err = tracetime(*args, *absent, "--json")
     assert code == 0
     json.loads(text)
-    told = "NOPE.x" if command == "clocks" else "TSC, NOPE.x"
+    absent = "NOPE.x" if command == "clocks" else "TSC, NOPE.x"
     has = "MONOTONIC, BOOTTIME, 64@seq7"
     has += ", 0x8a01b2c3" if command == "convert" else ""
-    assert err == (f"warning: no snapshot has {told}, which options name; the clocks are {has}\n")
+    assert err == (f"warning: no snapshot has {absent}, which options name; the clocks are {has}\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -85,11 +85,11 @@ def test_a_duration_then_the_summary(tracetime, path):
 def test_json_has_what_was_recorded(tracetime, path):
     code, out, err = tracetime("record", "-o", path, *CLOCKS, "--duration", "0s", "--json")
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    floor = told.pop("floor_error_ns")
+    result = json.loads(out)
+    floor = result.pop("floor_error_ns")
     assert set(floor) == {"MONOTONIC_RAW", "MONOTONIC", "REALTIME"}
     assert all(ns > 0 for ns in floor.values())
-    assert told == {
+    assert result == {
         "trace": str(path),
         "bytes": path.stat().st_size,
         "snapshots": snapshots_of(path),

@@ -87,8 +87,8 @@ def test_options_are_those_of_convert(tracetime, write):
     ]
     assert bars[1] > bars[0]
     sql = "select to_clock(1104, 'cpu', 'BOOTTIME') as t, count(*) as n from clocks where name = 'cpu'"
-    told = json.loads(tracetime("sql", path, sql, "--json", "--clock-name", "MONOTONIC=cpu")[1])
-    assert told == [{"t": 2104, "n": 1}]
+    rows = json.loads(tracetime("sql", path, sql, "--json", "--clock-name", "MONOTONIC=cpu")[1])
+    assert rows == [{"t": 2104, "n": 1}]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,10 @@ def test_options_are_those_of_convert(tracetime, write):
         (["select 1"], "give a trace before the query"),
         (["{trace}", "selec 1"], "LINE 1"),
         (["{trace}", "from nope"], "The tables are events"),
-        (["{trace}", "select thread_name from events"], "with names (--with-names)"),
+        (
+            ["{trace}", "select thread_name from events"],
+            "Give --with-names: the events then have the column thread_name.",
+        ),
         (["{trace}", "--with-names", "select nme from events"], "The tables are events"),
         (["{trace}", "from nowhere.pftrace"], "nowhere"),
         (["{trace}", "none.pftrace", "select 1"], "No such file"),
@@ -138,7 +141,7 @@ def test_a_bad_trace_is_code_3(tracetime, write, tmp_path):
         "sql", write(CLOCK_SYNC[:-3]), "select 5 as x from events", "--partial"
     )
     assert (code, text) == (0, "x\n-\n5\n")
-    assert "not read to its end" in err
+    assert "reading stopped early" in err
     args = ("sql", write(CLOCK_SYNC[:-3]), "from events", "-o", tmp_path / "o.csv")
     assert tracetime(*args)[0] == 3
     assert [p.name for p in tmp_path.iterdir()] == ["t.pftrace"]

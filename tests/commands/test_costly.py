@@ -109,12 +109,14 @@ print(status["VmHWM"].split()[0])
 
 
 @LINUX
-@pytest.mark.parametrize(("size", "told"), [(255 << 20, "0"), (256 << 20, "Perfetto's own limit")])
-def test_a_packet_takes_its_own_size(written, size, told):
+@pytest.mark.parametrize(
+    ("size", "message"), [(255 << 20, "0"), (256 << 20, "Perfetto's own limit")]
+)
+def test_a_packet_takes_its_own_size(written, size, message):
     path = written(costly.packed_packet(size))
     done = subprocess.run(
         [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True
     )
     said, peak_kb = done.stdout.splitlines()
-    assert told in said
+    assert message in said
     assert int(peak_kb) < MOST_KB

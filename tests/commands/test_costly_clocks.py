@@ -44,16 +44,16 @@ def test_one_line_more(tracetime, written, few_lines):
 
 
 def test_json_has_all_clocks(tracetime, written, few_lines):
-    told = json.loads(tracetime("clocks", written(costly.chain(20)), "--json")[1])
-    assert len(told["clocks"]) == 22
+    result = json.loads(tracetime("clocks", written(costly.chain(20)), "--json")[1])
+    assert len(result["clocks"]) == 22
 
 
 def test_edges_of_one_snapshot_are_its_list(tracetime, written, monkeypatch):
     path = written(costly.one_snapshot(600))
     monkeypatch.setattr(Contents, "edges", lambda self: pytest.fail("600 * 601 edges"))
-    told = json.loads(tracetime("clocks", path, "--json")[1])
-    assert told["edges"] is None
-    assert [len(series["clocks"]) for series in told["series"]] == [601]
+    result = json.loads(tracetime("clocks", path, "--json")[1])
+    assert result["edges"] is None
+    assert [len(series["clocks"]) for series in result["series"]] == [601]
     _, text, _ = tracetime("clocks", path, "--dot")
     assert text.count("->") == 601
     assert "series0 -> " in text
@@ -75,12 +75,12 @@ def test_the_help_says_from_how_many_edges_on_json_has_none(tracetime):
 
 def test_of_very_many_neighbours_each_is_not_asked_for_its_own(written, monkeypatch):
     """A way leads on where a clock has two neighbours: all of them need not be known."""
-    n, told = 500, []
+    n, counts = 500, []
     neighbours = Contents.neighbours
 
     def counted(contents, clock, *enough):
         found = neighbours(contents, clock, *enough)
-        told.append(len(found))
+        counts.append(len(found))
         return found
 
     monkeypatch.setattr(Contents, "neighbours", counted)
@@ -88,4 +88,4 @@ def test_of_very_many_neighbours_each_is_not_asked_for_its_own(written, monkeypa
     path = written([costly.snapshot(clocks), costly.snapshot([*clocks, (6, 2 * 10**9)])])
     with tt.open_trace(path, max_tubes=50) as trace, pytest.raises(tt.TraceError, match="tubes"):
         trace.clocks.convert(10**9, 1_000, "BOOTTIME", policy="tube")
-    assert sum(told) < 10 * n
+    assert sum(counts) < 10 * n

@@ -34,8 +34,8 @@ def test_what_comes_before_is_told(tracetime, write, tmp_path, name, before):
     n_events = 50 if before is BEFORE else 0
     out = tmp_path / "o.csv"
     code, text, _ = tracetime("convert", path, "-o", out, "--partial", "--json")
-    told = json.loads(text)
-    assert (code, told["rows"], told["truncated"]["packet"]) == (0, n_events, len(before))
+    result = json.loads(text)
+    assert (code, result["rows"], result["truncated"]["packet"]) == (0, n_events, len(before))
     assert tracetime("clocks", path, "--partial")[0] == 0
 
     page = tmp_path / "r.html"

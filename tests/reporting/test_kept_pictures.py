@@ -73,14 +73,14 @@ AT_LIMITS = (15, 16, 17, 39, 40, 41, 49, 50)
 def test_pictures_at_limits_stay(n: int) -> None:
     """Of so many snapshots: which are steady, how points are set and how bold whiskers are."""
     graph = graph_of(n, S, half=600, seed=n)
-    drawn = graph.curves("BOOTTIME", GPU, most=2_000)
+    curves = graph.curves("BOOTTIME", GPU, most=2_000)
     (whiskers, *_) = (
         r.glyph
-        for r in pair_figure(drawn, "a", "b").children[0].renderers
+        for r in pair_figure(curves, "a", "b").children[0].renderers
         if type(r.glyph).__name__ == "Segment"
     )
-    told = [len(drawn.sampled.time), float(np.nansum(drawn.sampled.half)), whiskers.line_alpha]
-    check_kept("pictures", f"of {n}", [told, drawn.steady if n < 18 else drawn.steady is None])
+    values = [len(curves.sampled.time), float(np.nansum(curves.sampled.half)), whiskers.line_alpha]
+    check_kept("pictures", f"of {n}", [values, curves.steady if n < 18 else curves.steady is None])
 
 
 @pytest.mark.parametrize("off", [0.0, 0.099, 0.1001, 0.5])
@@ -101,25 +101,27 @@ def test_so_many_breaks_are_shown(n: int) -> None:
     at = np.arange(2 * n + 2, dtype=np.int64) * S
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": at, "REALTIME": at + (np.arange(len(at)) // 2) * 10 * S})
-    drawn = graph.curves("BOOTTIME", "REALTIME", most=500)
-    assert drawn.n_breaks == n
-    assert len(drawn.breaks) == min(n, 100)
-    zones = [r for r in pair_figure(drawn, "a", "b").children[0].renderers if r.level == "underlay"]
+    curves = graph.curves("BOOTTIME", "REALTIME", most=500)
+    assert curves.n_breaks == n
+    assert len(curves.breaks) == min(n, 100)
+    zones = [
+        r for r in pair_figure(curves, "a", "b").children[0].renderers if r.level == "underlay"
+    ]
     assert [len(r.data_source.data["start"]) for r in zones] == [min(n, 40)]
 
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_curves_stay(case: str, turned: bool) -> None:
-    graph, asked = CASES[case]
+    graph, arguments = CASES[case]
     clocks = (GPU, "BOOTTIME") if turned else ("BOOTTIME", GPU)
-    drawn = graph.curves(*clocks, **asked)
-    told = {
+    curves = graph.curves(*clocks, **arguments)
+    values = {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in ((name, getattr(drawn, name)) for name in drawn.__slots__)
+        for name, value in ((name, getattr(curves, name)) for name in curves.__slots__)
     }
-    told["end"] = drawn.end
-    check_kept("curves", f"{case}{', turned' if turned else ''}", told)
+    values["end"] = curves.end
+    check_kept("curves", f"{case}{', turned' if turned else ''}", values)
 
 
 def looks(value: Any, seen: dict[int, int]) -> Any:
@@ -131,13 +133,13 @@ def looks(value: Any, seen: dict[int, int]) -> Any:
         kind = type(value).__name__
         if kind == "ColumnDataSource":
             return {"kind": kind, "data": {k: summed(v) for k, v in value.data.items()}}
-        told: dict[str, Any] = {"kind": kind}
+        values: dict[str, Any] = {"kind": kind}
         for name in sorted(value.properties_with_values(include_defaults=False)):
             try:
-                told[name] = looks(getattr(value, name), seen)
+                values[name] = looks(getattr(value, name), seen)
             except UnsetValueError:
-                told[name] = "unset"
-        return told
+                values[name] = "unset"
+        return values
     if type(value).__name__ == "Value":
         return looks(value.value, seen)
     if isinstance(value, dict):
@@ -165,9 +167,9 @@ def summed(column: Any) -> Any:
      ("one snapshot", True), ("one instant", False), ("uneven", False), ("many", True)],
 )  # fmt: skip
 def test_looks_stay(case: str, alone: bool) -> None:
-    graph, asked = CASES[case]
-    drawn = graph.curves("BOOTTIME", GPU, **asked)
-    figure = pair_figure(drawn, "<the one>", "$$the other", alone=alone)
+    graph, arguments = CASES[case]
+    curves = graph.curves("BOOTTIME", GPU, **arguments)
+    figure = pair_figure(curves, "<the one>", "$$the other", alone=alone)
     check_kept("pictures", f"{case}{', alone' if alone else ''}", looks(figure, {}))
 
 

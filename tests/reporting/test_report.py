@@ -123,8 +123,8 @@ def test_the_clocks_of_many_sequences_are_folded(tmp_path):
             packets.append(snapshot(readings, sequence))
             packets.append(event(k * S + 2 * S + 5, 64, sequence))
     made, page = written(trace(*packets), tmp_path)
-    shown = [clock for _, clock in made.pairs if "@seq" in clock]
-    assert len(shown) == MOST_ALIKE
+    printed = [clock for _, clock in made.pairs if "@seq" in clock]
+    assert len(printed) == MOST_ALIKE
     assert made.left_out == ["37 of 64@seq* (39)"]
     assert "37 of 64@seq* (39)" in page
 
@@ -181,9 +181,9 @@ def test_the_name_of_the_file_cannot_turn_the_page_around(tmp_path):
         tracetime.report(opened, tmp_path / "r.html")
         assert "\u202e" not in opened._repr_html_()
     page = (tmp_path / "r.html").read_text("utf-8")
-    shown = r"a\u202ehtml.\x1b\u2066&lt;b&gt;é.pftrace"
-    assert f"<title>Clocks of {shown}</title>" in page
-    assert f"<h1>{shown}</h1>" in page
+    printed = r"a\u202ehtml.\x1b\u2066&lt;b&gt;é.pftrace"
+    assert f"<title>Clocks of {printed}</title>" in page
+    assert f"<h1>{printed}</h1>" in page
     assert not {"\u202e", "\u2066", "\x1b"} & set(page)
 
 
@@ -228,9 +228,9 @@ def test_names_in_a_recorded_trace_stay_text(tmp_path):
     with open_trace(tmp_path / "hostile.pftrace") as trace:
         made = tracetime.report(trace, tmp_path / "report.html")
         assert made.pairs == [("BOOTTIME", name)]
-        shown = trace._repr_html_()
+        printed = trace._repr_html_()
     page = (tmp_path / "report.html").read_text()
-    for text in (page, shown):
+    for text in (page, printed):
         assert "&lt;script&gt;alert(1)" in text
         assert "<script>alert" not in text
 
@@ -350,7 +350,7 @@ def test_a_notebook_shows_the_units_and_the_setbacks_of_clocks_on_one_line():
     assert "ran backwards" not in folded
     for ns, backwards in ((4, False), (3, True)):
         graph.add_snapshot({"BOOTTIME": ns})
-        (told,) = (line for line in graph._repr_html_().split("<tr>") if "builtin" in line)
-        assert ("ran backwards" in told) == backwards
+        (row,) = (line for line in graph._repr_html_().split("<tr>") if "builtin" in line)
+        assert ("ran backwards" in row) == backwards
         # From one kind of snapshot to another it fell, too.
-        assert ">-</td>" in told
+        assert ">-</td>" in row

@@ -78,8 +78,8 @@ def test_it_opens_draws_and_zooms(visit, demo, screenshots):
     assert page.evaluate(RANGES, name)[:2] == pytest.approx(whole[:2])
     # What a discontinuity's button shows: the zone is in sight, and little else.
     page.locator("#pair-1 td button.show").first.click()
-    shown = page.evaluate(RANGES, name)
-    assert whole[0] < shown[0] < shown[1] < whole[1]
+    zoomed = page.evaluate(RANGES, name)
+    assert whole[0] < zoomed[0] < zoomed[1] < whole[1]
     page.locator("#pair-1").screenshot(path=screenshots / "demo-zoomed.png")
 
 

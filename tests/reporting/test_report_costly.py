@@ -122,7 +122,7 @@ def test_a_long_chain_is_cut(reported):
 
 
 def test_of_a_full_column_those_that_have_a_picture_are_drawn(reported):
-    """40 clocks beside one: the last ten of them are stepped."""
+    """40 clocks with one reference: the last ten of them are stepped."""
 
     def parts():
         for k in range(4):
@@ -160,9 +160,11 @@ def test_the_table_of_very_many_clocks_has_those_that_have_a_picture(reported, m
 
 def test_findings_are_cut_with_those_beside_a_picture(reported, monkeypatch):
     clock = tt.ClockId(200)
-    beside = tuple(Finding("deep", "info", f"consequence {k}") for k in range(30))
+    consequences = tuple(Finding("deep", "info", f"consequence {k}") for k in range(30))
     found = [
-        Finding("odd", "error", f"oddity {k}", (clock,), consequences=beside if k == 0 else ())
+        Finding(
+            "odd", "error", f"oddity {k}", (clock,), consequences=consequences if k == 0 else ()
+        )
         for k in range(MOST_FINDINGS + 40)
     ]
     monkeypatch.setattr(report_facts, "findings_of", lambda survey: found)

@@ -140,12 +140,12 @@ def test_readings_of_a_graph_have_widths_where_they_were_measured():
             centre_ns={"MONOTONIC": [-1, 1]},
         )
     )
-    told = {
+    read = {
         (str(read.clock), int(n)): (int(value), int(centre), int(half))
         for read in graph.readings()
         for n, value, centre, half in zip(*read[1:], strict=True)
     }
-    assert told == {
+    assert read == {
         ("MONOTONIC", 0): (1, 0, -1),
         ("BOOTTIME", 0): (2, 0, -1),
         ("MONOTONIC", 1): (9, -1, 3),

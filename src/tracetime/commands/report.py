@@ -56,7 +56,7 @@ def command(
                 "report": page.path,
                 "bytes": page.size,
                 "findings": [finding.to_dict() for finding in page.findings],
-                "pairs": [{"hub": hub, "clock": clock} for hub, clock in page.pairs],
+                "pairs": [{"hub": reference, "clock": clock} for reference, clock in page.pairs],
                 "left_out": page.left_out,
             }
         )

@@ -160,7 +160,7 @@ def print_warnings(
     if dropped:
         print_text(screen, f"warning: the recorder dropped {count(dropped, 'event')}", hanging="  ")
     if truncated is not None:
-        print_text(screen, f"warning: the trace was not read to its end: {truncated}", hanging="  ")
+        print_text(screen, f"warning: reading stopped early: {truncated}", hanging="  ")
     by_message: dict[str, list[TraceWarning]] = {}
     for warning in warnings:
         by_message.setdefault(warning.message, []).append(warning)

@@ -226,7 +226,7 @@ class _Answer:
             if trace.truncated is not None and trace.path not in self._warned:
                 self._warned.add(trace.path)
                 echo(
-                    f"warning: {printable(trace.path)} was not read to its end: {trace.truncated}",
+                    f"warning: {printable(trace.path)}: reading stopped early: {trace.truncated}",
                     err=True,
                 )
 

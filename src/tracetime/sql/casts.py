@@ -1,7 +1,7 @@
-"""Which values of DuckDB's leave it as text, as it writes them itself.
+"""Which values of DuckDB are returned as text, in its own format.
 
-Arrow has no type for some (UHUGEINT, TIMETZ, BIGNUM, BIT, INTERVAL in files), and Python none for
-dates before year 1, infinite ones, or times with ns. Everything else keeps its type.
+Arrow has no type for UHUGEINT, TIMETZ, BIGNUM, BIT, and INTERVAL in files, Python none for dates
+before year 1, infinite dates, and times with ns. Everything else keeps its type.
 """
 
 from __future__ import annotations
@@ -13,29 +13,50 @@ if TYPE_CHECKING:
 
 _EXACT: Final = frozenset(
     (
-        "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint",
-        "uinteger", "ubigint", "float", "double", "decimal", "varchar", "blob", "enum", "uuid",
+        "boolean",
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "hugeint",
+        "utinyint",
+        "usmallint",
+        "uinteger",
+        "ubigint",
+        "float",
+        "double",
+        "decimal",
+        "varchar",
+        "blob",
+        "enum",
+        "uuid",
         "null",
     )
-)  # fmt: skip
+)
 """Types, by DuckDB's name, that are the same in Arrow, in Python and in a file."""
 
 _TIMES: Final = frozenset(
     (
-        "date", "time", "time_ns", "timestamp", "timestamp_ms", "timestamp_ns",
-        "timestamp with time zone", "timestamptz_ns",
+        "date",
+        "time",
+        "time_ns",
+        "timestamp",
+        "timestamp_ms",
+        "timestamp_ns",
+        "timestamp with time zone",
+        "timestamptz_ns",
     )
-)  # fmt: skip
+)
 """Types that are the same in Arrow and in a file."""
 
 _TEXT: Final = "VARCHAR"
 
 
 def cast(relation: duckdb.DuckDBPyRelation, *, times_as_text: bool) -> duckdb.DuckDBPyRelation:
-    """The relation, its columns cast where their type would change, or lose, values.
+    """Return the relation with columns cast to text whose type would change or lose values.
 
     Args:
-        times_as_text: dates and times, too: what prints them has no type for all of them.
+        times_as_text: cast dates and times, too, for output without a type for all of them.
     """
     kept = _EXACT if times_as_text else _EXACT | _TIMES
     targets = [_target(kind, kept) for kind in relation.types]
@@ -50,14 +71,14 @@ def cast(relation: duckdb.DuckDBPyRelation, *, times_as_text: bool) -> duckdb.Du
 
 
 def _target(kind: Any, kept: frozenset[str]) -> str | None:
-    """The type to cast a DuckDBPyType to; None where it can stay."""
+    """Return the type to cast a DuckDBPyType to; None if it can stay."""
     if kind.id in kept:
         return None
     if kind.id == "timestamp_s":
-        # A file of Parquet has no seconds.
+        # Parquet has no type with seconds.
         return "TIMESTAMP" if "timestamp" in kept else _TEXT
     if kind.id in ("list", "array"):
-        # An array is a list: Arrow writes no null among arrays to a file.
+        # An array becomes a list: Arrow cannot write nulls among arrays to a file.
         (_, child), *_ = kind.children
         target = _target(child, kept)
         if target is None and kind.id == "list":
@@ -67,8 +88,8 @@ def _target(kind: Any, kept: frozenset[str]) -> str | None:
         fields = [(name, child, _target(child, kept)) for name, child in kind.children]
         if all(target is None for *_, target in fields):
             return None
-        told = (f"{_quoted(name)} {target or child}" for name, child, target in fields)
-        return f"STRUCT({', '.join(told)})"
+        columns = (f"{_quoted(name)} {target or child}" for name, child, target in fields)
+        return f"STRUCT({', '.join(columns)})"
     if kind.id == "map":
         (_, key), (_, value) = kind.children
         targets = _target(key, kept), _target(value, kept)

@@ -1,4 +1,4 @@
-"""The functions of SQL that convert timestamps: whole columns at once, on the graphs of traces."""
+"""The functions of SQL that convert timestamps, by whole columns, on the graphs of traces."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Convert:
     """One function of SQL: (ts, from, to, trace) columns to a column of ns.
 
     Args:
-        which: `to_clock`, by the policy of the view; `earliest` or `latest`, of the tube.
+        which: `to_clock`, by the policy of the view; `earliest` or `latest`, by the tube.
         traces: by path.
-        faults: where errors are kept.
+        faults: keeps errors.
     """
 
     def __init__(self, which: str, traces: Mapping[str, Trace], view: View, faults: Faults) -> None:
@@ -42,11 +42,10 @@ class Convert:
         self._named = {name: clock for clock, name in view.labels.items()}
 
     def __call__(self, ts: _Column, src: _Column, dst: _Column, trace: _Column) -> pa.Array:
-        """Convert; null where a row does not convert, or one of its arguments is null.
+        """Convert; null if a row does not convert, or one of its arguments is null.
 
         Raises:
-            UsageError: something that is no clock, or no trace of these; a clock that counts ticks,
-                by floor.
+            UsageError: an unknown clock or trace, or floor to a clock that counts ticks.
         """
         try:
             return self._converted(*map(_whole, (ts, src, dst, trace)))
@@ -88,13 +87,13 @@ class Convert:
     def _trace(self, path: str | None) -> Trace:
         if path is None and len(self._traces) > 1:
             raise UsageError(
-                f"there are several traces: say of which the clocks are, as in "
+                f"there are several traces: give the trace of the clocks, as in "
                 f"{self._which}(timestamp, 'MONOTONIC', 'BOOTTIME', trace)"
             )
         if path is None:
             return next(iter(self._traces.values()))
         if path not in self._traces:
-            raise UsageError(f"no trace {path!r} is open: there is {', '.join(self._traces)}")
+            raise UsageError(f"no trace {path!r} is open: the traces are {', '.join(self._traces)}")
         return self._traces[path]
 
 
@@ -103,10 +102,10 @@ def _whole(column: _Column) -> pa.Array:
 
 
 def _alike(*columns: pa.Array) -> Iterator[tuple[list[Any], npt.NDArray[np.intp]]]:
-    """Each combination of strings that rows have, and these rows."""
+    """Yield each combination of strings in the columns, and its rows."""
     texts = [column.dictionary_encode("encode") for column in columns]
     if all(len(text.dictionary) == 1 for text in texts):
-        # As nearly always: literals.
+        # Literals, the usual case.
         yield [text.dictionary[0].as_py() for text in texts], np.arange(len(texts[0]))
         return
     codes = np.zeros(len(texts[0]), dtype=np.int64)

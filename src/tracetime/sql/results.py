@@ -17,7 +17,7 @@ from tracetime.sql.session import Result
 
 
 class ResultWriter(Protocol):
-    """A result being written to `out`, which stays the caller's to close."""
+    """Writes a result to `out`, which the caller closes."""
 
     def __init__(self, out: IO[bytes], schema: pa.Schema) -> None: ...
 
@@ -25,7 +25,7 @@ class ResultWriter(Protocol):
         """Append rows."""
 
     def finish(self) -> None:
-        """Write what comes after the last row."""
+        """Write the end of the output."""
 
 
 class CsvResult:
@@ -48,7 +48,7 @@ class CsvResult:
     def _write(self, batches: list[pa.RecordBatch], *, header: bool) -> None:
         import pyarrow.csv as csv
 
-        # By way of memory, so that errors of `out` come as they are.
+        # Through memory, so that errors of `out` are raised unchanged.
         made = io.BytesIO()
         options = csv.WriteOptions(include_header=header, quoting_style="needed")
         csv.write_csv(pa.Table.from_batches(batches, schema=self._schema), made, options)
@@ -59,7 +59,7 @@ class CsvResult:
 
 
 class JsonResult:
-    """A JSON array with an object a row, one row a line; a number that is none is null."""
+    """A JSON array with one object on a line for each row; nan and infinity are null."""
 
     def __init__(self, out: IO[bytes], schema: pa.Schema) -> None:
         self._out = out
@@ -83,7 +83,7 @@ class ParquetResult:
         import pyarrow.parquet as pq
 
         if not schema.names:
-            raise UsageError("that statement has no result to write")
+            raise UsageError("the statement has no result to write")
         self._writer = pq.ParquetWriter(out, schema, compression="zstd")
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -102,14 +102,14 @@ WRITERS: Final[Mapping[str, type[ResultWriter]]] = {
 
 
 def save(result: Result, out: str, kind: str) -> int:
-    """Write a result to a file, which appears when it is complete; returns how many rows.
+    """Write a result to a file, which appears when it is complete; return the number of rows.
 
     Args:
         out: the file.
         kind: of `WRITERS`.
 
     Raises:
-        UsageError: `out` cannot be written, or is a trace; and what reading the result does.
+        UsageError: `out` cannot be written, or is a trace; and any error of reading the result.
     """
     target = file_target(out)
     rows = 0
@@ -126,7 +126,7 @@ def save(result: Result, out: str, kind: str) -> int:
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Whether Arrow writes the type to CSV."""
+    """Whether Arrow can write the type to CSV."""
     return not (pa.types.is_nested(kind) or pa.types.is_binary(kind))
 
 
@@ -135,7 +135,7 @@ def _as_text(column: pa.Array) -> pa.Array:
 
 
 def text(value: Any) -> str:
-    """A value of a result as text: numbers and strings as they are, the rest as in JSON."""
+    """Return a value of a result as text: numbers and strings as they are, others as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
@@ -147,10 +147,10 @@ def text(value: Any) -> str:
 
 
 def plain(value: Any, *, finite: bool = True) -> Any:
-    """A value of a result in the types of JSON.
+    """Return a value of a result in the types of JSON.
 
-    Whole numbers stay exact, whatever their size; a decimal that no float is becomes text. A number
-    that is none, or not `finite`, becomes null, as JSON has none.
+    Whole numbers stay exact, whatever their size. A decimal that is not a float becomes text. With
+    `finite`, nan and infinity become null, as JSON has neither.
     """
     if value is None or isinstance(value, (bool, int, str)):
         return value

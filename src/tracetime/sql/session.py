@@ -1,7 +1,7 @@
-"""One DuckDB database in memory, over some traces: statements in, batches of rows out.
+"""One DuckDB database in memory over traces: statements in, batches of rows out.
 
-Statements run in a thread of their own, so that a signal reaches the caller at once, and what runs
-is interrupted. What a statement may touch is the tables and nothing else, unless files are allowed.
+Statements run in their own thread, so that a signal reaches the caller at once and interrupts them.
+A statement may use the tables, and nothing else unless files are allowed.
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MEMORY: Final = 2 << 30
-"""Bytes that DuckDB may hold, beyond which it goes on in temporary files."""
+"""Bytes of memory that DuckDB may use; above this it uses temporary files."""
 
 _BATCH_ROWS: Final = 1 << 16
-_ASK_AGAIN_S: Final = 0.05
+_RETRY_S: Final = 0.05
+"""Time from one interrupt of a statement to the next, until it stops."""
+
 _MISSING: Final = re.compile(r'column "(\w+)" not found')
 """How DuckDB says that there is no such column."""
 
 _QUOTED: Final = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"|\$(?:\w*)\$(.*?)\$\w*\$", re.DOTALL)
-"""What a statement quotes: a file is named by one of these."""
+"""Quoted text of a statement: the name of a file is one."""
 
 
 class Result(NamedTuple):
-    """What a statement gave: batches of `schema`, made as they are asked for, to be read once.
+    """The result of a statement: batches of `schema`, computed while they are read, once.
 
     The next statement of the session ends it.
     """
@@ -57,13 +59,13 @@ class Session:
     """A database over traces. Use it in a `with`: it has a thread and a temporary directory.
 
     Args:
-        traces: open ones, each with a path of its own.
-        view: how they are looked at.
+        traces: open traces with different paths.
+        view: how statements see them.
         allow_files: let statements read and write files, and change DuckDB's settings.
-        memory: bytes that DuckDB may hold. Reading a trace takes its own, a few windows of it.
+        memory: bytes of memory that DuckDB may use. Reading a trace needs a few windows besides.
 
     Raises:
-        UsageError: no trace, the same twice, or what `tables` refuses.
+        UsageError: no trace, one trace twice, or what `tables` refuses.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Session:
                 config={
                     "memory_limit": f"{memory} bytes",
                     "temp_directory": self._directory,
-                    # Neither the variables of this program nor anything from a network.
+                    # No variables of this program, and nothing from a network.
                     "python_enable_replacements": False,
                     "autoinstall_known_extensions": False,
                     "autoload_known_extensions": False,
@@ -129,7 +131,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Stop what runs, and leave nothing behind."""
+        """Stop the running statement, and remove the temporary directory."""
         self._con.interrupt()
         try:
             self._end()
@@ -143,31 +145,32 @@ class Session:
 
     @property
     def tables(self) -> dict[str, pa.Schema]:
-        """The tables and their columns."""
+        """The schema of each table."""
         return {name: stream.schema for name, stream in self._tables.items()}
 
     def statements(self, text: str) -> list[str]:
-        """Take a text apart into its statements.
+        """Split a text into its statements.
 
         Raises:
-            UsageError: it is no SQL.
+            UsageError: it is not SQL.
         """
         found = self._do(lambda: self._con.extract_statements(text))
         return [statement.query for statement in found]
 
     def run(self, statement: str, *, times_as_text: bool = False) -> Result:
-        """Run one statement; its rows are made while they are read.
+        """Run one statement; its rows are computed while they are read.
 
         Args:
             statement: one of `statements`.
-            times_as_text: dates and times as DuckDB writes them; other columns whose type Arrow
-                lacks are text in any case.
+            times_as_text: return dates and times as text, as DuckDB writes them. Columns of a type
+                that Arrow lacks are always text.
+
+        All errors may also be raised while batches are read.
 
         Raises:
-            UsageError: DuckDB refuses it (with its message), or a clock or trace in it is none.
-            TraceError: a table that it asks for cannot be read from its trace.
-            KeyboardInterrupt: as it comes, after the statement has stopped. All of these may also
-                come while batches are read.
+            UsageError: DuckDB refuses it (with its message), or it names an unknown clock or trace.
+            TraceError: the trace of a table in it cannot be read.
+            KeyboardInterrupt: Ctrl-C; the statement has stopped.
         """
         self._end()
         if self._allow_files:
@@ -182,7 +185,7 @@ class Session:
         reader = self._reader = self._do(start)
         if reader is None:
             return Result(pa.schema([]), iter(()))
-        schema = exact_in_pandas(_named_apart(reader.schema))
+        schema = exact_in_pandas(_with_unique_names(reader.schema))
         return Result(schema, self._batches(reader, schema))
 
     def _keep_inputs(self, statement: str) -> None:
@@ -195,7 +198,7 @@ class Session:
             refuse_input(name.replace("''", "'"))
 
     def _end(self) -> None:
-        """End the result before: a query that was not read to its end holds on to its tables."""
+        """End the previous result: a query that was not read to its end keeps its tables open."""
         reader, self._reader = self._reader, None
         if reader is not None:
             self._do(reader.close)
@@ -206,7 +209,7 @@ class Session:
             return next(iter(reader), None)
 
         try:
-            # Another statement may have ended this one.
+            # Another statement may have ended this result.
             while self._reader is reader and (batch := self._do(following)) is not None:
                 if batch.num_rows:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
@@ -215,24 +218,24 @@ class Session:
                 self._end()
 
     def _do(self, call: Callable[[], T]) -> T:
-        """Call in the thread of statements; whatever interrupts the waiting interrupts it too."""
+        """Call in the thread of statements; what interrupts the caller interrupts the statement."""
         future = self._thread.submit(call)
         try:
             return future.result()
         except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
-            raise self._told(error) from None
+            raise self._own_error(error) from None
         except BaseException:
             self._stop(future)
             raise
 
     def _stop(self, future: Future[Any]) -> None:
-        # Again and again: DuckDB forgets an interrupt that comes before a statement has begun.
+        # Repeated: DuckDB ignores an interrupt that comes before a statement has begun.
         while not future.done():
             self._con.interrupt()
-            wait([future], _ASK_AGAIN_S)
+            wait([future], _RETRY_S)
 
-    def _told(self, error: Exception) -> BaseException:
-        """The error as its own kind: that of a trace or a clock comes to here as DuckDB's."""
+    def _own_error(self, error: Exception) -> BaseException:
+        """Return an error of DuckDB as one of ours: that of a trace or clock, or UsageError."""
         fault = self._faults.take()
         if isinstance(fault, TracetimeError):
             return fault
@@ -240,19 +243,19 @@ class Session:
             return fault
         hint = ""
         if isinstance(error, duckdb.OutOfMemoryException):
-            hint = "\nMore memory may do, or fewer columns."
+            hint = "\nGive more memory (--memory-limit), or select fewer columns."
         elif isinstance(error, duckdb.PermissionException):
-            hint = "\nStatements may not use files here unless they are allowed to (--allow-files)."
+            hint = "\nStatements cannot use files unless --allow-files is given."
         elif isinstance(error, duckdb.ProgrammingError):
             hint = f"\nThe tables are {', '.join(self._tables)}."
             missing = _MISSING.search(str(error))
             if missing and missing[1] in NAMES_SCHEMA.names and not self._names:
-                hint = f"\nThe events' {missing[1]} is a column with names (--with-names)."
+                hint = f"\nGive --with-names: the events then have the column {missing[1]}."
         return UsageError(f"{str(error).strip()}{hint}")
 
 
-def _named_apart(schema: pa.Schema) -> pa.Schema:
-    """The schema with a number behind names that stand in it twice: files and JSON need that."""
+def _with_unique_names(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with a number behind repeated names: files and JSON need unique ones."""
     seen: set[str] = set()
     named = []
     for column in schema:

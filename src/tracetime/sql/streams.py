@@ -1,7 +1,7 @@
-"""Tables for DuckDB that are read when a query scans them, and anew by each scan.
+"""Tables for DuckDB that are read when a query scans them, from the start in each scan.
 
 A reader of record batches can be read once, and a query may scan a table twice or not at all. Here
-a table is a schema and a way to begin.
+a table is a schema and a function that starts a scan.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import pyarrow as pa
 
 
 class Faults:
-    """The first error of a query that was raised below DuckDB, which keeps only its text."""
+    """The first error that was raised in a call from DuckDB, which keeps only its text."""
 
     def __init__(self) -> None:
         self.first: BaseException | None = None
 
     def add(self, error: BaseException) -> None:
-        """Keep `error`, where it is the first."""
+        """Keep `error` if it is the first."""
         if self.first is None:
             self.first = error
 
@@ -33,9 +33,9 @@ class Stream:
 
     Args:
         schema: of every batch.
-        begin: starts at the first row. Nothing is asked of it before rows are: planning a query
-            looks at the schema alone.
-        faults: where its errors are kept.
+        begin: starts a scan. It is called when rows are read: planning a query only needs the
+            schema.
+        faults: keeps its errors.
     """
 
     def __init__(
@@ -58,6 +58,6 @@ class Stream:
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Start a scan, as Arrow's PyCapsule protocol asks for it."""
+        """Start a scan, by Arrow's PyCapsule protocol."""
         reader = pa.RecordBatchReader.from_batches(self.schema, self._batches())
         return reader.__arrow_c_stream__()

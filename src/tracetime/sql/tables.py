@@ -1,7 +1,7 @@
 """The tables that SQL sees: events, clocks, snapshots, discontinuities and findings.
 
-Every row is made in columns from what a trace and its graph say; strings of a trace are values here
-and never a part of a statement.
+Tables are made as columns from a trace and its graph. Strings of a trace are values in them, and
+never part of a statement.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
+# As in the events table, so that tables join on (clock, sequence, machine).
 _CLOCK: Final = (
     ("name", _NAME),
     ("clock", pa.uint32()),
     ("sequence", pa.uint32()),
     ("machine", pa.uint32()),
 )
-# As in the events table, so that tables join on (clock, sequence, machine).
 
 CLOCKS: Final = pa.schema(
     [
@@ -90,12 +90,12 @@ FINDINGS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How traces are looked at.
+    """How statements see traces.
 
     Attributes:
         policy, bars: of the events and of `to_clock`, as for `Trace.events`.
         names: whether events have columns that say what they are.
-        labels: what to call clocks, where somebody said so.
+        labels: names given to clocks.
     """
 
     policy: PolicyName = "floor"
@@ -104,12 +104,12 @@ class View:
     labels: Mapping[ClockId, str] = field(default_factory=dict)
 
     def name(self, clock: ClockId) -> str:
-        """What a clock is called."""
+        """Return the name of a clock: a label, or its id."""
         return self.labels.get(clock) or str(clock)
 
 
 def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Stream]:
-    """Return the tables by name. Several traces are one below the other, told by `trace`."""
+    """Return the tables by name. Rows of several traces have a column `trace`."""
     makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
         "events": (schema_of(view.policy, view.names), _events),
         "clocks": (CLOCKS, _clocks),
@@ -129,10 +129,10 @@ def _together(
     schema: pa.Schema,
     batches: Callable[[Trace, View], Iterator[pa.RecordBatch]],
 ) -> tuple[pa.Schema, Callable[[], Iterator[pa.RecordBatch]]]:
-    """The schema, and what yields the batches of all traces, with a column that says of which."""
+    """Return the schema and a generator of the batches of all traces, with a column `trace`."""
     if len(traces) == 1:
         return schema, lambda: batches(traces[0], view)
-    # DuckDB wants one dictionary in all batches of a column.
+    # DuckDB needs the same dictionary in all batches of a column.
     paths = pa.array([trace.path for trace in traces], pa.string())
     labelled = schema.insert(0, pa.field("trace", _NAME))
 
@@ -172,14 +172,14 @@ def _clocks(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
 def _clock_columns(
     clocks: Sequence[ClockId], indices: np.ndarray[Any, Any], trace: Trace, view: View
 ) -> list[pa.Array]:
-    """The columns that say which clock: one row for each index into `clocks`."""
+    """Return the columns that identify a clock: one row for each index into `clocks`."""
     machines = trace.machines
     ids = [machines[c.machine] if c.machine < len(machines) else c.machine for c in clocks]
     numbers = [
         np.array(values, dtype=np.uint32)[indices]
         for values in ([c.clock for c in clocks], [c.sequence for c in clocks], ids)
     ]
-    # As a plain dictionary for each batch: DuckDB takes another with each.
+    # A dictionary of its own for each batch, which DuckDB accepts here.
     names = pa.array([view.name(clock) for clock in clocks], pa.string())
     which = pa.array(indices.astype(np.int32))
     return [pa.DictionaryArray.from_arrays(which, names), *map(pa.array, numbers)]
@@ -188,12 +188,12 @@ def _clock_columns(
 def _snapshots(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
     graph = trace.clocks
     units = {info.clock: info.unit_ns for info in graph.clocks()}
-    for several in _chunks(graph):
-        yield _snapshot_batch(several, units, trace, view)
+    for readings in _chunks(graph):
+        yield _snapshot_batch(readings, units, trace, view)
 
 
 def _chunks(graph: ClockGraph) -> Iterator[list[Readings]]:
-    """The readings of a graph, as many clocks at once as make a batch."""
+    """Yield the readings of a graph, as many clocks at once as make a batch."""
     held: list[Readings] = []
     rows = 0
     for read in graph.readings():
@@ -209,25 +209,25 @@ def _chunks(graph: ClockGraph) -> Iterator[list[Readings]]:
 
 
 def _snapshot_batch(
-    several: list[Readings], units: Mapping[ClockId, int], trace: Trace, view: View
+    readings: list[Readings], units: Mapping[ClockId, int], trace: Trace, view: View
 ) -> pa.RecordBatch:
-    lengths = [len(read.snapshots) for read in several]
-    indices = np.repeat(np.arange(len(several)), lengths)
+    lengths = [len(read.snapshots) for read in readings]
+    indices = np.repeat(np.arange(len(readings)), lengths)
     snapshots, values_ns, centre, half = (
-        np.concatenate([read[i] for read in several]) for i in range(1, 5)
+        np.concatenate([read[i] for read in readings]) for i in range(1, 5)
     )
-    unit_ns = np.array([units[read.clock] for read in several], dtype=np.int64)[indices]
-    unsaid = half < 0
+    unit_ns = np.array([units[read.clock] for read in readings], dtype=np.int64)[indices]
+    unknown = half < 0
     return pa.RecordBatch.from_arrays(
         [
             pa.array(snapshots),
-            *_clock_columns([read.clock for read in several], indices, trace, view),
+            *_clock_columns([read.clock for read in readings], indices, trace, view),
             # Exact: the graph's ns are the reading times the unit.
             pa.array(values_ns // unit_ns),
             pa.array(unit_ns),
             pa.array(values_ns),
-            pa.array(half, mask=unsaid),
-            pa.array(centre, mask=unsaid),
+            pa.array(half, mask=unknown),
+            pa.array(centre, mask=unknown),
         ],
         schema=SNAPSHOTS,
     )
@@ -253,14 +253,16 @@ def _discontinuities(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
 
 
 def _findings(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
-    # What the doctor needs takes a while to load, and most queries are about something else.
+    # Imported here: it takes a while to load, and few queries use it.
     from tracetime.doctor import diagnose
 
-    yield pa.RecordBatch.from_pylist(list(_told(diagnose(trace))), schema=FINDINGS)
+    yield pa.RecordBatch.from_pylist(list(_finding_rows(diagnose(trace))), schema=FINDINGS)
 
 
-def _told(findings: Iterable[Finding], follows_from: str | None = None) -> Iterator[dict[str, Any]]:
-    """Each finding as a row, with those that follow from it behind it."""
+def _finding_rows(
+    findings: Iterable[Finding], follows_from: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield each finding as a row, and after it its consequences."""
     for finding in findings:
         yield {**finding.to_dict(), "follows_from": follows_from}
-        yield from _told(finding.consequences, finding.code)
+        yield from _finding_rows(finding.consequences, finding.code)
