@@ -279,7 +279,7 @@ def test_what_is_said_of_a_clock_becomes_one_domain(tracetime, write, tmp_path):
         ("--max-drift-ppm", "MONOTONIC=-1", "use 0 to 32000"),
         ("--max-drift-ppm", "MONOTONIC=nan", "write it as"),
         ("--valid-bits", "TSC=65", "use 1 to 64"),
-        ("--assume-half-width", "NOPE=1us", "no clock"),
+        ("--assume-half-width", "NOPE=1us", "is not a clock"),
         ("--assume-half-width", "TSC=1", "write it as"),
         ("--clock-name", "6=", "write it as"),
         ("--bars", "guaranteed", "--policy tube"),
