@@ -11,7 +11,9 @@ from benchmarks.clocks import Values
 from benchmarks.rivals import linear, rms
 from benchmarks.table import Table
 from tracetime.graph.rate import learn_rate, nominal_ns
-from tracetime.graph.tube import Evidence, Limits, Tube
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.tube import Tube
 
 DATA = Path(
     os.environ.get("TRACETIME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")

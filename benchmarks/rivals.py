@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.clocks import Floats, Values, nanoseconds
-from tracetime.graph.tube import Bars, Tube
+from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.tube import Tube
 
 
 def rms(error: Floats | Values) -> float:

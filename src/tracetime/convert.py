@@ -31,7 +31,7 @@ from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.table_files import TableWriter, table_writer
 
 if TYPE_CHECKING:
-    from tracetime.graph.tube import Bars
+    from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
 
 METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")

@@ -6,7 +6,7 @@ Nothing is done per event in Python.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,12 @@ from tracetime.errors import (
 from tracetime.event_clocks import by_clock, machine_indexes
 from tracetime.events_table import Columns
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.tube import Bars
-from tracetime.graph.tube.policy import TubePolicy
+from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 from tracetime.graph.tube.wraps import open_wraps
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.policy import TubePolicy
 
 Values = npt.NDArray[np.int64]
 TubeFaults = dict[tuple[ClockId, int], str]

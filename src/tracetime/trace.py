@@ -27,8 +27,7 @@ from tracetime.events_table import (
 )
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.tube import Bars
-from tracetime.graph.tube.bars import check_bars
+from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
 from tracetime.text import printable
 

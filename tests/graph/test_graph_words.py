@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tracetime import ClockDomain, ClockGraph, ClockId, ConversionError, Snapshot, UsageError
-from tracetime.graph.tube import Evidence, Limits
 from tracetime.graph.tube.distances import too_many_tubes
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.wraps import Counter, open_wraps
 
 S = 1_000_000_000

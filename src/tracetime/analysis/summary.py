@@ -22,7 +22,7 @@ from tracetime.analysis.groups import Group
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
 from tracetime.graph.arguments import PolicyName
-from tracetime.graph.tube import Bars
+from tracetime.graph.tube.bars import Bars
 
 if TYPE_CHECKING:
     from tracetime.graph.info import ClockInfo

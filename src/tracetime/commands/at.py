@@ -26,7 +26,7 @@ from tracetime.errors import UsageError
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.explanation import Explanation
-    from tracetime.graph.tube import Bars
+    from tracetime.graph.tube.bars import Bars
     from tracetime.graph.tube.explanation import TubeExplanation
     from tracetime.trace import Trace
 

@@ -38,7 +38,7 @@ from tracetime.text import count, duration, printable
 if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
     from tracetime.graph.arguments import PolicyName
-    from tracetime.graph.tube import Bars
+    from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
 
 

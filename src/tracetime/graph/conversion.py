@@ -17,9 +17,8 @@ from tracetime.graph.parts import GraphParts
 from tracetime.graph.ticks import ns_per_tick, unit_of
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.explanation import TubeExplanation
-from tracetime.graph.tube.policy import Near
 from tracetime.graph.tube.results import Bounds, Reached
-from tracetime.graph.tube.wraps import Counter
+from tracetime.graph.tube.wraps import Counter, Near
 from tracetime.graph.values import Given, Result, take
 
 Values = npt.NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracetime._kernels.graph import view
 from tracetime.clocks.domain import ClockDomain
@@ -12,13 +12,9 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.contents import Contents, Numbering
 from tracetime.graph.floor_policy import FloorPolicy
 from tracetime.graph.state import GraphState
-from tracetime.graph.tube.distances import Reach
-from tracetime.graph.tube.graph_data import GraphData
-from tracetime.graph.tube.machines import Machines
-from tracetime.graph.tube.neighbours import Neighbours
-from tracetime.graph.tube.pairs import Pairs
-from tracetime.graph.tube.policy import TubePolicy
-from tracetime.graph.tube.tick_periods import Ticks
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.policy import TubePolicy
 
 
 class GraphParts:
@@ -86,6 +82,15 @@ class GraphParts:
                 self._forget()
 
     def _make_tubes(self) -> TubePolicy:
+        # Some thirty modules that the floor policy does not need.
+        from tracetime.graph.tube.distances import Reach
+        from tracetime.graph.tube.graph_data import GraphData
+        from tracetime.graph.tube.machines import Machines
+        from tracetime.graph.tube.neighbours import Neighbours
+        from tracetime.graph.tube.pairs import Pairs
+        from tracetime.graph.tube.policy import TubePolicy
+        from tracetime.graph.tube.tick_periods import Ticks
+
         state, contents = self.state, self._contents
         bounded = state.between.pairs()
         messages: defaultdict[ClockId, set[ClockId]] = defaultdict(set)

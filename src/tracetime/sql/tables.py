@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tracetime.doctor import Finding
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import Readings
-    from tracetime.graph.tube import Bars
+    from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from kept import check_kept
 
-from tracetime.graph.tube import Evidence, Limits
-from tracetime.graph.tube.evidence import NOT_RECORDED, assumed_half_width
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, assumed_half_width
+from tracetime.graph.tube.limits import Limits
 
 S = 1_000_000_000
 FAR = 1 << 60

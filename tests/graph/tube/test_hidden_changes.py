@@ -7,8 +7,10 @@ from simulated import GPU, Machine, usual_clocks
 from benchmarks.clocks import START_NS, knees, nanoseconds, snapshots
 from benchmarks.rivals import outside, queries
 from tracetime import ClockId, diagnose, open_trace, record
-from tracetime.graph.tube import Evidence, Limits, Tube
+from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.findings import VISIBLE_HALVES
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.tube import Tube
 
 S = 1_000_000_000
 D = 500e-6

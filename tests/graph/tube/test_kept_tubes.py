@@ -9,9 +9,9 @@ import pytest
 from kept import check_kept
 
 from tracetime import ConversionError, UsageError
-from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.evidence import NOT_RECORDED, assumed_half_width
-from tracetime.graph.tube.limits import ONE
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, assumed_half_width
+from tracetime.graph.tube.limits import ONE, Limits
+from tracetime.graph.tube.tube import Tube
 
 S = 1_000_000_000
 LIMITS = {

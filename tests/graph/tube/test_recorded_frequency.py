@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from simulated import Machine, usual_clocks
 
 from tracetime import ClockGraph, ClockId, Snapshot, UsageError, open_trace, record
-from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.evidence import NOT_RECORDED
-from tracetime.graph.tube.limits import ONE
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
+from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.pieces import SCALED_PPM, correction_of
 from tracetime.graph.tube.results import PairDiscontinuity
+from tracetime.graph.tube.tube import Tube
 
 S = 1_000_000_000
 START = 1000 * S

@@ -12,7 +12,7 @@ from tracetime import (
     ClockGraph,
     ClockId,
 )
-from tracetime.graph.tube import Evidence
+from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.messages import Between, Boxes
 from tracetime.graph.tube.pairs import _fell, _same_messages
 

@@ -28,10 +28,10 @@ from fuzz.costly import (
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import REASONS
 from tracetime.graph.routes import Steps, least_error
-from tracetime.graph.tube import Tube
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
+from tracetime.graph.tube.tube import Tube
 
 BOOT = ClockId(BOOTTIME)
 

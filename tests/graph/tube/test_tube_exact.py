@@ -10,7 +10,9 @@ from test_tube_properties import BARS, INT64, any_a, any_limits, any_snapshots, 
 from twin.bars import TwinRows
 
 from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED
-from tracetime.graph.tube import Evidence, Limits, Tube
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.tube import Tube
 
 MANY = 300
 ENDS = (int(INT64.min), int(INT64.max))

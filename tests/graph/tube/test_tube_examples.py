@@ -11,14 +11,16 @@ import pytest
 
 from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED, ConversionError, UsageError
 from tracetime.graph.rate import learn_rate, nominal_ns
-from tracetime.graph.tube import Discontinuity, Evidence, Limits, Tube
 from tracetime.graph.tube.evidence import (
     NOT_RECORDED,
+    Evidence,
     assumed_half_width,
 )
-from tracetime.graph.tube.findings import _rate_change
+from tracetime.graph.tube.findings import Discontinuity, _rate_change
 from tracetime.graph.tube.joint_readings import JointReadings
+from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.measurements import Read
+from tracetime.graph.tube.tube import Tube
 
 S = 1_000_000_000
 PPM = 1e-6

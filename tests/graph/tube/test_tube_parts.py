@@ -11,12 +11,12 @@ from kept import check_kept
 
 from tracetime import ConversionError, UsageError
 from tracetime.graph.rate import learn_rate, nominal_ns, saturated_ns
-from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.evidence import NOT_RECORDED
+from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence
 from tracetime.graph.tube.inverse import _overlaps
-from tracetime.graph.tube.limits import ONE
+from tracetime.graph.tube.limits import ONE, Limits
 from tracetime.graph.tube.pieces import correction_of, find_pieces
 from tracetime.graph.tube.segments import find_segments
+from tracetime.graph.tube.tube import Tube
 
 S = 1_000_000_000
 INT64 = np.iinfo(np.int64)

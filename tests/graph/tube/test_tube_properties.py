@@ -11,7 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, RESOLVED, ConversionError
-from tracetime.graph.tube import Evidence, Limits, Tube
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.tube import Tube
 
 INT64 = np.iinfo(np.int64)
 BARS = ("estimated", "guaranteed")

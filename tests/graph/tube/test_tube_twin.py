@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twin.tube import ONE, Snap, TwinTube
 
-from tracetime.graph.tube import Evidence, Limits, Tube
-from tracetime.graph.tube.limits import slope_up
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import Limits, slope_up
+from tracetime.graph.tube.tube import Tube
 
 
 @st.composite

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracetime.graph.tube import Evidence, Limits, Tube
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.tube import Tube
 
 S = 10**9
 

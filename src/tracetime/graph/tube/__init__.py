@@ -6,11 +6,3 @@ with bars, in both directions, `inverse.py` prepares the other one; `findings.py
 discontinuities. The loops are kernels (`_kernels/tube/`). A graph: `pairs.py` makes the tubes,
 `paths.py` finds the paths, `policy.py` converts along them.
 """
-
-from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.evidence import Evidence
-from tracetime.graph.tube.findings import Discontinuity
-from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.tube import Converted, Tube
-
-__all__ = ["Bars", "Converted", "Discontinuity", "Evidence", "Limits", "Tube"]

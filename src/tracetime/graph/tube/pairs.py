@@ -20,22 +20,23 @@ from tracetime.clocks.families import ONE_RATE, STOPS_IN_SUSPEND, WALL, steadine
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
-from tracetime.graph.tube import Evidence, Limits, Tube
 from tracetime.graph.tube.counters import Counters
 from tracetime.graph.tube.distances import too_many_tubes
 from tracetime.graph.tube.evidence import (
     LEAST_ASSUMED_NS,
     NOT_RECORDED,
+    Evidence,
     assumed_half_width,
 )
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.joint_readings import JointReadings, with_tick
 from tracetime.graph.tube.lattice import Lattice
-from tracetime.graph.tube.limits import Rise
+from tracetime.graph.tube.limits import Limits, Rise
 from tracetime.graph.tube.machines import untied
 from tracetime.graph.tube.messages import Boxes, equated
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.tick_periods import Tick
+from tracetime.graph.tube.tube import Tube
 from tracetime.graph.tube.wraps import Counter
 from tracetime.graph.values import ascending, difference
 from tracetime.quantiles import median

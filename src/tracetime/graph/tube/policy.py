@@ -5,7 +5,7 @@ One hop is a pair's tube (`pairs.py`, `hops.py`); here values go over several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -28,12 +28,9 @@ from tracetime.graph.tube.pairs import Pair, Pairs
 from tracetime.graph.tube.paths import Paths
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity, Reached
 from tracetime.graph.tube.tick_periods import Tick
-from tracetime.graph.tube.wraps import Counter
+from tracetime.graph.tube.wraps import Counter, Near
 
 Values = npt.NDArray[np.int64]
-
-Near = Callable[[Counter], tuple[Values, Values]]
-"""The spans, (lows, highs), that readings of a counter are in: int64, in its readings' unit."""
 
 
 class TubePolicy:

@@ -7,6 +7,7 @@ from there on the counter counts anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -90,6 +91,10 @@ class Counter(NamedTuple):
         nearer = np.where(lows - last <= first - highs, last, first)
         first, last = np.where(none, nearer, first), np.where(none, nearer, last)
         return np.where(folded, first, values), np.where(folded, last, values)
+
+
+Near = Callable[[Counter], tuple[Values, Values]]
+"""The spans, (lows, highs), that readings of a counter are in: int64, in its readings' unit."""
 
 
 def modulus_of(valid_bits: int, unit_ns: int) -> int | None:
