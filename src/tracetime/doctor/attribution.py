@@ -31,10 +31,12 @@ from tracetime.quantiles import median
 
 _BOOTTIME: Final = (BUILTIN_IDS["BOOTTIME"],)
 _MOST_OTHERS: Final = 15
+"""A majority of so many clocks is enough; snapshots can have thousands."""
 _ALIKE: Final = 0.25
 """A clock agrees with another one that it differs from by at most this part of the jump."""
 
 _ONE_RATE: Final = 0.01
+"""A clock whose gaps differ by less from those of another one counts ns, too."""
 
 _Turn = Callable[[PairDiscontinuity], PairDiscontinuity]
 

@@ -20,6 +20,7 @@ from tracetime.quantiles import median
 from tracetime.text import count, duration
 
 _TSC: Final = BUILTIN_IDS["TSC"]
+# Clocks 7 and 8 (process and thread CPU time) have no rate: they stop when nothing runs.
 _CPU_TIME: Final = (7, 8)
 _TICKS: Final = 0.2
 """How far the TSC's rate has to be from nominal, to be measured with few snapshots."""

@@ -31,17 +31,26 @@ _MONOTONIC: Final = BUILTIN_IDS["MONOTONIC"]
 _LEAST_NS: Final = 1_000_000
 """Clocks of a snapshot are read one after the other: in healthy traces half of it apart."""
 _TIMES_SPREAD: Final = 10
+"""A difference this many times its usual variation is no matter of the order of reading."""
 _ONE_MOMENT_NS: Final = 100_000_000
+"""Snapshots within this time show too little of how much the clocks vary."""
 _UNKNOWN_NS: Final = 1_000_000_000
 """How far apart snapshots of one moment may be, where nothing shows how much they vary."""
 _MARGIN_NS: Final = 1_000_000_000
+"""Events may be this far from the snapshots of their clock: recorders take one a second."""
 _MOST_MARGIN_NS: Final = 600_000_000_000
+"""No recorder pauses for longer by itself."""
 
 _ALIKE: Final = 0.02
+"""The size of an exchanged difference may change by this part, because of drift."""
 _ALIKE_NS: Final = 10_000
+"""The same for the order of reading within a snapshot."""
 _DRIFT: Final = 1e-3
+"""The same for drift: twice the 500 ppm of NTP."""
 _SIGNIFICANT: Final = 3
+"""A difference has to be this many times what it may change by."""
 _MOST_CLOCKS: Final = 24
+"""All pairs of the clocks are compared, so their number is limited."""
 
 
 class _Exchanged(NamedTuple):

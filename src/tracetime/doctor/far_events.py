@@ -22,12 +22,17 @@ from tracetime.doctor.placement import beyond_doubt
 _FAR_NS: Final = 600_000_000_000
 """No recorder pauses for so long by itself, with no snapshot and no event in between."""
 _MANY: Final = 3
+"""Fewer values show no pattern."""
 _SPREAD: Final = 0.3
+"""Scaled events have to cover this part of the clock's span: a few small values fit anywhere."""
 _RISING: Final = 0.9
+"""Absolute values rise more often than this from one event to the next; deltas do not."""
 _FACTORS: Final = (1_000, 1_000_000, 1_000_000_000)
 _UNITS: Final = {1: "ns", 1_000: "us", 1_000_000: "ms", 1_000_000_000: "s"}
 _MOST_NAMED: Final = 2
+"""Readings that match more clocks than this show nothing."""
 _MOST_CLOCKS: Final = 64
+"""So many clocks are compared for each cause; a trace can have very many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,10 @@ def distinct_jumps(found: list[PairDiscontinuity]) -> list[PairDiscontinuity]:
 
     A jump away in one snapshot and back in the next is one wrong reading.
     """
-    by_witness = defaultdict(list)
+    by_reference = defaultdict(list)
     for d in sorted(found, key=_by_snapshots):
-        by_witness[d.src].append(d)
-    every = [d for jumps in by_witness.values() for d in _with_outliers(jumps)]
+        by_reference[d.src].append(d)
+    every = [d for jumps in by_reference.values() for d in _with_outliers(jumps)]
     off = {number: d.src for d in every if d.kind == "outlier" for number in d.snapshots}
     kept, jumped, seen = [], [], set()
     for d in every:
@@ -79,9 +79,9 @@ def _distinct(group: list[_Zone], off: dict[int, ClockId]) -> Iterator[PairDisco
 
     off: the snapshots with a wrong reading, and the clock that shows it.
     """
-    every, by_witness = _Zones(), defaultdict[ClockId, _Zones](_Zones)
+    every, by_reference = _Zones(), defaultdict[ClockId, _Zones](_Zones)
     for start, end, d in group:
-        own = by_witness[d.src]
+        own = by_reference[d.src]
         again = every.overlapping(start, end) - own.overlapping(start, end)
         if not again and all(off.get(number, d.src) == d.src for number in d.snapshots):
             every.add(start, end)

@@ -24,6 +24,7 @@ from tracetime.quantiles import median
 from tracetime.text import count, duration
 
 _BITS: Final = range(16, 64)
+"""Counters of fewer bits wrap too often to be recognised."""
 # Reported where the clock fell: against a clock of another rate it jumps elsewhere, too.
 _AT_FALLS: Final = ("counter-wraps", "clock-reset")
 # Reported where the clock fell, too; its other jumps have findings of their own.

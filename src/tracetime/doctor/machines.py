@@ -18,7 +18,9 @@ from tracetime.quantiles import median
 from tracetime.text import count
 
 _SAMPLES: Final = 512
+"""A median needs no more."""
 _MACHINES: Final = 64
+"""Each machine takes a tube, so their number is limited."""
 
 
 def machines(survey: Survey) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from tracetime.text import duration
 
 _BEGUN_EARLIER: Final = ("BOOTTIME", "REALTIME")
 _FAR_NS: Final = 1_000_000_000
+"""Recorders take a snapshot a second, so events nearer to one are usual."""
 _MOST_BY_TUBE: Final = 200
 """For so many clocks the tube places events to measure how far floor is off; a tube takes time."""
 

@@ -37,12 +37,19 @@ _APART_NS: Final = 60_000_000_000
 """Clocks that rise by this many different times, this far apart, are those of two recordings. After
 a suspend and a correction of the wall clock there are fewer."""
 _ALIKE: Final = 0.01
+"""Jumps within 1 % of each other are one jump: clocks drift meanwhile."""
 _ALIKE_NS: Final = 1_000_000
+"""Clocks of a snapshot are read within this time, so smaller falls mean nothing."""
 _LIMIT_PPM: Final = 1_000
+"""Clocks of one machine drift apart by less, with twice 500 ppm of NTP."""
 _AGREE: Final = 0.9
+"""Part of the joints at which clocks have to agree; some snapshots may be wrong."""
 _TWICE: Final = 0.5
+"""With more snapshots there twice than this, the file repeats a recording."""
 _PAUSE: Final = 3
+"""A longer pause, in usual gaps between snapshots, means another recording."""
 _MOST_LISTED: Final = 4
+"""So many places fit in a title."""
 
 
 class _Break(NamedTuple):

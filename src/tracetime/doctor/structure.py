@@ -20,6 +20,7 @@ from tracetime.trace import SnapshotFault
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _LONG_PATH: Final = 3
+"""Hops: Perfetto follows 4 at most, and common traces need one or two."""
 _CUT_OFF: Final = "is cut off"
 
 # A RemoteClockSync that relates a clock to itself has another finding: see `trace_clock.py`.
