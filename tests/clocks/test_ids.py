@@ -143,7 +143,7 @@ def test_what_parse_refuses(text):
         ClockId.parse(text)
 
 
-def test_an_unknown_name_is_told_what_is_known():
+def test_an_unknown_name_is_refused_with_the_known_forms():
     with pytest.raises(UsageError) as raised:
         ClockId.parse("MONOTONICS")
     for name in BUILTIN_CLOCKS.values():

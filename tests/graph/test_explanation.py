@@ -38,7 +38,7 @@ def test_explain_says_which_snapshot_was_taken(suspended):
 
 
 @pytest.mark.parametrize(
-    ("ts", "side", "told"),
+    ("ts", "side", "expected"),
     [
         (999, "before first", "\n  1 ns before the first snapshot of MONOTONIC and BOOTTIME"),
         (1000, "", ""),
@@ -47,11 +47,11 @@ def test_explain_says_which_snapshot_was_taken(suspended):
         (2107, "after last", "\n  7 ns after the last snapshot of MONOTONIC and BOOTTIME"),
     ],
 )
-def test_explain_says_where_there_is_no_snapshot_on_one_side(suspended, ts, side, told):
+def test_explain_says_where_there_is_no_snapshot_on_one_side(suspended, ts, side, expected):
     explained = suspended.explain(ts, "MONOTONIC", "BOOTTIME")
     assert explained.steps[0].extrapolated == side
-    said = ": nothing says what was there" if told else ""
-    assert str(explained).endswith(f"){told}{said}")
+    said = ": nothing says what was there" if expected else ""
+    assert str(explained).endswith(f"){expected}{said}")
 
 
 def test_explain_over_two_hops_and_with_a_unit(indirect):
@@ -75,11 +75,11 @@ def test_clocks_of_a_hash_go_by_their_names():
     graph.declare(ClockDomain(gpu))
     assert repr(graph) == "<ClockGraph of 2 clocks: BOOTTIME, com.example.gpu>"
     for policy in ("floor", "tube"):
-        told = str(graph.explain(11, gpu, "BOOTTIME", policy=policy))
-        assert told.startswith("com.example.gpu 11 -> BOOTTIME") and "0x" not in told
+        expected = str(graph.explain(11, gpu, "BOOTTIME", policy=policy))
+        assert expected.startswith("com.example.gpu 11 -> BOOTTIME") and "0x" not in expected
     assert "0x" not in str(graph.explain(11, gpu, gpu, policy="tube"))
-    told = refused("overflow", graph, LOW, gpu, "BOOTTIME")
-    assert told.startswith(f"com.example.gpu {LOW} converted to BOOTTIME does not fit")
+    expected = refused("overflow", graph, LOW, gpu, "BOOTTIME")
+    assert expected.startswith(f"com.example.gpu {LOW} converted to BOOTTIME does not fit")
     assert refused("unknown_target_clock", graph, 5, gpu, nic).endswith(
         f"{ClockId.parse(nic)}: the graph has BOOTTIME, com.example.gpu"
     )

@@ -196,7 +196,7 @@ def test_of_many_clocks_twelve_are_named():
     assert "and 8 more" in refused("unknown_source_clock", graph, 5, "TSC", 200)
 
 
-def test_a_clock_converts_to_itself_as_it_stands(suspended):
+def test_a_clock_converts_to_itself_unchanged(suspended):
     assert suspended.convert(HIGH, "MONOTONIC", "MONOTONIC") == HIGH
     assert suspended.convert([5, LOW], "TSC", "TSC").tolist() == [5, LOW]
     assert suspended.path("TSC", "TSC") == [ClockId(9)]

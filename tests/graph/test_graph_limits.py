@@ -54,29 +54,29 @@ def outcome(graph: ClockGraph, source: int, target: int) -> str:
 
 
 def test_a_way_takes_as_many_tubes_as_it_has_hops() -> None:
-    told = {}
+    results = {}
     for n in (2, 4, 6):
         for most in (1, 2, 3, 4, 5, 6, None):
-            told[f"{n} in a row, {most}"] = outcome(chain(n, most), 200, 199 + n)
+            results[f"{n} in a row, {most}"] = outcome(chain(n, most), 200, 199 + n)
             star = chain(n, most, star=True)
-            told[f"{n} around, {most}"] = [outcome(star, 200 + k, 200) for k in range(1, n)]
-    assert told["4 in a row, 3"] == "4 clocks"
-    assert "more than 2 pairs" in told["4 in a row, 2"]
-    check_kept("limits", "tubes", told)
+            results[f"{n} around, {most}"] = [outcome(star, 200 + k, 200) for k in range(1, n)]
+    assert results["4 in a row, 3"] == "4 clocks"
+    assert "more than 2 pairs" in results["4 in a row, 2"]
+    check_kept("limits", "tubes", results)
 
 
 def test_ways_that_are_expected_count_before_they_are_gone() -> None:
-    told = []
+    results = []
     for most in (2, 3, 4):
         for star in (False, True):
             policy = chain(5, most, star=star)._parts.tubes
             for sources in ([201], [201, 201, 202], [201, 202, 203], [201, 202, 203, 204]):
                 try:
                     policy.expect([ClockId(c) for c in sources], ClockId(200))
-                    told.append("as many as may be")
+                    results.append("as many as may be")
                 except TraceError as error:
-                    told.append(str(error))
-    check_kept("limits", "expected", told)
+                    results.append(str(error))
+    check_kept("limits", "expected", results)
 
 
 def test_hops_in_all_are_limited_by_the_number_of_tubes() -> None:
@@ -128,7 +128,7 @@ def test_a_way_of_more_hops_than_the_shortest_counts_them_all() -> None:
 
 
 def test_the_search_for_ways_is_limited_too() -> None:
-    told = []
+    results = []
     for left in (5, 40, 4_000):
         graph = ClockGraph()
         for one in range(9):
@@ -136,8 +136,8 @@ def test_the_search_for_ways_is_limited_too() -> None:
                 graph.add_snapshot({ClockId(200 + one): AT[:2], ClockId(200 + other): AT[:2]})
         graph._parts.most_tubes = 100
         graph._parts.tubes._reach.steps.left = left
-        told.append(outcome(graph, 200, 208))
-    check_kept("limits", "steps", told)
+        results.append(outcome(graph, 200, 208))
+    check_kept("limits", "steps", results)
 
 
 # Loops
@@ -175,12 +175,12 @@ def test_longer_loops_go_the_shortest_way_round(n: int) -> None:
     check_kept("limits", f"round {n}", [[*f[:2], list(f.via), *f[3:]] for f in found])
 
 
-# Level clocks
+# Clocks with a constant offset
 
 
 @pytest.mark.parametrize("group", range(4))
 def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
-    told = []
+    results = []
     for seed in range(16):
         chance = Random(1_000 * group + seed)
         n = [1, 2, 5, 12][seed % 4]
@@ -199,8 +199,8 @@ def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
         graph.add_snapshot(reads)
         level = ConstantOffsets(graph, hub, graph._parts.contents.tied_only_to(hub))
         spans = [None, (at[0], at[-1]), (at[0] - S, at[-1]), (at[0], at[-1] + 3 * S)]
-        told.append([level.limit_ns(clock, span) for span in spans])
-    check_kept("level", str(group), told)
+        results.append([level.limit_ns(clock, span) for span in spans])
+    check_kept("level", str(group), results)
 
 
 def test_a_level_clock_read_at_one_instant_alone() -> None:
@@ -225,10 +225,12 @@ def test_clocks_of_four_sequences_share_a_line_and_forty_lines_are_shown() -> No
         graph.add_snapshot({"BOOTTIME": 41 * S, "TSC": 5_000_000_123, "MONOTONIC": 8})
         return graph
 
-    told = {}
+    results = {}
     for n_sequences, n_clocks in ((3, 1), (4, 2), (0, 37), (0, 38), (5, 41)):
-        told[f"{n_sequences} {n_clocks}"] = lines(n_sequences, n_clocks)._repr_html_().split("<tr>")
-    check_kept("limits", "tables", told)
+        results[f"{n_sequences} {n_clocks}"] = (
+            lines(n_sequences, n_clocks)._repr_html_().split("<tr>")
+        )
+    check_kept("limits", "tables", results)
     clocks = [ClockId(64, s) for s in (1, 2, 3, 4)] + [ClockId(65, 1), ClockId(6)]
     check_kept("limits", "folded", fold(clocks))
     check_kept(
@@ -431,10 +433,10 @@ def test_many_snapshots_one_by_one_are_as_many_at_once() -> None:
         )
     )  # fmt: skip
     for graph in (one, other):
-        told = {str(r.clock): r for r in graph.readings()}
-        assert told["TSC"].half_width_ns.tolist() == halves
-        assert told["TSC"].centre_ns.tolist() == list(range(40))
-        assert told["BOOTTIME"].half_width_ns.tolist() == [0] * 40
+        results = {str(r.clock): r for r in graph.readings()}
+        assert results["TSC"].half_width_ns.tolist() == halves
+        assert results["TSC"].centre_ns.tolist() == list(range(40))
+        assert results["BOOTTIME"].half_width_ns.tolist() == [0] * 40
         frequency = graph._parts.state.measured.frequency(ClockId(6), np.arange(-1, 41))
         assert frequency.tolist() == [-(2**63), *range(40), -(2**63)]
         assert graph._parts.state.measured.has(ClockId(6))
@@ -444,7 +446,7 @@ def test_many_snapshots_one_by_one_are_as_many_at_once() -> None:
     )
 
 
-def test_order_lies_on_the_steadier_clock_that_was_not_set_back() -> None:
+def test_order_is_by_the_steadier_clock_that_was_not_set_back() -> None:
     """REALTIME was set back: on MONOTONIC each of its readings may be two instants."""
     graph = ClockGraph()
     back = np.where(AT >= 6 * S, 3 * S, 0)
@@ -477,7 +479,7 @@ def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
     """Of 1 ms, as readings show: half-widths below it cannot hold it yet, one as wide does."""
     tick, chance = 1_000_000, Random(3)
     boottime = np.array([5_000 * S + k * S + int(chance.random() * S / 5) for k in range(60)])
-    told = {}
+    results = {}
     for half in (0, tick - 1, tick, tick + 1, tick + 2):
         graph = ClockGraph()
         graph.add_snapshot(
@@ -487,10 +489,10 @@ def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
             )
         )  # fmt: skip
         assert graph._parts.tubes.observed_tick(ClockId(200)) is not None
-        told[half] = graph._parts.tubes.pair(ClockId(6), ClockId(200)).half_width_ns
-    width = int(np.ceil(told[0]))
-    assert told[tick - 1] == tick - 1 + width
-    check_kept("limits", "ticks in half-widths", told)
+        results[half] = graph._parts.tubes.pair(ClockId(6), ClockId(200)).half_width_ns
+    width = int(np.ceil(results[0]))
+    assert results[tick - 1] == tick - 1 + width
+    check_kept("limits", "ticks in half-widths", results)
 
 
 def test_middles_of_what_two_clocks_may_have_read_and_how_far_they_stood_off() -> None:

@@ -129,16 +129,16 @@ def test_what_a_folded_value_can_have_been(seed: int) -> None:
 
 
 def test_snapshots_further_apart_than_a_wrap_are_said() -> None:
-    def told(rate: Fraction | None, *readings: int) -> str | None:
+    def message(rate: Fraction | None, *readings: int) -> str | None:
         return open_wraps(APP, Counter(1_000, np.arange(len(readings)), ints(*readings)), rate)
 
-    assert told(None, 5) is told(None, 5, 1_004) is told(None, 0, 999, 1_998, 0) is None
+    assert message(None, 5) is message(None, 5, 1_004) is message(None, 0, 999, 1_998, 0) is None
     rest = (
         "between two of its snapshots, and which of these wraps a reading belongs to is open: "
         "take a snapshot of it more often than it wraps"
     )
-    assert told(None, 5, 1_005) == f"{APP} wraps, up to 1.0 times {rest}"
-    assert told(Fraction(5, 2), 0, 7, 2_507) == (
+    assert message(None, 5, 1_005) == f"{APP} wraps, up to 1.0 times {rest}"
+    assert message(Fraction(5, 2), 0, 7, 2_507) == (
         f"{APP} wraps every 2.5e-06 s, up to 2.5 times {rest}"
     )
 
@@ -235,13 +235,15 @@ def test_neighbours_are_so_far_off_as_there_are_enough_snapshots(n: int, strides
     assert left == Residuals([0.0] * strides, [0.0] * strides)
 
 
-@pytest.mark.parametrize(("more", "told"), [(0, True), (1_000, False), (-1_000, True)])
+@pytest.mark.parametrize(("more", "expected"), [(0, True), (1_000, False), (-1_000, True)])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_units_that_are_not_the_same_say_nothing_of_ticks(more: int, told: bool, sign: int) -> None:
+def test_units_that_are_not_the_same_say_nothing_of_ticks(
+    more: int, expected: bool, sign: int
+) -> None:
     """One in ten more than the other, or less."""
     k = np.arange(30, dtype=np.int64)
     left = Residuals.of(k * S, k * (S + sign * (S // 10 + more)))
-    assert bool(left.median) == told
+    assert bool(left.median) == expected
 
 
 def test_three_readings_rise_if_the_middle_one_is_no_further_than_the_last() -> None:

@@ -67,7 +67,7 @@ def test_what_is_farther_apart_than_the_bar_is_in_order(half: int, clear: int) -
     assert graph.order(*sides) == -1
 
 
-def test_readings_on_the_line_are_in_ns_and_end_with_int64() -> None:
+def test_readings_on_the_reference_are_in_ns_and_end_with_int64() -> None:
     graph = ClockGraph()
     graph.add_snapshot({"64@seq1": Reading(AT // 1000, 1000), B: AT})
     assert own_bars(graph._parts, np.array([3, 0, -3]), ClockId(64, 1)).tolist() == [3000, 0, -3000]
@@ -92,8 +92,8 @@ def test_a_counter_that_wraps_is_told_apart_by_what_is_near() -> None:
     for k in range(3):
         got = graph.convert(50 * S, B, A, policy="tube", near=(50 * S + k * wrap, A))
         assert got == 50 * S + k * wrap
-        told = graph.explain(50 * S, B, A, policy="tube", near=(50 * S + k * wrap, A))
-        assert told.result == 50 * S + k * wrap
+        explained = graph.explain(50 * S, B, A, policy="tube", near=(50 * S + k * wrap, A))
+        assert explained.result == 50 * S + k * wrap
     nears = [50 * S, 51 * S + wrap, 52 * S + 2 * wrap]
     values = [50 * S, 51 * S, 52 * S]
     assert graph.convert(values, B, A, policy="tube", near=(nears, A)).tolist() == nears
@@ -176,8 +176,8 @@ def test_units_of_a_source_are_ns_before_a_tube() -> None:
     )
     assert [side.to_pylist()[1] for side in bar] == [None] * 3
     assert bar.estimate.to_pylist()[0] == 2 * S
-    told = graph.explain(2_000_001, seq, A, policy="tube")
-    assert (told.value, told.result) == (2_000_001, 2_000_001_000)
+    explained = graph.explain(2_000_001, seq, A, policy="tube")
+    assert (explained.value, explained.result) == (2_000_001, 2_000_001_000)
     assert words(graph.convert, [5, INT64_MAX // 1000 + 1], seq, A, policy="tube") == (
         f"64@seq1 {INT64_MAX // 1000 + 1} (index 1) converted to 200 does not fit in int64"
     )
@@ -186,7 +186,7 @@ def test_units_of_a_source_are_ns_before_a_tube() -> None:
 # What a graph knows of its clocks
 
 
-def test_only_clocks_of_which_something_is_known_need_a_tube_where_nothing_befell() -> None:
+def test_only_clocks_of_which_something_is_known_need_a_tube_where_nothing_happened() -> None:
     def of_a_graph(snapshot: Any, *domains: ClockDomain) -> list[tuple[ClockId, ClockId]]:
         graph = ClockGraph(domains=domains)
         graph.add_snapshot(snapshot)
@@ -267,8 +267,8 @@ def test_words_are_told_by_what_they_say(policy: str) -> None:
     whole = graph.convert([2 * S], A, B, policy=policy, errors=mask)
     assert whole.to_pylist() == [2 * S]
     assert graph.path(A, C, policy=policy) == [A, B, C]
-    told = graph.explain(2 * S, A, B, policy=policy)
-    assert isinstance(told, TubeExplanation) is (policy == "tube")
+    explained = graph.explain(2 * S, A, B, policy=policy)
+    assert isinstance(explained, TubeExplanation) is (policy == "tube")
     assert graph.convert(2 * S, A, B, policy="tube", bars=sure) == 2 * S  # type: ignore[arg-type]
 
 
@@ -297,10 +297,10 @@ def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
 
 def test_of_several_snapshots_the_refused_one_is_numbered_of_one_not() -> None:
     fault = "BOOTTIME is the trace clock, and went backwards"
-    for given, told in ((4, fault), ([4], fault), ([6, 4], f"snapshot 1 of 2: {fault}")):
+    for given, expected in ((4, fault), ([4], fault), ([6, 4], f"snapshot 1 of 2: {fault}")):
         graph = ClockGraph("BOOTTIME")
         graph.add_snapshot({"BOOTTIME": 5})
-        assert words(graph.add_snapshot, {"BOOTTIME": given}) == told
+        assert words(graph.add_snapshot, {"BOOTTIME": given}) == expected
 
 
 def test_values_that_leave_int64_at_one_hop_or_another_are_no_values() -> None:
@@ -339,8 +339,12 @@ def test_a_clock_is_itself_by_whatever_name(policy: str) -> None:
         assert graph.convert(7, one, other, policy=policy) == 7
         assert graph.convert([7], one, other, policy=policy).tolist() == [7]
         assert graph.path(one, other, policy=policy) == [ClockId.parse(one)]
-        told = graph.explain(7, one, other, policy=policy)
-        assert (told.result, list(told.steps), told.src) == (7, [], ClockId.parse(other))
+        explained = graph.explain(7, one, other, policy=policy)
+        assert (explained.result, list(explained.steps), explained.src) == (
+            7,
+            [],
+            ClockId.parse(other),
+        )
         assert graph.order((7, one), (8, other)) == -1
         with pytest.raises(UsageError, match="compared with itself"):
             graph.curves(one, other)

@@ -56,7 +56,7 @@ def test_evidence_that_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "told"),
+    ("n", "expected"),
     [
         (2, "BOOTTIME, 200"),
         (12, "BOOTTIME, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210"),
@@ -64,13 +64,13 @@ def test_evidence_that_is_none() -> None:
         (15, "BOOTTIME, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210 and 3 more"),
     ],
 )
-def test_a_clock_that_is_not_there(n: int, told: str) -> None:
+def test_a_clock_that_is_not_there(n: int, expected: str) -> None:
     graph = graph_of(n)
     assert words(graph.convert, 5, "TSC", "BOOTTIME") == (
-        f"no snapshot has TSC: the graph has {told}"
+        f"no snapshot has TSC: the graph has {expected}"
     )
     assert words(graph.convert, 5, "BOOTTIME", "TSC") == (
-        f"no snapshot has TSC: the graph has {told}"
+        f"no snapshot has TSC: the graph has {expected}"
     )
     assert words(graph.convert, 5, "TSC", "BOOTTIME", policy="tube") == (
         "no snapshot has TSC with another clock"
@@ -174,15 +174,15 @@ def test_several_snapshots_say_which_was_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gap", "told"),
+    ("gap", "expected"),
     [(999, None), (1_000, "1.0"), (2_549, "2.5"), (1_234_567, "1,234.6")],
 )
-def test_wraps_that_are_open(gap: int, told: str | None) -> None:
+def test_wraps_that_are_open(gap: int, expected: str | None) -> None:
     counter = Counter(1_000, np.array([1, 2]), np.array([5, 5 + gap]))
     text = None
-    if told is not None:
+    if expected is not None:
         text = (
-            f"TSC wraps, up to {told} times between two of its snapshots, and which of these wraps "
+            f"TSC wraps, up to {expected} times between two of its snapshots, and which of these wraps "
             "a reading belongs to is open: take a snapshot of it more often than it wraps"
         )
     assert open_wraps(ClockId(9), counter, None) == text

@@ -116,7 +116,7 @@ def made(seed: int) -> tuple[ClockGraph, list[Clock], list[int]]:
     return graph, clocks, [at // 3, at * 7 // 11 + 1, at + 3 * every, -every]
 
 
-def told_or(call: Any, *args: Any, **named: Any) -> Any:
+def answer_or_error(call: Any, *args: Any, **named: Any) -> Any:
     """What a call tells, or why it does not."""
     try:
         return call(*args, **named)
@@ -127,11 +127,11 @@ def told_or(call: Any, *args: Any, **named: Any) -> Any:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_conversions_stay(seed: int) -> None:
     graph, clocks, times = made(seed)
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for src, dst in permutations(clocks, 2):
         given = np.array([src.raw(t) for t in times])
         here: list[Any] = []
-        path = told_or(graph.path, src.id, dst.id, policy="tube")
+        path = answer_or_error(graph.path, src.id, dst.id, policy="tube")
         here.append(path if isinstance(path, str) else " ".join(map(str, path)))
         near = (times[0] + clocks[0].start, clocks[0].id) if src.kind == "short" else None
         for bars in ("estimated", "guaranteed") if seed % 3 == 0 else ("estimated",):
@@ -146,8 +146,8 @@ def test_conversions_stay(seed: int) -> None:
                 [b if b is None or a is None else b - a, a, c if c is None or a is None else c - a]
                 for a, b, c in zip(early, middle, late, strict=True)
             ])  # fmt: skip
-        told[f"{src.kind} to {dst.kind}"] = here
-    check_kept("conversions", str(seed), told)
+        results[f"{src.kind} to {dst.kind}"] = here
+    check_kept("conversions", str(seed), results)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -156,36 +156,36 @@ def test_words_stay(seed: int) -> None:
     graph, clocks, times = made(seed)
     src, dst = clocks[seed % len(clocks)], clocks[(seed + 1 + seed // 7 % 2) % len(clocks)]
     value = src.raw(times[seed % 4])
-    told = []
+    results = []
     for policy in ("floor", "tube"):
-        why = told_or(graph.explain, value, src.id, dst.id, policy=policy)
-        told.append(str(why).split("\n"))
+        why = answer_or_error(graph.explain, value, src.id, dst.id, policy=policy)
+        results.append(str(why).split("\n"))
         if not isinstance(why, str):
-            told.append(None if why.outside is None else list(why.outside))
-    told.append(told_or(graph.convert, value, src.id, dst.id, policy="tube"))
-    told.append(told_or(graph.explain, 5, src.id, src.id, policy="tube"))
-    told[-1] = str(told[-1]).split("\n")
-    check_kept("words", str(seed), told)
+            results.append(None if why.outside is None else list(why.outside))
+    results.append(answer_or_error(graph.convert, value, src.id, dst.id, policy="tube"))
+    results.append(answer_or_error(graph.explain, 5, src.id, src.id, policy="tube"))
+    results[-1] = str(results[-1]).split("\n")
+    check_kept("words", str(seed), results)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_findings_stay(seed: int) -> None:
     graph, clocks, _ = made(seed)
-    told = {
+    results = {
         "compared": [f"{one} {other}" for one, other in graph.compared()],
         "found": [list(d) for d in graph.discontinuities()],
         "loops": [[*loop[:2], list(loop.via), *loop[3:]] for loop in graph.inconsistencies()],
         "edges": [f"{one} {other} {n}" for one, other, n in graph.edges()][:8],
     }
-    check_kept("findings", str(seed), told)
+    check_kept("findings", str(seed), results)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_orders_stay(seed: int) -> None:
     graph, clocks, times = made(seed)
-    told = []
+    results = []
     apart = [-5 * S, -S, -20_000, -1_000, -10, 0, 10, 1_000, 20_000, S, 5 * S]
     for one, other in permutations(clocks, 2):
         ts = np.array([other.raw(times[0] + a) for a in apart])
-        told.append(told_or(graph.order, (one.raw(times[0]), one.id), (ts, other.id)))
-    check_kept("orders", str(seed), told)
+        results.append(answer_or_error(graph.order, (one.raw(times[0]), one.id), (ts, other.id)))
+    check_kept("orders", str(seed), results)

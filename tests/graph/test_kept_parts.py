@@ -57,12 +57,12 @@ def on_a_lattice(chance: Random) -> np.ndarray:
 
 @pytest.mark.parametrize("group", range(20))
 def test_lattices(group: int) -> None:
-    told = []
+    results = []
     for seed in range(20):
         readings = on_a_lattice(Random(1_000 * group + seed))
         unit = [1, 1, 10, 1_000][seed % 4]
-        told.append([len(readings), *map(list, find_lattices(readings, unit))])
-    check_kept("lattices", str(group), told)
+        results.append([len(readings), *map(list, find_lattices(readings, unit))])
+    check_kept("lattices", str(group), results)
 
 
 def hardly_on_a_lattice(chance: Random) -> np.ndarray:
@@ -80,11 +80,11 @@ def hardly_on_a_lattice(chance: Random) -> np.ndarray:
 
 @pytest.mark.parametrize("group", range(25))
 def test_what_is_hardly_a_lattice(group: int) -> None:
-    told = []
+    results = []
     for seed in range(30):
         readings = hardly_on_a_lattice(Random(2_000 * group + seed))
-        told.append(["", *map(list, find_lattices(readings, [1, 1, 2, 20][seed % 4]))])
-    check_kept("lattices", f"hardly, {group}", told)
+        results.append(["", *map(list, find_lattices(readings, [1, 1, 2, 20][seed % 4]))])
+    check_kept("lattices", f"hardly, {group}", results)
 
 
 def test_sixteen_readings_show_a_period_of_seven_times_what_they_are_multiples_of() -> None:
@@ -121,7 +121,7 @@ def test_a_tick_shows_where_every_other_snapshot_stands_elsewhere_in_the_file() 
 
 @pytest.mark.parametrize("group", range(6))
 def test_what_readings_show_of_a_tick(group: int) -> None:
-    told = []
+    results = []
     for seed in range(12):
         chance = Random(1_000 * group + seed)
         period = [1_000.0, 16_000.0, 1e6, S / 60][seed % 4]
@@ -141,18 +141,18 @@ def test_what_readings_show_of_a_tick(group: int) -> None:
         ]
         even = EventReadings(np.arange(48) * 7_000_000 + 5, 47, 0).are_uneven(lattice)
         tick = Tick.of(lattice, [Fraction(1), Fraction(625, 12), Fraction(1, 3)][seed % 3])
-        told.append([
+        results.append([
             left.median, left.most, [left.is_steady(period * f) for f in (0.001, 0.1, 1, 2.5, 10, 400)],
             [left.scatters(period * f, period * g) for f in (0.5, 1, 2) for g in (0.3, 1, 2)],
             events, even, list(tick), lattice.steps(ticks)[:6],
         ])  # fmt: skip
-    check_kept("ticks", str(group), told)
+    check_kept("ticks", str(group), results)
 
 
 @pytest.mark.parametrize("group", range(16))
 def test_unfolded_counters(group: int) -> None:
     """Wraps, resets, wrong readings, rounding, and gaps that are too long."""
-    told = []
+    results = []
     for seed in range(16):
         chance = Random(1_000 * group + seed)
         modulus = [1 << 16, 1 << 24, 1_000_000][seed % 3]
@@ -181,18 +181,18 @@ def test_unfolded_counters(group: int) -> None:
             chance.shuffle(order)
         readings, others = (np.array([x[k] for k in order], dtype=np.int64) for x in (raw, at))
         unfolded = or_fault(unfold_readings, APP, readings, others, modulus, rate, drift, slack)
-        told.append(unfolded)
+        results.append(unfolded)
         if isinstance(unfolded, str):
             continue
         counter = Counter(modulus, np.arange(n, dtype=np.int64) * 3 + 4, unfolded)
         asked = np.array([0, 4, 5, 7, 10, 3 * n + 9])
         values = np.array([-5, 0, modulus // 2, modulus - 1, modulus, 5 * modulus + 1])
-        told.append([
+        results.append([
             list(counter.at(asked)), list(counter.around(asked)), list(counter.wraps_of(values)),
             list(counter.unfold(values, *counter.around(asked))), open_wraps(APP, counter, rate),
             open_wraps(APP, counter, None),
         ])  # fmt: skip
-    check_kept("wraps", str(group), told)
+    check_kept("wraps", str(group), results)
 
 
 def test_where_counters_wrap() -> None:
@@ -207,7 +207,7 @@ def test_where_counters_wrap() -> None:
 
 @pytest.mark.parametrize("group", range(6))
 def test_thinned_points(group: int) -> None:
-    told = []
+    results = []
     for seed in range(8):
         chance = Random(1_000 * group + seed)
         n, most = 5 + int(chance.random() * 90), 3 + int(chance.random() * 40)
@@ -220,9 +220,9 @@ def test_thinned_points(group: int) -> None:
             for _ in range(1 + seed % 3)
         ]  # fmt: skip
         keep = np.array([chance.random() < [0.02, 0.3, 0.9][seed % 3] for _ in range(n)])
-        told.append([n, most, decimate(most, columns), decimate(most, columns, keep)])
+        results.append([n, most, decimate(most, columns), decimate(most, columns, keep)])
     assert decimate(5, [np.arange(5.0)]).tolist() == [0, 1, 2, 3, 4]
-    check_kept("thinned", str(group), told)
+    check_kept("thinned", str(group), results)
 
 
 def clocks_in(chance: Random, n: int) -> dict[ClockId, dict[ClockId, float]]:
@@ -275,7 +275,7 @@ def test_ways(group: int) -> None:
 
 @pytest.mark.parametrize("group", range(8))
 def test_triangles(group: int) -> None:
-    told = []
+    results = []
     for seed in range(10):
         chance = Random(1_000 * group + seed)
         clocks = [ClockId(200 + k) for k in range(4 + seed % 4)]
@@ -286,7 +286,7 @@ def test_triangles(group: int) -> None:
                 chance.shuffle(some)
                 series.append(tuple(some))
         found = Triangles(series)
-        told.append([
+        results.append([
             " ".join(str(clock) for clock in found.clocks),
             *(
                 f"{src} {dst}: {' '.join(map(str, found.vias(src, dst)))} {found.closed(src, dst)}"
@@ -294,7 +294,7 @@ def test_triangles(group: int) -> None:
                 for dst in found.ends(src)
             ),
         ])  # fmt: skip
-    check_kept("triangles", str(group), told)
+    check_kept("triangles", str(group), results)
 
 
 def test_evidence_of_two_brackets() -> None:
@@ -312,34 +312,34 @@ def test_evidence_of_two_brackets() -> None:
 
 
 def test_limits_of_two_clocks() -> None:
-    told = []
+    results = []
     for drifts in ((0, 0), (100, 500), (500, 100), (32_000, 20_000)):
         for wander in ((None, None), (0.01, None), (0.01, 0.5), (None, 0)):
             for shared in ({}, {"shared_oscillator": True},
                            {"shared_oscillator": True, "may_differ": True, "one_rate": True}):  # fmt: skip
                 made = Limits.of(*drifts, wander, **shared)
-                told.append([
+                results.append([
                     made.drift, made.wander, made.wander_declared, made.rise, made.shared,
                     made.if_confirmed, made.one_rate, made.least_wander,
                     [made.spread(span) for span in (0, 1, 999, S, 3_600 * S)],
                 ])  # fmt: skip
-    check_kept("parts", "limits", told)
+    check_kept("parts", "limits", results)
 
 
 def test_ticks_as_ns() -> None:
     """Exact, rounded down, within int64; and rates from the ends of snapshots."""
-    told = []
+    results = []
     ticks = np.array([-(2**63), -(10**12) - 1, -1, 0, 1, 2, 999, 10**15 + 7, 2**62, 2**63 - 1])
     for rate in (Fraction(1), Fraction(1, 3), Fraction(625, 12), Fraction(10**9, 32_768),
                  Fraction(2**70, 2**64 + 1), Fraction(1, 2**65), Fraction(2**40 - 1, 2**39)):  # fmt: skip
-        told.append([list(saturated_ns(ticks, rate)), or_fault(nominal_ns, ticks[1:7], rate),
+        results.append([list(saturated_ns(ticks, rate)), or_fault(nominal_ns, ticks[1:7], rate),
                      or_fault(nominal_ns, ticks, rate), nominal_ns(ticks[:0], rate)])  # fmt: skip
     chance = Random(5)
     for n in (0, 1, 2, 3, 9):
         counts = np.array([int(chance.random() * 10**9) for _ in range(n)], dtype=np.int64)
         for ns in (counts * 5 // 2 + 7, counts[::-1] * 3, counts * 0, counts // 10**8 * 2**40):
-            told.append(str(or_fault(learn_rate, counts, ns, "the TSC")))
-    check_kept("parts", "rates", told)
+            results.append(str(or_fault(learn_rate, counts, ns, "the TSC")))
+    check_kept("parts", "rates", results)
 
 
 def test_differences_and_gains() -> None:
@@ -354,15 +354,15 @@ def test_corrections_of_two_steered_clocks() -> None:
     none = -(2**63)
     one = np.array([0, 65_536, none, -6_553_600, 131_072])
     other = np.array([0, 0, 5, 6_553_600, none])
-    told = [correction_of(one, other), correction_of(other, one), correction_of(one, one),
+    results = [correction_of(one, other), correction_of(other, one), correction_of(one, one),
             correction_of(np.full(5, none), one), correction_of(one * 0 + 7, other * 0 + 9)]  # fmt: skip
     assert SCALED_PPM == 65_536_000_000
-    check_kept("parts", "corrections", told)
+    check_kept("parts", "corrections", results)
 
 
 @pytest.mark.parametrize("group", range(4))
 def test_aligned_readings(group: int) -> None:
-    told = []
+    results = []
     for seed in range(8):
         chance = Random(1_000 * group + seed)
         aligner, reference = Aligner(), ClockDomain("BOOTTIME", max_drift_ppm=100)
@@ -379,13 +379,13 @@ def test_aligned_readings(group: int) -> None:
             if k == 5:
                 domain = ClockDomain(APP, max_drift_ppm=900, tick_ns=domain.tick_ns)
             main = chance.random() < 0.7
-            told.append(list(aligner.align(read, domain, reference, main=main)))
-    check_kept("aligned", str(group), told)
+            results.append(list(aligner.align(read, domain, reference, main=main)))
+    check_kept("aligned", str(group), results)
 
 
 def test_clocks_that_stand_still_for_longer_than_a_snapshot_takes() -> None:
-    def coarse(**told: Any) -> bool:
-        return is_coarse(ClockDomain(APP, **told))
+    def coarse(**expected: Any) -> bool:
+        return is_coarse(ClockDomain(APP, **expected))
 
     assert [coarse(tick_ns=ns) for ns in (1, 100_000, 100_001)] == [False, False, True]
     assert [coarse(ns_per_tick=Fraction(n, 7)) for n in (700_000, 700_001)] == [False, True]

@@ -100,9 +100,9 @@ def test_a_value_that_leaves_int64_on_its_way_is_an_overflow() -> None:
 
 
 def hop_of(graph: ClockGraph, value: int, src: Any, dst: Any, **more: Any) -> TubeHop:
-    told = graph.explain(value, src, dst, policy="tube", **more)
-    assert isinstance(told, TubeExplanation)
-    (hop,) = told.steps
+    explained = graph.explain(value, src, dst, policy="tube", **more)
+    assert isinstance(explained, TubeExplanation)
+    (hop,) = explained.steps
     return hop
 
 
@@ -127,12 +127,12 @@ def test_how_far_outside_of_its_snapshots_a_value_is_brought(
     for value, src, dst in ((at, A, B), (at + 5, B, A)):
         hop = hop_of(graph, value, src, dst)
         assert (hop.extrapolated, hop.outside_ns) == (side, outside_ns)
-        told = hop.outside
+        expected = hop.outside
         if not side:
-            assert told is None
+            assert expected is None
         else:
-            assert told is not None
-            assert list(told) == [side, outside_ns, "ns", src, dst]
+            assert expected is not None
+            assert list(expected) == [side, outside_ns, "ns", src, dst]
 
 
 # Words
@@ -182,10 +182,10 @@ def test_a_conversion_is_told_hop_by_hop() -> None:
     ],
 )  # fmt: skip
 def test_what_a_bar_rests_on(hop: TubeHop, basis: str, why: str, end: str) -> None:
-    told = told_of(hop, bars="guaranteed")
-    assert told.basis == basis
+    expected = told_of(hop, bars="guaranteed")
+    assert expected.basis == basis
     assert told_of(hop).basis == "estimated"
-    _, second, third = str(told).split("\n")
+    _, second, third = str(expected).split("\n")
     bars = f"guaranteed bars, but estimates: {why}" if why else "guaranteed bars"
     assert second.endswith(f"), {bars}")
     assert str(told_of(hop)).split("\n")[1].endswith("), estimated bars")

@@ -85,7 +85,7 @@ def test_order_is_never_certain_and_wrong():
             truly = -np.sign(apart_ns)
             assert np.isin(said, (0, truly)).all(), apart_ns
             decided += np.count_nonzero(said)
-        # What is further apart than the round trip is told.
+        # A distance greater than the round trip is reported.
         assert decided >= len(times)
 
 
@@ -244,12 +244,12 @@ def test_where_trace_time_is_the_clients_the_host_is_the_host_all_the_same():
 def test_what_perfetto_makes_of_them_is_no_evidence():
     relay = Relay()
     with opened(relay.trace(*(relay.sync(t) for t in EVERY_30_S))) as trace:
-        told = trace.clocks.explain(
+        explained = trace.clocks.explain(
             relay.client[BOOTTIME](45 * S), theirs(), ours(), policy="tube", bars="guaranteed"
         )
-        assert [step.assumed for step in told.steps] == [False]
-        assert 500 * US <= told.steps[0].half_width_ns <= 600 * US
-        assert told.basis == "guaranteed"
+        assert [step.assumed for step in explained.steps] == [False]
+        assert 500 * US <= explained.steps[0].half_width_ns <= 600 * US
+        assert explained.basis == "guaranteed"
 
 
 def test_bounds_go_with_a_graph_that_is_saved_or_pickled(tmp_path):
@@ -309,7 +309,7 @@ def test_pairs_in_a_file_that_are_none(pairs):
 
 
 @pytest.mark.parametrize(("side", "shift_ns"), [(0, -2 * MS), (1, -2 * MS), (0, None), (1, None)])
-def test_bounds_that_are_reversed_or_empty_are_told_and_not_used(side, shift_ns):
+def test_bounds_that_are_reversed_or_empty_are_reported_and_not_used(side, shift_ns):
     """One message of nine, foreign: a machine's clocks fell, or were not read anew."""
     relay = Relay()
     bad = relay.rounds(100 * S)
@@ -367,14 +367,14 @@ def test_hostile_rounds_end_in_bars_or_in_errors(syncs):
 # The doctor
 
 
-def told(data):
+def found_in(data):
     with opened(data) as trace:
         return {finding.code: finding for finding in diagnose(trace)}
 
 
 def test_the_doctor_says_when_the_round_trip_limits_a_pair():
     relay = Relay()
-    found = told(relay.trace(*(relay.sync(t) for t in EVERY_30_S), events=[45 * S]))
+    found = found_in(relay.trace(*(relay.sync(t) for t in EVERY_30_S), events=[45 * S]))
     limited = found["round-trip-limits"]
     assert limited.severity == "info"
     assert limited.clocks == (ours(), theirs())
@@ -384,14 +384,14 @@ def test_the_doctor_says_when_the_round_trip_limits_a_pair():
 
 def test_a_round_trip_beyond_the_tolerance_is_a_warning():
     relay = Relay((5 * MS, 0), (5 * MS, 0))
-    found = told(relay.trace(*(relay.sync(t) for t in EVERY_30_S), events=[45 * S]))
+    found = found_in(relay.trace(*(relay.sync(t) for t in EVERY_30_S), events=[45 * S]))
     assert found["round-trip-limits"].severity == "warning"
 
 
 def test_where_drift_limits_the_round_trip_is_not_blamed():
     """Messages of 10 us, once an hour: the rates are what is not known."""
     relay = Relay((5 * US, 0), (5 * US, 0))
-    found = told(
+    found = found_in(
         relay.trace(relay.sync(0, wait_ns=US), relay.sync(3600 * S, wait_ns=US), events=[S])
     )
     assert "round-trip-limits" not in found

@@ -1,4 +1,4 @@
-"""Clocks that count ticks: refused as floor's target by the commands, and told as ticks."""
+"""Clocks that count ticks: refused as floor's target by the commands, and their readings named ticks."""
 
 import json
 import re
@@ -30,9 +30,9 @@ def test_floor_adds_ns_to_ticks_in_the_library_as_perfetto_does(write):
     with open_trace(write(TICKING)) as opened:
         at = 15 * S
         assert opened.clocks.convert(at, "BOOTTIME", "TSC") == ticks(10 * S) + 5 * S
-        told = str(opened.clocks.explain(at, "BOOTTIME", "TSC"))
-        assert told.startswith(f"BOOTTIME {at} -> TSC {ticks(10 * S) + 5 * S} ticks\n")
-        assert ", a tick taken for 1 ns, from snapshot 1 of 5" in told
+        expected = str(opened.clocks.explain(at, "BOOTTIME", "TSC"))
+        assert expected.startswith(f"BOOTTIME {at} -> TSC {ticks(10 * S) + 5 * S} ticks\n")
+        assert ", a tick taken for 1 ns, from snapshot 1 of 5" in expected
         # By floor it lands seconds of ticks beside where the tube puts it.
         tube = opened.clocks.convert(at, "BOOTTIME", "TSC", policy="tube")
         assert abs(tube - ticks(at)) < 10
@@ -128,10 +128,12 @@ def test_at_prints_ticks_as_ticks(tracetime, write):
     for policy in ("floor", "tube"):
         text = tracetime("at", path, 7, "--from", "TSC", "--to", "TSC", "--policy", policy)[1]
         assert text.startswith("TSC 7 ticks -> TSC 7 ticks\n")
-    told = json.loads(tracetime("at", path, 15 * S, "--to", "TSC", "--policy", "tube", "--json")[1])
-    assert (told["value_unit"], told["unit"]) == ("ns", "ticks")
-    told = json.loads(tracetime("at", path, ticks(15 * S), "--from", "TSC", "--json")[1])
-    assert (told["value_unit"], told["unit"]) == ("ticks", "ns")
+    expected = json.loads(
+        tracetime("at", path, 15 * S, "--to", "TSC", "--policy", "tube", "--json")[1]
+    )
+    assert (expected["value_unit"], expected["unit"]) == ("ns", "ticks")
+    expected = json.loads(tracetime("at", path, ticks(15 * S), "--from", "TSC", "--json")[1])
+    assert (expected["value_unit"], expected["unit"]) == ("ticks", "ns")
 
 
 @pytest.mark.parametrize("policy", ["floor", "tube"])
@@ -160,10 +162,10 @@ def test_at_says_how_far_outside_the_snapshots_a_value_lies(
     assert words in text
     assert ("snapshot of BOOTTIME" in text) == bool(side)
     assert tracetime(*args, "--strict")[0] == (1 if side else 0)
-    told = json.loads(tracetime(*args, "--json")[1])
+    expected = json.loads(tracetime(*args, "--json")[1])
     distance = {"before first": 5 * S, "": 0, "after last": 200 * S}[side]
-    assert (told["extrapolated"], told["outside_ns"]) == (side, distance)
-    (step,) = told["steps"]
+    assert (expected["extrapolated"], expected["outside_ns"]) == (side, distance)
+    (step,) = expected["steps"]
     assert (step["extrapolated"], step["outside_ns"]) == (side, distance)
 
 
@@ -171,24 +173,26 @@ def test_how_far_outside_is_in_ns_for_ticks_too(tracetime, write):
     path = write(TICKING)
     for policy in ("floor", "tube"):
         args = ("at", path, ticks(60 * S), "--from", "TSC", "--policy", policy)
-        told = json.loads(tracetime(*args, "--json")[1])
-        assert told["outside_ns"] == pytest.approx(10 * S, abs=10)
+        expected = json.loads(tracetime(*args, "--json")[1])
+        assert expected["outside_ns"] == pytest.approx(10 * S, abs=10)
     once = write(trace(snapshot({BOOTTIME: 5, TSC: 70}), event(5, BOOTTIME)), "once.pftrace")
     args = ("at", once, 1070, "--from", "TSC")
     assert "1,000 ticks after the last snapshot of TSC and BOOTTIME" in tracetime(*args)[1]
-    told = json.loads(tracetime(*args, "--json")[1])
-    assert (told["extrapolated"], told["outside_ns"]) == ("after last", None)
+    expected = json.loads(tracetime(*args, "--json")[1])
+    assert (expected["extrapolated"], expected["outside_ns"]) == ("after last", None)
     assert tracetime(*args, "--strict")[0] == 1
 
 
-def test_the_farthest_of_several_hops_is_told():
+def test_the_farthest_of_several_hops_is_reported():
     graph = tt.ClockGraph()
     graph.add_snapshot({"MONOTONIC": [0, 100 * S], "BOOTTIME": [0, 100 * S]})
     graph.add_snapshot({"BOOTTIME": [0, 10 * S], "REALTIME": [0, 10 * S]})
     for policy in ("floor", "tube"):
-        told = graph.explain(40 * S, "MONOTONIC", "REALTIME", policy=policy)
-        assert [step.extrapolated for step in told.steps] == ["", "after last"]
-        assert str(told.outside).startswith("30 s after the last snapshot of BOOTTIME and REALTIME")
+        explained = graph.explain(40 * S, "MONOTONIC", "REALTIME", policy=policy)
+        assert [step.extrapolated for step in explained.steps] == ["", "after last"]
+        assert str(explained.outside).startswith(
+            "30 s after the last snapshot of BOOTTIME and REALTIME"
+        )
 
 
 STEPPING = trace(
@@ -210,10 +214,10 @@ def test_what_is_said_of_floor_speaks_of_to_time_where_that_is_written(tracetime
     words = r"here \(MONOTONIC\), and its to_time is at most ([\d.]+) us from where the tube puts "
     found = re.search(words + "that trace time on REALTIME; it puts", text)
     assert 99 < float(found[1]) < 101
-    told = json.loads(tracetime(*args, "--to", "REALTIME", "--json")[1])
-    assert told["floor_cost"]["at_most_ns"] == 0
-    assert 99_000 < told["to_floor_cost"]["at_most_ns"] < 101_000
-    assert told["to_floor_cost"]["is_limit"]
+    expected = json.loads(tracetime(*args, "--to", "REALTIME", "--json")[1])
+    assert expected["floor_cost"]["at_most_ns"] == 0
+    assert 99_000 < expected["to_floor_cost"]["at_most_ns"] < 101_000
+    assert expected["to_floor_cost"]["is_limit"]
     assert json.loads(tracetime(*args, "--json")[1])["to_floor_cost"] is None
     tube = tracetime(*args, "--to", "REALTIME", "--policy", "tube", "--json")[1]
     assert json.loads(tube)["to_floor_cost"] is None

@@ -49,7 +49,7 @@ def test_units_are_taken_in_and_ns_come_out():
     assert graph.convert(7, "64@seq1", "64@seq1") == 7
 
 
-def test_incremental_clocks_are_asked_by_absolute_value():
+def test_incremental_clocks_convert_absolute_values():
     graph = graph_of({"64@seq1": Reading(10, 1000, incremental=True), "BOOTTIME": 0})
     assert [graph.convert(11, "64@seq1", "BOOTTIME") for _ in range(3)] == [1000] * 3
 
@@ -162,7 +162,7 @@ def test_nulls_stay_nulls(suspended, make):
 
 
 def test_masked_values_are_not_counted_as_errors(suspended):
-    """The 0 that stands in for a null would overflow here; the others do not."""
+    """The 0 in place of a null would overflow here; the others do not."""
     graph = graph_of({200: HIGH, "BOOTTIME": LOW})
     refused("overflow", graph, 0, 200, "BOOTTIME")
     assert graph.convert(pa.array([None], pa.int64()), 200, 6, errors="mask").to_pylist() == [None]
@@ -184,7 +184,7 @@ def test_one_overflow_does_not_touch_the_others(suspended):
     assert masked == [*range(2000, 2600), None, *range(2000, 2600), HIGH]
 
 
-def test_an_overflow_names_the_value_and_where_it_stands(suspended):
+def test_an_overflow_names_the_value_and_its_index(suspended):
     message = refused("overflow", suspended, [1104, HIGH], "MONOTONIC", "BOOTTIME")
     assert message == (f"MONOTONIC {HIGH} (index 1) converted to BOOTTIME does not fit in int64")
     assert "index" not in refused("overflow", suspended, HIGH, "MONOTONIC", "BOOTTIME")

@@ -210,17 +210,17 @@ def test_who_measured_that_two_machines_read_0_is_believed():
     assert (bar.earliest, bar.latest) == (-51, 51)
 
 
-# What is told
+# Findings and columns
 
 
 @pytest.mark.parametrize("made", TRACES)
 def test_the_doctor_tells_that_the_machine_is_not_synchronised(made):
     with opened(made()) as read:
         found = diagnose(read)
-    (told,) = [finding for finding in found if finding.code == "machine-not-synchronised"]
-    assert told.events == (4 if made is by_boottime else 3 if made is by_realtime else 1)
-    assert told.severity == "warning"
-    assert "--policy tube" in told.why
+    (expected,) = [finding for finding in found if finding.code == "machine-not-synchronised"]
+    assert expected.events == (4 if made is by_boottime else 3 if made is by_realtime else 1)
+    assert expected.severity == "warning"
+    assert "--policy tube" in expected.why
 
 
 def test_the_doctor_does_not_wonder_where_a_rule_puts_its_events():
@@ -244,12 +244,12 @@ def test_nobody_says_that_floor_costs_nothing(made, policy, tmp_path, write, tra
 
 def test_the_report_and_sql(tmp_path, write, tracetime):
     path = write(by_boottime())
-    code, _, told = tracetime("report", path, "-o", tmp_path / "a.html")
-    assert code == 0, told
+    code, _, expected = tracetime("report", path, "-o", tmp_path / "a.html")
+    assert code == 0, expected
     assert ADVICE in (tmp_path / "a.html").read_text()
     sql = "select count(*) filter (latest is null), count(*) from events where machine <> 0"
-    code, out, told = tracetime("sql", path, sql, "--policy", "tube", "--json")
-    assert code == 0, told
+    code, out, expected = tracetime("sql", path, sql, "--policy", "tube", "--json")
+    assert code == 0, expected
     assert list(json.loads(out)[0].values()) == [4, 4]
 
 

@@ -95,7 +95,7 @@ def test_members_that_overlap_are_not_read(tmp_path, example):
     refused(tmp_path / "graph.npz", sink.getvalue(), "compressed|damaged")
 
 
-def test_every_cut_is_told(example):
+def test_every_cut_is_an_error(example):
     for n in range(len(example)):
         with pytest.raises(TraceError):
             from_bytes(example[:n])

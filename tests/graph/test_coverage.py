@@ -1,4 +1,4 @@
-"""How long clocks are covered by their readings, as it is shown."""
+"""The span of a clock's readings, in words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_span_is_from_the_first_to_the_last_reading(one: Any, span: int | None
     assert span_ns(one) == span
 
 
-def test_the_longest_span_of_some_clocks_is_told() -> None:
+def test_coverage_is_the_longest_span_of_some_clocks() -> None:
     assert coverage([info(5, 5)]) == "0 ns"
     assert coverage([info(5, 9), info(0, 2_000), info(7, 8)]) == "2 us"
     assert coverage([info(5, 4), info(0, 2_000, False)]) == coverage([]) == "-"
