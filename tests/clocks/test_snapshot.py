@@ -15,7 +15,7 @@ from tracetime.errors import UsageError
 int64 = st.integers(-(2**63), 2**63 - 1)
 
 
-def test_an_int_stands_for_a_reading():
+def test_an_int_is_a_reading():
     snapshot = Snapshot({"MONOTONIC": 1000, 6: 2000, "64@seq7": Reading(5, unit_ns=1000)})
     assert dict(snapshot.readings) == {
         ClockId(3): Reading(1000),
@@ -30,7 +30,7 @@ def test_the_order_is_kept():
     assert Snapshot({6: 1, 3: 2}) != Snapshot({3: 2, 6: 1})
 
 
-def test_arrays_stand_for_a_column_of_snapshots():
+def test_arrays_are_a_column_of_snapshots():
     snapshot = Snapshot({"MONOTONIC": np.array([1, 2, 3]), "BOOTTIME": [4, 5, 6]})
     assert len(snapshot) == 3
     assert snapshot.readings[ClockId(6)].value.tolist() == [4, 5, 6]

@@ -144,7 +144,7 @@ def test_the_search_for_ways_is_limited_too() -> None:
 
 
 @pytest.mark.parametrize("n", [8, 9])
-def test_estimated_bars_tell_of_a_loop_that_eight_snapshots_lie_in(n: int) -> None:
+def test_estimated_bars_report_a_loop_of_eight_snapshots(n: int) -> None:
     """Which never meet, and guaranteed ones do, as clocks may drift between what each pair read."""
     graph = ClockGraph()
     for start, one, other, off in ((0, 6, 200, 0), (3, 200, 201, 30_000), (7, 6, 201, 0)):
@@ -189,24 +189,24 @@ def test_how_far_floor_is_from_the_tube_of_a_level_clock(group: int) -> None:
             here += [1, 1_000, 10**8, S, 60 * S][int(chance.random() * 5)]
             at.append(here)
         width = [0, 3, 400, 999, 1_000, 1_001][int(chance.random() * 6)]
-        hub, clock, third = ClockId(6), ClockId(200), ClockId(201)
-        reads = {hub: np.array(at)}
+        reference, clock, third = ClockId(6), ClockId(200), ClockId(201)
+        reads = {reference: np.array(at)}
         for other in (clock, third)[: 1 + seed // 4 % 2]:
             reads[other] = np.array([a + int(chance.random() * (width + 1)) for a in at]) + 10**15
         if width and n > 1:
             reads[clock][0], reads[clock][-1] = at[0] + 10**15, at[-1] + 10**15 + width
         graph = ClockGraph(domains=[ClockDomain(clock, tick_ns=[1, 700][seed % 2])])
         graph.add_snapshot(reads)
-        level = ConstantOffsets(graph, hub, graph._parts.contents.tied_only_to(hub))
+        level = ConstantOffsets(graph, reference, graph._parts.contents.tied_only_to(reference))
         spans = [None, (at[0], at[-1]), (at[0] - S, at[-1]), (at[0], at[-1] + 3 * S)]
         results.append([level.limit_ns(clock, span) for span in spans])
     check_kept("level", str(group), results)
 
 
 def test_a_level_clock_read_at_one_instant_alone() -> None:
-    graph, hub, clock = ClockGraph(), ClockId(6), ClockId(200)
-    graph.add_snapshot({hub: [S, S, S], clock: [S, S + 100, S + 41]})
-    level = ConstantOffsets(graph, hub, graph._parts.contents.tied_only_to(hub))
+    graph, reference, clock = ClockGraph(), ClockId(6), ClockId(200)
+    graph.add_snapshot({reference: [S, S, S], clock: [S, S + 100, S + 41]})
+    level = ConstantOffsets(graph, reference, graph._parts.contents.tied_only_to(reference))
     assert [level.limit_ns(clock, span) for span in (None, (0, 5 * S))] == [154, 154]
     assert level.limit_ns(ClockId(201), None) is None
 
@@ -214,7 +214,7 @@ def test_a_level_clock_read_at_one_instant_alone() -> None:
 # Tables
 
 
-def test_clocks_of_four_sequences_share_a_line_and_forty_lines_are_shown() -> None:
+def test_clocks_of_four_sequences_share_a_line_and_a_table_has_forty_lines() -> None:
     def lines(n_sequences: int, n_clocks: int) -> ClockGraph:
         graph = ClockGraph("BOOTTIME")
         for sequence in range(1, n_sequences + 1):
@@ -238,11 +238,11 @@ def test_clocks_of_four_sequences_share_a_line_and_forty_lines_are_shown() -> No
     )
 
 
-def test_what_perfetto_shows_between_and_beside_snapshots() -> None:
+def test_what_perfetto_displays_between_and_outside_snapshots() -> None:
     graph = ClockGraph("BOOTTIME")
     graph.add_snapshot({"BOOTTIME": [10, 20, 20, 40], "REALTIME": [100, 105, 300, 90]})
-    shown = [displayed(graph, t) for t in (0, 9, 10, 11, 14, 15, 19, 20, 21, 39, 40, 41, 50)]
-    assert shown == [100, 100, 100, 101, 104, 105, 105, 105, 90, 90, 90, 91, 100]
+    found = [displayed(graph, t) for t in (0, 9, 10, 11, 14, 15, 19, 20, 21, 39, 40, 41, 50)]
+    assert found == [100, 100, 100, 101, 104, 105, 105, 105, 90, 90, 90, 91, 100]
 
 
 # Files
@@ -269,7 +269,7 @@ def whole_graph() -> ClockGraph:
     return graph
 
 
-def test_what_stands_in_a_file() -> None:
+def test_the_contents_of_a_file() -> None:
     data = to_bytes(whole_graph())
     facts = facts_of(data)
     assert list(facts)[:2] == ["format", "tracetime"]
@@ -462,7 +462,7 @@ def test_order_is_by_the_steadier_clock_that_was_not_set_back() -> None:
     assert graph.order((2 * S, "REALTIME"), (9 * S, "MONOTONIC")) == -1
 
 
-def test_order_of_two_clocks_that_were_set_back_lies_on_a_third() -> None:
+def test_order_of_two_clocks_that_were_set_back_is_by_a_third() -> None:
     graph = ClockGraph()
     back = np.where(AT >= 6 * S, 3 * S, 0)
     graph.add_snapshot({"MONOTONIC": AT, "REALTIME": AT - back, 200: AT - 2 * back})

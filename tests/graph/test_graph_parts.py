@@ -110,7 +110,7 @@ def test_spans_end_at_int64() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_what_a_folded_value_can_have_been(seed: int) -> None:
-    """The first and last within its span; where it lies in none, next to the nearer end."""
+    """The first and last within its span; where it is in none, next to the nearer end."""
     chance = Random(seed)
     m = 5 + seed % 8
     low = int((chance.random() - 0.5) * 60)
@@ -180,7 +180,7 @@ def test_events_are_uneven_by_six_kinds_of_neighbours(steps: list[float], uneven
 
 
 @pytest.mark.parametrize(
-    ("steps", "off", "known", "shown"),
+    ("steps", "off", "known", "is_visible"),
     [
         ([2, 3, *[1] * 13], 0, 0, True),
         ([2, 3, *[1] * 12], 0, 0, False),
@@ -195,7 +195,7 @@ def test_events_are_uneven_by_six_kinds_of_neighbours(steps: list[float], uneven
     ],
 )
 def test_fifteen_steps_of_events_alone_show_a_tick(
-    steps: list[int], off: int, known: int, shown: bool
+    steps: list[int], off: int, known: int, is_visible: bool
 ) -> None:
     all_steps = [*steps, *([0.5] * off)]
     readings = np.cumsum(np.array([0, *all_steps]) * 1_000).astype(np.int64)
@@ -212,7 +212,7 @@ def test_fifteen_steps_of_events_alone_show_a_tick(
         events=events,
     )
     ticks = Ticks(data)
-    assert ticks._events_show(APP, Lattice(1_000.0, 0)) == shown
+    assert ticks._events_show(APP, Lattice(1_000.0, 0)) == is_visible
     assert not ticks._events_show(ClockId(64), Lattice(1_000.0, 0))
 
 
@@ -287,7 +287,7 @@ def test_points_within_zones(seed: int) -> None:
 
 
 def test_points_of_a_curve() -> None:
-    """Snapshots, half-way, just before; eight parts of each gap, and of what lies past the ends."""
+    """Snapshots, half-way, just before; eight parts of each gap, and of what is past the ends."""
     past = [*range(-700, 0, 100), -803, *range(1_100, 1_800, 100), 1_805]
     steps = [-101 * k for k in range(8)] + [1_000 + 100 * k for k in range(8)]
     got = _points(ints(0, 1_000), (-803, 1_805)).tolist()
@@ -306,7 +306,7 @@ def test_offsets_are_exact_before_they_are_floats() -> None:
 
 
 def test_between_which_values_all_but_a_few_lie() -> None:
-    """A fiftieth by weight is left out on either side; at least 0.1 ppm are shown."""
+    """A fiftieth by weight is left out on either side; at least 0.1 ppm is the width."""
     every = np.arange(101.0)
     chance = np.random.default_rng(5).permutation(101)
     assert _robust(every[chance], np.ones(101)) == (2.0, 98.0)

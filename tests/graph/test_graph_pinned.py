@@ -142,7 +142,7 @@ def test_order_on_a_counter_that_wraps_asks_for_the_time() -> None:
 # Shapes
 
 
-def test_where_nothing_converts_masks_have_the_shape_of_what_was_asked() -> None:
+def test_where_nothing_converts_masks_have_the_shape_of_the_timestamps() -> None:
     graph = exact()
     graph.add_snapshot({C: 5})
     assert graph.convert(5, C, A, policy="tube", errors="mask") is None
@@ -260,7 +260,7 @@ def test_explained_ticks_and_units_are_those_of_each_clock() -> None:
 
 @pytest.mark.parametrize("policy", ["floor", "tube"])
 def test_words_are_told_by_what_they_say(policy: str) -> None:
-    """Not by where they stand in memory."""
+    """Not by their addresses in memory."""
     policy, mask, sure = ("".join(list(word)) for word in (policy, "mask", "guaranteed"))
     graph = exact()
     graph.add_snapshot({B: 9 * S, C: 9 * S})
@@ -353,8 +353,8 @@ def test_a_clock_is_itself_by_whatever_name(policy: str) -> None:
         graph.order((7, 1), (7, "201"))
     five = np.array([5])
     assert own_bars(graph._parts, five, ClockId(200)).tolist() == [5]
-    hub, there = 200, ClockId(201)
-    curves = graph.curves(hub, "201")
+    reference, there = 200, ClockId(201)
+    curves = graph.curves(reference, "201")
     assert (curves.hub, curves.clock) == (ClockId(200), there)
-    back = graph.curves("201", hub)
+    back = graph.curves("201", reference)
     assert (back.hub, back.clock) == (there, ClockId(200))

@@ -90,8 +90,8 @@ def test_what_is_hardly_a_lattice(group: int) -> None:
 def test_sixteen_readings_show_a_period_of_seven_times_what_they_are_multiples_of() -> None:
     """Fifteen gaps, of which 5 % may be off: at 40 bits in all chance is excluded."""
     ticks = np.cumsum([0, 3, 5, 2, 7, 1, 4, 9, 2, 3, 8, 1, 6, 5, 2, 3])
-    shown = [period for period in range(120, 160) if find_lattices(ticks * period, 20)]
-    assert shown == list(range(140, 160))
+    found = [period for period in range(120, 160) if find_lattices(ticks * period, 20)]
+    assert found == list(range(140, 160))
     assert find_lattices(ticks[:15] * 1_000) == []
     assert find_lattices(ticks * 63) == []
     assert find_lattices(ticks * 64) == [Lattice(64.0, 0)]
@@ -107,7 +107,7 @@ def test_a_reading_that_is_beyond_all_measure_shows_nothing() -> None:
     assert found.period == pytest.approx(1_000.5, rel=1e-4)
 
 
-def test_a_tick_shows_where_every_other_snapshot_stands_elsewhere_in_the_file() -> None:
+def test_a_tick_shows_where_every_other_snapshot_is_elsewhere_in_the_file() -> None:
     """Of two recordings by turns, neighbours are never in order; every other one is."""
     chance, tick = Random(1), 10_000_000
     times = np.cumsum([int(S * (0.5 + chance.random())) for _ in range(90)])
@@ -185,11 +185,11 @@ def test_unfolded_counters(group: int) -> None:
         if isinstance(unfolded, str):
             continue
         counter = Counter(modulus, np.arange(n, dtype=np.int64) * 3 + 4, unfolded)
-        asked = np.array([0, 4, 5, 7, 10, 3 * n + 9])
+        values_there = np.array([0, 4, 5, 7, 10, 3 * n + 9])
         values = np.array([-5, 0, modulus // 2, modulus - 1, modulus, 5 * modulus + 1])
         results.append([
-            list(counter.at(asked)), list(counter.around(asked)), list(counter.wraps_of(values)),
-            list(counter.unfold(values, *counter.around(asked))), open_wraps(APP, counter, rate),
+            list(counter.at(values_there)), list(counter.around(values_there)), list(counter.wraps_of(values)),
+            list(counter.unfold(values, *counter.around(values_there))), open_wraps(APP, counter, rate),
             open_wraps(APP, counter, None),
         ])  # fmt: skip
     check_kept("wraps", str(group), results)
@@ -383,7 +383,7 @@ def test_aligned_readings(group: int) -> None:
     check_kept("aligned", str(group), results)
 
 
-def test_clocks_that_stand_still_for_longer_than_a_snapshot_takes() -> None:
+def test_clocks_that_stop_for_longer_than_a_snapshot_takes() -> None:
     def coarse(**expected: Any) -> bool:
         return is_coarse(ClockDomain(APP, **expected))
 

@@ -407,14 +407,14 @@ def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
 
 
 @pytest.mark.parametrize(("n", "first", "second"), [(15, 64, 63), (16, 68, 67), (17, 103, 31)])
-def test_the_way_from_a_hub_of_more_than_16_is_looked_for_once(
+def test_the_path_from_a_clock_with_more_than_16_neighbours_is_searched_once(
     n: int, first: int, second: int
 ) -> None:
-    """By how many steps it takes the first and the second clock beside the hub."""
-    graph, hub = ClockGraph(), ClockId(500)
+    """By how many steps it takes the first and the second neighbour of the centre."""
+    graph, centre = ClockGraph(), ClockId(500)
     ring = [ClockId(200 + k) for k in range(n)]
     ends = [(ring[0], ClockId(600)), (ring[n // 2], ClockId(601)), (ClockId(601), ClockId(602))]
-    for one, other in [*((hub, c) for c in ring), *pairwise([ring[-1], *ring]), *ends]:
+    for one, other in [*((centre, c) for c in ring), *pairwise([ring[-1], *ring]), *ends]:
         graph.add_snapshot({one: [S, 2 * S], other: [S, 2 * S]})
     graph._parts.most_tubes = 10_000
     policy = graph._parts.tubes

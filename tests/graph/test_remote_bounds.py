@@ -141,7 +141,7 @@ def test_rounds_that_perfetto_skips_bound_too():
 
 
 def test_a_suspend_between_two_messages():
-    """The client sleeps for 100 s: its MONOTONIC stands still, and its BOOTTIME goes on."""
+    """The client sleeps for 100 s: its MONOTONIC stops, and its BOOTTIME goes on."""
     asleep = sleeping(usual_client()[MONOTONIC], 70 * S, 170 * S)
     relay = Relay(client={**usual_client(), MONOTONIC: asleep})
     data = relay.trace(*(relay.sync(t) for t in EVERY_30_S))
@@ -152,7 +152,7 @@ def test_a_suspend_between_two_messages():
 @pytest.mark.parametrize("stops", [MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE])
 @pytest.mark.parametrize("snapshots", [(0,), range(0, 240 * S, 10 * S)])
 def test_a_client_that_sleeps_sets_no_clock_back(stops, snapshots):
-    """By the host's clocks what stands still falls; by its own BOOTTIME it only waits."""
+    """Against the host's clocks it falls; against its own BOOTTIME it only waits."""
     asleep = sleeping(usual_client()[MONOTONIC], 90 * S + 100 * MS, 100 * S)
     host = usual_host() | {stops: usual_host()[MONOTONIC]}
     relay = Relay(client={**usual_client(), MONOTONIC: asleep, stops: asleep}, host=host)

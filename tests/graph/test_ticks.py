@@ -147,7 +147,7 @@ def test_at_prints_ticks_as_ticks(tracetime, write):
         (50 * S + 200 * S, "after last", "3 min 20 s after the last snapshot of BOOTTIME and MON"),
     ],
 )
-def test_at_says_how_far_outside_the_snapshots_a_value_lies(
+def test_at_says_how_far_outside_the_snapshots_a_value_is(
     tracetime, write, policy, at, side, words
 ):
     path = write(

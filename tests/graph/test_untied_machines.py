@@ -214,7 +214,7 @@ def test_who_measured_that_two_machines_read_0_is_believed():
 
 
 @pytest.mark.parametrize("made", TRACES)
-def test_the_doctor_tells_that_the_machine_is_not_synchronised(made):
+def test_the_doctor_reports_that_the_machine_is_not_synchronised(made):
     with opened(made()) as read:
         found = diagnose(read)
     (expected,) = [finding for finding in found if finding.code == "machine-not-synchronised"]

@@ -180,7 +180,7 @@ class Snapshot:
     ) -> Mapping[ClockId, npt.NDArray[np.int64]]:
         """Widths or the like by clock, each an array as long as there are snapshots.
 
-        All of it lies from least to most, or that is a UsageError that says `otherwise`.
+        Raises UsageError with `otherwise` where a value is not from least to most.
         """
         if given is None:
             return MappingProxyType({})

@@ -50,7 +50,7 @@ def order(parts: GraphParts, one: ClockTimes, other: ClockTimes) -> int | npt.ND
 def _on_reference(
     parts: GraphParts, given: Given, clock: ClockId, reference: ClockId
 ) -> tuple[Values, Values]:
-    """The bars of readings on `reference`; of one that a clock set back had twice, about both."""
+    """The bars of readings on `reference`; about both times where the clock had a reading twice."""
     if clock == reference:
         there = own_bars(parts, given.values, clock)
         return there, there

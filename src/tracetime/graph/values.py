@@ -136,7 +136,7 @@ def _arrow_of(series: Any) -> Any:
 
 
 def _is_masked(ts: Any) -> bool:
-    # NumPy loads numpy.ma on first use: whoever gives a masked array has loaded it.
+    # NumPy loads numpy.ma on first use: a caller with a masked array has loaded it.
     masked = sys.modules.get("numpy.ma")
     return masked is not None and isinstance(ts, masked.MaskedArray)
 

@@ -27,7 +27,7 @@ WRONG: list[Any] = [
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where in a JSON value anything stands."""
+    """The paths of all values in a JSON value."""
     inner = (
         value.items()
         if isinstance(value, dict)

@@ -119,7 +119,7 @@ def test_a_compressed_trace_numbers_its_one_file():
     assert len(loaded.clocks()) == 2
 
 
-def test_a_short_counter_of_another_file_than_its_name_stands_for():
+def test_a_short_counter_of_another_file_than_its_name_says():
     """A file may say so, and remote clock syncs in compressed traces have such clocks."""
     graph = ClockGraph(domains=[ClockDomain(ClockId(64, 3), valid_bits=20)])
     graph.add_snapshot({"BOOTTIME": 5, "MONOTONIC": 6, "64@seq3": 9})
