@@ -15,7 +15,7 @@ pytest_plugins = ["cli"]
 QUICK = ("-n", "5", "--clock", "MONOTONIC", "--clock", "REALTIME")
 
 
-def test_calibrate_tells_what_each_clock_is_like(tracetime):
+def test_calibrate_describes_each_clock(tracetime):
     code, text, err = tracetime("calibrate", *QUICK, "--seconds", "0")
     assert (code, err) == (0, "")
     assert text.startswith("5 snapshots in 0 s, against MONOTONIC")

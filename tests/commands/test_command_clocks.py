@@ -68,7 +68,7 @@ def test_dot_and_json_exclude_each_other(tracetime, write):
     assert tracetime("clocks", write(CLOCK_SYNC), "--dot", "--json")[0] == 2
 
 
-def test_a_trace_without_snapshots_is_told(tracetime, write):
+def test_a_trace_without_snapshots_is_reported(tracetime, write):
     code, text, _ = tracetime("clocks", write(trace(event(5))))
     assert code == 0
     assert "no clock snapshots" in text

@@ -113,7 +113,7 @@ def test_with_names_says_what_each_event_is(tracetime, write, tmp_path):
     assert json.loads(tracetime("convert", path, "-o", out, "--json")[1])["names_left_out"] is None
 
 
-def test_names_for_which_there_is_no_room_are_told(tracetime, write, tmp_path, monkeypatch):
+def test_names_without_room_are_counted(tracetime, write, tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "NAMES_LIMIT", 0)
     path = write(trace(packet(seq=1, track_descriptor=pb.TrackDescriptor(uuid=1)), event(5)))
     text = tracetime("convert", path, "-o", tmp_path / "o.parquet", "--with-names")[1]
@@ -161,7 +161,7 @@ def test_a_progress_bar_on_a_terminal_only(spawn, write, tmp_path):
     os.close(slave)
 
 
-def test_warnings_that_are_alike_are_told_once(tracetime, write, tmp_path):
+def test_equal_warnings_are_printed_once(tracetime, write, tmp_path):
     backwards = trace(*(snapshot({BOOTTIME: 9000 - n}) for n in range(200)), event(5))
     _, text, _ = tracetime("convert", write(backwards), "-o", tmp_path / "o.csv")
     text = " ".join(text.split())
@@ -249,7 +249,7 @@ def test_the_summary_compares_the_events_of_all_clocks(tracetime, write, tmp_pat
     assert cost["events_reordered"] == 0
 
 
-def test_a_name_given_to_a_clock_is_shown_and_understood(tracetime, write, tmp_path):
+def test_a_name_given_to_a_clock_is_printed_and_parsed(tracetime, write, tmp_path):
     args = ("convert", write(DRIFTING), "-o", tmp_path / "o.csv", "--clock-name", f"{GPU}=gpu0")
     code, text, _ = tracetime(*args, "--to", "gpu0", "--wander-ppm", "gpu0=1")
     assert code == 0
@@ -317,9 +317,7 @@ def why_ambiguous(tracetime, path, *more):
     return reason["advice"]
 
 
-def test_a_counter_whose_wraps_cannot_be_counted_is_told_how_often_to_take_snapshots(
-    tracetime, write
-):
+def test_advice_for_a_counter_whose_wraps_cannot_be_counted(tracetime, write):
     path = write(counted(7300 * 10**9))
     advice = why_ambiguous(tracetime, path, "--valid-bits", f"{GPU}=32")
     assert "wraps every 4.29497 s" in advice
@@ -330,7 +328,7 @@ def test_a_counter_whose_wraps_cannot_be_counted_is_told_how_often_to_take_snaps
     assert "    gpu0 wraps every" in text
 
 
-def test_a_counter_that_wraps_more_than_once_between_snapshots_is_told_so(tracetime, write):
+def test_a_counter_that_wraps_twice_between_snapshots_is_reported(tracetime, write):
     advice = why_ambiguous(tracetime, write(counted(10 * 10**9)), "--valid-bits", f"{GPU}=32")
     assert "wraps every 4.29497 s, up to 2.3 times between two of its snapshots" in advice
     assert advice.endswith("take a snapshot of it more often than it wraps.")
@@ -344,7 +342,7 @@ def test_a_counter_that_ran_backwards_covers_no_span(tracetime, write):
     assert row == ["128", "global", "2", "-", "0", "0"]
 
 
-def test_of_many_counters_some_are_told_and_the_others_counted(tracetime, write):
+def test_of_many_counters_some_are_named_and_the_others_counted(tracetime, write):
     packets = []
     for at in range(0, 40 * 10**9, 10 * 10**9):
         for seq in range(1, 6):
@@ -355,7 +353,7 @@ def test_of_many_counters_some_are_told_and_the_others_counted(tracetime, write)
     assert advice.endswith("So it is with 2 more clocks.")
 
 
-def test_a_counter_whose_rate_is_unknown_is_told_so(tracetime, write):
+def test_a_counter_whose_rate_is_unknown_is_reported(tracetime, write):
     packets = [snapshot({BOOTTIME: at * 10**9, 9: at * 10**9}) for at in range(3)]
     path = write(trace(*packets, event(10**9, 9)))
     args = ("convert", path, "-o", f"{path}.csv", "--policy", "tube", "--valid-bits", "TSC=32")

@@ -38,7 +38,7 @@ def test_a_finding_says_what_why_and_what_to_do(tracetime, write):
     assert max(map(len, text.splitlines()[1:])) <= 80
 
 
-def test_infos_take_a_line_each_unless_asked_for(tracetime, write):
+def test_infos_take_a_line_each_without_verbose(tracetime, write):
     path = write(faulty("no_realtime"))
     text = tracetime("doctor", path)[1]
     assert text.startswith(f"{path}: the clocks are in order.\n\ninfo: no snapshot holds REALTIME")
@@ -102,7 +102,7 @@ def test_an_error_about_the_call_is_json_too(tracetime, write, args):
     assert args[0] in result["error"]["message"]
 
 
-def test_an_error_of_any_command_is_json_where_that_was_asked_for(tracetime, write):
+def test_an_error_of_any_command_is_json_with_json(tracetime, write):
     junk = write(b"no trace")
     for words in (
         ["clocks", junk],

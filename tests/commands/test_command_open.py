@@ -213,7 +213,7 @@ def test_a_fetch_that_breaks_off_does_not_count(tmp_path):
         assert served.wait(30)
 
 
-def test_a_port_in_use_is_told(write):
+def test_a_port_in_use_is_reported(write):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port} is in use"):

@@ -234,7 +234,7 @@ def test_ctrl_c_of_a_terminal_reaches_the_command_once(tmp_path, path):
     assert snapshots_of(path) >= 2
 
 
-def test_after_the_duration_the_command_is_told_to_end(record, path):
+def test_after_the_duration_the_command_is_terminated(record, path):
     child = record("--duration", "200ms", "--", *WAITS)
     assert child.wait(LIMIT_S) == 128 + signal.SIGTERM
     assert snapshots_of(path) >= 2
@@ -299,7 +299,7 @@ def test_minutes_and_hours_are_durations(tracetime, path, short):
     assert snapshots_of(path) == 2
 
 
-def test_a_command_that_does_not_end_when_told_is_killed(tracetime, path, monkeypatch):
+def test_a_command_that_ignores_termination_is_killed(tracetime, path, monkeypatch):
     from tracetime.commands import record
 
     monkeypatch.setattr(record, "_GRACE_S", 0.3)
@@ -312,7 +312,7 @@ def test_a_command_that_does_not_end_when_told_is_killed(tracetime, path, monkey
     assert snapshots_of(path) >= 2
 
 
-def test_a_target_that_no_interval_keeps_is_told(tracetime, path):
+def test_a_target_that_no_interval_keeps_is_reported(tracetime, path):
     args = ("record", "--force", "-o", path, *CLOCKS, "--duration", "20ms", "--target-error", "1ns")
     code, _, err = tracetime(*args)
     assert code == 0

@@ -19,7 +19,7 @@ MOST_KB = 500_000
 pytest_plugins = ["cli"]
 
 
-def test_a_clock_that_only_stands_in_snapshots_needs_no_tube(written, tubes):
+def test_a_clock_without_events_needs_no_tube(written, tubes):
     with tt.open_trace(written(costly.sequences(300, 3))) as trace:
         assert trace.clocks.discontinuities() == []
     assert tubes == []

@@ -32,7 +32,7 @@ def test_a_table_ends_with_how_many_lines_are_left_out(tracetime, written, tmp_p
     assert "and 17 more lines (--json has all)" in text
 
 
-def test_a_table_of_as_many_lines_as_are_shown_is_whole(tracetime, written, few_lines):
+def test_a_table_of_the_most_rows_is_whole(tracetime, written, few_lines):
     text = tracetime("clocks", written(costly.chain(3)))[1]
     assert "more line" not in text
     assert "203" in text
@@ -73,7 +73,7 @@ def test_the_help_says_from_how_many_edges_on_json_has_none(tracetime):
     assert f'more than {clocks.EDGES_LISTED:,}, "edges" in --json is null' in text
 
 
-def test_of_very_many_neighbours_each_is_not_asked_for_its_own(written, monkeypatch):
+def test_very_many_neighbours_are_not_searched_one_by_one(written, monkeypatch):
     """A way leads on where a clock has two neighbours: all of them need not be known."""
     n, counts = 500, []
     neighbours = Contents.neighbours

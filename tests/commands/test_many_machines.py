@@ -31,7 +31,7 @@ except SystemExit:
 """
 
 
-def test_a_command_seldom_looks_for_garbage(write, tmp_path):
+def test_a_command_seldom_collects_garbage(write, tmp_path):
     path = write(b"".join(costly.machines_synced(4000)))
     done = subprocess.run(
         [sys.executable, "-c", COLLECTIONS, path, "-o", str(tmp_path / "o.parquet")],
@@ -42,9 +42,7 @@ def test_a_command_seldom_looks_for_garbage(write, tmp_path):
     assert int(done.stderr) < 10
 
 
-def test_what_floor_costs_is_told_without_a_list_of_all_snapshots(
-    tracetime, write, tmp_path, monkeypatch
-):
+def test_what_floor_costs_needs_no_list_of_all_snapshots(tracetime, write, tmp_path, monkeypatch):
     path = write(b"".join(costly.machines_synced(300)))
     monkeypatch.setattr(Contents, "series", lambda self: pytest.fail("all of them"))
     code, text, _ = tracetime("convert", path, "-o", tmp_path / "o.parquet")

@@ -159,7 +159,7 @@ def parts(directory):
     return [path for path in directory.iterdir() if path.suffix == ".part"]
 
 
-def test_a_live_run_beside_the_same_target_keeps_its_part(tmp_path):
+def test_a_live_run_with_the_same_target_keeps_its_part(tmp_path):
     target = tmp_path / "o.csv"
     first, second = Part(target), Part(target)
     first.make().write_bytes(b"first")
@@ -173,7 +173,7 @@ def test_a_live_run_beside_the_same_target_keeps_its_part(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["o.csv"]
 
 
-def test_what_was_left_beside_another_target_stays(tmp_path):
+def test_leftovers_of_another_target_stay(tmp_path):
     left = Part(tmp_path / "a.csv")
     made = left.make()
     os.close(left._lock)

@@ -29,7 +29,7 @@ SEQUENCES = ("event in a clock of no sequence", "snapshot of a clock of no seque
 
 @pytest.mark.parametrize("before", [BEFORE, (OTHER,), ()], ids=["events", "others", "nothing"])
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_comes_before_is_told(tracetime, write, tmp_path, name, before):
+def test_what_comes_before_is_reported(tracetime, write, tmp_path, name, before):
     path = write(trace(*before, BROKEN[name], *BEFORE))
     n_events = 50 if before is BEFORE else 0
     out = tmp_path / "o.csv"

@@ -97,7 +97,7 @@ def test_snapshots_are_steady_within_a_tenth(off: float) -> None:
 
 
 @pytest.mark.parametrize("n", [39, 40, 41, 99, 100, 101])
-def test_so_many_breaks_are_shown(n: int) -> None:
+def test_at_most_40_breaks_are_marked(n: int) -> None:
     at = np.arange(2 * n + 2, dtype=np.int64) * S
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": at, "REALTIME": at + (np.arange(len(at)) // 2) * 10 * S})
@@ -173,7 +173,7 @@ def test_looks_stay(case: str, alone: bool) -> None:
     check_kept("pictures", f"{case}{', alone' if alone else ''}", looks(figure, {}))
 
 
-def test_a_time_axis_is_told_in_the_largest_unit_that_it_is_long_in() -> None:
+def test_a_time_axis_has_the_largest_unit_that_fits() -> None:
     assert [time_unit(ns)[0] for ns in (4 * 3.6e12, 4 * 3.6e12 - 1, 1e9, 1e9 - 1, 1e6, 1e6 - 1, 0)] == [
         "h", "s", "s", "ms", "ms", "us", "us",
     ]  # fmt: skip
@@ -181,7 +181,7 @@ def test_a_time_axis_is_told_in_the_largest_unit_that_it_is_long_in() -> None:
     assert [time_name(ns) for ns in (3.6e12, 1e9, 1e6, 1e3)] == ["h", "s", "ms", "us"]
 
 
-def test_sizes_are_told_in_the_largest_unit_of_which_there_are_two() -> None:
+def test_sizes_have_the_largest_unit_of_which_there_are_two() -> None:
     nan = float("nan")
     assert unit_of(np.array([nan, -2e9, 5.0])) == ("s", 1e9)
     assert unit_of(np.array([2e9 - 1])) == ("ms", 1e6)

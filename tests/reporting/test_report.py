@@ -103,7 +103,7 @@ def test_links_within_the_page_lead_somewhere(tmp_path):
     assert figures <= set(ids)
 
 
-def test_findings_stand_beside_what_they_point_at(tmp_path):
+def test_findings_are_listed_with_their_pair(tmp_path):
     model = Model()
     FAULTS["stepped"](model, Random(1))
     made, page = written(model.build(), tmp_path)
@@ -204,7 +204,7 @@ def test_the_command_says_what_it_wrote(tracetime, tmp_path):
     assert {"hub": "BOOTTIME", "clock": "REALTIME"} in facts["pairs"]
 
 
-def test_a_report_goes_beside_nothing_half_done(tracetime, tmp_path):
+def test_a_report_leaves_no_unfinished_file(tracetime, tmp_path):
     code, _, errors = tracetime("report", DEMO, "-o", tmp_path / "no" / "report.html")
     assert code == 2
     assert "cannot write" in errors
@@ -235,7 +235,7 @@ def test_names_in_a_recorded_trace_stay_text(tmp_path):
         assert "<script>alert" not in text
 
 
-def test_names_given_to_clocks_are_shown(tracetime, tmp_path):
+def test_names_given_to_clocks_are_in_the_page(tracetime, tmp_path):
     out = tmp_path / "report.html"
     tracetime("report", DEMO, "-o", out, "--clock-name", "0x93259a8e=com.example.gpu")
     assert "com.example.gpu − BOOTTIME" in out.read_text()

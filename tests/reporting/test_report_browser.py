@@ -137,7 +137,7 @@ def test_hostile_names_stay_text(visit, tmp_path, screenshots):
     page.screenshot(path=screenshots / "hostile.png", full_page=True)
 
 
-def test_on_a_desk_the_clocks_table_is_seen_whole_beside_a_devices_long_name(visit, tmp_path):
+def test_on_a_desktop_a_long_name_does_not_cut_the_table_of_clocks(visit, tmp_path):
     path = tmp_path / "run.pftrace"
     device = "dev.tracetime.vulkan.6d65736132322e332e36000000000000"
     with record(path, ["MONOTONIC", "REALTIME"], interval=None) as rec:

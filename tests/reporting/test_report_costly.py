@@ -139,7 +139,7 @@ def test_of_a_full_column_those_that_have_a_picture_are_drawn(reported):
     assert "and 26 more" in drawn
 
 
-def test_clocks_that_nothing_ties_stand_behind_a_long_chain(reported):
+def test_untied_clocks_are_drawn_behind_a_long_chain(reported):
     _, page = reported([*costly.chain(50, events=False), costly.event(5, 127, 3)])
     (x,) = re.findall(r'<rect x="(\d+)"[^>]* class="box lost untied"', page)
     assert all(int(other) <= int(x) for other in re.findall(r'<rect x="(\d+)"', page))
@@ -158,7 +158,7 @@ def test_the_table_of_very_many_clocks_has_those_that_have_a_picture(reported, m
     assert "29 more clocks are not shown" in page.split("</table>")[1]
 
 
-def test_findings_are_cut_with_those_beside_a_picture(reported, monkeypatch):
+def test_findings_of_the_page_and_of_a_picture_are_cut(reported, monkeypatch):
     clock = tt.ClockId(200)
     consequences = tuple(Finding("deep", "info", f"consequence {k}") for k in range(30))
     found = [

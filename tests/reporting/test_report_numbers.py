@@ -163,7 +163,7 @@ def test_events_fall_into_the_bin_of_their_time():
     ]
 
 
-def test_events_without_a_time_stand_where_they_are_in_the_file():
+def test_events_without_a_time_count_at_their_place_in_the_file():
     times = [10 * S, 0, 90 * S, 0]
     edges, (row,) = rows_of(batch(times, [RESOLVED, LOST, RESOLVED, LOST]))
     assert row.resolved.sum() == row.unresolved.sum() == 2
@@ -206,7 +206,7 @@ def test_events_of_very_many_clocks_keep_their_times():
     assert [row.clock.clock for row in drawn.rows[:2]] == [127, 6]
 
 
-def test_machines_are_told_apart():
+def test_machines_are_distinguished():
     _, rows = rows_of(batch([S], machine=0), batch([2 * S], machine=77))
     assert [row.clock for row in rows] == [ClockId(6), ClockId(6, machine=77)]
 

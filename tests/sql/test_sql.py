@@ -180,7 +180,7 @@ def test_discontinuities(ask, write):
     ]
 
 
-def test_a_change_of_rate_is_told_by_its_bounds(ask):
+def test_a_change_of_rate_has_bounds(ask):
     """BOOTTIME from -20 to -60 ppm of MONOTONIC: by -40, whatever the rates were."""
     second = 10**9
     changed = trace(
@@ -209,7 +209,7 @@ def test_findings_come_from_the_doctor_those_that_follow_from_one_with_its_code(
     ]
 
 
-def test_several_traces_are_told_apart(ask, tmp_path):
+def test_several_traces_are_distinguished(ask, tmp_path):
     sql = "select trace, count(*) from events group by trace order by trace"
     assert ask(CLOCK_SYNC, UNRESOLVED, sql) == [
         (str(tmp_path / "t0.pftrace"), 2),
@@ -227,7 +227,7 @@ def test_the_same_trace_twice_is_refused(write):
             Session([one, two])
 
 
-def test_a_trace_is_read_by_the_tables_that_are_asked_for_only(ask):
+def test_a_trace_is_read_only_for_the_tables_of_a_query(ask):
     assert ask(b"this is no trace", "select 1 + 1") == [(2,)]
     assert ask(b"this is no trace", "describe events")[0][:2] == ("packet", "UBIGINT")
     for table in ("events", "clocks", "snapshots", "discontinuities"):
@@ -346,7 +346,7 @@ def test_files_settings_and_variables_are_out_of_reach(ask, tmp_path, sql):
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t0.pftrace"}
 
 
-def test_files_are_allowed_where_asked_for(ask, tmp_path):
+def test_files_are_allowed_with_allow_files(ask, tmp_path):
     sql = f"copy (select 7 as a) to '{tmp_path}/new.csv'; from '{tmp_path}/new.csv'"
     assert ask(CLOCK_SYNC, sql, allow_files=True) == [(7,)]
 
@@ -358,7 +358,7 @@ def test_no_variable_of_python_is_a_table_even_where_files_are_allowed(ask):
 
 
 @pytest.mark.parametrize("sql", ["selec 1", "from nope", "select nope from events", "select 1; )"])
-def test_bad_sql_is_told_with_the_tables(ask, sql):
+def test_the_error_of_bad_sql_names_the_tables(ask, sql):
     with pytest.raises(UsageError, match="The tables are events, clocks, snapshots"):
         ask(CLOCK_SYNC, sql)
 
@@ -404,7 +404,7 @@ def test_the_next_statement_ends_the_result_before(write):
     assert list(held) == []
 
 
-def test_columns_of_one_name_are_told_apart(write):
+def test_columns_of_one_name_get_numbers(write):
     with open_trace(write(CLOCK_SYNC)) as opened, Session([opened]) as session:
         result = session.run("select 1 a, 2 a, 3 a_1, 4 a")
         assert result.schema.names == ["a", "a_1", "a_1_1", "a_2"]
