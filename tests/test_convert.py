@@ -277,7 +277,7 @@ def test_a_writer_that_fails_does_not_leave_the_reader_waiting(tmp_path, monkeyp
         convert(FakeTrace(1000, AssertionError("read to the end")), tmp_path / "events.csv")
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(path, tmp_path):
+def test_a_full_disk_is_reported_and_leaves_nothing(path, tmp_path):
     # A limit on file size stands in for the full disk.
     path.write_bytes(TRACE * 2000)
     program = (

@@ -83,7 +83,7 @@ def test_an_estimate_is_no_steeper_than_the_limits_nor_than_a_line_and_its_wande
     assert limit([S, S, 2 * S], [0, 10, 20], (S, 2 * S)) == 34 + math.ceil(10 / 4)
 
 
-def test_eight_clocks_that_only_stand_together_are_looked_at() -> None:
+def test_eight_clocks_of_one_list_are_examined() -> None:
     at = np.arange(1, 4) * S
 
     def of(n: int) -> int | None:
@@ -97,10 +97,14 @@ def test_eight_clocks_that_only_stand_together_are_looked_at() -> None:
 @pytest.mark.parametrize(
     "domain",
     [
-        {"ns_per_tick": 2}, {"ns_per_tick": None}, {"valid_bits": 63}, {"valid_bits": 40},
-        {"assumed_half_width_ns": 0}, {"assumed_half_width_ns": 5},
+        {"ns_per_tick": 2},
+        {"ns_per_tick": None},
+        {"valid_bits": 63},
+        {"valid_bits": 40},
+        {"assumed_half_width_ns": 0},
+        {"assumed_half_width_ns": 5},
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("which", [REFERENCE, CLOCK, CLOCKS[1]])
 def test_a_clock_of_which_more_is_known_takes_a_tube(domain: Any, which: ClockId) -> None:
     at = np.arange(1, 4) * S
@@ -137,7 +141,12 @@ def test_a_half_width_is_as_wide_as_both_ticks() -> None:
 
 def test_clocks_that_are_very_far_apart_take_a_tube() -> None:
     at = np.array([0, S])
-    for far, expected in (((1 << 61) - 256, 0), (1 << 61, None), (256 - (1 << 61), 0), (-(1 << 61), None)):  # fmt: skip
+    for far, expected in (
+        ((1 << 61) - 256, 0),
+        (1 << 61, None),
+        (256 - (1 << 61), 0),
+        (-(1 << 61), None),
+    ):
         assert limit(at, [far, far]) == expected
 
 

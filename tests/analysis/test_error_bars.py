@@ -43,9 +43,10 @@ def test_the_tube_follows_the_drift_that_floor_ignores():
     assert tube.schema == BOUNDED_SCHEMA
     truth = [round(end / (1 + 20e-6)) for end in ends]
     for true, estimate, low, high in zip(
-        truth, *(tube[name].to_pylist() for name in ("trace_time", "earliest", "latest")),
+        truth,
+        *(tube[name].to_pylist() for name in ("trace_time", "earliest", "latest")),
         strict=True,
-    ):  # fmt: skip
+    ):
         assert low <= true <= high
         assert abs(estimate - true) < 50
         assert high - low < 4000

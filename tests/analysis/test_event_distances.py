@@ -77,22 +77,22 @@ ends = st.sampled_from([INT64_MIN, INT64_MIN + 1, -5, 0, 4, INT64_MAX - 1, INT64
 @given(st.lists(ends), ends, ends)
 def test_how_far_values_are_outside(values, low, high):
     low, high = sorted((low, high))
-    told = [max(low - value, value - high, 0) for value in values]
-    assert outside(ints(values), low, high).tolist() == told
+    expected = [max(low - value, value - high, 0) for value in values]
+    assert outside(ints(values), low, high).tolist() == expected
     n = len(values)
-    assert outside(ints(values), np.full(n, low), np.full(n, high)).tolist() == told
+    assert outside(ints(values), np.full(n, low), np.full(n, high)).tolist() == expected
 
 
 def test_what_is_further_than_any_distance_is_none():
     """The first of several takes their place, however far it is."""
     widest = Stray(1, (1 << 64) - 1, 1, INT64_MAX, INT64_MIN, INT64_MAX, 0, 0, (1 << 64) - 1)
-    told = Stray()
-    told.add(widest)
-    assert told == widest
+    total = Stray()
+    total.add(widest)
+    assert total == widest
     farthest = Stray(1, 1, (1 << 64) - 1, INT64_MIN, INT64_MAX, INT64_MIN, 0, 0, 0)
-    told = Stray()
-    told.add(farthest)
-    assert told == farthest
+    total = Stray()
+    total.add(farthest)
+    assert total == farthest
 
 
 NAMES = [kind.name for kind in KINDS]
@@ -120,9 +120,16 @@ def strays_singly(spans, home, clocks, batches):
             if status != RESOLVED and not (status == AS_IS and NAMES[kind] == "packet"):
                 continue
             before = time < home.low
-            tells_of_the_past = NAMES[kind] in (
-                "process_start", "heap_dump", "android_log", "statsd_atom",
-            ) or not source  # fmt: skip
+            tells_of_the_past = (
+                NAMES[kind]
+                in (
+                    "process_start",
+                    "heap_dump",
+                    "android_log",
+                    "statsd_atom",
+                )
+                or not source
+            )
             if before and tells_of_the_past:
                 continue
             away = max(home.low - time, time - home.high, 0)
@@ -142,10 +149,17 @@ def summed(rows):
         _, away, source, raw, packets = zip(*ours, strict=True)
         stray.add(
             Stray(
-                len(away), min(away), max(away), min(source), max(source), min(raw), sum(raw),
-                sum(b > a for a, b in pairwise(raw)), min(packets),
+                len(away),
+                min(away),
+                max(away),
+                min(source),
+                max(source),
+                min(raw),
+                sum(raw),
+                sum(b > a for a, b in pairwise(raw)),
+                min(packets),
             )
-        )  # fmt: skip
+        )
     return stray
 
 
@@ -188,11 +202,11 @@ def test_strays_are_those_looked_for_one_by_one(batches):
         table = dict(zip(names, ints(rows).reshape(-1, 6).T, strict=True))
         table["packet"] = 7 * batch + np.arange(len(rows))
         strays.add(table, table.pop(""))
-    told = strays_singly(spans, home, clocks, batches)
+    expected = strays_singly(spans, home, clocks, batches)
     assert {key: set(scales) for key, scales in strays.found.items()} == {
-        key: set(scales) for key, scales in told.items()
+        key: set(scales) for key, scales in expected.items()
     }
-    for key, scales in told.items():
+    for key, scales in expected.items():
         for scale, rows in scales.items():
             assert strays.found[key][scale] == summed(rows), (key, scale)
 
@@ -220,5 +234,6 @@ def test_events_reach_as_far_as_no_gap_is_between(spans, gap_ns, reached):
 
 def test_boottime_and_the_time_of_the_file_may_be_0_by_rule():
     assert [ClockId(number) for number in OF_THE_FILE] == [
-        ClockId.parse("BOOTTIME"), ClockId.parse("TRACE_FILE"),
-    ]  # fmt: skip
+        ClockId.parse("BOOTTIME"),
+        ClockId.parse("TRACE_FILE"),
+    ]

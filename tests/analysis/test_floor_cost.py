@@ -1,4 +1,4 @@
-"""How far floor is off is kept, added up and told to the number; rows are grouped by their clocks."""
+"""What floor costs: distances, order, and the readings that are compared."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ S = 10**9
 def test_nothing_was_looked_at_yet():
     cost = FloorCost()
     assert cost.to_dict() == {
-        "clock": None, "at_most_ns": 0, "events_reordered": None, "clocks_left_out": 0,
-        "clocks_untied": 0, "is_limit": True,
-    }  # fmt: skip
+        "clock": None,
+        "at_most_ns": 0,
+        "events_reordered": None,
+        "clocks_left_out": 0,
+        "clocks_untied": 0,
+        "is_limit": True,
+    }
     flags = cost.drift_ns, cost.ended_early, cost.other_ways, cost.leaves_bars, cost.drifts_on
     assert flags == (0, False, False, False, False)
 
@@ -49,16 +53,26 @@ def test_it_is_a_limit_where_all_is_settled_and_tied(settled, untied, is_limit):
     cost.settled, cost.untied, cost.clocks_left_out = settled, untied, 3
     assert cost.is_limit == is_limit
     assert cost.to_dict() == {
-        "clock": None, "at_most_ns": 0, "events_reordered": 7, "clocks_left_out": 3,
-        "clocks_untied": len(untied), "is_limit": is_limit,
-    }  # fmt: skip
+        "clock": None,
+        "at_most_ns": 0,
+        "events_reordered": 7,
+        "clocks_left_out": 3,
+        "clocks_untied": len(untied),
+        "is_limit": is_limit,
+    }
 
 
 @pytest.mark.parametrize(
     ("drift_ns", "largest_ns", "drifts_on"),
-    [(10_000, 0, False), (10_001, 0, True), (50_000, 50_000, False), (50_001, 50_000, True),
-     (20_000, 9_999, True), (10_001, 10_001, False)],
-)  # fmt: skip
+    [
+        (10_000, 0, False),
+        (10_001, 0, True),
+        (50_000, 50_000, False),
+        (50_001, 50_000, True),
+        (20_000, 9_999, True),
+        (10_001, 10_001, False),
+    ],
+)
 def test_an_old_offset_matters_beyond_ten_microseconds_and_what_was_seen(
     drift_ns, largest_ns, drifts_on
 ):

@@ -24,13 +24,16 @@ pytest_plugins = ["cli"]
 
 GPU = clock_id("com.example.gpu")
 LINES = [
-    *(f"snapshot,{k},{clock},{k * 10**9 + ahead}"
-      for k in range(10) for clock, ahead in (("BOOTTIME", 10**12), ("com.example.gpu", 77 + 10 * k))),
+    *(
+        f"snapshot,{k},{clock},{k * 10**9 + ahead}"
+        for k in range(10)
+        for clock, ahead in (("BOOTTIME", 10**12), ("com.example.gpu", 77 + 10 * k))
+    ),
     "event,com.example.gpu,2000000097",
     "event,BOOTTIME,1005000000000",
     "event,REALTIME,5",
     "event,com.example.gpu,9223372036854775807",
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -65,11 +68,19 @@ def test_its_rows_have_perfettos_columns(text):
     with open_trace(text) as trace:
         rows = trace.read_all().to_pylist()
     assert rows[0] == {
-        "packet": 20, "kind": "event", "item": 0, "payload": None, "packet_sequence": 0,
-        "sequence": 0, "machine": 0, "clock": GPU, "timestamp": 2_000_000_097,
-        "trace_time": 1_002_000_000_000, "status": "resolved",
+        "packet": 20,
+        "kind": "event",
+        "item": 0,
+        "payload": None,
+        "packet_sequence": 0,
+        "sequence": 0,
+        "machine": 0,
+        "clock": GPU,
+        "timestamp": 2_000_000_097,
+        "trace_time": 1_002_000_000_000,
+        "status": "resolved",
         "offset": text.read_bytes().index(b"event,com.example.gpu"),
-    }  # fmt: skip
+    }
     assert [(row["trace_time"], row["status"]) for row in rows[1:]] == [
         (1_005_000_000_000, "resolved"),
         (None, "unknown_source_clock"),
@@ -86,8 +97,8 @@ def test_it_is_placed_by_the_tube(text):
 
 def test_it_converts(text, tracetime, tmp_path):
     out = tmp_path / "o.parquet"
-    code, told, _ = tracetime("convert", text, "-o", out, "--json", "--to", "com.example.gpu")
-    summary = json.loads(told)
+    code, printed, _ = tracetime("convert", text, "-o", out, "--json", "--to", "com.example.gpu")
+    summary = json.loads(printed)
     assert (code, summary["rows"], summary["trace_clock"]) == (0, 4, "BOOTTIME")
     table = pq.read_table(out)
     assert table["to_time"].to_pylist()[0] == 2_000_000_097
@@ -98,11 +109,11 @@ def test_it_is_examined(text, tracetime):
     with open_trace(text) as trace:
         codes = {finding.code: finding for finding in diagnose(trace)}
     assert codes["clock-without-snapshot"].events == codes["timestamp-overflow"].events == 1
-    told = json.loads(tracetime("doctor", text, "--json")[1])
-    assert {one["code"] for one in told["traces"][0]["findings"]} == set(codes)
+    printed = json.loads(tracetime("doctor", text, "--json")[1])
+    assert {one["code"] for one in printed["traces"][0]["findings"]} == set(codes)
 
 
-def test_a_format_need_not_keep_snapshots_as_they_stand_in_the_file(text, monkeypatch):
+def test_a_format_need_not_keep_snapshots_as_the_file_lists_them(text, monkeypatch):
     given = TextTrace.columns
     monkeypatch.setattr(TextTrace, "columns", lambda self, *_, **__: given(self))
     with open_trace(text) as trace:
@@ -115,7 +126,7 @@ def test_it_is_drawn(text, tmp_path):
     assert f"0x{GPU:08x}" in (tmp_path / "r.html").read_text()
 
 
-def test_it_is_asked_in_sql(text):
+def test_it_is_queried_in_sql(text):
     with open_trace(text) as trace, Session([trace]) as session:
         asked = "SELECT kind, count(*) FROM events WHERE status = 'resolved' GROUP BY kind"
         assert [list(b.to_pylist()[0].values()) for b in session.run(asked).batches] == [
@@ -127,12 +138,12 @@ def test_it_is_asked_in_sql(text):
 
 def test_other_commands_take_it(text, tracetime):
     assert f"0x{GPU:08x}" in tracetime("clocks", text)[1]
-    code, told, _ = tracetime("at", text, "2000000097", "--from", "com.example.gpu")
-    assert (code, "1002" in told) == (0, True)
+    code, printed, _ = tracetime("at", text, "2000000097", "--from", "com.example.gpu")
+    assert (code, "1002" in printed) == (0, True)
 
 
 def test_what_is_wrong_in_it_is_the_traces(text):
     text.write_bytes(MAGIC + b"event,no such clock!,5\n")
-    with open_trace(text) as trace, pytest.raises(TraceError) as told:
+    with open_trace(text) as trace, pytest.raises(TraceError) as raised:
         trace.read_all()
-    assert told.value.offset == len(MAGIC)
+    assert raised.value.offset == len(MAGIC)

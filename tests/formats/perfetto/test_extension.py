@@ -66,8 +66,12 @@ def test_what_is_written_is_what_the_document_says(
     if kernel is not None:
         assert KernelClock(*(getattr(message.kernel_clock, n) for n in kernel._fields)) == kernel
     assert message.events_dropped == dropped
-    (told,) = message.domains
-    assert (told.name, told.ns_per_tick_numerator, told.ns_per_tick_denominator) == ("a.b", 625, 12)
+    (domain,) = message.domains
+    assert (domain.name, domain.ns_per_tick_numerator, domain.ns_per_tick_denominator) == (
+        "a.b",
+        625,
+        12,
+    )
     if reference is None:
         extension = extension._replace(centre_ns=[], half_width_ns=[])
     if not any(raws):
@@ -243,13 +247,13 @@ def test_an_extension_that_makes_no_sense_is_passed_over(content):
 @given(
     st.binary(max_size=80) | st.builds(lambda b, i: GOOD[:i] + b, st.binary(), st.integers(0, 9))
 )
-def test_any_bytes_may_stand_there(content):
+def test_any_bytes_are_accepted(content):
     halves = halves_with(content)
     assert all(half >= -1 for half in halves)
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_a_damaged_extension_harms_nobody(seed):
+def test_a_damaged_extension_harms_no_snapshot(seed):
     """Every field there is, with bytes changed, cut out and put in."""
     random = Random(seed)
     whole = encode(
@@ -292,7 +296,7 @@ def test_domains_that_no_clock_has_are_passed_over():
         assert decode_domain(bad.SerializeToString(), clock) is None, wrong
 
 
-def test_an_extension_without_a_snapshot_is_nobodys():
+def test_an_extension_without_a_snapshot_has_no_effect():
     one = with_extension(packet(5, MONOTONIC, 1), GOOD)
     with opened(trace(*PLAIN, one)) as read:
         rows = rows_of(read.read_all())

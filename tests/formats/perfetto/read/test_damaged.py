@@ -140,24 +140,32 @@ ENDS = {
     "packet that ends within a number": (trace(b"\x40\x80"), b"", 2),
     "field number 0": (trace(b"\x00\x01"), b"", 2),
     "no packet in compressed packets": (
-        trace(pb.TracePacket(compressed_packets=zlib.compress(b"\x12\x03abc"))), b"", 3,
+        trace(pb.TracePacket(compressed_packets=zlib.compress(b"\x12\x03abc"))),
+        b"",
+        3,
     ),
     "compressed packets in compressed packets": (trace(compressed([compressed(GOOD)])), b"", 4),
     "snapshot of a sequence's clock without a sequence": (
-        trace(snapshot({64: 1, BOOTTIME: 5})), b"", 5,
+        trace(snapshot({64: 1, BOOTTIME: 5})),
+        b"",
+        5,
     ),
     "timestamp in a sequence's clock without a sequence": (trace(event(5, 64, seq=None)), b"", 6),
     "incremental state without a sequence": (trace(event(5, needs_state=True, seq=None)), b"", 7),
     "CPU above 1023": (trace(packet(seq=1, ftrace_events=ftrace([5], cpu=1024))), b"", 8),
     "unknown ftrace clock": (trace(packet(seq=1, ftrace_events=ftrace([5], clock=1))), b"", 9),
     "start of a CPU's data": (
-        trace(packet(seq=1, ftrace_events=ftrace(clock=2, last_read=5))), b"", 10,
+        trace(packet(seq=1, ftrace_events=ftrace(clock=2, last_read=5))),
+        b"",
+        10,
     ),
     "two codecs": (trace(compressed([event(2300)], "zstd")), b"", 11),
     "messages between machines that end within a round": (
-        message(1, b"\x90\x06\x07" + message(107, b"\x0a\x05\x01")), b"", 12,
+        message(1, b"\x90\x06\x07" + message(107, b"\x0a\x05\x01")),
+        b"",
+        12,
     ),
-}  # fmt: skip
+}
 """What follows the good packets, and the error that it is."""
 
 
@@ -313,7 +321,7 @@ def test_a_damaged_trace_tells_its_clocks():
         _ = opened_trace.clocks
 
 
-def test_a_length_that_lies_costs_nothing():
+def test_a_false_length_costs_nothing():
     """The window grows by what the file has, not by what a length says."""
     for size in (1 << 31, 1 << 40, (1 << 62) - 1):
         rows, error = read_partial(trace(*GOOD) + b"\x0a" + varint(size) + b"short")
@@ -383,8 +391,8 @@ NO_TRACES = {
 @pytest.mark.parametrize("kind", NO_TRACES)
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd], ids=["plain", "gzip", "zstd"])
 def test_what_is_no_trace(kind, pack):
-    content, told = NO_TRACES[kind]
-    with pytest.raises(TraceError, match=told) as info:
+    content, message = NO_TRACES[kind]
+    with pytest.raises(TraceError, match=message) as info:
         read(pack(content))
     assert info.value.offset == 0
     rows, error = read_partial(pack(content))

@@ -125,17 +125,17 @@ def read(path, *more):
         [sys.executable, "-c", READ, str(path), *more], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told, memory = done.stdout.splitlines()
+    printed, memory = done.stdout.splitlines()
     highest, files = map(int, memory.split())
-    return told, highest - files
+    return printed, highest - files
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_memory_follows_from_the_size(tmp_path, name):
     path = tmp_path / "t.pftrace"
     path.write_bytes(TRACES[name]())
-    told, memory_kb = read(path)
-    assert told.isdigit()
+    printed, memory_kb = read(path)
+    assert printed.isdigit()
     assert not MEASURED or memory_kb <= BASE_KB + FACTOR * path.stat().st_size // 1000
 
 
@@ -199,8 +199,8 @@ def test_memory_of_names_is_bounded(tmp_path, name):
     """Beside what rows take, 64 MB of names twice, and what is in the making."""
     path = tmp_path / "t.pftrace"
     path.write_bytes(NAMED[name]())
-    told, memory_kb = read(path, "names")
-    assert told.isdigit()
+    printed, memory_kb = read(path, "names")
+    assert printed.isdigit()
     plain_kb = read(path)[1]
     assert not MEASURED or memory_kb <= max(plain_kb, BASE_KB) + 350_000
 
@@ -220,8 +220,8 @@ def a_way_that_comes_and_goes(rounds, leaves):
 def test_what_takes_the_square_of_the_size_ends_at_a_limit(tmp_path):
     path = tmp_path / "t.pftrace"
     path.write_bytes(of(*a_way_that_comes_and_goes(2000, 20_000)))
-    told, memory_kb = read(path)
-    assert told.startswith("the clocks are tied together in too many ways to follow")
+    printed, memory_kb = read(path)
+    assert printed.startswith("the clocks are tied together in too many ways to follow")
     assert not MEASURED or memory_kb <= BASE_KB
 
 
@@ -232,9 +232,9 @@ def test_a_bomb_ends_at_the_limit(tmp_path):
     piece = field(1, field(900, bytes(1 << 20)))
     packed = b"".join(engine.compress(piece) for _ in range(400)) + engine.flush()
     path.write_bytes(BASE + packet(field(50, packed)))
-    told, memory_kb = read(path)
+    printed, memory_kb = read(path)
     assert (
-        told == "decompressing yields more than 268435456 bytes; if the trace really is that "
+        printed == "decompressing yields more than 268435456 bytes; if the trace really is that "
         "large, raise the limit (--max-expansion)"
     )
     assert not MEASURED or memory_kb <= BASE_KB
@@ -256,8 +256,8 @@ def test_a_packet_takes_no_more_than_the_limit_of_packets(tmp_path, size, junk):
     inner = b"" if junk else field(900, bytes(size))[:-size]
     head = b"\x0a" + varint(len(inner) + size) + inner
     path.write_bytes(BASE + packet(field(50, packed_zeros(head, size))))
-    told, memory_kb = read(path)
-    assert told == "0" or "decompressing yields more than" in told or "packet" in told
+    printed, memory_kb = read(path)
+    assert printed == "0" or "decompressing yields more than" in printed or "packet" in printed
     assert not MEASURED or memory_kb <= BASE_KB + (1 << 18)
 
 
@@ -272,9 +272,9 @@ def test_a_stream_is_inflated_the_same_by_pieces_of_any_size(chunk, level):
             b"".join(inflate(broken, chunk))
 
 
-def test_a_length_that_lies_costs_nothing(tmp_path):
+def test_a_false_length_costs_nothing(tmp_path):
     path = tmp_path / "t.pftrace"
     path.write_bytes(BASE + b"\n\xff\xff\xff\xff\xff\xff\xff\x7f" + b"x" * 1000)
-    told, memory_kb = read(path)
-    assert "cut off" in told or "header" in told
+    printed, memory_kb = read(path)
+    assert "cut off" in printed or "header" in printed
     assert not MEASURED or memory_kb <= BASE_KB

@@ -279,7 +279,7 @@ def test_heap_dumps_are_coarse_and_know_every_snapshot():
     assert placed(data) == {0: 2100}
 
 
-def test_a_later_snapshot_changes_where_a_dump_stands():
+def test_a_later_snapshot_changes_the_time_of_a_dump():
     dump = packet(seq=1, profile_packet=heap_dumps([(1000, None)]))
     data = trace(CLOCKS, dump, snapshot({MONOTONIC_COARSE: 1000, BOOTTIME: 9000}), event(2100))
     # {COARSE, BOOTTIME} has the smaller hash of the two series, or the larger: the same for both.
@@ -405,7 +405,7 @@ def test_a_track_event_without_a_sequence_has_no_legacy_time():
     )
 
 
-def test_the_packets_own_timestamp_stays_beside_a_legacy_one():
+def test_the_packets_own_timestamp_stays_with_a_legacy_one():
     data = trace(CLOCKS, packet(1100, MONOTONIC, 1, track_event=legacy(absolute_us=3)))
     assert placed(data) == {1: 2100}
     assert items(data, "track_event_legacy") == [4_000]

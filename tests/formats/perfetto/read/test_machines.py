@@ -150,7 +150,7 @@ def test_a_machines_first_snapshot_can_move_trace_time():
     assert placed(data) == {1: 2100, 3: 105}
 
 
-def test_it_cannot_once_that_machine_asked_for_a_conversion():
+def test_it_cannot_after_that_machine_has_converted():
     data = trace(HOST, event(5, 777, machine=7), machine(7, {BOOTTIME: 100}), event(2100))
     with opened(data) as opened_trace:
         assert opened_trace.trace_clock == ClockId(BOOTTIME)

@@ -79,7 +79,7 @@ def test_very_many_machines_that_are_tied_by_their_wall_clocks():
 
 
 @pytest.mark.parametrize("last_first", [False, True])
-def test_a_list_of_very_many_clocks_is_asked_for_its_best_once(last_first):
+def test_the_best_of_very_many_clocks_is_searched_once(last_first):
     """As near as each other, in falling order: each is better than the one before."""
     clocks = [(60_000 - i, 10**6 + i) for i in range(50_000)]
     snapshots = [costly.snapshot(clocks), costly.snapshot([*clocks, (BOOTTIME, 10**6)])]

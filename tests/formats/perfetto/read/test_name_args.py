@@ -179,8 +179,13 @@ def test_bytes_that_are_no_utf8_in_args(content):
 def test_names_too_long_are_cut():
     name = "é" * 10_000
     packets = [interned({1: name}), track_event(type=BEGIN, name_iid=1)]
-    found = column("name", *packets, track_event(type=BEGIN, name=name), thread(1, 1, 1, name),
-                   track_event(type=BEGIN, track_uuid=1, name="x"))  # fmt: skip
+    found = column(
+        "name",
+        *packets,
+        track_event(type=BEGIN, name=name),
+        thread(1, 1, 1, name),
+        track_event(type=BEGIN, track_uuid=1, name="x"),
+    )
     assert found == ["é" * 4096 + "…"] * 2 + ["x"]
 
 

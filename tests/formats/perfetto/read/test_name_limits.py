@@ -57,8 +57,9 @@ def test_one_sequence_keeps_what_there_is_room_for(monkeypatch):
     defined = interned({iid: f"{'x' * 3000} {iid}" for iid in range(1, 51)})
     events = [track_event(type=INSTANT, name_iid=iid) for iid in (1, 50)]
     assert [row["name"] is not None for row in rows(trace(CLOCKS, defined, *events))] == [
-        True, False
-    ]  # fmt: skip
+        True,
+        False,
+    ]
 
 
 def test_descriptors_beyond_the_limit_are_left_out(monkeypatch):
@@ -92,11 +93,14 @@ def test_a_dictionary_has_each_string_once():
 
 
 def test_two_readings_at_once():
-    data = trace(CLOCKS, *[
-        part
-        for i in range(200)
-        for part in (interned({1: f"name {i}"}), track_event(type=INSTANT, name_iid=1))
-    ])  # fmt: skip
+    data = trace(
+        CLOCKS,
+        *[
+            part
+            for i in range(200)
+            for part in (interned({1: f"name {i}"}), track_event(type=INSTANT, name_iid=1))
+        ],
+    )
     with opened(data) as opened_trace:
         first, second = (opened_trace.events(names=True) for _ in range(2))
         found = [[row["name"] for row in next(part).to_pylist()] for part in (first, second)]
@@ -164,7 +168,12 @@ PACKETS = st.one_of(
         lambda a, b, c, d, seq, cleared: interned(
             a, b, c, {k: v.encode() for k, v in d.items()}, seq=seq, cleared=cleared
         ),
-        ENTRIES, ENTRIES, ENTRIES, ENTRIES, SEQUENCES, st.booleans(),
+        ENTRIES,
+        ENTRIES,
+        ENTRIES,
+        ENTRIES,
+        SEQUENCES,
+        st.booleans(),
     ),
     st.builds(lambda seq: packet(seq=seq, dropped=1), SEQUENCES),
     st.builds(
@@ -177,7 +186,7 @@ PACKETS = st.one_of(
         SEQUENCES,
         st.one_of(st.none(), st.integers(0, 3)),
     ),
-)  # fmt: skip
+)
 
 
 def assert_as_the_twin(packets):

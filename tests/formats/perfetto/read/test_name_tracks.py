@@ -72,7 +72,7 @@ def test_a_custom_track_belongs_to_what_its_ancestors_belong_to():
     assert [row["track"] for row in found] == [4, 5, 7, 9]
 
 
-def test_tracks_in_a_circle_belong_to_nobody():
+def test_tracks_in_a_circle_have_no_owner():
     packets = [
         descriptor(1, name="a", parent_uuid=2),
         descriptor(2, name="b", parent_uuid=1),
@@ -162,9 +162,16 @@ def test_which_name_of_a_process_counts():
 
 def test_process_types_are_those_of_the_schema():
     assert schema.process_types() == (
-        "", "Browser", "Renderer", "Utility", "", "SandboxHelper", "Gpu", "PpapiPlugin",
+        "",
+        "Browser",
+        "Renderer",
+        "Utility",
+        "",
+        "SandboxHelper",
+        "Gpu",
+        "PpapiPlugin",
         "PpapiBroker",
-    )  # fmt: skip
+    )
 
 
 def test_descriptors_of_several_machines():
@@ -285,5 +292,8 @@ def test_etw_events_have_cpu_and_thread():
 def test_perf_samples_have_cpu_and_thread():
     sample = packet(2100, seq=1, perf_sample=pb.PerfSample(cpu=1, pid=10, tid=11))
     assert one(tree([(10, "program")]), sample) == {
-        "cpu": 1, "pid": 10, "tid": 11, "process_name": "program"
-    }  # fmt: skip
+        "cpu": 1,
+        "pid": 10,
+        "tid": 11,
+        "process_name": "program",
+    }

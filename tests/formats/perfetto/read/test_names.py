@@ -93,14 +93,14 @@ def test_a_phase_goes_before_a_type_but_for_counters_and_states():
     assert column("type", *events) == ["slice_complete", "counter", "state"]
 
 
-def test_a_phase_nobody_knows():
+def test_an_unknown_phase():
     assert column("type", track_event(legacy={"phase": ord("?")})) == ["unknown"]
 
 
 # Names and categories (TEI::ParseTrackEventName, ::ParseTrackEventCategory)
 
 
-def test_a_name_as_it_stands():
+def test_a_name_in_the_event():
     assert one(track_event(type=BEGIN, name="Frame", categories=["gfx"])) == {
         "name": "Frame",
         "category": "gfx",
@@ -197,7 +197,7 @@ def test_lost_packets_end_it_until_the_state_is_cleared():
     assert column("name", *packets) == [None, None, "after"]
 
 
-def test_packets_that_were_skipped_still_say_what_stands_in_them():
+def test_skipped_packets_keep_their_names():
     skipped = track_event(type=BEGIN, name="Frame", name_iid=None, more={"needs_state": True})
     row = rows(trace(CLOCKS, skipped))[0]
     assert row["status"] == "skipped_incremental_state"
@@ -206,8 +206,12 @@ def test_packets_that_were_skipped_still_say_what_stands_in_them():
 
 def test_a_legacy_event_may_have_the_name():
     legacy = {"phase": ord("B"), "name_iid": 1}
-    assert column("name", interned({1: "old", 2: "new"}), track_event(legacy=legacy),
-                  track_event(legacy=legacy, name_iid=2)) == ["old", "new"]  # fmt: skip
+    assert column(
+        "name",
+        interned({1: "old", 2: "new"}),
+        track_event(legacy=legacy),
+        track_event(legacy=legacy, name_iid=2),
+    ) == ["old", "new"]
 
 
 def test_a_row_for_a_legacy_timestamp_is_named_like_its_packet():

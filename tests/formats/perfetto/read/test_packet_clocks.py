@@ -203,8 +203,15 @@ def test_a_packet_that_needs_state_is_skipped_until_the_state_is_valid():
     )
     skipped = "skipped_incremental_state"
     assert placed(data) == {
-        1: skipped, 2: 2200, 3: 2300, 4: skipped, 5: skipped, 6: 2600, 7: skipped, 9: 2800,
-    }  # fmt: skip
+        1: skipped,
+        2: 2200,
+        3: 2300,
+        4: skipped,
+        5: skipped,
+        6: 2600,
+        7: skipped,
+        9: 2800,
+    }
 
 
 def test_a_skipped_packet_keeps_its_clock_and_its_defaults_count():

@@ -109,8 +109,8 @@ def test_where_a_window_ends_changes_nothing(data, monkeypatch):
     def outcome():
         with opened(data, partial=True) as opened_trace:
             rows = opened_trace.read_all().to_pylist()
-            told = opened_trace.truncated
-            return rows, told and (told.message, told.offset, told.packet)
+            error = opened_trace.truncated
+            return rows, error and (error.message, error.offset, error.packet)
 
     whole = outcome()
     for size in (64, 65, 97, 1):
@@ -118,7 +118,7 @@ def test_where_a_window_ends_changes_nothing(data, monkeypatch):
         assert outcome() == whole, size
 
 
-def test_batches_are_of_the_size_asked_for(monkeypatch):
+def test_batches_have_the_requested_size(monkeypatch):
     data = trace(CLOCKS, *(event(2000 + n) for n in range(100)))
     monkeypatch.setattr(reader, "BATCH_ROWS", 30)
     with opened(data) as opened_trace:
@@ -208,7 +208,7 @@ def test_a_file_that_cannot_be_read(path, tmp_path):
         open_trace(tmp_path / path)
 
 
-def test_what_cannot_be_asked_for(tmp_path):
+def test_requests_that_are_refused(tmp_path):
     with opened(SAMPLES["plain"]) as opened_trace:
         with pytest.raises(UsageError, match="no policy 'nearest'"):
             opened_trace.events(policy="nearest")

@@ -41,25 +41,32 @@ def test_a_trace_without_trouble_has_none():
         assert read.trace_clock == ClockId(BOOTTIME)
 
 
-def test_a_fault_is_told_with_its_place_and_how_far_the_trace_clock_fell():
+def test_a_fault_says_where_it_is_and_how_far_the_trace_clock_fell():
     first = trace(snapshot({BOOTTIME: S, REALTIME: 9 * S}, primary=BOOTTIME), event(S))
     with opened(first + trace(snapshot({BOOTTIME: S - 5, REALTIME: 9 * S}))) as read:
         (fault,) = read.faults
         assert (fault.packet, fault.offset, fault.fell_by_ns) == (2, len(first), 5)
         assert fault.clock == ClockId(BOOTTIME)
-        (told,) = read.warnings
-        assert isinstance(told, TraceWarning)
-        assert (told.offset, told.packet) == (len(first), 2)
-        assert told.message.startswith("snapshot not taken whole: ")
-        assert "BOOTTIME" in told.message
+        (warning,) = read.warnings
+        assert isinstance(warning, TraceWarning)
+        assert (warning.offset, warning.packet) == (len(first), 2)
+        assert warning.message.startswith("snapshot not taken whole: ")
+        assert "BOOTTIME" in warning.message
         assert read.n_warnings == 1
 
 
 @pytest.mark.parametrize(
     ("statuses", "unsynchronised"),
-    [([], False), ([0x40], True), ([0x2001], False), ([0x2041], True), ([0x3F], False),
-     ([0xFFBF], False), ([0x1, 0x40, 0x1], True)],
-)  # fmt: skip
+    [
+        ([], False),
+        ([0x40], True),
+        ([0x2001], False),
+        ([0x2041], True),
+        ([0x3F], False),
+        ([0xFFBF], False),
+        ([0x1, 0x40, 0x1], True),
+    ],
+)
 def test_the_kernel_says_once_that_nothing_keeps_its_time(tmp_path, statuses, unsynchronised):
     path = tmp_path / "out.pftrace"
     writer = TraceWriter(path)
@@ -73,8 +80,15 @@ def test_the_kernel_says_once_that_nothing_keeps_its_time(tmp_path, statuses, un
         assert read.is_unsynchronised is unsynchronised
 
 
-SYSTEMS = [("Linux", True), ("linux", True), ("Android", True), ("CrOS", True), ("Windows", False),
-           ("Darwin", False), ("", False)]  # fmt: skip
+SYSTEMS = [
+    ("Linux", True),
+    ("linux", True),
+    ("Android", True),
+    ("CrOS", True),
+    ("Windows", False),
+    ("Darwin", False),
+    ("", False),
+]
 
 
 @pytest.mark.parametrize(("system", "is_linux"), SYSTEMS)
@@ -88,11 +102,14 @@ def test_where_no_linux_runs_realtime_is_slewed_alone(system, is_linux):
         usual = "posix@machine0"
         named = domains and domains[0].oscillator
         assert found == {
-            "REALTIME": named if named == "theirs" else usual if is_linux or not system
+            "REALTIME": named
+            if named == "theirs"
+            else usual
+            if is_linux or not system
             else "wall@machine0",
             "MONOTONIC": named if named == "mine" else usual,
             "BOOTTIME": usual,
-        }  # fmt: skip
+        }
 
 
 def test_what_is_said_of_one_sequences_clock_goes_over_what_is_said_of_all():
@@ -118,9 +135,9 @@ def test_two_bytes_at_the_end_of_a_compressed_packet_are_left_unread(tail):
         with opened(data) as read:
             assert read.read_all()["trace_time"].to_pylist() == [S + 5, S + 7]
     else:
-        with opened(data) as read, pytest.raises(TraceError, match="ends in mid-packet") as told:
+        with opened(data) as read, pytest.raises(TraceError, match="ends in mid-packet") as raised:
             read.read_all()
-        assert told.value.offset == len(trace(TIED))
+        assert raised.value.offset == len(trace(TIED))
 
 
 @pytest.mark.parametrize("left", [1, 2, 3])
@@ -129,16 +146,16 @@ def test_a_file_that_is_cut_off_says_how_much_is_left(left):
     with opened(whole + trace(event(S))[:left]) as read:
         with pytest.raises(
             TraceError, match=f"cut off in mid-packet: {left} bytes are left"
-        ) as told:
+        ) as raised:
             read.read_all()
-    assert (told.value.offset, told.value.packet) == (len(whole), 2)
+    assert (raised.value.offset, raised.value.packet) == (len(whole), 2)
 
 
 def test_only_an_open_trace_can_be_looked_at():
     for what, kind in (("a.pftrace", "str"), (None, "NoneType"), (5, "int")):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as raised:
             diagnose(what)
-        assert str(told.value) == (
+        assert str(raised.value) == (
             f"a {kind} is no open trace: give what tracetime.open_trace(path) returns"
         )
     with opened(trace(TIED)) as read:

@@ -37,10 +37,10 @@ def test_a_budget_is_spent_to_its_last_byte():
     budget.spend(4)
     budget.spend(6, 5, 6)
     assert (budget.limit, budget.left) == (10, 0)
-    with pytest.raises(TraceError) as told:
+    with pytest.raises(TraceError) as raised:
         budget.spend(1, 7, 8)
-    assert (told.value.offset, told.value.packet) == (7, 8)
-    assert told.value.message == (
+    assert (raised.value.offset, raised.value.packet) == (7, 8)
+    assert raised.value.message == (
         "decompressing yields more than 10 bytes; if the trace really is that large, raise the "
         "limit (--max-expansion)"
     )
@@ -131,10 +131,10 @@ def test_a_packet_may_be_as_large_as_perfetto_lets_it_be():
     made = window(bytes(9), 4)
     made.refill()
     made.offset = 7
-    with pytest.raises(TraceError) as told:
+    with pytest.raises(TraceError) as raised:
         made.refill(MAX_PACKET + 1)
-    assert told.value.offset == 7
-    assert told.value.message == (
+    assert raised.value.offset == 7
+    assert raised.value.message == (
         "a packet of more than 268435456 bytes, Perfetto's own limit: the trace is corrupt from "
         "here on"
     )
@@ -191,19 +191,19 @@ def test_windows_are_of_4_mib():
     ],
 )
 def test_what_a_file_is_that_is_no_trace(data, what):
-    with pytest.raises(TraceError) as told:
+    with pytest.raises(TraceError) as raised:
         check_beginning(data)
-    assert told.value.offset == 0
+    assert raised.value.offset == 0
     expected = what if not data else f"this is no Perfetto trace, but {what}"
-    assert told.value.message == expected
+    assert raised.value.message == expected
 
 
 def test_the_first_512_bytes_say_what_it_is(tmp_path):
     check_beginning(b"\n")
     path = tmp_path / "late.txt"
-    for before, told in ((512 - 8, "ftrace"), (512 - 7, "something else")):
+    for before, message in ((512 - 8, "ftrace"), (512 - 7, "something else")):
         path.write_bytes(b"x" * before + b"# tracer: nop")
-        with open_trace(path) as made, pytest.raises(TraceError, match=told):
+        with open_trace(path) as made, pytest.raises(TraceError, match=message):
             made.read_all()
 
 
@@ -225,9 +225,9 @@ def test_a_compressed_file_is_known_by_its_first_bytes(tmp_path, content, is_com
     assert (file.compressed, file.size, file.path) == (is_compressed, len(content), str(path))
     file.check_open()
     file.close()
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         file.check_open()
-    assert str(told.value) == f"the trace {str(path)!r} is closed"
+    assert str(raised.value) == f"the trace {str(path)!r} is closed"
 
 
 def test_a_file_is_read_from_any_place(tmp_path):
@@ -264,9 +264,9 @@ def test_a_file_that_gives_a_few_bytes_at_a_time_is_read_whole(tmp_path, monkeyp
 )
 def test_why_a_file_cannot_be_read(tmp_path, make, reason):
     path = make(tmp_path / "nowhere")
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         open_trace(path)
-    assert str(told.value) == f"cannot read {str(path)!r}: {reason}"
+    assert str(raised.value) == f"cannot read {str(path)!r}: {reason}"
 
 
 def test_without_standard_input_there_is_nothing_to_read(monkeypatch):
@@ -315,16 +315,16 @@ def test_members_of_a_gzip_file_are_read_one_after_the_other(tmp_path, monkeypat
         (zstd, lambda data: data + b"xxxxxxxx", None, "the zstd file is corrupt: "),
     ],
 )
-def test_a_damaged_compressed_file_is_told_with_what_it_gave(
+def test_a_damaged_compressed_file_is_reported_with_what_it_gave(
     tmp_path, pack, damage, offset, message
 ):
     path = tmp_path / "trace"
     path.write_bytes(damage(pack(b"\ncontent"[:7])))
-    with pytest.raises(TraceError) as told:
+    with pytest.raises(TraceError) as raised:
         pieces_of(path)
-    assert told.value.message.startswith(message)
+    assert raised.value.message.startswith(message)
     if offset is not None:
-        assert told.value.offset == offset
+        assert raised.value.offset == offset
 
 
 def test_rows_of_compressed_packets_are_of_the_packets_place():
@@ -371,7 +371,7 @@ def test_limits_have_a_least(tmp_path, limit, least):
         open_trace(path, **{limit: least - 1})
 
 
-def test_limits_where_nobody_says():
+def test_default_limits():
     most = OpenOptions()
     assert (most.max_expansion, most.max_clocks, most.max_tubes) == (4 * 2**30, 131_072, 3_000)
     assert (reader.BATCH_ROWS, reader.NAMES_LIMIT) == (65_536, 64 * 2**20)
@@ -382,9 +382,9 @@ def test_clocks_are_counted_up_to_the_limit():
     # With the file's own time.
     with opened(data, max_clocks=5) as made:
         assert len(made.clocks.clocks()) == 4
-    with opened(data, max_clocks=3) as made, pytest.raises(TraceError) as told:
+    with opened(data, max_clocks=3) as made, pytest.raises(TraceError) as raised:
         made.read_all()
-    assert told.value.message == (
+    assert raised.value.message == (
         "snapshots name more than 3 clocks; if they really are that many, raise the limit "
         "(--max-clocks)"
     )
@@ -403,7 +403,7 @@ def test_what_a_recording_says_of_a_sequences_clock_is_of_the_same_clock_in_a_co
         assert {clock.file for clock in made.recorded_domains} == {0}
 
 
-def test_a_trace_clock_named_late_is_told_with_its_packet():
+def test_a_trace_clock_named_late_is_reported_with_its_packet():
     first = snapshot({BOOTTIME: 5, MONOTONIC: 5}, primary=BOOTTIME)
     late = snapshot({BOOTTIME: 6, MONOTONIC: 6}, primary=MONOTONIC)
     with opened(trace(first, event(5, MONOTONIC), late)) as made:
@@ -414,8 +414,8 @@ def test_a_trace_clock_named_late_is_told_with_its_packet():
 
 def test_in_a_notebook_a_trace_shows_its_clocks():
     with opened(trace(snapshot({BOOTTIME: 5, MONOTONIC: 5}), event(5))) as made:
-        told = made._repr_html_()
-        assert told.startswith(f"<p>{made.path}</p><p>trace time is BOOTTIME</p><div>")
+        html = made._repr_html_()
+        assert html.startswith(f"<p>{made.path}</p><p>trace time is BOOTTIME</p><div>")
     with opened(b"x") as made:
         assert made._repr_html_().endswith(
             ": this is no Perfetto trace, but something else (it begins with 78) (byte 0)</p>"
@@ -454,11 +454,19 @@ def test_processes_have_perfettos_types():
 
 def columns(n=3, **more):
     zeros = {
-        "packet": np.uint64, "kind": np.uint8, "item": np.uint32, "payload": np.uint16,
-        "packet_sequence": np.uint32, "sequence": np.uint32, "machine": np.uint32,
-        "clock": np.uint32, "timestamp": np.int64, "trace_time": np.int64, "status": np.uint8,
+        "packet": np.uint64,
+        "kind": np.uint8,
+        "item": np.uint32,
+        "payload": np.uint16,
+        "packet_sequence": np.uint32,
+        "sequence": np.uint32,
+        "machine": np.uint32,
+        "clock": np.uint32,
+        "timestamp": np.int64,
+        "trace_time": np.int64,
+        "status": np.uint8,
         "offset": np.uint64,
-    }  # fmt: skip
+    }
     return {name: np.zeros(n, dtype=kind) for name, kind in zeros.items()} | more
 
 

@@ -107,8 +107,9 @@ def number_of(message: Message, field: int) -> int:
 
 MUTATIONS = st.lists(
     st.tuples(st.integers(0, 200), st.sampled_from(["set", "cut", "add"]), st.binary(max_size=3)),
-    min_size=1, max_size=3,
-)  # fmt: skip
+    min_size=1,
+    max_size=3,
+)
 
 
 @settings(max_examples=250)

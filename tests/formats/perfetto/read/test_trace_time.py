@@ -56,7 +56,7 @@ def test_the_last_snapshot_before_any_conversion_decides():
 
 
 @pytest.mark.parametrize(
-    "asks",
+    "converts",
     [
         event(5, MONOTONIC),
         event(5, 777),
@@ -65,13 +65,13 @@ def test_the_last_snapshot_before_any_conversion_decides():
     ],
     ids=["resolved", "failed", "service event", "item"],
 )
-def test_a_conversion_that_was_asked_for_settles_it(asks):
+def test_a_first_conversion_settles_it(converts):
     """num_conversions_ counts those that fail, too."""
-    data = trace(asks, CLOCKS, event(1100, MONOTONIC))
+    data = trace(converts, CLOCKS, event(1100, MONOTONIC))
     assert trace_clock(data) == ClockId(TRACE_FILE)
 
 
-def test_a_timestamp_taken_as_it_stands_settles_nothing():
+def test_a_timestamp_that_is_trace_time_settles_nothing():
     assert trace_clock(trace(event(5), CLOCKS)) == ClockId(BOOTTIME)
 
 
@@ -217,7 +217,7 @@ def warnings(data: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("clocks", "told"),
+    ("clocks", "message"),
     [
         ({BOOTTIME: 3000, 200: (1, 1, True)}, "200 is incremental"),
         ({BOOTTIME: 3000, MONOTONIC: (9, 10)}, "MONOTONIC has another unit"),
@@ -226,13 +226,13 @@ def warnings(data: bytes) -> list[str]:
         ({200: 1, 201: (2**62, 1000)}, "201 does not fit in int64"),
     ],
 )
-def test_a_snapshot_at_fault_ties_no_clocks(clocks, told):
+def test_a_snapshot_at_fault_ties_no_clocks(clocks, message):
     data = trace(CLOCKS, snapshot(clocks), event(1100, MONOTONIC), event(5, 200))
     assert placed(data)[2] == 2100
     assert isinstance(placed(data)[3], str)
     (warning,) = warnings(data)
     assert warning.startswith("snapshot not taken whole: ")
-    assert told in warning
+    assert message in warning
 
 
 def test_the_trace_clock_going_backwards_drops_the_rest():

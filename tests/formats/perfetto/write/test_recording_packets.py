@@ -187,7 +187,7 @@ def test_sizes_and_their_limits(path, sizes, fine):
     assert not path.exists()
 
 
-def test_the_sizes_where_nobody_says():
+def test_the_default_sizes():
     assert (BUFFER_BYTES, FLUSH_BYTES) == (64 * 1024 * 1024, 1024 * 1024)
 
 
