@@ -17,7 +17,7 @@ from building import (
     trace,
     varint,
 )
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from naming import (
     CLOCKS,
@@ -31,7 +31,7 @@ from naming import (
 from reading import opened
 from twin.names import Named, names_of
 
-from tracetime import events_table
+from tracetime import TraceError, events_table
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.names import Names
 from tracetime.events_table import EVENTS_SCHEMA
@@ -228,6 +228,12 @@ def test_broken_bytes_give_sound_batches(packets, data):
 
 @settings(deadline=None)
 @given(st.binary(max_size=60), st.sampled_from((1, 2, 11, 12, 39, 43, 44, 59, 60, 66, 95)))
+@example(b"\x08\x80\x08", 1)
 def test_broken_messages(content, number):
+    """Sound rows, or the error of a CPU that there cannot be, which ends the import."""
     body = varint(number << 3 | 2) + varint(len(content)) + content
-    rows(trace(CLOCKS, b"\x40\xb4\x10\x50\x01\x68\x01" + body, event(2100)))
+    made = trace(CLOCKS, b"\x40\xb4\x10\x50\x01\x68\x01" + body, event(2100))
+    try:
+        rows(made)
+    except TraceError as error:
+        assert number == 1 and "CPU above 1023" in error.message
