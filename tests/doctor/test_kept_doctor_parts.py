@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from building import BOOTTIME, MONOTONIC, MONOTONIC_RAW, REALTIME
 from kept import check_kept
-from test_doctor_written import as_written
+from written_rows import as_written
 
 from tracetime import ClockId
 from tracetime.analysis.snapshots import Written

@@ -9,18 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from written_rows import as_written
 
 from tracetime import ClockId
 from tracetime.analysis.snapshots import Written
-from tracetime.trace import WrittenSnapshots
 
 BIG = 1 << 62
-
-
-def as_written(rows: list[tuple[int, ...]], signs: Any = ()) -> WrittenSnapshots:
-    """The snapshots of a file: rows of packet, clock, sequence, machine, timestamp, unit, named."""
-    readings = np.array(rows, dtype=np.int64).reshape(-1, 7).T.copy()
-    return WrittenSnapshots(readings, np.array(signs, dtype=np.int64).reshape(-1, 4).T.copy(), 0)
 
 
 def clock_of(row: tuple[int, ...]) -> ClockId:
