@@ -124,7 +124,7 @@ def _line(number: int, hop: TubeHop) -> str:
     widths = "assumed" if hop.assumed else "measured"
     ticks = ((hop.src, hop.src_tick_ns), (hop.dst, hop.dst_tick_ns))
     parts = [
-        f"{count(hop.snapshots, 'snapshot')}",
+        count(hop.snapshots, "snapshot"),
         f"half-width {hop.half_width_ns:.0f} ns ({widths})",
         f"drift within {hop.drift_ppm:.0f} ppm",
         f"wander within {hop.wander_ppm:g} ppm",
