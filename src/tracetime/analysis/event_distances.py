@@ -23,7 +23,7 @@ from tracetime.graph.graph import ClockGraph
 Values = npt.NDArray[np.int64]
 
 NEAR_NS: Final = 1_000_000_000
-"""Closer than this to a snapshot or to the trace is not far, whatever the numbers look like."""
+"""Closer than this to a snapshot or to the trace is not far, whatever the other numbers are."""
 
 _RECORD: Final = 0
 """The kind of what is a record itself, and no item in one."""

@@ -259,7 +259,7 @@ def _compare_at_ends(
 def _ends(
     graph: ClockGraph, clock: ClockId, trace_clock: ClockId, span_ns: tuple[int, int]
 ) -> Values:
-    """What a clock read at two trace times, where floor has a way back."""
+    """What a clock read at two trace times, where floor has a path back."""
     try:
         there = graph.convert(list(span_ns), trace_clock, clock, errors="mask")
     except TracetimeError:

@@ -260,7 +260,7 @@ def _floor_cost(
     if rows <= _COUNTED_ROWS and len(infos) <= _COMPARED_CLOCKS and (cost.leaves_bars or matters):
         cost.join(floor_cost_of_events(trace))
     elif cost.settled and not cost.leaves_bars:
-        # Of what was not looked at nothing is known.
+        # No event can be reordered: all floor times are within their bars.
         cost.reordered = 0
     return cost
 

@@ -245,12 +245,12 @@ class Survey:
 
     @property
     def unexamined(self) -> tuple[ClockId, ...]:
-        """The clocks that may have jumped, and were too many to be looked at."""
+        """The clocks that may have jumped, but were too many to be examined."""
         return tuple(sorted(clock for _, clock in self._examined[1]))
 
     @cached_property
     def _examined(self) -> tuple[list[tuple[ClockId, ClockId]], list[tuple[ClockId, ClockId]]]:
-        """The pairs of clocks to which anything may have happened: looked at, and left out."""
+        """The pairs of clocks to which anything may have happened: examined, and left out."""
         pairs = eventful(self.graph._parts)
         most_used = sorted(pairs, key=lambda pair: -self.used.get(pair[1], 0))
         chosen = set(most_used[: self.most_examined])
@@ -273,7 +273,7 @@ class Survey:
         return {self.clocks[k]: most for k, most in healthy_ns.items() if drift_ns[k] > most}
 
     def _healthy_ns(self, clock: ClockId) -> int:
-        """The tolerance, and what the clocks on the way to trace time gain or lose by ticking."""
+        """The tolerance, plus what the clocks on the path to trace time gain or lose by ticking."""
         ticks = map(self.tick_ns, self.graph.path(clock, self.trace_clock))
         return self.tolerance_ns + sum(tick for tick in ticks if tick > 1)
 
