@@ -119,9 +119,13 @@ def test_the_last_tick_of_int64():
 
 @pytest.mark.parametrize(
     "nothing",
-    [pa.nulls(0), pa.array([], pa.null()), pa.chunked_array([], pa.null()),
-     pa.chunked_array([pa.nulls(0), pa.nulls(0)])],
-)  # fmt: skip
+    [
+        pa.nulls(0),
+        pa.array([], pa.null()),
+        pa.chunked_array([], pa.null()),
+        pa.chunked_array([pa.nulls(0), pa.nulls(0)]),
+    ],
+)
 def test_an_empty_array_of_type_null_is_an_empty_array(nothing):
     graph = ClockGraph()
     graph.add_snapshot({"BOOTTIME": 1, "MONOTONIC": 2})

@@ -16,9 +16,12 @@ A, B = ClockId(200), ClockId(201)
 
 def step(ns: int, source: Fraction | None = Fraction(1), target: Fraction | None = Fraction(1)):
     hop = SimpleNamespace(
-        source=A, target=B, readings=np.array([10, 20, 40]), offsets=np.array([5, -7, 100]),
+        source=A,
+        target=B,
+        readings=np.array([10, 20, 40]),
+        offsets=np.array([5, -7, 100]),
         snapshot_of=lambda ns: max(int(np.searchsorted([10, 20, 40], ns, side="right")) - 1, 0),
-    )  # fmt: skip
+    )
     return floor_step(hop, ns, source, target)  # type: ignore[arg-type]
 
 

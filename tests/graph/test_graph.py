@@ -34,8 +34,14 @@ def test_1104_of_monotonic_is_2104_of_boottime(suspended):
 
 def test_the_latest_snapshot_before_counts(suspended):
     assert suspended.convert([1099, 1100, 1199, 1899, 1900, 1999, 2000], 3, 6).tolist() == [
-        2099, 2100, 2199, 2899, 2900, 2999, 3500,
-    ]  # fmt: skip
+        2099,
+        2100,
+        2199,
+        2899,
+        2900,
+        2999,
+        3500,
+    ]
 
 
 def test_before_the_first_snapshot_the_first_counts(suspended):
@@ -48,8 +54,10 @@ def test_after_the_last_snapshot_the_last_counts(suspended):
 
 def test_the_way_back(suspended):
     assert suspended.convert([2104, 3499, 3500], "BOOTTIME", "MONOTONIC").tolist() == [
-        1104, 2499, 2000,
-    ]  # fmt: skip
+        1104,
+        2499,
+        2000,
+    ]
 
 
 def test_3503_of_a_custom_clock_is_3703_then_7703(indirect):

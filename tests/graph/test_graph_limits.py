@@ -257,10 +257,13 @@ def whole_graph() -> ClockGraph:
     graph.add_snapshot({"BOOTTIME": 8, ClockId(64, 3): Reading(4, 1_000, True)})
     graph.add_snapshot(
         Snapshot(
-            {"BOOTTIME": 10, "TSC": 70}, reference="BOOTTIME", half_width_ns={"TSC": 5},
-            centre_ns={"TSC": -3}, frequency_scaled_ppm={"BOOTTIME": 77},
+            {"BOOTTIME": 10, "TSC": 70},
+            reference="BOOTTIME",
+            half_width_ns={"TSC": 5},
+            centre_ns={"TSC": -3},
+            frequency_scaled_ppm={"BOOTTIME": 77},
         )
-    )  # fmt: skip
+    )
     far = ClockId(6, machine=4)
     graph.add_snapshot({far: 11, "MONOTONIC": 12})
     columns = (np.array(c) for c in ([1, 2], [5, 6], [9, 6], [-1, 0], [3, 4]))
@@ -334,17 +337,21 @@ REFUSED = {
     "next packet -1": (changed(next_packet=-1), "'next_packet' out of range"),
     "next packet 2^63": (changed(next_packet=2**63), "'next_packet' out of range"),
     "a correction above 10 %": (
-        column("frequency_scaled_ppm", [MOST_SCALED_PPM + 1, *[0] * 11]), "more than 10 %"
+        column("frequency_scaled_ppm", [MOST_SCALED_PPM + 1, *[0] * 11]),
+        "more than 10 %",
     ),
     "a correction below -10 %": (
-        column("frequency_scaled_ppm", [-MOST_SCALED_PPM - 1, *[0] * 11]), "more than 10 %"
+        column("frequency_scaled_ppm", [-MOST_SCALED_PPM - 1, *[0] * 11]),
+        "more than 10 %",
     ),
     "a half-width of -2": (column("half_width_ns", [-2, *[5] * 11]), "half-width is negative"),
     "a bound of more than a year": (
-        column("between_one_high_ns", [6 + LONGEST_NS, 6]), "reversed, or too wide"
+        column("between_one_high_ns", [6 + LONGEST_NS, 6]),
+        "reversed, or too wide",
     ),
     "another of more than a year": (
-        column("between_other_high_ns", [0, 1 + LONGEST_NS]), "reversed, or too wide"
+        column("between_other_high_ns", [0, 1 + LONGEST_NS]),
+        "reversed, or too wide",
     ),
     "a reversed bound": (column("between_one_high_ns", [4, 6]), "reversed, or too wide"),
     "another reversed bound": (column("between_other_high_ns", [-2, 4]), "reversed, or too wide"),
@@ -354,11 +361,12 @@ REFUSED = {
     "bounds of no length": (column("between_pair", [], "<u4"), "not equally long"),
     "fewer bounds": (column("between_one_low_ns", [5]), "not equally long"),
     "bounds of one clock": (
-        changed(between=[[{"clock": 6, "sequence": 0, "file": 0, "machine": 0}] * 2]), "bounds of"
+        changed(between=[[{"clock": 6, "sequence": 0, "file": 0, "machine": 0}] * 2]),
+        "bounds of",
     ),
     "bounds of three": (changed(between=[[1, 2, 3]]), "other than two clocks"),
     "bounds of none": (changed(between=[5]), "other than two clocks"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -420,18 +428,23 @@ def test_many_snapshots_one_by_one_are_as_many_at_once() -> None:
         reads = {"BOOTTIME": k * S, "TSC": 3 * k * S}
         one.add_snapshot(
             Snapshot(
-                reads, reference="BOOTTIME", half_width_ns={"TSC": half}, centre_ns={"TSC": k},
+                reads,
+                reference="BOOTTIME",
+                half_width_ns={"TSC": half},
+                centre_ns={"TSC": k},
                 frequency_scaled_ppm={"BOOTTIME": k},
             )
-        )  # fmt: skip
+        )
     at = np.arange(40) * S
     other.add_snapshot(
         Snapshot(
-            {"BOOTTIME": at, "TSC": 3 * at}, reference="BOOTTIME",
-            half_width_ns={"TSC": np.array(halves)}, centre_ns={"TSC": np.arange(40)},
+            {"BOOTTIME": at, "TSC": 3 * at},
+            reference="BOOTTIME",
+            half_width_ns={"TSC": np.array(halves)},
+            centre_ns={"TSC": np.arange(40)},
             frequency_scaled_ppm={"BOOTTIME": np.arange(40)},
         )
-    )  # fmt: skip
+    )
     for graph in (one, other):
         results = {str(r.clock): r for r in graph.readings()}
         assert results["TSC"].half_width_ns.tolist() == halves
@@ -484,10 +497,11 @@ def test_a_half_width_that_holds_a_tick_already_grows_no_more() -> None:
         graph = ClockGraph()
         graph.add_snapshot(
             Snapshot(
-                {"BOOTTIME": boottime, 200: boottime // tick * tick}, reference="BOOTTIME",
+                {"BOOTTIME": boottime, 200: boottime // tick * tick},
+                reference="BOOTTIME",
                 half_width_ns={200: half},
             )
-        )  # fmt: skip
+        )
         assert graph._parts.tubes.observed_tick(ClockId(200)) is not None
         results[half] = graph._parts.tubes.pair(ClockId(6), ClockId(200)).half_width_ns
     width = int(np.ceil(results[0]))

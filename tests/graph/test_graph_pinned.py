@@ -73,8 +73,12 @@ def test_readings_on_the_reference_are_in_ns_and_end_with_int64() -> None:
     assert own_bars(graph._parts, np.array([3, 0, -3]), ClockId(64, 1)).tolist() == [3000, 0, -3000]
     ends = np.array([INT64_MAX, INT64_MAX // 1000, INT64_MAX // 1000 + 1, INT64_MIN, -(2**60)])
     assert own_bars(graph._parts, ends, ClockId(64, 1)).tolist() == [
-        INT64_MAX, INT64_MAX // 1000 * 1000, INT64_MAX, INT64_MIN, INT64_MIN,
-    ]  # fmt: skip
+        INT64_MAX,
+        INT64_MAX // 1000 * 1000,
+        INT64_MAX,
+        INT64_MIN,
+        INT64_MIN,
+    ]
     assert own_bars(graph._parts, np.array([1, 0, -1]), B).tolist() == [1, 0, -1]
 
 
@@ -240,8 +244,11 @@ def test_files_keep_clocks_of_sequences_apart() -> None:
         assert graph.convert(10 * file, ClockId(64, 5, file=file), A) == 100
         assert graph.convert(100, A, ClockId(64, 5, file=file)) == 10 * file
     assert [str(info.clock) for info in graph.clocks()] == [
-        "64@seq5", "64@seq5@file1", "64@seq5@file2", "200",
-    ]  # fmt: skip
+        "64@seq5",
+        "64@seq5@file1",
+        "64@seq5@file2",
+        "200",
+    ]
 
 
 def test_explained_ticks_and_units_are_those_of_each_clock() -> None:
@@ -288,9 +295,11 @@ def test_of_two_numbers_of_a_clock_the_file_s_own_is_converted_from() -> None:
         )
     )
     assert {str(clock): keys[number] for clock, number in found.items()} == {
-        "200": (200, 0, 0, 0), "64@seq1": (64, 1, 3, 0), "64@seq2": (64, 2, 0, 0),
+        "200": (200, 0, 0, 0),
+        "64@seq1": (64, 1, 3, 0),
+        "64@seq2": (64, 2, 0, 0),
         "64@seq4": (64, 4, 3, 0),
-    }  # fmt: skip
+    }
     assert graph._parts.contents.neighbours(seq) == {A}
     assert graph._parts.contents.neighbours(A) == {seq, ClockId(64, 2), ClockId(64, 4)}
 
@@ -321,8 +330,9 @@ def test_a_unit_counts_once(unit_ns: int) -> None:
     graph.add_snapshot({A: AT, seq: Reading(AT // S, unit_ns)})
     assert graph.convert([2, 3], seq, A).tolist() == [2 * S, 3 * S]
     assert graph.convert([12, 15], seq, A).tolist() == [
-        5 * S + 7 * unit_ns, 5 * S + 10 * unit_ns,
-    ]  # fmt: skip
+        5 * S + 7 * unit_ns,
+        5 * S + 10 * unit_ns,
+    ]
     explained = graph.explain(12, seq, A)
     assert isinstance(explained, Explanation)
     assert (explained.unit_ns, explained.result) == (unit_ns, 5 * S + 7 * unit_ns)

@@ -130,8 +130,10 @@ def test_the_edges_of_a_graph(daylight_saving):
     assert daylight_saving.edges() == [(boottime, realtime, 3)]
     daylight_saving.add_snapshot({"MONOTONIC": 1, "BOOTTIME": 3 * HOUR})
     assert daylight_saving.edges() == [
-        (monotonic, boottime, 1), (boottime, realtime, 3), (boottime, monotonic, 1),
-    ]  # fmt: skip
+        (monotonic, boottime, 1),
+        (boottime, realtime, 3),
+        (boottime, monotonic, 1),
+    ]
 
 
 def test_the_trace_clock_of_a_graph():

@@ -47,8 +47,11 @@ def test_evidence_that_is_none() -> None:
         "2 readings, and 1 corrections of their rate"
     )
     most = 1 << 61
-    for offset, half, extreme in ((most + 5, 1, most + 5), (-most - 7, 1, most + 7),
-                                  (0, most // 2 + 3, most + 6)):  # fmt: skip
+    for offset, half, extreme in (
+        (most + 5, 1, most + 5),
+        (-most - 7, 1, most + 7),
+        (0, most // 2 + 3, most + 6),
+    ):
         assert words(Evidence.of, two, np.array([offset, 0]), half) == (
             f"an offset of {extreme} ns (or half-width of half as much) between two clocks: more "
             f"than {most} ns cannot be bounded; check the snapshots' units"
@@ -118,9 +121,12 @@ def test_a_reading_that_is_two_instants() -> None:
     graph = ClockGraph()
     back = np.where(AT >= 3 * S, S, 0)
     graph.add_snapshot(
-        Snapshot({"BOOTTIME": AT, "REALTIME": AT - back}, reference="BOOTTIME",
-                 half_width_ns={"REALTIME": 10})
-    )  # fmt: skip
+        Snapshot(
+            {"BOOTTIME": AT, "REALTIME": AT - back},
+            reference="BOOTTIME",
+            half_width_ns={"REALTIME": 10},
+        )
+    )
     bar = graph.convert(2 * S, "REALTIME", "BOOTTIME", policy="tube", bounds=True, errors="mask")
     assert bar.estimate is None
     assert words(graph.convert, [S // 2, 2 * S], "REALTIME", "BOOTTIME", policy="tube") == (

@@ -107,10 +107,13 @@ def made(seed: int) -> tuple[ClockGraph, list[Clock], list[int]]:
                 steered = {first: 65_536 * (1 if k < n // 2 else 3)}
                 graph.add_snapshot(
                     Snapshot(
-                        reads, reference=first, half_width_ns=halves, centre_ns=centres,
+                        reads,
+                        reference=first,
+                        half_width_ns=halves,
+                        centre_ns=centres,
                         frequency_scaled_ppm=steered if seed % 4 == 1 else None,
                     )
-                )  # fmt: skip
+                )
             else:
                 graph.add_snapshot(reads)
     return graph, clocks, [at // 3, at * 7 // 11 + 1, at + 3 * every, -every]
@@ -136,16 +139,28 @@ def test_conversions_stay(seed: int) -> None:
         near = (times[0] + clocks[0].start, clocks[0].id) if src.kind == "short" else None
         for bars in ("estimated", "guaranteed") if seed % 3 == 0 else ("estimated",):
             bar = graph.convert(
-                given, src.id, dst.id, policy="tube", bars=bars, bounds=True, errors="mask",
+                given,
+                src.id,
+                dst.id,
+                policy="tube",
+                bars=bars,
+                bounds=True,
+                errors="mask",
                 near=near,
-            )  # fmt: skip
+            )
             early, middle, late = (
                 side.to_pylist() for side in (bar.earliest, bar.estimate, bar.latest)
             )
-            here.append([
-                [b if b is None or a is None else b - a, a, c if c is None or a is None else c - a]
-                for a, b, c in zip(early, middle, late, strict=True)
-            ])  # fmt: skip
+            here.append(
+                [
+                    [
+                        b if b is None or a is None else b - a,
+                        a,
+                        c if c is None or a is None else c - a,
+                    ]
+                    for a, b, c in zip(early, middle, late, strict=True)
+                ]
+            )
         results[f"{src.kind} to {dst.kind}"] = here
     check_kept("conversions", str(seed), results)
 

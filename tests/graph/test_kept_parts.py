@@ -187,18 +187,26 @@ def test_unfolded_counters(group: int) -> None:
         counter = Counter(modulus, np.arange(n, dtype=np.int64) * 3 + 4, unfolded)
         values_there = np.array([0, 4, 5, 7, 10, 3 * n + 9])
         values = np.array([-5, 0, modulus // 2, modulus - 1, modulus, 5 * modulus + 1])
-        results.append([
-            list(counter.at(values_there)), list(counter.around(values_there)), list(counter.wraps_of(values)),
-            list(counter.unfold(values, *counter.around(values_there))), open_wraps(APP, counter, rate),
-            open_wraps(APP, counter, None),
-        ])  # fmt: skip
+        results.append(
+            [
+                list(counter.at(values_there)),
+                list(counter.around(values_there)),
+                list(counter.wraps_of(values)),
+                list(counter.unfold(values, *counter.around(values_there))),
+                open_wraps(APP, counter, rate),
+                open_wraps(APP, counter, None),
+            ]
+        )
     check_kept("wraps", str(group), results)
 
 
 def test_where_counters_wrap() -> None:
     assert [modulus_of(bits, unit) for bits, unit in ((24, 1), (24, 1_000), (63, 1), (64, 1))] == [
-        1 << 24, 1_000 << 24, None, None,
-    ]  # fmt: skip
+        1 << 24,
+        1_000 << 24,
+        None,
+        None,
+    ]
     assert modulus_of(61, 1) == 1 << 61
     assert modulus_of(60, 2) == 1 << 61
     assert modulus_of(60, 3) is None
@@ -213,12 +221,14 @@ def test_thinned_points(group: int) -> None:
         n, most = 5 + int(chance.random() * 90), 3 + int(chance.random() * 40)
         gaps = [0.0, 0.05, 0.5][seed % 3]
         columns = [
-            np.array([
-                float("nan") if chance.random() < gaps else round(chance.random() * 50)
-                for _ in range(n)
-            ])
+            np.array(
+                [
+                    float("nan") if chance.random() < gaps else round(chance.random() * 50)
+                    for _ in range(n)
+                ]
+            )
             for _ in range(1 + seed % 3)
-        ]  # fmt: skip
+        ]
         keep = np.array([chance.random() < [0.02, 0.3, 0.9][seed % 3] for _ in range(n)])
         results.append([n, most, decimate(most, columns), decimate(most, columns, keep)])
     assert decimate(5, [np.arange(5.0)]).tolist() == [0, 1, 2, 3, 4]
@@ -286,14 +296,16 @@ def test_triangles(group: int) -> None:
                 chance.shuffle(some)
                 series.append(tuple(some))
         found = Triangles(series)
-        results.append([
-            " ".join(str(clock) for clock in found.clocks),
-            *(
-                f"{src} {dst}: {' '.join(map(str, found.vias(src, dst)))} {found.closed(src, dst)}"
-                for src in found.clocks
-                for dst in found.ends(src)
-            ),
-        ])  # fmt: skip
+        results.append(
+            [
+                " ".join(str(clock) for clock in found.clocks),
+                *(
+                    f"{src} {dst}: {' '.join(map(str, found.vias(src, dst)))} {found.closed(src, dst)}"
+                    for src in found.clocks
+                    for dst in found.ends(src)
+                ),
+            ]
+        )
     check_kept("triangles", str(group), results)
 
 
@@ -315,8 +327,11 @@ def test_limits_of_two_clocks() -> None:
     results = []
     for drifts in ((0, 0), (100, 500), (500, 100), (32_000, 20_000)):
         for wander in ((None, None), (0.01, None), (0.01, 0.5), (None, 0)):
-            for shared in ({}, {"shared_oscillator": True},
-                           {"shared_oscillator": True, "may_differ": True, "one_rate": True}):  # fmt: skip
+            for shared in (
+                {},
+                {"shared_oscillator": True},
+                {"shared_oscillator": True, "may_differ": True, "one_rate": True},
+            ):
                 made = Limits.of(*drifts, wander, **shared)
                 results.append([
                     made.drift, made.wander, made.wander_declared, made.rise, made.shared,
@@ -332,8 +347,14 @@ def test_ticks_as_ns() -> None:
     ticks = np.array([-(2**63), -(10**12) - 1, -1, 0, 1, 2, 999, 10**15 + 7, 2**62, 2**63 - 1])
     for rate in (Fraction(1), Fraction(1, 3), Fraction(625, 12), Fraction(10**9, 32_768),
                  Fraction(2**70, 2**64 + 1), Fraction(1, 2**65), Fraction(2**40 - 1, 2**39)):  # fmt: skip
-        results.append([list(saturated_ns(ticks, rate)), or_fault(nominal_ns, ticks[1:7], rate),
-                     or_fault(nominal_ns, ticks, rate), nominal_ns(ticks[:0], rate)])  # fmt: skip
+        results.append(
+            [
+                list(saturated_ns(ticks, rate)),
+                or_fault(nominal_ns, ticks[1:7], rate),
+                or_fault(nominal_ns, ticks, rate),
+                nominal_ns(ticks[:0], rate),
+            ]
+        )
     chance = Random(5)
     for n in (0, 1, 2, 3, 9):
         counts = np.array([int(chance.random() * 10**9) for _ in range(n)], dtype=np.int64)
@@ -344,18 +365,29 @@ def test_ticks_as_ns() -> None:
 
 def test_differences_and_gains() -> None:
     far = np.array([-(2**63), -(2**62), -5, 0, 2**53 + 1, 2**62, 2**63 - 1])
-    check_kept("parts", "differences", [
-        difference(far, far[::-1].copy()), difference(far, far + 0), gains(far, far[::-1].copy()),
-        gains(far, far // 2),
-    ])  # fmt: skip
+    check_kept(
+        "parts",
+        "differences",
+        [
+            difference(far, far[::-1].copy()),
+            difference(far, far + 0),
+            gains(far, far[::-1].copy()),
+            gains(far, far // 2),
+        ],
+    )
 
 
 def test_corrections_of_two_steered_clocks() -> None:
     none = -(2**63)
     one = np.array([0, 65_536, none, -6_553_600, 131_072])
     other = np.array([0, 0, 5, 6_553_600, none])
-    results = [correction_of(one, other), correction_of(other, one), correction_of(one, one),
-            correction_of(np.full(5, none), one), correction_of(one * 0 + 7, other * 0 + 9)]  # fmt: skip
+    results = [
+        correction_of(one, other),
+        correction_of(other, one),
+        correction_of(one, one),
+        correction_of(np.full(5, none), one),
+        correction_of(one * 0 + 7, other * 0 + 9),
+    ]
     assert SCALED_PPM == 65_536_000_000
     check_kept("parts", "corrections", results)
 
@@ -373,9 +405,10 @@ def test_aligned_readings(group: int) -> None:
         for k in range(9):
             at += [-400, 3, 700][int(chance.random() * 3)]
             read = Aligned(
-                max(0, at), [0, 40, -300, 5_000, -2_000][int(chance.random() * 5)],
+                max(0, at),
+                [0, 40, -300, 5_000, -2_000][int(chance.random() * 5)],
                 [-1, 0, 70][int(chance.random() * 3)],
-            )  # fmt: skip
+            )
             if k == 5:
                 domain = ClockDomain(APP, max_drift_ppm=900, tick_ns=domain.tick_ns)
             main = chance.random() < 0.7

@@ -43,12 +43,17 @@ def measured(one: ClockId, a: Any, other: ClockId, b: Any, half: Any) -> Snapsho
         (Fraction(1, 3), 0, [0, 1, 2], [0, 3, 6]),
         (Fraction(1, 3), 0.5, [0, 1, 2], [0, 3, 6]),
         (Fraction(1, 3), 1, [0, 1, 2], [3, 6, 9]),
-        (Fraction(10), 0.5, [INT64_MAX - 5, INT64_MAX - 4], [(INT64_MAX) // 10, 10**18 * 9223372036854775803 // 10**19]),
+        (
+            Fraction(10),
+            0.5,
+            [INT64_MAX - 5, INT64_MAX - 4],
+            [(INT64_MAX) // 10, 10**18 * 9223372036854775803 // 10**19],
+        ),
         (Fraction(10), 1, [INT64_MAX - 1, INT64_MAX], [INT64_MAX // 10, INT64_MAX // 10]),
         (Fraction(1 << 70), 0.5, [5, INT64_MAX], [0, 0]),
         (Fraction(1 << 70), 0, [5, -5], [0, -1]),
     ],
-)  # fmt: skip
+)
 def test_ns_are_the_first_the_nearest_or_the_last_tick(
     rate: Fraction, up: float, ns: list[int], expected: list[int]
 ) -> None:
@@ -153,14 +158,16 @@ def told_of(*hops: TubeHop, bars: Any = "estimated") -> TubeExplanation:
 
 
 def test_a_conversion_is_told_hop_by_hop() -> None:
-    assert str(told_of(one_hop(), one_hop(src=B, dst=C, snapshots=1, unit="ticks"))).split("\n") == [
+    assert str(told_of(one_hop(), one_hop(src=B, dst=C, snapshots=1, unit="ticks"))).split(
+        "\n"
+    ) == [
         "200 50 -> 201 70 ticks",
         "  between 66 and 79 (-4 +9 ticks), estimated bars",
         "  1. 200 -> 201 70, bar -3 +5 ns: 2 snapshots, half-width 3 ns (measured), "
         "drift within 100 ppm, wander within 0.25 ppm",
         "  2. 201 -> 202 70, bar -3 +5 ticks: 1 snapshot, half-width 3 ns (measured), "
         "drift within 100 ppm, wander within 0.25 ppm",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

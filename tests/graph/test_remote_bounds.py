@@ -24,7 +24,7 @@ from relay import (
     theirs,
     usual_client,
     usual_host,
-)  # fmt: skip
+)
 
 from tracetime import ConversionError, TraceError, diagnose
 from tracetime.clocks.ids import BUILTIN_IDS
@@ -96,17 +96,25 @@ DELAYS = st.tuples(
 
 @settings(max_examples=40, deadline=None)
 @given(
-    DELAYS, DELAYS, st.tuples(st.integers(-400, 400), st.integers(-400, 400)),
-    st.sampled_from([1, 5, 30, 120]), st.integers(1, 12), st.integers(2, 5),
-    st.sampled_from([10 * US, MS, S]), st.integers(0, 9),
-)  # fmt: skip
+    DELAYS,
+    DELAYS,
+    st.tuples(st.integers(-400, 400), st.integers(-400, 400)),
+    st.sampled_from([1, 5, 30, 120]),
+    st.integers(1, 12),
+    st.integers(2, 5),
+    st.sampled_from([10 * US, MS, S]),
+    st.integers(0, 9),
+)
 def test_whatever_the_ways_the_rates_and_the_rounds_bars_hold_and_order_is_right(
     there, back, ppm, apart_s, n, rounds, wait_ns, seed
 ):
     relay = Relay(
-        there, back, seed,
-        host={BOOTTIME: running(ppm[0], 1000 * S)}, client={BOOTTIME: running(ppm[1], 77 * S)},
-    )  # fmt: skip
+        there,
+        back,
+        seed,
+        host={BOOTTIME: running(ppm[0], 1000 * S)},
+        client={BOOTTIME: running(ppm[1], 77 * S)},
+    )
     times = np.linspace(-apart_s * S, (n + 1) * apart_s * S, 101).astype(np.int64)
     data = relay.trace(*(relay.sync(k * apart_s * S, rounds, wait_ns) for k in range(n)))
     with opened(data) as trace:
@@ -162,9 +170,14 @@ def test_a_client_that_sleeps_sets_no_clock_back(stops, snapshots):
         for target in (MONOTONIC, BOOTTIME, stops):
             for kind in ("estimated", "guaranteed"):
                 found = trace.clocks.convert(
-                    relay.truth(times, stops)[0], theirs(stops), ours(target),
-                    policy="tube", bounds=True, errors="mask", bars=kind,
-                )  # fmt: skip
+                    relay.truth(times, stops)[0],
+                    theirs(stops),
+                    ours(target),
+                    policy="tube",
+                    bounds=True,
+                    errors="mask",
+                    bars=kind,
+                )
                 truth = relay.truth(times, target)[1]
                 assert not found[0].null_count
                 low, high = np.asarray(found.earliest), np.asarray(found.latest)
@@ -210,8 +223,11 @@ def test_clocks_that_only_one_machine_reads_are_reached_over_others():
     with opened(data) as trace:
         graph = trace.clocks
         assert graph.path(theirs(REALTIME), ours(MONOTONIC), "tube") == [
-            theirs(REALTIME), theirs(), ours(), ours(MONOTONIC),
-        ]  # fmt: skip
+            theirs(REALTIME),
+            theirs(),
+            ours(),
+            ours(MONOTONIC),
+        ]
         both_hold(data, relay, TIMES)
 
 

@@ -106,10 +106,12 @@ def test_a_clock_declared_to_tick_is_refused(tracetime, write):
 
 
 def test_events_read_in_ticks_stay_perfettos(write, tmp_path):
-    path = write(trace(
-        *(snapshot({BOOTTIME: k * S, TSC: ticks(k * S)}) for k in range(1, 4)),
-        event(ticks(S) + 1000, TSC),
-    ))  # fmt: skip
+    path = write(
+        trace(
+            *(snapshot({BOOTTIME: k * S, TSC: ticks(k * S)}) for k in range(1, 4)),
+            event(ticks(S) + 1000, TSC),
+        )
+    )
     with open_trace(path) as opened:
         assert opened.read_all()["trace_time"].to_pylist() == [S + 1000]
 

@@ -150,8 +150,11 @@ def test_messages_of_one_clock_do_not_make_the_others_one():
         graph = read.clocks
         assert len(graph._parts.shared(theirs(REALTIME), ours(REALTIME))[0])
         assert graph.path(theirs(REALTIME), ours(REALTIME), "tube") == [
-            theirs(REALTIME), theirs(), ours(), ours(REALTIME),
-        ]  # fmt: skip
+            theirs(REALTIME),
+            theirs(),
+            ours(),
+            ours(REALTIME),
+        ]
         at = RELAY.client[REALTIME](S)
         bar = graph.convert(at, theirs(REALTIME), ours(REALTIME), policy="tube", bounds=True)
         assert bar.earliest <= RELAY.host[REALTIME](S) <= bar.latest
@@ -255,5 +258,6 @@ def test_the_report_and_sql(tmp_path, write, tracetime):
 
 def test_floor_places_them_as_ever():
     assert set(placed(by_boottime()).values()) == {
-        RELAY.client[BOOTTIME](S // 2), *(RELAY.client[BOOTTIME](t) for t in TIMES)
-    }  # fmt: skip
+        RELAY.client[BOOTTIME](S // 2),
+        *(RELAY.client[BOOTTIME](t) for t in TIMES),
+    }

@@ -23,8 +23,13 @@ def test_the_file_is_one_that_others_read(measured, tmp_path):
         facts = json.loads(file[FACTS])
         columns = {name: file[name] for name in file.files if name != FACTS}
     assert list(columns) == [
-        "snapshot", "clock", "reading_ns", "centre_ns", "half_width_ns", "frequency_scaled_ppm",
-    ]  # fmt: skip
+        "snapshot",
+        "clock",
+        "reading_ns",
+        "centre_ns",
+        "half_width_ns",
+        "frequency_scaled_ppm",
+    ]
     ids = [clock["id"] for clock in facts["clocks"]]
     for read in measured.readings():
         clock = ids.index(str(read.clock))

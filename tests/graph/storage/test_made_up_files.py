@@ -129,7 +129,7 @@ def with_facts(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
         (with_facts(domains__0__valid_bits=65), "valid_bits of TSC"),
         (with_facts(domains__0__disciplined="no"), "disciplined of TSC"),
     ],
-)  # fmt: skip
+)
 def test_facts_that_no_graph_has(tmp_path, example, change, match):
     refused(tmp_path / "graph.npz", remade(example, change(facts_of(example))), match)
 

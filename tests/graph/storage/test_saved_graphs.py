@@ -47,8 +47,11 @@ def test_half_widths_centres_and_frequencies_come_back(measured):
     assert tsc.centre_ns.tolist() == [-3 * n for n in range(40)]
     assert raw.half_width_ns.tolist() == [0] * 40
     assert graph._parts.state.measured.frequency(ClockId(6), np.array([0, 1, 15, 41])).tolist() == [
-        LOW, 0, 65_536, LOW,
-    ]  # fmt: skip
+        LOW,
+        0,
+        65_536,
+        LOW,
+    ]
 
 
 def test_half_widths_of_a_clock_in_several_lists_of_clocks():
