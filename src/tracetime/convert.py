@@ -10,7 +10,6 @@ import json
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +21,7 @@ from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.summary import ConvertOptions, Summary, summarise
 from tracetime.atomic_file import Part, file_target, not_written
-from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
 from tracetime.events_table import record_batch, schema_of, with_names
 from tracetime.graph.arguments import PolicyName
@@ -93,7 +92,7 @@ def convert(
         values = (str(trace.trace_clock), policy, __version__)
         found = dict(zip(METADATA_KEYS, values, strict=True))
         if policy == "tube":
-            limits = [_limits(domain) for domain in trace.domains]
+            limits = [domain_facts(domain, str(domain.id)) for domain in trace.domains]
             found |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
         return found
 
@@ -126,16 +125,6 @@ def convert(
         summary = summarise(trace, reading, counts, os.fspath(out), options, cost)
         output.finish(metadata())
     return summary
-
-
-def _limits(domain: ClockDomain) -> dict[str, Any]:
-    """A declared clock in the types of JSON; ns_per_tick as a fraction, None where unknown."""
-    facts = {field.name: getattr(domain, field.name) for field in fields(domain)}
-    rate = domain.ns_per_tick
-    return facts | {
-        "id": str(domain.id),
-        "ns_per_tick": None if rate is None else f"{rate.numerator}/{rate.denominator}",
-    }
 
 
 class _Output:

@@ -6,11 +6,11 @@ of clock; a trace or a caller may declare others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tracetime.clocks.families import COARSE, ONE_OSCILLATOR, ONE_RATE, posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, hashed_name
@@ -180,3 +180,14 @@ class ClockDomain:
 @lru_cache(maxsize=1 << 15)
 def _of_kind(clock: ClockId) -> ClockDomain:
     return ClockDomain(clock, ns_per_tick=ClockDomain.rate_of_kind(clock))
+
+
+def domain_facts(domain: ClockDomain, clock: object) -> dict[str, Any]:
+    """A domain in the types of JSON; ns_per_tick as a fraction, None where unknown.
+
+    clock: its id in these types.
+    """
+    facts = {field.name: getattr(domain, field.name) for field in fields(domain)}
+    rate = domain.ns_per_tick
+    ns_per_tick = None if rate is None else f"{rate.numerator}/{rate.denominator}"
+    return facts | {"id": clock, "ns_per_tick": ns_per_tick}

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import zipfile
-from dataclasses import fields
 from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from tracetime._kernels.graph.state import State, state_of
 from tracetime._version import __version__
 from tracetime.atomic_file import file_target, whole_file
-from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.evidence import NOT_RECORDED
@@ -163,18 +162,9 @@ def _facts(graph: GraphState, state: State) -> dict[str, Any]:
         ],
         "backwards": state.backwards.tolist(),
         "between": [[_id_facts(c) for c in pair] for pair in graph.between.pairs()],
-        "domains": [_domain_facts(domain) for domain in graph.domains.values()],
+        "domains": [domain_facts(d, _id_facts(d.id)) for d in graph.domains.values()],
     }
 
 
 def _id_facts(clock: ClockId) -> dict[str, int]:
     return {name: getattr(clock, name) for name in CLOCK_ID}
-
-
-def _domain_facts(domain: ClockDomain) -> dict[str, Any]:
-    facts = {field.name: getattr(domain, field.name) for field in fields(domain)}
-    rate = domain.ns_per_tick
-    return facts | {
-        "id": _id_facts(domain.id),
-        "ns_per_tick": None if rate is None else f"{rate.numerator}/{rate.denominator}",
-    }
