@@ -59,8 +59,27 @@ def by_floor(
     return given.shaped(values, bad, mask)
 
 
-def by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds[Result]:
+def by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Result:
     """Convert by the tube; otherwise as `by_floor`."""
+    given = request.given
+    estimate, bad, _ = _by_tube(parts, request, mask)
+    return given.shaped(estimate, bad, mask)
+
+
+def bounds_by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds[Result]:
+    """Convert by the tube, with bars; otherwise as `by_floor`."""
+    given = request.given
+    estimate, bad, bar = _by_tube(parts, request, mask)
+    # Two instants have no estimate, but a bar that holds both.
+    unbounded = None if bad is None else bad & (bad != AMBIGUOUS_SOURCE)
+    earliest, latest = (given.shaped(side, unbounded, mask) for side in bar)
+    return Bounds(given.shaped(estimate, bad, mask), earliest, latest)
+
+
+def _by_tube(
+    parts: GraphParts, request: Request, mask: bool
+) -> tuple[Values, Marks | None, list[Values]]:
+    """The estimates, marks where there are none, and the bar: earliest and latest."""
     given, source, target, bars, near = request
     _check_nulls(given, mask)
     try:
@@ -73,10 +92,7 @@ def by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds[Result
         bar = [estimate, estimate]
     if bad is not None and not mask:
         raise unconverted(parts, given, source, target, bad, *bar)
-    # Two instants have no estimate, but a bar that holds both.
-    unbounded = None if bad is None else bad & (bad != AMBIGUOUS_SOURCE)
-    earliest, latest = (given.shaped(side, unbounded, mask) for side in bar)
-    return Bounds(given.shaped(estimate, bad, mask), earliest, latest)
+    return estimate, bad, bar
 
 
 def _check_nulls(given: Given, mask: bool) -> None:
@@ -165,7 +181,7 @@ def explain_by_floor(
 
 def explain_by_tube(parts: GraphParts, request: Request) -> TubeExplanation:
     """One conversion by the tube, hop by hop; see `ClockGraph.explain`."""
-    result = _one(by_tube(parts, request, mask=False).estimate)
+    result = _one(by_tube(parts, request, mask=False))
     given, source, target, bars, near = request
     value, names = given.values.item(), parts.state.names
     if source == target:

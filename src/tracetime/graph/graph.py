@@ -278,8 +278,9 @@ class ClockGraph:
         if policy == "floor":
             return conversion.by_floor(self._parts, given, source, target, mask=mask)
         request = conversion.Request(given, source, target, bars, near)
-        result = conversion.by_tube(self._parts, request, mask=mask)
-        return result if bounds else result.estimate
+        if bounds:
+            return conversion.bounds_by_tube(self._parts, request, mask=mask)
+        return conversion.by_tube(self._parts, request, mask=mask)
 
     @overload
     def order(
