@@ -81,7 +81,7 @@ def test_one_finding_keeps_severity_exit_code_and_rows(tracetime, written, as_js
         assert json.loads(out)["traces"][0]["findings"] == [f.to_dict() for f in findings]
     else:
         assert f"{MOST_ALIKE + 1} findings alike" in " ".join(out.split())
-    assert len(list(tables._told(findings))) == len(reported)
+    assert len(list(tables._finding_rows(findings))) == len(reported)
 
 
 @pytest.mark.parametrize("each", [1, 3])
