@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,12 @@ from tracetime.analysis.groups import Group, GroupCounter
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import REASONS
-from tracetime.event_clocks import ClockNumbers
+from tracetime.event_clocks import ClockNumbers, run_starts
 from tracetime.events_table import Columns
 from tracetime.graph.values import distances
+
+_CLOCK: Final = ("clock", "sequence", "machine")
+"""The columns that name the clock of a row."""
 
 
 @dataclass(slots=True)
@@ -71,7 +75,9 @@ class EventCounts:
         counts = np.bincount(codes)
         for code in np.flatnonzero(counts).tolist():
             self.kinds[divmod(code, len(REASONS))] += int(counts[code])
-        self._groups.add(columns, self._numbers.of_rows(columns))
+        starts = run_starts(*(columns[name] for name in (*_CLOCK, "status")))
+        clocks = {name: columns[name][starts] for name in _CLOCK}
+        self._groups.add_runs(columns, starts, self._numbers.of_rows(clocks))
 
     def groups(self, clocks: Sequence[ClockId], machines: list[int]) -> list[Group]:
         """Events by clock and status, in order of the status.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import REASONS, RESOLVED
-from tracetime.event_clocks import run_starts
+from tracetime.event_clocks import Rows, run_starts
 from tracetime.events_table import Columns
 
 Values = npt.NDArray[np.int64]
@@ -99,23 +99,37 @@ class GroupCounter:
 
     def add(self, columns: Columns, numbers: Values) -> None:
         """Count a batch; numbers: of the clock of each row."""
-        n = len(numbers)
-        source, time = columns["source_ns"], columns["trace_time"]
-        packet, status = columns["packet"].astype(np.int64), columns["status"]
-        below = ((time < 0) & (status == RESOLVED)).astype(np.int64)
+        starts = run_starts(numbers, columns["status"])
+        self.add_runs(columns, starts, numbers[starts])
+
+    def add_runs(self, columns: Columns, starts: Rows, numbers: Values) -> None:
+        """Count a batch whose rows of one clock and status follow each other.
+
+        Args:
+            columns: of the batch.
+            starts: the rows at which the clock or the status changes.
+            numbers: of the clock of each of these.
+        """
         self._batch += 1
+        if not len(starts):
+            return
+        source, time = columns["source_ns"], columns["trace_time"]
+        packet, status = columns["packet"].view(np.int64), columns["status"]
+        below = ((time < 0) & (status == RESOLVED)).astype(np.int64)
+        ends = np.append(starts[1:], len(status)) - 1
+        negative, first_negative = _negative_in_runs(below, starts, ends)
         rows = Groups(
-            key=numbers * len(REASONS) + status,
-            batch=np.full(n, self._batch),
-            events=np.ones(n, dtype=np.int64),
-            first_packet=packet,
-            last_packet=packet,
-            low_ns=source,
-            high_ns=source,
-            negative=below,
-            negative_packet=packet * below,
-            least_ns=time,
-            most_ns=time,
+            key=numbers * len(REASONS) + status[starts],
+            batch=np.full(len(starts), self._batch),
+            events=ends - starts + 1,
+            first_packet=packet[starts],
+            last_packet=packet[ends],
+            low_ns=np.minimum.reduceat(source, starts),
+            high_ns=np.maximum.reduceat(source, starts),
+            negative=negative,
+            negative_packet=np.where(negative > 0, packet[first_negative], 0),
+            least_ns=np.minimum.reduceat(time, starts),
+            most_ns=np.maximum.reduceat(time, starts),
         )
         self._parts.append(_merged(rows))
         self._waiting += len(self._parts[-1].key)
@@ -138,8 +152,6 @@ def _merged(rows: Groups) -> Groups:
     """Rows of one clock and status as one, in order of these; the rows are in file order."""
     if not len(rows.key):
         return rows
-    # Rows of one clock often follow each other: few are left to be sorted.
-    rows = _runs(rows)
     # Few kinds of rows fit in 16 bits, where a stable sort is a radix sort.
     kind = np.min_scalar_type(rows.key.max())
     order = np.argsort(rows.key.astype(kind), kind="stable")
@@ -150,12 +162,7 @@ def _runs(rows: Groups) -> Groups:
     """Rows of one key that follow each other as one."""
     starts = run_starts(rows.key)
     ends = np.append(starts[1:], len(rows.key)) - 1
-    negative, first_negative = rows.negative[starts], starts
-    if rows.negative.any():
-        negative = np.add.reduceat(rows.negative, starts)
-        # Rows without any come after all that have some.
-        places = np.where(rows.negative > 0, np.arange(len(rows.key)), len(rows.key))
-        first_negative = np.minimum(np.minimum.reduceat(places, starts), ends)
+    negative, first_negative = _negative_in_runs(rows.negative, starts, ends)
     return Groups(
         key=rows.key[starts],
         batch=rows.batch[starts],
@@ -169,6 +176,16 @@ def _runs(rows: Groups) -> Groups:
         least_ns=np.minimum.reduceat(rows.least_ns, starts),
         most_ns=np.maximum.reduceat(rows.most_ns, starts),
     )
+
+
+def _negative_in_runs(negative: Values, starts: Values, ends: Values) -> tuple[Values, Values]:
+    """What `negative` adds up to in each run, and the first row of it that has any, if one has."""
+    if not negative.any():
+        return np.zeros(len(starts), dtype=np.int64), starts
+    # Rows without any come after all that have some.
+    places = np.where(negative > 0, np.arange(len(negative)), len(negative))
+    first = np.minimum(np.minimum.reduceat(places, starts), ends)
+    return np.add.reduceat(negative, starts), first
 
 
 def places_of(numbers: Values) -> dict[int, Values]:
