@@ -321,7 +321,7 @@ def test_a_picture_shows_what_was_worked_out():
 
 def test_what_cannot_be_plotted():
     graph = graph_of_two()
-    with pytest.raises(UsageError, match="beside itself"):
+    with pytest.raises(UsageError, match="compared with itself"):
         graph.plot("BOOTTIME", "BOOTTIME")
     with pytest.raises(tracetime.ConversionError, match="no snapshot has"):
         graph.plot("BOOTTIME", "REALTIME")
