@@ -115,9 +115,13 @@ class GroupCounter:
             return
         source, time = columns["source_ns"], columns["trace_time"]
         packet, status = columns["packet"].view(np.int64), columns["status"]
-        below = ((time < 0) & (status == RESOLVED)).astype(np.int64)
         ends = np.append(starts[1:], len(status)) - 1
-        negative, first_negative = _negative_in_runs(below, starts, ends)
+        least = np.minimum.reduceat(time, starts)
+        negative = negative_packet = np.zeros(len(starts), dtype=np.int64)
+        if least.min() < 0:
+            below = ((time < 0) & (status == RESOLVED)).astype(np.int64)
+            negative, first_negative = _negative_in_runs(below, starts, ends)
+            negative_packet = np.where(negative > 0, packet[first_negative], 0)
         rows = Groups(
             key=numbers * len(REASONS) + status[starts],
             batch=np.full(len(starts), self._batch),
@@ -127,8 +131,8 @@ class GroupCounter:
             low_ns=np.minimum.reduceat(source, starts),
             high_ns=np.maximum.reduceat(source, starts),
             negative=negative,
-            negative_packet=np.where(negative > 0, packet[first_negative], 0),
-            least_ns=np.minimum.reduceat(time, starts),
+            negative_packet=negative_packet,
+            least_ns=least,
             most_ns=np.maximum.reduceat(time, starts),
         )
         self._parts.append(_merged(rows))
