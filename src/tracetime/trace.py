@@ -6,7 +6,7 @@ A format subclasses `Trace` (`formats/perfetto/` is one).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -157,7 +157,10 @@ class Events(Iterator[pa.RecordBatch]):
     """
 
     def __init__(
-        self, schema: pa.Schema, reading: TraceReading, batches: Iterator[pa.RecordBatch]
+        self,
+        schema: pa.Schema,
+        reading: TraceReading,
+        batches: Generator[pa.RecordBatch, None, None],
     ) -> None:
         self.schema = schema
         self._reading = reading
@@ -166,6 +169,11 @@ class Events(Iterator[pa.RecordBatch]):
 
     def __next__(self) -> pa.RecordBatch:
         return next(self._batches)
+
+    def close(self) -> None:
+        """Stop reading; no batch follows."""
+        self._batches.close()
+        self._reading.batches = iter(())
 
     @property
     def names_left_out(self) -> int:

@@ -1,5 +1,6 @@
 """A second format: what is registered is converted, examined, drawn and asked like any other."""
 
+import contextlib
 import gzip
 import json
 
@@ -147,3 +148,9 @@ def test_what_is_wrong_in_it_is_the_traces(text):
     with open_trace(text) as trace, pytest.raises(TraceError) as raised:
         trace.read_all()
     assert raised.value.offset == len(MAGIC)
+
+
+def test_its_events_are_closed_before_their_end(text):
+    with open_trace(text) as trace, contextlib.closing(trace.events()) as events:
+        pass
+    assert list(events) == []
