@@ -13,10 +13,11 @@ from tracetime import ClockId
 from tracetime.clocks.families import steadiness
 from tracetime.graph.clock_lists import ClockLists
 from tracetime.graph.tube.counters import _ANYWHERE, _apart, _Known, _nearest, _turns
-from tracetime.graph.tube.curves import _offsets, _points, _within, since
+from tracetime.graph.tube.curves import _offsets, _points, _within, ppm_of, since
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.lattice import Lattice
+from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.tick_periods import Residuals, Ticks, _rises, _some
 from tracetime.graph.tube.wraps import Counter, open_wraps
 from tracetime.reporting.plot import _pieces, _robust
@@ -390,3 +391,8 @@ def test_no_clocks_are_compared_with_none() -> None:
     assert none.loopless([]) == set()
     assert [side.tolist() for side in none.compared()] == [[], []]
     assert none.references().tolist() == []
+
+
+def test_against_a_reference_that_stands_still_a_rate_is_infinite():
+    assert ppm_of(-ONE, forward=False) == float("inf")
+    assert ppm_of(-ONE, forward=True) == -1e6

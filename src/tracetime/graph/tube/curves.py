@@ -365,8 +365,12 @@ def _oriented(limits: tuple[Any, Any] | None, forward: bool) -> tuple[Any, Any] 
 
 
 def _ppm(slope: Floats, forward: bool) -> Floats:
-    """The rate of the clock against the reference less 1, in ppm, from slopes of b - a over a."""
-    result: Floats = (slope if forward else -slope / (1 + slope)) * 1e6
+    """The rate of the clock against the reference less 1, in ppm, from slopes of b - a over a.
+
+    It is infinite where the reference stands still.
+    """
+    with np.errstate(divide="ignore"):
+        result: Floats = (slope if forward else -slope / (1 + slope)) * 1e6
     return result
 
 
