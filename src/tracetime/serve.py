@@ -38,7 +38,7 @@ class Serving:
 
     Attributes:
         url: of the file.
-        link: what to open in a browser: the UI, told to fetch it.
+        link: to open in a browser: the UI, with the address of the file to fetch.
     """
 
     def __init__(self, url: str, link: str, fetched: threading.Event) -> None:
@@ -59,7 +59,7 @@ def serving(
 
     Args:
         path: of the file, whatever it is: the UI opens more than we read.
-        ui: address of the UI; only its origin is told that it may read the answers.
+        ui: address of the UI; only its origin may read the answers.
         port: another than `PORT`, 0 for any free one; a UI with the usual policy cannot fetch
             from it.
 
@@ -175,8 +175,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Origin", self.server.origin) != self.server.origin:
             return False
         path = self.path.partition("?")[0]
-        asked = unquote_to_bytes(path.removeprefix("/"))
-        return path[:1] == "/" and secrets.compare_digest(asked, self.server.where)
+        requested = unquote_to_bytes(path.removeprefix("/"))
+        return path[:1] == "/" and secrets.compare_digest(requested, self.server.where)
 
     def _answer(self, *, body: bool) -> None:
         if not self._is_the_file():
@@ -203,9 +203,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._sent_all = sent == size
 
     def _span(self, size: int) -> tuple[int, int, bool] | None:
-        """(first, last, whether it was asked for) byte; None where the file has no such range.
+        """First and last byte, whether a range was requested; None where there is no such range.
 
-        What is no single range is as if nothing had been asked, as RFC 9110, section 14.2 allows.
+        A header that is not a single range is ignored, as RFC 9110, section 14.2 allows.
         """
         match = _RANGE.fullmatch(self.headers.get("Range", "").strip())
         if match is None or match[1] == match[2] == "" or "If-Range" in self.headers:
@@ -232,4 +232,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.fetched.set()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not told."""
+        """Write no line for each request."""
