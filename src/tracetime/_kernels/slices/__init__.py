@@ -1,0 +1,1 @@
+"""Kernels for slices of any format: names, threads and processes, tracks, nesting."""

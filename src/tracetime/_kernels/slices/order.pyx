@@ -1,0 +1,99 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The order in which Perfetto's sorter emits events: by time, then by queue.
+
+Follows src/trace_processor/sorter/trace_sorter.cc (SortAndExtractEventsUntilAllocId).
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+
+
+# long: a sort of each queue, then a merge of all
+def in_order(const int64_t[::1] ts, const int32_t[::1] queues, int64_t n_queues):
+    """The indices of events in the order in which the sorter emits them.
+
+    ts: not negative. queues: of each event, below n_queues; within one, equal times keep the order
+    of the events.
+    """
+    cdef int64_t n = ts.shape[0], i, at, count = 0
+    cdef int64_t second
+    cdef bint is_sorted = True
+    cdef int32_t queue
+    if queues.shape[0] != n:
+        raise IndexError("each event has a queue")
+    for i in range(n):
+        if not 0 <= queues[i] < n_queues:
+            raise IndexError("queues are numbered from 0")
+    for i in range(1, n):
+        if ts[i] < ts[i - 1]:
+            is_sorted = False
+            break
+    starts = np.concatenate([[0], np.cumsum(np.bincount(queues, minlength=n_queues))])
+    by_queue = np.empty(n, np.int32)
+    cdef int64_t[::1] next_of = starts[:-1].astype(np.int64)
+    cdef int32_t[::1] grouped = by_queue
+    for i in range(n):
+        grouped[next_of[queues[i]]] = <int32_t>i
+        next_of[queues[i]] += 1
+    if not is_sorted:
+        times = np.asarray(ts)
+        for queue in range(n_queues):
+            part = by_queue[starts[queue] : starts[queue + 1]]
+            if len(part) > 1:
+                part[:] = part[np.argsort(times[part], kind="stable")]
+    if np.count_nonzero(np.diff(starts)) <= 1:
+        return by_queue
+    # The heads of the queues, as a heap by time and number.
+    order = np.empty(n, np.int32)
+    cdef int32_t[::1] out = order
+    cdef int64_t[::1] head = starts[:-1].astype(np.int64)
+    cdef int64_t[::1] end = starts[1:].astype(np.int64)
+    cdef int32_t[::1] heap = np.flatnonzero(np.diff(starts)).astype(np.int32)
+    cdef int64_t size = heap.shape[0]
+    with nogil:
+        for i in range(size // 2 - 1, -1, -1):
+            _sink(heap, size, i, ts, grouped, head)
+        while size:
+            queue = heap[0]
+            # This queue is emitted up to the earliest time in any other queue, that time included.
+            second = 0x7FFFFFFFFFFFFFFF
+            for i in range(1, min(size, 3)):
+                second = min(second, ts[grouped[head[heap[i]]]])
+            at = head[queue]
+            while at < end[queue] and ts[grouped[at]] <= second:
+                out[count] = grouped[at]
+                count += 1
+                at += 1
+            head[queue] = at
+            if at == end[queue]:
+                size -= 1
+                heap[0] = heap[size]
+            if size:
+                _sink(heap, size, 0, ts, grouped, head)
+    return order
+
+
+cdef inline int _sink(
+    int32_t[::1] heap, int64_t size, int64_t at, const int64_t[::1] ts,
+    const int32_t[::1] grouped, const int64_t[::1] head
+) noexcept nogil:
+    """Restore the order of the heap below one entry."""
+    cdef int32_t moved = heap[at]
+    cdef int64_t child, time = ts[grouped[head[moved]]]
+    cdef int64_t other
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        other = ts[grouped[head[heap[child]]]]
+        if child + 1 < size and (
+            ts[grouped[head[heap[child + 1]]]] < other
+            or ts[grouped[head[heap[child + 1]]]] == other and heap[child + 1] < heap[child]
+        ):
+            child += 1
+            other = ts[grouped[head[heap[child]]]]
+        if other > time or other == time and heap[child] > moved:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = moved
+    return 0

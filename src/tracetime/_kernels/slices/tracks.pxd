@@ -1,0 +1,78 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from tracetime._kernels.common.hash_table cimport HashTable
+
+# The key of a track: its kind, and what distinguishes it from others of that kind.
+cdef struct TrackKey:
+    int64_t kind
+    int64_t a
+    int64_t b
+    int64_t c
+    int64_t d
+
+cdef struct Track:
+    int32_t name
+    int32_t thread
+    int32_t process
+    int32_t set_            # it is a lane of, or -1
+
+# Tracks shared by events with cookies: each cookie has one lane at a time.
+cdef struct LaneSet:
+    TrackKey key
+    int32_t first           # lane of the set, -1: it has none
+    int32_t instants        # its track for what has no duration, -1: it has none
+    int32_t *free_lanes     # a heap of lanes without an open slice
+    int64_t n_free, free_capacity
+    int32_t n_lanes
+
+cdef struct Lane:
+    int64_t cookie
+    int32_t set_
+    int32_t index           # within its set
+    int32_t track
+    int32_t nested          # begins without an end
+    bint is_free            # it is in the heap of free lanes
+
+
+cdef class Tracks:
+    cdef uint64_t seed
+    cdef Track *tracks
+    cdef int64_t n, capacity
+    cdef HashTable track_table
+    cdef TrackKey *keys             # of tracks
+    cdef int64_t keys_capacity
+    cdef LaneSet *sets
+    cdef int64_t n_sets, sets_capacity
+    cdef HashTable set_table
+    cdef Lane *lanes
+    cdef int64_t n_lanes, lanes_capacity
+    cdef HashTable cookie_table
+
+    cdef uint64_t hash(self, const TrackKey *key) noexcept nogil
+    cdef int32_t make(
+        self, TrackKey key, int32_t name, int32_t thread, int32_t process
+    ) except -1 nogil
+    cdef int32_t intern(
+        self, TrackKey key, int32_t name, int32_t thread, int32_t process
+    ) except -1 nogil
+    cdef int32_t lane_set(self, TrackKey key) except -1 nogil
+    cdef int32_t lane(self, int32_t set_, int64_t cookie) except -1 nogil
+    cdef int set_free(self, int32_t lane) except -1 nogil
+    cdef int32_t first_free(self, int32_t set_) noexcept nogil
+    cdef int remember(self, int32_t lane) except -1 nogil
+    cdef int32_t begin(
+        self, int32_t set_, int64_t cookie, bint saturating, int32_t name, int32_t thread,
+        int32_t process
+    ) except -1 nogil
+    cdef int32_t end(
+        self, int32_t set_, int64_t cookie, int32_t name, int32_t thread, int32_t process
+    ) except -1 nogil
+    cdef int32_t instants(
+        self, int32_t set_, int32_t name, int32_t thread, int32_t process
+    ) except -1 nogil
+    cdef int32_t first_track(
+        self, int32_t set_, int32_t name, int32_t thread, int32_t process
+    ) except -1 nogil
+    cdef int32_t track_of(
+        self, int32_t lane, int32_t name, int32_t thread, int32_t process
+    ) except -1 nogil
