@@ -15,7 +15,8 @@ BELOW = {
     "common": set(),
     "graph": {"common"},
     "tube": {"common"},
-    "perfetto": {"common", "graph"},
+    "slices": {"common"},
+    "perfetto": {"common", "graph", "slices"},
     "capture": set(),
 }
 """The folders that the modules of a folder may use beside their own."""

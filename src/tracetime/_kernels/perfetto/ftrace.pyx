@@ -98,6 +98,9 @@ cdef int import_bundle(Timeline timeline, Packet *p) except -1 nogil:
         )
         if status != RESOLVED and status != OVERFLOW:
             return timeline.fail(ERROR_FTRACE_START)
+        m = &timeline.streams.machines[p.machine]
+        if status == RESOLVED and ns > m.ftrace_valid_ns:
+            m.ftrace_valid_ns = ns
     return STOP_END
 
 

@@ -185,6 +185,7 @@ cdef class Importer:
         cdef int64_t ns = 0
         cdef int status
         if not p.has_timestamp:
+            p.placed = True
             p.trace_time = max(m.latest_ns, self.timeline.sorter.latest_ns)
             return self.import_items(p)
         if clock == 0:
@@ -231,12 +232,15 @@ cdef class Importer:
                         late.machine, late.sequence_id
                     )
                     status = self.final.place_packet(&late)
+                    p.placed = late.placed
+                    p.trace_time = late.trace_time
                     self.timeline.error = self.final.timeline.error
                     return status
                 p.clock = clock
                 return self.give_up(p, status)
         if ns > m.latest_ns:
             m.latest_ns = ns
+        p.placed = True
         p.trace_time = ns
         self.timeline.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
         return self.import_items(p)
@@ -435,6 +439,9 @@ cdef class Importer:
         imported.has_sequence_id = p.has_sequence_id
         imported.valid = self.streams.sequences[p.sequence].valid
         imported.cleared = p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED
+        imported.placed = p.placed
+        imported.trace_time = p.trace_time
+        imported.ftrace_valid_ns = self.streams.machines[p.machine].ftrace_valid_ns
         return self.observer.observe(&imported, self.rows, first)
 
     cdef int _cut_header(self, const uint8_t *at, const uint8_t *end) noexcept nogil:

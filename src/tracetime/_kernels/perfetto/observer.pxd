@@ -13,6 +13,9 @@ cdef struct ImportedPacket:
     bint has_sequence_id
     bint valid                  # incremental state of the sequence
     bint cleared                # that state, by this packet
+    bint placed                 # it has a trace time, its own or the latest before it
+    int64_t trace_time
+    int64_t ftrace_valid_ns     # from when on all of its machine's ftrace buffers hold their events
 
 
 cdef class PacketObserver:

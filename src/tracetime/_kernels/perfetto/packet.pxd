@@ -49,6 +49,7 @@ cdef struct Packet:
     bint chrome
     bint extension_descriptor
     bint synchronization_marker
+    bint placed                     # it has a trace time
     int8_t codec
     int8_t status                   # of its items, where it could not be placed itself
 

@@ -14,6 +14,7 @@ cdef struct Machine:
     bint converts_at_end            # one will be at the end of the file
     int64_t latest_ns
     int64_t ftrace_snapshot         # ftrace_timestamp of the last one added
+    int64_t ftrace_valid_ns         # when the last of its ftrace buffers began to hold events
     uint64_t *cpus_seen
     bint has_system                 # the trace names its system
 

@@ -1,0 +1,42 @@
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.slices.processes import Processes
+from tracetime._kernels.slices.stacks import Slices
+from tracetime._kernels.slices.strings import Strings
+from tracetime._kernels.slices.tracks import Tracks
+
+class SliceLog:
+    """The entries of a trace, and the tables that they become.
+
+    process_names, thread_names: by Chrome's types, "" for none. names_limit: bytes that strings may
+    take, and once more interned data, and descriptors. limit: of entries; what comes later is
+    counted as `left_out`. with_args: keep debug annotations.
+    """
+
+    strings: Strings
+    processes: Processes
+    tracks: Tracks
+    slices: Slices
+    left_out: int
+    names_left_out: int
+
+    def __new__(
+        cls,
+        process_names: Sequence[str],
+        thread_names: Sequence[str],
+        names_limit: int,
+        limit: int,
+        with_args: bool,
+    ) -> Self: ...
+    def __len__(self) -> int: ...
+    def next_batch(self, rows: int) -> None: ...
+    def order(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], int]: ...
+    def rows(self, start: int) -> npt.NDArray[np.int64]: ...
+    def durations(self, start: int) -> npt.NDArray[np.int64]: ...
+    def args_of(
+        self, begin: npt.NDArray[np.int32], end: npt.NDArray[np.int32], most: int
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], npt.NDArray[np.uint8]]: ...

@@ -1,0 +1,271 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The log of slices: events and descriptors of a trace, kept until they can be sorted by time."""
+
+import os
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from tracetime._kernels.common.arrays cimport copied
+from tracetime._kernels.common.hash_table cimport add_index, free_table, mix, next_match
+from tracetime._kernels.common.memory cimport grow
+from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
+from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.perfetto.directory cimport Text
+from tracetime._kernels.perfetto.interning cimport InternedData
+from tracetime._kernels.perfetto.track_tree cimport TRACK_OF_THREAD, TrackTree
+from tracetime._kernels.slices.processes cimport Processes
+from tracetime._kernels.slices.stacks cimport Slices
+from tracetime._kernels.slices.strings cimport NO_NAME, Strings
+from tracetime._kernels.slices.tracks cimport TrackKey, Tracks
+
+cdef enum:
+    NONE = -1
+
+
+cdef class SliceLog:
+    """The entries of a trace, and the tables that they become.
+
+    process_names, thread_names: by Chrome's types, "" for none. names_limit: bytes that strings may
+    take, and once more interned data, and descriptors. limit: of entries; what comes later is
+    counted as `left_out`. with_args: keep debug annotations.
+    """
+
+    def __cinit__(
+        self, process_names, thread_names, int64_t names_limit, int64_t limit, bint with_args
+    ):
+        cdef int64_t i
+        # Keys come from a file: a random seed keeps it from choosing keys whose slots collide.
+        self.seed = int.from_bytes(os.urandom(8), "little")
+        self.strings = Strings(self.seed, names_limit)
+        self.processes = Processes(self.seed)
+        self.tracks = Tracks(self.seed)
+        self.slices = Slices(limit)
+        self.tree = TrackTree(
+            self.seed, self.strings, self.processes, self.tracks, names_limit
+        )
+        self.interned = InternedData(self.seed, names_limit)
+        self.limit = min(limit, 0x7FFFFFFF)
+        self.with_args = with_args
+        self.n_process_names = len(process_names)
+        self.n_thread_names = len(thread_names)
+        self.process_names = <int32_t *>calloc(len(process_names) + 1, sizeof(int32_t))
+        self.thread_names = <int32_t *>calloc(len(thread_names) + 1, sizeof(int32_t))
+        if self.process_names == NULL or self.thread_names == NULL:
+            raise MemoryError
+        for i, name in enumerate(process_names):
+            self.process_names[i] = self.strings.add(name) if name else NO_NAME
+        for i, name in enumerate(thread_names):
+            self.thread_names[i] = self.strings.add(name) if name else NO_NAME
+
+    def __dealloc__(self):
+        cdef int64_t i
+        for i in range(self.n_sequences):
+            free(self.sequences[i].defaults.data)
+        free(self.entries)
+        free(self.queues)
+        free(self.legacies)
+        free(self.threads)
+        free(self.sequences)
+        free(self.args.data)
+        free(self.payloads.data)
+        free(self.scratch.data)
+        free_table(&self.queue_table)
+        free(self.queue_keys)
+        free_table(&self.memo_table)
+        free(self.memos)
+        free(self.timelines)
+        free(self.fences)
+        free(self.comms)
+        free(self.process_names)
+        free(self.thread_names)
+
+    def __len__(self):
+        return self.n
+
+    @property
+    def names_left_out(self):
+        """How many names, descriptors and interned strings there was no room for."""
+        return self.strings.left_out + self.interned.left_out + self.tree.left_out
+
+    cdef SequenceState *sequence(self, uint32_t sequence) except NULL nogil:
+        """The state of a packet sequence."""
+        cdef int64_t i, n = <int64_t>sequence + 1
+        if n > self.n_sequences:
+            grow(<void **>&self.sequences, &self.sequences_capacity, n, sizeof(SequenceState))
+            for i in range(self.n_sequences, n):
+                memset(&self.sequences[i], 0, sizeof(SequenceState))
+                self.sequences[i].thread = NONE
+            self.n_sequences = n
+        return &self.sequences[sequence]
+
+    cdef int32_t queue(self, uint32_t machine, int kind, uint32_t cpu) except -1 nogil:
+        """The sorter's queue: kind 0 of packets, 1 of track events, others of ftrace, one a CPU."""
+        cdef uint64_t key = <uint64_t>machine << 32 | <uint64_t>kind << 16 | cpu & 0xFFFF
+        cdef uint64_t hash = mix(self.seed ^ key), slot = hash
+        cdef int64_t i
+        if kind:
+            # Perfetto creates these two first.
+            self.queue(machine, 1 if kind > 1 else 0, 0)
+        i = next_match(&self.queue_table, hash, &slot)
+        while i >= 0 and self.queue_keys[i] != key:
+            i = next_match(&self.queue_table, hash, &slot)
+        if i < 0:
+            i = self.n_queues
+            grow(
+                <void **>&self.queue_keys, &self.queue_keys_capacity, i + 1, sizeof(uint64_t)
+            )
+            self.queue_keys[i] = key
+            self.n_queues += 1
+            add_index(&self.queue_table, hash, i)
+        return <int32_t>i
+
+    cdef Entry *add(
+        self, int kind, int64_t ts, uint32_t machine, int32_t queue
+    ) except? NULL nogil:
+        """A new entry, to be filled; NULL where it is left out."""
+        cdef Entry *e
+        if ts < 0 or machine > 0xFFFF:
+            return NULL
+        if self.n >= self.limit:
+            self.left_out += 1
+            return NULL
+        grow(<void **>&self.entries, &self.capacity, self.n + 1, sizeof(Entry))
+        grow(<void **>&self.queues, &self.queues_capacity, self.n + 1, sizeof(int32_t))
+        e = &self.entries[self.n]
+        memset(e, 0, sizeof(Entry))
+        e.ts = ts
+        e.machine = <uint16_t>machine
+        e.kind = <uint8_t>kind
+        e.row = NONE
+        e.name = e.category = NO_NAME
+        e.thread = e.legacy = NONE
+        self.queues[self.n] = queue
+        self.n += 1
+        return e
+
+    cdef int32_t code_text(self, Text *text) except -2 nogil:
+        """The number of an interned string."""
+        if text.batch != 0:
+            text.code = self.strings.code(text.data, text.size)
+            text.batch = 0
+        return text.code
+
+    cdef int32_t pair(self, int32_t category, int32_t scope) except -2 nogil:
+        """The number of "CATEGORY:SCOPE"."""
+        cdef Span text = self.strings.at(category)
+        self.scratch.n = 0
+        put_bytes(&self.scratch, text.data, text.end - text.data)
+        put_byte(&self.scratch, c":")
+        text = self.strings.at(scope)
+        put_bytes(&self.scratch, text.data, text.end - text.data)
+        return self.strings.code(self.scratch.data, self.scratch.n)
+
+    cdef int32_t *memo(self, MemoKind kind, int64_t owner, int64_t id) except NULL nogil:
+        """The value kept for an id, UNSET at first. The pointer is valid until the next call."""
+        cdef uint64_t hash = mix(
+            mix(self.seed ^ <uint64_t>id) ^ (<uint64_t>owner << 8 | <uint64_t>kind)
+        )
+        cdef uint64_t slot = hash
+        cdef int64_t i = next_match(&self.memo_table, hash, &slot)
+        cdef Memo *made
+        while i >= 0:
+            made = &self.memos[i]
+            if made.id == id and made.owner == owner and made.kind == <int32_t>kind:
+                return &made.value
+            i = next_match(&self.memo_table, hash, &slot)
+        grow(<void **>&self.memos, &self.memos_capacity, self.n_memos + 1, sizeof(Memo))
+        made = &self.memos[self.n_memos]
+        made.kind = <int32_t>kind
+        made.owner = owner
+        made.id = id
+        made.value = UNSET
+        add_index(&self.memo_table, hash, self.n_memos)
+        self.n_memos += 1
+        return &made.value
+
+    cdef int32_t thread_track(self, int32_t thread) except -1 nogil:
+        """InternThreadTrack: the one track that is a thread's own."""
+        cdef TrackKey key
+        memset(&key, 0, sizeof(TrackKey))
+        key.kind = TRACK_OF_THREAD
+        key.a = thread
+        return self.tracks.intern(key, NO_NAME, thread, NONE)
+
+    # Reading the log
+
+    def next_batch(self, int64_t rows):
+        """Rows from now on follow those of a batch of the events table."""
+        self.base += rows
+
+    def order(self):
+        """(ts, queue) of each entry, and how many queues there are; see `order.in_order`."""
+        cdef int64_t i
+        cdef int64_t[::1] ts = (times := np.empty(self.n, np.int64))
+        cdef int32_t[::1] queue = (queues := np.empty(self.n, np.int32))
+        with nogil:
+            for i in range(self.n):
+                ts[i] = self.entries[i].ts
+                queue[i] = self.queues[i]
+        return times, queues, self.n_queues
+
+    def rows(self, int64_t start):
+        """The rows of the events table of the entries from number `start` on, -1 for none."""
+        cdef int64_t i
+        cdef int64_t[::1] row = (rows := np.empty(max(self.n - start, 0), np.int64))
+        for i in range(row.shape[0]):
+            row[i] = self.entries[start + i].row
+        return rows
+
+    def durations(self, int64_t start):
+        """The durations that entries from number `start` on state themselves, ns; else 0."""
+        cdef int64_t i
+        cdef Entry *e
+        cdef int64_t[::1] ns = (found := np.zeros(max(self.n - start, 0), np.int64))
+        for i in range(ns.shape[0]):
+            e = &self.entries[start + i]
+            if e.phase == c"X" and e.legacy != NONE:
+                ns[i] = self.legacies[e.legacy].duration_ns
+        return found
+
+    def args_of(self, const int32_t[::1] begin, const int32_t[::1] end, int64_t most):
+        """The arguments of slices, by the entries they begin and end with.
+
+        As (bool[n], int32[n], uint8[...]): whether there are any, the ends of the texts, and the
+        texts, JSON; of the first n slices, which have `most` bytes in all, or a little more.
+        """
+        cdef int64_t i, n = begin.shape[0]
+        cdef Bytes *out = &self.scratch
+        cdef uint8_t[::1] has = (some := np.zeros(n, np.bool_)).view(np.uint8)
+        cdef int32_t[::1] ends = (cuts := np.zeros(n, np.int32))
+        if end.shape[0] != n:
+            raise IndexError("slices have a begin and an end each")
+        for i in range(n):
+            if not -1 <= begin[i] < self.n or not -1 <= end[i] < self.n:
+                raise IndexError("there are not so many entries")
+        out.n = i = 0
+        while i < n and out.n < most:
+            has[i] = self.put_args(begin[i], False)
+            if end[i] != begin[i]:
+                has[i] |= self.put_args(end[i], has[i])
+            ends[i] = <int32_t>out.n
+            i += 1
+        text = copied(np.empty(out.n, np.uint8), out.data)
+        return some[:i], cuts[:i], text
+
+    cdef bint put_args(self, int32_t entry, bint joined) except -1:
+        """Append the arguments of an entry, into the object before them where there is one."""
+        cdef Bytes *out = &self.scratch
+        cdef Entry *e = &self.entries[entry]
+        if entry < 0 or e.kind != ENTRY_TRACK_EVENT or e.payload_size == 0:
+            return False
+        if joined:
+            # If both have a key, readers of JSON take the later value.
+            out.data[out.n - 1] = c","
+            put_bytes(out, self.args.data + e.payload + 1, e.payload_size - 1)
+        else:
+            put_bytes(out, self.args.data + e.payload, e.payload_size)
+        return True

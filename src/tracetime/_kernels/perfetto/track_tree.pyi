@@ -1,0 +1,17 @@
+from typing import Self
+
+from tracetime._kernels.slices.processes import Processes
+from tracetime._kernels.slices.strings import Strings
+from tracetime._kernels.slices.tracks import Tracks
+
+class TrackTree:
+    """The tracks of a trace by machine and uuid.
+
+    limit: bytes that descriptors may take; what comes later is not kept, but counted as `left_out`.
+    """
+
+    left_out: int
+
+    def __new__(
+        cls, seed: int, strings: Strings, processes: Processes, tracks: Tracks, limit: int
+    ) -> Self: ...
