@@ -28,6 +28,39 @@ MOST_MEMORY = 512 << 20  # above what the first input needs, bytes
 EXPANSION = 64 << 20  # small, so that bombs end soon, bytes
 
 
+def marked(random: Random) -> Any:
+    """A packet of ftrace events that are slices, or name threads."""
+    from building import pb
+
+    def number() -> int:
+        return random.choice((0, 1, 2, 3, 66, 88))
+
+    made = pb.TracePacket(timestamp=6, trusted_packet_sequence_id=1)
+    made.ftrace_events.cpu = random.randrange(3)
+    for _ in range(random.randrange(6)):
+        event = made.ftrace_events.event.add(timestamp=number(), pid=number())
+        kind = random.choice(("print", "print", "binder", "received", "fence", "task", "free"))
+        if kind == "print":
+            line = (random.choice("BESFINGHC"), number(), *random.choices("ab|", k=2), number())
+            event.print.buf = "|".join(map(str, line))
+        elif kind == "binder":
+            event.binder_transaction.debug_id = number()
+            event.binder_transaction.reply = number() & 1
+            event.binder_transaction.flags = number()
+        elif kind == "received":
+            event.binder_transaction_received.debug_id = number()
+        elif kind == "fence":
+            name = random.choice(("init", "emit", "signaled", "wait_start", "wait_end"))
+            fence = getattr(event, f"dma_fence_{name}")
+            fence.context, fence.seqno, fence.timeline = number(), number(), random.choice("ab")
+        elif kind == "task":
+            event.task_newtask.pid = number()
+            event.task_newtask.clone_flags = random.choice((0, 0x10000))
+        else:
+            event.sched_process_free.pid = number()
+    return made
+
+
 def named(random: Random) -> bytes:  # noqa: C901  a branch for each kind of field
     """A trace with what names come from: interned data, descriptors, arguments of all kinds."""
     from building import event, pb, trace
@@ -75,6 +108,7 @@ def named(random: Random) -> bytes:  # noqa: C901  a branch for each kind of fie
         )
         filled(getattr(made, kind), 2)
         packets.append(made)
+        packets.append(marked(random))
     return bytes(trace(*packets)) + some_fields(random)
 
 
@@ -107,6 +141,8 @@ def read(path: Path, partial: bool) -> None:
             for batch in trace.events():
                 batch.validate(full=True)
             for batch in trace.events(names=True):
+                batch.validate(full=True)
+            for batch in trace.slices():
                 batch.validate(full=True)
             assert len(trace.clocks.clocks()) >= 0
             assert len(trace.recorded_domains) >= 0

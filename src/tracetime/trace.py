@@ -29,6 +29,7 @@ from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
+from tracetime.slices_table import Slices
 from tracetime.text import printable
 
 
@@ -353,6 +354,37 @@ class Trace(ABC):
         events = self.events(policy, bars=bars, names=names)
         table = pa.Table.from_batches(events, events.schema)
         return table.unify_dictionaries() if names else table
+
+    def slices(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        args: bool = True,
+    ) -> Slices:
+        """Read the file from its start: what lasted how long, on which track, within what.
+
+        Begins and ends are matched, and complete events and instants (of no duration) nested, as
+        Perfetto's trace_processor does: the same slices, in the order in which they began.
+
+        Args:
+            policy: "floor", Perfetto's times, or "tube": the same slices, nested alike, their ts
+                and dur the best estimates, with error bars of both ends. The file is read twice.
+            progress: called with the byte position reached in the file.
+            bars: of the tube, "estimated" or "guaranteed"; see `ClockGraph.convert`.
+            args: read their arguments, too; without, the column is null, and reading quicker.
+
+        Returns:
+            An iterator of RecordBatches of `SLICES_SCHEMA`, with the tube of
+            `BOUNDED_SLICES_SCHEMA`; `read_all()` makes a table of them. It yields nothing until
+            the whole file has been read, and holds its slices in memory.
+
+        Raises:
+            UsageError: no such policy or bars, or a format without slices.
+            TraceError: as `events`.
+        """
+        raise UsageError(f"no slices are read of {printable(self.path)}: not in this format")
 
     def apply_options(self, graph: ClockGraph) -> None:
         """Give a graph of this trace what the caller gave: the limit of tubes, and domains.

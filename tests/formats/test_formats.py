@@ -11,6 +11,7 @@ from text_format import MAGIC, TextTrace, is_text
 from tracetime import (
     ClockId,
     TraceError,
+    UsageError,
     clock_id,
     diagnose,
     formats,
@@ -154,3 +155,8 @@ def test_its_events_are_closed_before_their_end(text):
     with open_trace(text) as trace, contextlib.closing(trace.events()) as events:
         pass
     assert list(events) == []
+
+
+def test_slices_are_not_of_every_format(text):
+    with open_trace(text) as trace, pytest.raises(UsageError, match="not in this format"):
+        trace.slices()

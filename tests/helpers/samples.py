@@ -1,6 +1,6 @@
 """Small traces that the tests of the command line share."""
 
-from building import event, snapshot, trace
+from building import event, packet, pb, snapshot, trace
 
 MONOTONIC, BOOTTIME, REALTIME = 3, 6, 1
 WALL = 1787410120123456789  # 2026-08-22T14:48:40.123456789Z
@@ -29,3 +29,15 @@ MANY = trace(
     *(snapshot({64: (n, 1000), BOOTTIME: 1000 * n}, seq=n) for n in range(1, 40)),
     *(event(5, 64, seq=n) for n in range(1, 40)),
 )
+
+_THREAD = pb.TrackDescriptor(uuid=7, thread=pb.ThreadDescriptor(pid=10, tid=11))
+SLICES = trace(
+    packet(seq=1, cleared=True),
+    snapshot({BOOTTIME: 1}),
+    packet(seq=1, track_descriptor=_THREAD),
+    *(
+        packet(ts, BOOTTIME, 1, track_event=pb.TrackEvent(type=type, name=name, track_uuid=7))
+        for ts, type, name in ((5, 1, "outer"), (7, 1, "inner"), (10, 2, None), (15, 2, None))
+    ),
+)
+"""An inner slice within an outer one, on one thread."""

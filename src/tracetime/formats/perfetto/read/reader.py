@@ -26,11 +26,13 @@ from tracetime.formats.perfetto.read.remote import bounds_between, unused_bounds
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
 from tracetime.formats.trace_file import TraceFile
-from tracetime.graph.arguments import SNAPSHOT_FAULTS
+from tracetime.graph.arguments import SNAPSHOT_FAULTS, PolicyName
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.state import GraphState
+from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.open_options import OpenOptions
+from tracetime.slices_table import SliceReading, Slices, slices_schema
 from tracetime.trace import (
     LateSnapshots,
     SnapshotFault,
@@ -99,12 +101,35 @@ class PerfettoTrace(Trace):
         reading.batches = self._columns(reading, progress, names, written)
         return reading
 
+    def slices(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        args: bool = True,
+    ) -> Slices:
+        """Read the slices that Perfetto's importer makes of the file; see `Trace.slices`."""
+        from tracetime.formats.perfetto.read.slices import read_slices
+
+        schema = slices_schema(policy)
+        check_bars(bars)
+        self.check_open()
+        reading = SliceReading()
+        drawn = bars if policy == "tube" else None
+
+        def read(observer: PacketObserver) -> Iterator[Columns]:
+            return self._columns(TraceReading(iter(())), progress, False, 0, observer)
+
+        return Slices(schema, reading, read_slices(self, read, reading, drawn, args))
+
     def _columns(
         self,
         reading: TraceReading,
         progress: Callable[[int], None] | None,
         named: bool,
         written: int,
+        observer: PacketObserver | None = None,
     ) -> Iterator[Columns]:
         names = self._names() if named else None
         importer = self._importer(silent=False)
@@ -114,6 +139,8 @@ class PerfettoTrace(Trace):
             importer.rows.names = names
         elif log is not None:
             importer.set_observer(log)
+        elif observer is not None:
+            importer.set_observer(observer)
         limit = self.options.max_expansion
         one = Pass(self._file, importer, limit, lambda: self._look_ahead().importer, progress)
         try:
