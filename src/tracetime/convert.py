@@ -1,4 +1,4 @@
-"""The verb `convert`: every event of a trace, on trace time, into a table file.
+"""The verb `convert`: every event of a trace, on trace time, or every slice, into a table file.
 
 Reading goes on in the calling thread, writing in another. The file appears under its name when it
 is complete, or not at all.
@@ -10,10 +10,12 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from tracetime._version import __version__
@@ -23,10 +25,12 @@ from tracetime.analysis.summary import ConvertOptions, Summary, summarise
 from tracetime.atomic_file import Part, file_target, not_written
 from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
+from tracetime.errors import TraceError
 from tracetime.events_table import record_batch, schema_of, with_names
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
+from tracetime.slices_table import OPEN
 from tracetime.table_files import TableWriter, table_writer
 
 if TYPE_CHECKING:
@@ -89,12 +93,7 @@ def convert(
     counts = EventCounts()
 
     def metadata() -> dict[str, str]:
-        values = (str(trace.trace_clock), policy, __version__)
-        found = dict(zip(METADATA_KEYS, values, strict=True))
-        if policy == "tube":
-            limits = [domain_facts(domain, str(domain.id)) for domain in trace.domains]
-            found |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
-        return found
+        return _metadata(trace, policy, bars)
 
     def on(clock: ClockId, trace_time: pa.Array, by: PolicyName) -> pa.Array:
         return trace.clocks.convert(
@@ -125,6 +124,98 @@ def convert(
         summary = summarise(trace, reading, counts, os.fspath(out), options, cost)
         output.finish(metadata())
     return summary
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesSummary:
+    """What came of writing slices.
+
+    Attributes:
+        trace, out: paths of the trace and of what was written.
+        trace_clock: the clock that ts counts in.
+        policy: how it was converted.
+        bars: of the tube policy; None with floor, which has none.
+        rows: how many slices there are.
+        open: how many of them did not end.
+        left_out, names_left_out: slices, and names, that there was no room for.
+        truncated: the error after which the rest of the file was not read.
+    """
+
+    trace: str
+    out: str
+    trace_clock: ClockId
+    policy: PolicyName
+    bars: Bars | None
+    rows: int
+    open: int
+    left_out: int
+    names_left_out: int
+    truncated: TraceError | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the summary in the types of JSON."""
+        facts: dict[str, object] = {
+            field.name: getattr(self, field.name) for field in fields(SlicesSummary)
+        }
+        facts["trace_clock"] = str(self.trace_clock)
+        if self.truncated is not None:
+            facts["truncated"] = self.truncated.to_dict()
+        return facts
+
+
+def convert_slices(
+    trace: Trace,
+    out: str | os.PathLike[str],
+    *,
+    policy: PolicyName = "floor",
+    bars: Bars = "estimated",
+    progress: Callable[[int], None] | None = None,
+) -> SlicesSummary:
+    """Write every slice of `trace` to a table file; see `Trace.slices`.
+
+    Args:
+        trace, out, progress: as of `convert`.
+        policy, bars: how both ends of a slice come to trace time.
+
+    Raises:
+        UsageError: no such ending, policy or bars, or a trace without slices; `out` cannot be
+            written, or is the trace.
+        TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
+    """
+    target = file_target(out)
+    writer_class = table_writer(target)
+    slices = trace.slices(policy, progress, bars=bars)
+    rows = still_open = 0
+    with _Output(target) as output:
+        first = _metadata(trace, policy, bars) if writer_class.metadata_first else {}
+        output.start(writer_class, slices.schema, first)
+        for batch in slices:
+            output.put(batch)
+            rows += batch.num_rows
+            still_open += int(np.count_nonzero(np.asarray(batch["dur"]) == OPEN))
+        output.finish(_metadata(trace, policy, bars))
+    return SlicesSummary(
+        trace=trace.path,
+        out=os.fspath(out),
+        trace_clock=trace.trace_clock,
+        policy=policy,
+        bars=bars if policy == "tube" else None,
+        rows=rows,
+        open=still_open,
+        left_out=slices.left_out,
+        names_left_out=slices.names_left_out,
+        truncated=trace.truncated,
+    )
+
+
+def _metadata(trace: Trace, policy: PolicyName, bars: Bars) -> dict[str, str]:
+    """What a table file says about itself; asking for the trace clock reads the trace."""
+    values = (str(trace.trace_clock), policy, __version__)
+    facts = dict(zip(METADATA_KEYS, values, strict=True))
+    if policy == "tube":
+        limits = [domain_facts(domain, str(domain.id)) for domain in trace.domains]
+        facts |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
+    return facts
 
 
 class _Output:

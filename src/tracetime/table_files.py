@@ -62,10 +62,13 @@ class ParquetTable:
 
     metadata_first: ClassVar[bool] = False
     _DELTA: Final = frozenset(
-        {"packet", "item", "timestamp", "trace_time", "earliest", "latest", "to_time", "offset"}
+        {
+            *("packet", "item", "timestamp", "trace_time", "earliest", "latest", "to_time"),
+            *("offset", "id", "ts", "end_earliest", "end_latest"),
+        }
     )
     # Columns that are filtered by range: for others, statistics are only bytes.
-    _STATISTICS: Final = ("packet", "timestamp", "trace_time", "to_time")
+    _STATISTICS: Final = ("packet", "timestamp", "trace_time", "to_time", "ts")
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
         import pyarrow.parquet as pq

@@ -306,7 +306,7 @@ def test_dot_commands(write):
     code, out, _ = piped(write(CLOCK_SYNC), ".help\n.tables\n.schema clocks\n.quit\nselec;")
     assert code == 0
     assert "Ctrl-D leaves" in out
-    assert "\nevents\nclocks\nsnapshots\ndiscontinuities\nfindings\n" in out
+    assert "\nevents\nslices\nclocks\nsnapshots\ndiscontinuities\nfindings\n" in out
     assert "column_name" in out and "first_ns" in out
     assert piped(write(CLOCK_SYNC), '.schema x"; drop view events; --')[0] == 2
 

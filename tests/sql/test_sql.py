@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from building import event, packet, pb, snapshot, trace
 from faults import FAULTS, Model
-from samples import BOOTTIME, CLOCK_SYNC, EMPTY, MANY, MONOTONIC, UNRESOLVED, WALL
+from samples import BOOTTIME, CLOCK_SYNC, EMPTY, MANY, MONOTONIC, SLICES, UNRESOLVED, WALL
 
 from tracetime import ClockDomain, ClockGraph, ClockId, Snapshot, TraceError, UsageError, open_trace
 from tracetime.doctor import diagnose
@@ -359,7 +359,7 @@ def test_no_variable_of_python_is_a_table_even_where_files_are_allowed(ask):
 
 @pytest.mark.parametrize("sql", ["selec 1", "from nope", "select nope from events", "select 1; )"])
 def test_the_error_of_bad_sql_names_the_tables(ask, sql):
-    with pytest.raises(UsageError, match="The tables are events, clocks, snapshots"):
+    with pytest.raises(UsageError, match="The tables are events, slices, clocks, snapshots"):
         ask(CLOCK_SYNC, sql)
 
 
@@ -444,3 +444,27 @@ def test_domains_count(ask, write):
             (row,) = next(session.run(sql).batches).to_pylist()
         bar = opened.clocks.convert(1150, MONOTONIC, BOOTTIME, policy="tube", bounds=True)
     assert list(row.values()) == [bar.latest - bar.earliest]
+
+
+# Slices
+
+
+def test_slices_are_those_of_the_trace(ask, write):
+    rows = ask(SLICES, "select name, ts, dur, depth, parent, tid, args from slices order by id")
+    assert rows == [("outer", 5, 10, 0, None, 11, None), ("inner", 7, 3, 1, 0, 11, None)]
+    with open_trace(write(SLICES)) as opened:
+        columns = opened.slices().read_all().to_pydict().values()
+    assert ask(SLICES, "from slices") == list(zip(*columns, strict=True))
+
+
+def test_slices_by_the_tube_have_bars(ask):
+    sql = "select name, earliest, end_latest, dur_error_ns from slices order by id"
+    assert ask(SLICES, sql, policy="tube") == [
+        ("outer", 5, 15, 0),
+        ("inner", 7, 10, 0),
+    ]
+
+
+def test_slices_of_several_traces_are_one_table(ask):
+    sql = "select count(*), count(distinct trace) from slices"
+    assert ask(SLICES, EMPTY, SLICES, sql) == [(4, 2)]

@@ -32,11 +32,13 @@ from tracetime.commands.show import (
     size,
 )
 from tracetime.commands.terminal import echo
+from tracetime.errors import UsageError
 from tracetime.graph.clock_names import coverage, named
 from tracetime.text import count, duration, printable
 
 if TYPE_CHECKING:
     from tracetime.analysis.summary import ClockUse, Summary, Unresolved
+    from tracetime.convert import SlicesSummary
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
@@ -56,6 +58,11 @@ _MOST_CLOCKS: Final = 8
     help="Add columns that say what each event is: name, category, type, track, process, thread, "
     "args.",
 )
+@click.option(
+    "--slices",
+    is_flag=True,
+    help="Write what lasted how long instead of events: begins and ends matched, and nested.",
+)
 @policy_options
 @limit_options
 @click.option(
@@ -64,12 +71,14 @@ _MOST_CLOCKS: Final = 8
     help="Exit with 1 if any event has no trace time, or the trace was not read to its end.",
 )
 @json_option
+# long: half of it is its help
 def command(  # noqa: PLR0913  a parameter for each option
     trace: str,
     reading: dict[str, Any],
     out: str,
     to: ClockId | None,
     with_names: bool,
+    slices: bool,
     policy: PolicyName,
     bars: Bars,
     strict: bool,
@@ -80,7 +89,8 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     TRACE is a Perfetto trace, raw or compressed; - is standard input. Each event keeps its raw
     timestamp and its clock, and has a trace_time and a status. A summary follows: the trace clock,
-    the events and clocks found, and why events have no trace time.
+    the events and clocks found, and why events have no trace time. With --slices, begins and ends
+    are matched instead, and the table has what lasted how long.
 
     With --policy tube, trace_time follows the drift between snapshots, and the columns earliest and
     latest are its error bar. Options such as --max-drift-ppm and --clock-rate describe clocks that
@@ -91,6 +101,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime convert trace.pftrace -o events.parquet
       tracetime convert trace.pftrace -o events.parquet --to REALTIME
       tracetime convert trace.pftrace -o events.parquet --with-names
+      tracetime convert trace.pftrace -o slices.parquet --slices
       tracetime convert t.pftrace -o t.parquet --policy tube --clock-rate TSC=2GHz
       adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow
       tracetime convert broken.pftrace -o events.csv --partial --json
@@ -101,7 +112,12 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     started = time.perf_counter()
     domains = domains_of(limits)
+    if slices and (to is not None or with_names):
+        raise UsageError("slices have names, and no to_time: --slices goes with neither option")
     with open_trace(trace, **reading, domains=domains) as opened:
+        if slices:
+            written = _write_slices(opened, out, policy, bars, as_json)
+            return CHECK_FAILED if strict and written.truncated is not None else DONE
         if to is not None:
             to = clock_in(opened.clocks, to)
         with _progress(opened, visible=not as_json) as progress:
@@ -123,6 +139,34 @@ def command(  # noqa: PLR0913  a parameter for each option
         _print_summary(summary, time.perf_counter() - started, names)
     failed = strict and (summary.unresolved or summary.truncated is not None)
     return CHECK_FAILED if failed else DONE
+
+
+def _write_slices(
+    trace: Trace, out: str, policy: PolicyName, bars: Bars, as_json: bool
+) -> SlicesSummary:
+    """Write slices, and say how many."""
+    from tracetime.convert import convert_slices
+
+    started = time.perf_counter()
+    with _progress(trace, visible=not as_json) as progress:
+        summary = convert_slices(trace, out, policy=policy, bars=bars, progress=progress)
+    if as_json:
+        print_json(summary.to_dict())
+        return summary
+    screen = console()
+    written = size(Path(summary.out).stat().st_size)
+    print_text(
+        screen,
+        f"{count(summary.rows, 'slice')} on trace time {summary.trace_clock} in "
+        f"{printable(summary.out)} ({written}, {time.perf_counter() - started:.1f} s)",
+    )
+    print_warnings(screen, (), 0, summary.truncated, 0)
+    if summary.open:
+        echo(f"\n{count(summary.open, 'slice')} did not end: dur is -1")
+    if summary.left_out or summary.names_left_out:
+        left = f"{count(summary.left_out, 'slice')} and {count(summary.names_left_out, 'name')}"
+        echo(f"\n{left} left out: there are too many")
+    return summary
 
 
 @contextlib.contextmanager

@@ -91,9 +91,9 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     Without QUERY, statements are read from a prompt, or from standard input.
 
-    The tables are events (as `tracetime convert` writes them), clocks, snapshots (one row for each
-    reading), discontinuities and findings. With several traces they have the column trace. The SQL
-    is DuckDB's.
+    The tables are events (as `tracetime convert` writes them), slices (what lasted how long),
+    clocks, snapshots (one row for each reading), discontinuities and findings. With several traces
+    they have the column trace. The SQL is DuckDB's.
 
     to_clock(ts, 'FROM', 'TO') converts a timestamp to ns of the clock TO, by --policy;
     earliest(...) and latest(...) are its error bar, always by the tube. They are NULL where a

@@ -1,4 +1,4 @@
-"""The tables that SQL sees: events, clocks, snapshots, discontinuities and findings.
+"""The tables that SQL sees: events, slices, clocks, snapshots, discontinuities and findings.
 
 Tables are made as columns from a trace and its graph. Strings of a trace are values in them, and
 never part of a statement.
@@ -16,6 +16,7 @@ import pyarrow as pa
 from tracetime.clocks.ids import ClockId
 from tracetime.events_table import BATCH_ROWS, schema_of
 from tracetime.graph.arguments import PolicyName
+from tracetime.slices_table import slices_schema
 from tracetime.sql.streams import Faults, Stream
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Str
     """Return the tables by name. Rows of several traces have a column `trace`."""
     makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
         "events": (schema_of(view.policy, view.names), _events),
+        "slices": (slices_schema(view.policy), _slices),
         "clocks": (CLOCKS, _clocks),
         "snapshots": (SNAPSHOTS, _snapshots),
         "discontinuities": (DISCONTINUITIES, _discontinuities),
@@ -148,6 +150,10 @@ def _together(
 
 def _events(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
     return trace.events(view.policy, bars=view.bars, names=view.names)
+
+
+def _slices(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    return trace.slices(view.policy, bars=view.bars)
 
 
 def _clocks(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:

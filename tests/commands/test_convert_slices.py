@@ -1,0 +1,119 @@
+"""`tracetime convert --slices`: what it writes, what it says, and with which exit code."""
+
+import csv
+import json
+
+import pyarrow.ipc as ipc
+import pyarrow.parquet as pq
+import pytest
+from samples import EMPTY, SLICES
+
+from tracetime import UsageError, open_trace
+from tracetime.convert import convert_slices
+
+pytest_plugins = ["cli"]
+
+
+def test_it_writes_slices_and_says_how_many(tracetime, write, tmp_path):
+    out = tmp_path / "slices.parquet"
+    code, text, err = tracetime("convert", write(SLICES), "-o", out, "--slices")
+    assert (code, err) == (0, "")
+    assert text.startswith("2 slices on trace time BOOTTIME in")
+    assert "did not end" not in text
+    table = pq.read_table(out)
+    assert table["name"].to_pylist() == ["outer", "inner"]
+    assert table["dur"].to_pylist() == [10, 3]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv"])
+def test_every_kind_of_file_has_the_same(write, tmp_path, ending):
+    out = tmp_path / f"slices{ending}"
+    path = write(SLICES)
+    with open_trace(path) as trace:
+        summary = convert_slices(trace, out)
+        expected = trace.slices().read_all().to_pylist()
+    assert summary.rows == len(expected) == 2
+    if ending == ".csv":
+        with out.open() as file:
+            rows = list(csv.DictReader(file))
+        assert [(row["name"], row["ts"], row["parent"]) for row in rows] == [
+            (one["name"], str(one["ts"]), "" if one["parent"] is None else str(one["parent"]))
+            for one in expected
+        ]
+        return
+    with out.open("rb") as file:
+        table = pq.read_table(file) if ending == ".parquet" else ipc.open_file(file).read_all()
+    assert table.to_pylist() == expected
+    assert table.schema.metadata[b"tracetime.trace_clock"] == b"BOOTTIME"
+    assert table.schema.metadata[b"tracetime.policy"] == b"floor"
+
+
+def test_by_the_tube_there_are_bars(tracetime, write, tmp_path):
+    out = tmp_path / "slices.parquet"
+    code, _, err = tracetime("convert", write(SLICES), "-o", out, "--slices", "--policy", "tube")
+    assert (code, err) == (0, "")
+    table = pq.read_table(out)
+    assert table["dur_error_ns"].to_pylist() == [0, 0]
+    assert table.schema.metadata[b"tracetime.bars"] == b"estimated"
+
+
+def test_json_is_the_summary(tracetime, write, tmp_path):
+    path, out = write(SLICES), str(tmp_path / "o.csv")
+    code, text, err = tracetime("convert", path, "-o", out, "--slices", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(text) == {
+        "trace": path,
+        "out": out,
+        "trace_clock": "BOOTTIME",
+        "policy": "floor",
+        "bars": None,
+        "rows": 2,
+        "open": 0,
+        "left_out": 0,
+        "names_left_out": 0,
+        "truncated": None,
+    }
+
+
+def test_slices_that_did_not_end_are_counted(tracetime, write, tmp_path):
+    # Without its last packet the outer one stays open.
+    cut = SLICES[: SLICES.rindex(b"\x0a")]
+    path, out = write(cut), tmp_path / "o.csv"
+    code, text, _ = tracetime("convert", path, "-o", out, "--slices", "--partial")
+    assert code == 0
+    assert "1 slice did not end: dur is -1" in text
+
+
+def test_a_trace_without_slices_makes_an_empty_table(tracetime, write, tmp_path):
+    out = tmp_path / "o.parquet"
+    code, text, err = tracetime("convert", write(EMPTY), "-o", out, "--slices")
+    assert (code, err) == (0, "")
+    assert text.startswith("0 slices")
+    assert pq.read_table(out).num_rows == 0
+
+
+def test_a_cut_off_trace_leaves_no_file(tracetime, write, tmp_path):
+    out = tmp_path / "o.parquet"
+    code, text, err = tracetime("convert", write(SLICES[:-3]), "-o", out, "--slices")
+    assert (code, text) == (3, "")
+    assert "cut off" in err
+    assert not out.exists()
+    options = ("--slices", "--partial", "--strict")
+    code, text, _ = tracetime("convert", write(SLICES[:-3]), "-o", out, *options)
+    assert code == 1
+    assert "cut off" in text
+    assert out.exists()
+
+
+@pytest.mark.parametrize("options", [["--with-names"], ["--to", "BOOTTIME"]])
+def test_options_of_events_do_not_go_with_slices(tracetime, write, tmp_path, options):
+    out = tmp_path / "o.parquet"
+    code, text, err = tracetime("convert", write(SLICES), "-o", out, "--slices", *options)
+    assert (code, text) == (2, "")
+    assert "--slices" in err
+    assert not out.exists()
+
+
+def test_the_ending_is_checked(write, tmp_path):
+    with open_trace(write(SLICES)) as trace, pytest.raises(UsageError, match="format"):
+        convert_slices(trace, tmp_path / "o.xyz")
