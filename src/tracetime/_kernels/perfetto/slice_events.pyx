@@ -54,6 +54,7 @@ cdef int log_track_event(
     cdef bint has_track = False, has_name = False, single = True, has_args = False, had
     cdef bint is_legacy_time = False, has_delta = False, has_counters = False
     cdef bint has_doubles = False
+    cdef int64_t counters = 0
     cdef RowDetails w
     if not p.has_sequence_id:
         return 0
@@ -89,6 +90,10 @@ cdef int log_track_event(
             has_delta = True
         elif f.number == TRACK_EVENT_EXTRA_COUNTER_VALUES:
             has_counters = True
+            # A packed field may hold more of them than are known.
+            counters += 1 if is_number(&f) else <int64_t>MOST_EXTRA_COUNTERS + 1
+        elif f.number == TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
+            counters = <int64_t>MOST_EXTRA_COUNTERS + 1
         elif f.number == TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
             has_doubles = True
         elif f.wire != BYTES:
@@ -112,10 +117,12 @@ cdef int log_track_event(
                 row = i
     if row < 0:
         return 0
-    if (has_counters or has_doubles) and not counters_are_known(
-        log, p, event, state, has_counters, has_doubles
-    ):
-        return 0
+    if has_doubles or has_counters and counters > state.known_counters:
+        if not counters_are_known(log, p, event, state, has_counters, has_doubles):
+            return 0
+        if counters <= MOST_EXTRA_COUNTERS:
+            # Those of the defaults, which stay known.
+            state.known_counters = max(state.known_counters, counters)
     e = log.add(
         ENTRY_TRACK_EVENT, rows.trace_time[row], p.machine, log.queue(p.machine, 1, 0)
     )

@@ -100,6 +100,7 @@ cdef struct SequenceState:
     int32_t thread
     bint has_reference
     Bytes defaults                  # TrackEventDefaults, where those name extra counters
+    int64_t known_counters          # how many of its first extra counters are known tracks
 
 
 cdef class SliceLog:

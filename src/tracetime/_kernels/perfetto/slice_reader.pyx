@@ -67,7 +67,7 @@ cdef class SliceReader(PacketObserver):
             state = self.log.sequence(p.sequence)
             if p.cleared:
                 place.has_track = False
-                state.defaults.n = 0
+                state.defaults.n = state.known_counters = 0
                 state.has_reference = False
                 if place.interned != NULL:
                     self.log.interned.drop(place.interned)
@@ -107,7 +107,7 @@ cdef class SliceReader(PacketObserver):
         """TrackEventDefaults; of extra counters the message itself is kept."""
         defaults = load_bytes(defaults, DEFAULTS_TRACK_EVENT_DEFAULTS)
         place.track = load_number(defaults, TRACK_EVENT_DEFAULTS_TRACK_UUID, &place.has_track)
-        state.defaults.n = 0
+        state.defaults.n = state.known_counters = 0
         return put_bytes(&state.defaults, defaults.data, defaults.end - defaults.data)
 
     cdef int set_thread(self, const ImportedPacket *p, Span track, Span thread) except -1 nogil:

@@ -206,6 +206,25 @@ def test_an_event_whose_extra_counters_are_unknown_is_dropped():
     assert slices(MAIN, known, begin(5, "a", 7, extra_counter_values=[1])) == []
 
 
+def test_counters_are_those_of_the_defaults_at_hand():
+    def defaults(*uuids):
+        made = packet(seq=1)
+        made.trace_packet_defaults.track_event_defaults.extra_counter_track_uuids.extend(uuids)
+        return made
+
+    def events(ts):
+        return [instant(ts + i, f"{i}", 7, extra_counter_values=[1] * i) for i in (1, 2)]
+
+    known = descriptor(8, counter=pb.CounterDescriptor())
+    packets = [MAIN, known, defaults(8), *events(5), *events(10), defaults(99), *events(15)]
+    assert [row[:2] for row in shape(*packets, defaults(8, 8), *events(20))] == [
+        ("1", 6),
+        ("1", 11),
+        ("1", 21),
+        ("2", 22),
+    ]
+
+
 def test_events_wait_for_a_snapshot_that_places_them():
     early = packet(
         1000, MONOTONIC, 1, track_event=pb.TrackEvent(type=BEGIN, name="a", track_uuid=7)
