@@ -20,7 +20,7 @@ cdef struct Slice:
 cdef struct Stack:
     int32_t top
     int32_t depth
-    bint saturating             # a begin while a slice is open is ignored
+    int32_t closed              # how many of them have ended
 
 
 cdef class Slices:

@@ -51,6 +51,8 @@ cdef class Slices:
         return &self.stacks[track]
 
     cdef int pop(self, Stack *stack) noexcept nogil:
+        if self.slices[stack.top].dur != OPEN:
+            stack.closed -= 1
         stack.top = self.slices[stack.top].parent
         stack.depth -= 1
         return 0
@@ -62,23 +64,27 @@ cdef class Slices:
         """
         cdef int32_t i = stack.top, below
         cdef Slice *s
+        cdef Slice *inner
         cdef int64_t end
         cdef bint open_above = False
-        while i != NONE:
+        cdef int32_t left = stack.closed
+        while left:
             s = &self.slices[i]
             below = s.parent
             if s.dur == OPEN:
                 open_above = True
                 i = below
                 continue
+            left -= 1
             end = saturating_add(s.ts, s.dur)
             if open_above:
                 if ts > end:
                     # Open slices within it end with it.
                     while stack.top != i:
-                        self.slices[stack.top].dur = end - self.slices[stack.top].ts
-                        self.slices[stack.top].end = s.end
+                        inner = &self.slices[stack.top]
                         self.pop(stack)
+                        inner.dur = end - inner.ts
+                        inner.end = s.end
                     self.pop(stack)
                     open_above = False
             elif end < ts or end == ts and not (s.dur == 0 and dur == 0):
@@ -116,6 +122,8 @@ cdef class Slices:
         s.category = category
         s.begin = event
         s.end = NONE if dur == OPEN else event
+        if dur != OPEN:
+            stack.closed += 1
         stack.top = <int32_t>self.n
         stack.depth += 1
         self.n += 1
@@ -126,7 +134,6 @@ cdef class Slices:
     ) except -2 nogil:
         """BeginLegacyUnnestable: nothing where one is on the track's stack."""
         cdef Stack *stack = self.stack(track)
-        stack.saturating = True
         if stack.depth:
             return NONE
         return self.start(ts, OPEN, track, NONE, name, event)
@@ -149,10 +156,12 @@ cdef class Slices:
             if s.dur == OPEN and (category == NONE or category == s.category) and (
                 name == NONE or s.name == NONE or name == s.name
             ):
-                s.dur = saturating_sub(ts, s.ts)
-                s.end = event
                 if i == stack.top:
                     self.pop(stack)
+                else:
+                    stack.closed += 1
+                s.dur = saturating_sub(ts, s.ts)
+                s.end = event
                 return i
             i = s.parent
         self.unmatched += 1
