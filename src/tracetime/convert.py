@@ -35,7 +35,7 @@ from tracetime.table_files import TableWriter, table_writer
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace
+    from tracetime.trace import Trace, TraceWarning
 
 METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
 """What a table file says about itself, in the metadata of its schema.
@@ -137,7 +137,10 @@ class SlicesSummary:
         bars: of the tube policy; None with floor, which has none.
         rows: how many slices there are.
         open: how many of them did not end.
-        left_out, names_left_out: slices, and names, that there was no room for.
+        unresolved: events without a trace time: they begin and end no slice.
+        left_out: slices that there was no room for.
+        names_left_out: the same of names and arguments.
+        warnings, n_warnings, events_dropped: as of `Summary`.
         truncated: the error after which the rest of the file was not read.
     """
 
@@ -148,8 +151,12 @@ class SlicesSummary:
     bars: Bars | None
     rows: int
     open: int
+    unresolved: int
     left_out: int
     names_left_out: int
+    warnings: tuple[TraceWarning, ...]
+    n_warnings: int
+    events_dropped: int
     truncated: TraceError | None
 
     def to_dict(self) -> dict[str, object]:
@@ -158,6 +165,7 @@ class SlicesSummary:
             field.name: getattr(self, field.name) for field in fields(SlicesSummary)
         }
         facts["trace_clock"] = str(self.trace_clock)
+        facts["warnings"] = [warning._asdict() for warning in self.warnings]
         if self.truncated is not None:
             facts["truncated"] = self.truncated.to_dict()
         return facts
@@ -202,8 +210,12 @@ def convert_slices(
         bars=bars if policy == "tube" else None,
         rows=rows,
         open=still_open,
+        unresolved=slices.unresolved,
         left_out=slices.left_out,
         names_left_out=slices.names_left_out,
+        warnings=tuple(trace.warnings),
+        n_warnings=trace.n_warnings,
+        events_dropped=trace.events_dropped,
         truncated=trace.truncated,
     )
 

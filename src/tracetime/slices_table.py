@@ -79,11 +79,13 @@ class SliceReading:
 
     Attributes:
         left_out: how many slices there was no room for.
-        names_left_out: the same of names.
+        names_left_out: the same of names and arguments.
+        unresolved: how many events have no trace time: they begin and end nothing.
     """
 
     left_out: int = 0
     names_left_out: int = 0
+    unresolved: int = 0
 
 
 class Slices(Iterator[pa.RecordBatch]):
@@ -116,8 +118,13 @@ class Slices(Iterator[pa.RecordBatch]):
 
     @property
     def names_left_out(self) -> int:
-        """How many names there was no room for; known at the end."""
+        """How many names, and arguments, there was no room for; known at the end."""
         return self._reading.names_left_out
+
+    @property
+    def unresolved(self) -> int:
+        """How many events have no trace time, and begin and end nothing; known at the end."""
+        return self._reading.unresolved
 
 
 @dataclass(frozen=True, slots=True, eq=False)

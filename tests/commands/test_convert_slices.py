@@ -6,6 +6,7 @@ import json
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
+from building import packet, pb, trace
 from samples import EMPTY, SLICES
 
 from tracetime import UsageError, open_trace
@@ -29,9 +30,9 @@ def test_it_writes_slices_and_says_how_many(tracetime, write, tmp_path):
 def test_every_kind_of_file_has_the_same(write, tmp_path, ending):
     out = tmp_path / f"slices{ending}"
     path = write(SLICES)
-    with open_trace(path) as trace:
-        summary = convert_slices(trace, out)
-        expected = trace.slices().read_all().to_pylist()
+    with open_trace(path) as opened:
+        summary = convert_slices(opened, out)
+        expected = opened.slices().read_all().to_pylist()
     assert summary.rows == len(expected) == 2
     if ending == ".csv":
         with out.open() as file:
@@ -69,8 +70,12 @@ def test_json_is_the_summary(tracetime, write, tmp_path):
         "bars": None,
         "rows": 2,
         "open": 0,
+        "unresolved": 0,
         "left_out": 0,
         "names_left_out": 0,
+        "warnings": [],
+        "n_warnings": 0,
+        "events_dropped": 0,
         "truncated": None,
     }
 
@@ -115,5 +120,16 @@ def test_options_of_events_do_not_go_with_slices(tracetime, write, tmp_path, opt
 
 
 def test_the_ending_is_checked(write, tmp_path):
-    with open_trace(write(SLICES)) as trace, pytest.raises(UsageError, match="format"):
-        convert_slices(trace, tmp_path / "o.xyz")
+    with open_trace(write(SLICES)) as opened, pytest.raises(UsageError, match="format"):
+        convert_slices(opened, tmp_path / "o.xyz")
+
+
+def test_events_without_a_time_are_counted_and_strict_refuses_them(tracetime, write, tmp_path):
+    lost = trace(packet(5, 99, 1, track_event=pb.TrackEvent(type=1, name="lost", track_uuid=7)))
+    path, out = write(SLICES + lost), tmp_path / "o.csv"
+    code, text, _ = tracetime("convert", path, "-o", out, "--slices")
+    assert code == 0
+    assert text.startswith("2 slices")
+    assert "1 event without a trace time" in text
+    assert tracetime("convert", path, "-o", out, "--slices", "--strict")[0] == 1
+    assert tracetime("convert", write(SLICES), "-o", out, "--slices", "--strict")[0] == 0

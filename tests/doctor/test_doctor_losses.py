@@ -57,9 +57,9 @@ def test_it_is_counted_in_compressed_packets(write):
 
 def test_every_summary_says_so(tracetime, write, tmp_path):
     path = write(dropping(0, 150_285))
-    assert LINE in tracetime("convert", path, "-o", tmp_path / "o.csv")[1]
-    assert LINE in tracetime("clocks", path)[1]
-    for words in (["convert", path, "-o", tmp_path / "o.csv"], ["clocks", path]):
+    convert = ["convert", path, "-o", tmp_path / "o.csv"]
+    for words in (convert, [*convert, "--slices"], ["clocks", path]):
+        assert LINE in tracetime(*words)[1]
         assert json.loads(tracetime(*words, "--json")[1])["events_dropped"] == 150_285
     text = tracetime("doctor", path)[1]
     assert text.startswith(f"{path}: 1 error, 1 info\n")

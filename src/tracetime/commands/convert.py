@@ -117,7 +117,8 @@ def command(  # noqa: PLR0913  a parameter for each option
     with open_trace(trace, **reading, domains=domains) as opened:
         if slices:
             written = _write_slices(opened, out, policy, bars, as_json)
-            return CHECK_FAILED if strict and written.truncated is not None else DONE
+            failed = strict and (written.unresolved or written.truncated is not None)
+            return CHECK_FAILED if failed else DONE
         if to is not None:
             to = clock_in(opened.clocks, to)
         with _progress(opened, visible=not as_json) as progress:
@@ -160,12 +161,17 @@ def _write_slices(
         f"{count(summary.rows, 'slice')} on trace time {summary.trace_clock} in "
         f"{printable(summary.out)} ({written}, {time.perf_counter() - started:.1f} s)",
     )
-    print_warnings(screen, (), 0, summary.truncated, 0)
+    print_warnings(
+        screen, summary.warnings, summary.n_warnings, summary.truncated, summary.events_dropped
+    )
+    if summary.unresolved:
+        events = count(summary.unresolved, "event")
+        echo(f"\n{events} without a trace time, in no slice: convert without --slices says why")
     if summary.open:
         echo(f"\n{count(summary.open, 'slice')} did not end: dur is -1")
     if summary.left_out or summary.names_left_out:
-        left = f"{count(summary.left_out, 'slice')} and {count(summary.names_left_out, 'name')}"
-        echo(f"\n{left} left out: there are too many")
+        names = f"{count(summary.names_left_out, 'name')} or arguments"
+        echo(f"\n{count(summary.left_out, 'slice')} and {names} left out: there are too many")
     return summary
 
 

@@ -55,6 +55,7 @@ cdef int log_track_event(
     cdef bint is_legacy_time = False, has_delta = False, has_counters = False
     cdef bint has_doubles = False
     cdef int64_t counters = 0
+    cdef int32_t thread
     cdef RowDetails w
     if not p.has_sequence_id:
         return 0
@@ -123,6 +124,7 @@ cdef int log_track_event(
         if counters <= MOST_EXTRA_COUNTERS:
             # Those of the defaults, which stay known.
             state.known_counters = max(state.known_counters, counters)
+    thread = log.thread_of(p.sequence)
     e = log.add(
         ENTRY_TRACK_EVENT, rows.trace_time[row], p.machine, log.queue(p.machine, 1, 0)
     )
@@ -152,13 +154,15 @@ cdef int log_track_event(
     e.type = <uint8_t>type if type < 256 else 255
     e.flags = e.flags | flags
     e.track = track if has_track else (place.track if place.has_track else 0)
-    e.thread = state.thread
+    e.thread = thread
     if has_args and e.phase == c"M":
         e.category = NO_NAME
         name = load_first(event)
         if name.end > name.data:
             e.category = log.strings.code_foreign(name)
-    elif has_args and log.with_args:
+    elif has_args and log.args_limit and log.args.n >= log.args_limit:
+        log.args_left_out += 1
+    elif has_args and log.args_limit:
         put_args(&log.args, log.interned, t, event, &w)
         e.payload = w.args
         e.payload_size = <int32_t>(w.args_end - w.args)

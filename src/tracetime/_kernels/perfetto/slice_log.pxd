@@ -65,10 +65,11 @@ cdef struct Legacy:
     bint has_pid
     bint has_tid
 
-# The thread that a packet sequence names as its own.
+# The thread that a packet sequence names as its own until its state is cleared.
 cdef struct SequenceThread:
     int64_t tid
     int32_t pid
+    bint is_known
 
 # What an id refers to, by the kind of the id.
 cdef enum MemoKind:
@@ -97,7 +98,7 @@ cdef struct FenceTimeline:
     bint has_emit
 
 cdef struct SequenceState:
-    int32_t thread
+    int32_t thread                  # an index of `threads`
     bint has_reference
     Bytes defaults                  # TrackEventDefaults, where those name extra counters
     int64_t known_counters          # how many of its first extra counters are known tracks
@@ -126,7 +127,8 @@ cdef class SliceLog:
     cdef int32_t *comms                 # the names of one compact_sched
     cdef int64_t comms_capacity
     cdef int64_t base                   # row of the events table of the first of the batch at hand
-    cdef bint with_args
+    cdef int64_t args_limit
+    cdef int64_t args_left_out
     cdef readonly int64_t left_out
     cdef uint64_t seed
     cdef HashTable queue_table
@@ -147,6 +149,7 @@ cdef class SliceLog:
     cdef int64_t n_process_names, n_thread_names
 
     cdef SequenceState *sequence(self, uint32_t sequence) except NULL nogil
+    cdef int32_t thread_of(self, uint32_t sequence) except -1 nogil
     cdef int32_t queue(self, uint32_t machine, int kind, uint32_t cpu) except -1 nogil
     cdef Entry *add(self, int kind, int64_t ts, uint32_t machine, int32_t queue) except? NULL nogil
     cdef int32_t code_text(self, Text *text) except -2 nogil

@@ -14,7 +14,7 @@ class SliceLog:
 
     process_names, thread_names: by Chrome's types, "" for none. names_limit: bytes that strings may
     take, and once more interned data, and descriptors. limit: of entries; what comes later is
-    counted as `left_out`. with_args: keep debug annotations.
+    counted as `left_out`. args_limit: bytes of debug annotations to keep; 0: none are read.
     """
 
     strings: Strings
@@ -30,7 +30,7 @@ class SliceLog:
         thread_names: Sequence[str],
         names_limit: int,
         limit: int,
-        with_args: bool,
+        args_limit: int,
     ) -> Self: ...
     def __len__(self) -> int: ...
     def next_batch(self, rows: int) -> None: ...

@@ -31,11 +31,12 @@ cdef class SliceLog:
 
     process_names, thread_names: by Chrome's types, "" for none. names_limit: bytes that strings may
     take, and once more interned data, and descriptors. limit: of entries; what comes later is
-    counted as `left_out`. with_args: keep debug annotations.
+    counted as `left_out`. args_limit: bytes of debug annotations to keep; 0: none are read.
     """
 
     def __cinit__(
-        self, process_names, thread_names, int64_t names_limit, int64_t limit, bint with_args
+        self, process_names, thread_names, int64_t names_limit, int64_t limit,
+        int64_t args_limit
     ):
         cdef int64_t i
         # Keys come from a file: a random seed keeps it from choosing keys whose slots collide.
@@ -49,7 +50,7 @@ cdef class SliceLog:
         )
         self.interned = InternedData(self.seed, names_limit)
         self.limit = min(limit, 0x7FFFFFFF)
-        self.with_args = with_args
+        self.args_limit = args_limit
         self.n_process_names = len(process_names)
         self.n_thread_names = len(thread_names)
         self.process_names = <int32_t *>calloc(len(process_names) + 1, sizeof(int32_t))
@@ -88,8 +89,11 @@ cdef class SliceLog:
 
     @property
     def names_left_out(self):
-        """How many names, descriptors and interned strings there was no room for."""
-        return self.strings.left_out + self.interned.left_out + self.tree.left_out
+        """How many names, descriptors, interned strings and arguments there was no room for."""
+        return (
+            self.strings.left_out + self.interned.left_out + self.tree.left_out
+            + self.args_left_out
+        )
 
     cdef SequenceState *sequence(self, uint32_t sequence) except NULL nogil:
         """The state of a packet sequence."""
@@ -101,6 +105,19 @@ cdef class SliceLog:
                 self.sequences[i].thread = NONE
             self.n_sequences = n
         return &self.sequences[sequence]
+
+    cdef int32_t thread_of(self, uint32_t sequence) except -1 nogil:
+        """Where the thread of a sequence is kept; one that is named later is of all its events."""
+        cdef SequenceState *state = self.sequence(sequence)
+        if state.thread == NONE:
+            grow(
+                <void **>&self.threads, &self.threads_capacity, self.n_threads + 1,
+                sizeof(SequenceThread),
+            )
+            memset(&self.threads[self.n_threads], 0, sizeof(SequenceThread))
+            state.thread = <int32_t>self.n_threads
+            self.n_threads += 1
+        return state.thread
 
     cdef int32_t queue(self, uint32_t machine, int kind, uint32_t cpu) except -1 nogil:
         """The sorter's queue: kind 0 of packets, 1 of track events, others of ftrace, one a CPU."""

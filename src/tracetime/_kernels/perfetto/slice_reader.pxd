@@ -1,3 +1,5 @@
+from libc.stdint cimport uint32_t
+
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.interning cimport Place
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
@@ -11,6 +13,7 @@ cdef class SliceReader(PacketObserver):
         self, Place *place, SequenceState *state, Span defaults
     ) except -1 nogil
     cdef int set_thread(self, const ImportedPacket *p, Span track, Span thread) except -1 nogil
+    cdef int keep_thread(self, uint32_t sequence) except -1 nogil
 
 
 cdef int log_message(SliceLog log, const ImportedPacket *p, int kind, Span message) except -1 nogil

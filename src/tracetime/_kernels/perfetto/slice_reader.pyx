@@ -1,13 +1,12 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Adds the packets of a trace to the log of slices."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from tracetime._kernels.common.text cimport put_bytes
 from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_set, load_bytes, load_number, nothing, read_field, span_of,
 )
-from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.interning cimport Place
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
@@ -17,6 +16,10 @@ from tracetime._kernels.perfetto.slice_bundles cimport log_bundle
 from tracetime._kernels.perfetto.slice_events cimport log_track_event
 from tracetime._kernels.perfetto.slice_log cimport *
 from tracetime._kernels.perfetto.track_tree cimport synthetic_tid
+
+
+cdef enum:
+    NONE = -1
 
 
 cdef class SliceReader(PacketObserver):
@@ -69,6 +72,7 @@ cdef class SliceReader(PacketObserver):
                 place.has_track = False
                 state.defaults.n = state.known_counters = 0
                 state.has_reference = False
+                self.keep_thread(p.sequence)
                 if place.interned != NULL:
                     self.log.interned.drop(place.interned)
             if is_set(interned) and p.valid:
@@ -114,6 +118,7 @@ cdef class SliceReader(PacketObserver):
         """TokenizeThreadDescriptor: the thread that events of this sequence are of."""
         cdef SequenceState *state
         cdef SequenceThread *made
+        cdef int32_t at
         cdef Span chrome
         cdef bint has_pid, has_tid, found
         cdef int64_t pid = <int64_t>load_number(thread, THREAD_PID, &has_pid)
@@ -127,15 +132,21 @@ cdef class SliceReader(PacketObserver):
                 tid = synthetic_tid(tid, pid)
         state = self.log.sequence(p.sequence)
         state.has_reference = True
-        grow(
-            <void **>&self.log.threads, &self.log.threads_capacity, self.log.n_threads + 1,
-            sizeof(SequenceThread),
-        )
-        made = &self.log.threads[self.log.n_threads]
+        at = self.log.thread_of(p.sequence)
+        made = &self.log.threads[at]
         made.pid = <int>pid
         made.tid = tid
-        state.thread = <int>self.log.n_threads
-        self.log.n_threads += 1
+        made.is_known = True
+        return 0
+
+    cdef int keep_thread(self, uint32_t sequence) except -1 nogil:
+        """Keep the thread of a sequence whose state was cleared, apart from the one before."""
+        cdef SequenceState *state = self.log.sequence(sequence)
+        cdef int32_t before = state.thread, now
+        if before != NONE:
+            state.thread = NONE
+            now = self.log.thread_of(sequence)
+            self.log.threads[now] = self.log.threads[before]
         return 0
 
 

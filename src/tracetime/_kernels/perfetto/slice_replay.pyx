@@ -5,6 +5,7 @@ Follows Perfetto's src/trace_processor/importers/proto/track_event_event_importe
 `slices.stacks`.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
@@ -39,6 +40,7 @@ cdef enum:
     AT_END = 1
     AT_INSTANT = 2
     AT_LEGACY = 3
+    BETWEEN_SIGNALS = 0xFFFF        # entries, less one: some ms of them
 
 
 def replay(SliceLog log not None, const int32_t[::1] order, int64_t n_machines):
@@ -51,6 +53,9 @@ def replay(SliceLog log not None, const int32_t[::1] order, int64_t n_machines):
         log.processes.set_idle(<uint32_t>i, log.strings.add("swapper"))
     with nogil:
         for i in range(order.shape[0]):
+            if i & BETWEEN_SIGNALS == 0:
+                with gil:
+                    PyErr_CheckSignals()
             replay_entry(log, order[i])
 
 
@@ -146,10 +151,12 @@ cdef bint find_thread(SliceLog log, Event *event) except -1 nogil:
     """ParseInitialTrackAssociation: the thread and process of an event; False drops it."""
     cdef Entry *e = event.entry
     cdef Legacy *legacy = event.legacy
-    cdef SequenceThread *said = &log.threads[e.thread] if e.thread != NONE else NULL
+    cdef SequenceThread *said = &log.threads[e.thread]
     cdef int64_t tid, pid
     cdef bint by_thread
     event.node = event.thread = event.process = NONE
+    if not said.is_known:
+        said = NULL
     if e.track:
         event.node = log.tree.resolve(e.machine, e.track)
         if event.node < 0:

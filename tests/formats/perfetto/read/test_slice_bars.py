@@ -105,6 +105,14 @@ def test_a_complete_event_ends_by_its_own_clock():
         assert row[name] == other[name], name
 
 
+@pytest.mark.parametrize("clock", [MONOTONIC, BOOTTIME])
+def test_an_end_beyond_64_bits_has_no_bar(clock):
+    of_thread = packet(1, seq=1, thread_descriptor=pb.ThreadDescriptor(pid=10, tid=11))
+    (row,) = read(of_thread, complete(1500 * MS, (1 << 63) // 1000, clock))
+    assert row["earliest"] is not None
+    assert [row[name] for name in ("end_earliest", "end_latest", "dur_error_ns")] == [None] * 3
+
+
 def test_what_a_slice_ends_with_is_its_end_too():
     # The inner one is cut at the end of the outer one.
     packets = [

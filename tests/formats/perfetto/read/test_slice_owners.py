@@ -236,3 +236,16 @@ def test_machines_are_apart():
         "of 1",
         "of 2",
     ]
+
+
+def test_a_thread_that_a_sequence_names_late_counts_until_its_state_is_cleared():
+    # The thread is part of the state of the sequence (incremental_state.h).
+    packets = [
+        phase("X", 5, "early", duration_us=0),
+        of_thread(10, 11),
+        phase("X", 6, "next", duration_us=0),
+        packet(seq=1, cleared=True),
+        phase("X", 7, "kept", duration_us=0),
+    ]
+    assert where(*packets) == [(0, None, 10, 11)] * 3
+    assert where(*packets, of_thread(10, 12)) == [(0, None, 10, 11)] * 2 + [(1, None, 10, 12)]

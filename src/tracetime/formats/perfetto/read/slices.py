@@ -18,6 +18,7 @@ from tracetime._kernels.perfetto.slice_reader import SliceReader
 from tracetime._kernels.perfetto.slice_replay import replay
 from tracetime._kernels.slices.order import in_order
 from tracetime.error_bars import ErrorBars
+from tracetime.errors import AS_IS
 from tracetime.events_table import Columns
 from tracetime.formats.perfetto.chrome_names import PROCESS_NAMES, THREAD_NAMES
 from tracetime.slices_table import OPEN, Owners, SliceReading, slice_batches
@@ -32,6 +33,9 @@ NAMES_LIMIT: Final = 64 << 20
 
 MOST_ENTRIES: Final = 1 << 26
 """Events of slices that are kept until all are known: about 5 GB of them."""
+
+ARGS_LIMIT: Final = 1 << 30
+"""Bytes of arguments that are kept: each event may refer to 64 KiB of interned ones."""
 
 _MOST_ARGS: Final = 1 << 25
 """Bytes of arguments in one batch, or a little more."""
@@ -77,11 +81,14 @@ class _Ends:
         if len(lasting):
             # A duration counts on the clock of its event: add it before converting.
             later = {name: columns[name][rows[lasting]] for name in _PLACED}
+            fits = np.ones(len(lasting), np.bool_)
             for name in ("trace_time", "source_ns"):
                 later[name] = later[name] + durations[lasting]
+                fits &= later[name] >= columns[name][rows[lasting]]
             placed = self._bars.place(later)
             for row, name in enumerate(names):
                 ends[row, lasting] = placed[name]
+            ends[1:, lasting[~fits]] = [[1], [0]]
         self._begins.append(begins)
         self._ends.append(ends)
 
@@ -138,7 +145,9 @@ def read_slices(
         bars: those of the tube, None for Perfetto's own rule.
         with_args: read debug annotations, too.
     """
-    log = SliceLog(PROCESS_NAMES, THREAD_NAMES, NAMES_LIMIT, MOST_ENTRIES, with_args)
+    log = SliceLog(
+        PROCESS_NAMES, THREAD_NAMES, NAMES_LIMIT, MOST_ENTRIES, ARGS_LIMIT if with_args else 0
+    )
     ends = None
     if bars is not None:
         placed = ErrorBars(trace.clocks, trace.trace_clock, trace.machines, bars, {})
@@ -149,6 +158,7 @@ def read_slices(
             ends.add(log, entries, base, columns)
         entries = len(log)
         base += len(columns["packet"])
+        reading.unresolved += int(np.count_nonzero(columns["status"] > AS_IS))
         log.next_batch(len(columns["packet"]))
     if ends is not None and len(log) > entries:
         # Of packets after the last event.
