@@ -468,3 +468,13 @@ def test_slices_by_the_tube_have_bars(ask):
 def test_slices_of_several_traces_are_one_table(ask):
     sql = "select count(*), count(distinct trace) from slices"
     assert ask(SLICES, EMPTY, SLICES, sql) == [(4, 2)]
+
+
+def test_a_statement_that_is_to_stop_ends_the_reading_of_slices(write):
+    faults = Faults()
+    with open_trace(write(SLICES)) as opened:
+        stream = tables.tables([opened], View(), faults)["slices"]
+        assert sum(batch.num_rows for batch in stream._batches()) == 2
+        faults.stopping = True
+        with pytest.raises(KeyboardInterrupt):
+            list(stream._batches())

@@ -230,9 +230,13 @@ class Session:
 
     def _stop(self, future: Future[Any]) -> None:
         # Repeated: DuckDB ignores an interrupt that comes before a statement has begun.
-        while not future.done():
-            self._con.interrupt()
-            wait([future], _RETRY_S)
+        self._faults.stopping = True
+        try:
+            while not future.done():
+                self._con.interrupt()
+                wait([future], _RETRY_S)
+        finally:
+            self._faults.stopping = False
 
     def _own_error(self, error: Exception) -> BaseException:
         """Return an error of DuckDB as one of ours: that of a trace or clock, or UsageError."""

@@ -12,10 +12,24 @@ import pyarrow as pa
 
 
 class Faults:
-    """The first error that was raised in a call from DuckDB, which keeps only its text."""
+    """The first error that was raised in a call from DuckDB, which keeps only its text.
+
+    Attributes:
+        stopping: whether the statement is to stop.
+    """
 
     def __init__(self) -> None:
         self.first: BaseException | None = None
+        self.stopping = False
+
+    def check(self, _: int) -> None:
+        """Stop a table that is long in the making: DuckDB stops between batches alone.
+
+        Raises:
+            KeyboardInterrupt: the statement is to stop.
+        """
+        if self.stopping:
+            raise KeyboardInterrupt
 
     def add(self, error: BaseException) -> None:
         """Keep `error` if it is the first."""

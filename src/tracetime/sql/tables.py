@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -113,7 +114,7 @@ def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Str
     """Return the tables by name. Rows of several traces have a column `trace`."""
     makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
         "events": (schema_of(view.policy, view.names), _events),
-        "slices": (slices_schema(view.policy), _slices),
+        "slices": (slices_schema(view.policy), partial(_slices, faults)),
         "clocks": (CLOCKS, _clocks),
         "snapshots": (SNAPSHOTS, _snapshots),
         "discontinuities": (DISCONTINUITIES, _discontinuities),
@@ -152,8 +153,8 @@ def _events(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
     return trace.events(view.policy, bars=view.bars, names=view.names)
 
 
-def _slices(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
-    return trace.slices(view.policy, bars=view.bars)
+def _slices(faults: Faults, trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    return trace.slices(view.policy, faults.check, bars=view.bars)
 
 
 def _clocks(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
