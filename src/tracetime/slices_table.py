@@ -5,7 +5,7 @@ Its columns and types, and how arrays become batches. Formats decide which event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -98,7 +98,10 @@ class Slices(Iterator[pa.RecordBatch]):
     """
 
     def __init__(
-        self, schema: pa.Schema, reading: SliceReading, batches: Iterator[pa.RecordBatch]
+        self,
+        schema: pa.Schema,
+        reading: SliceReading,
+        batches: Generator[pa.RecordBatch, None, None],
     ) -> None:
         self.schema = schema
         self._reading = reading
@@ -106,6 +109,10 @@ class Slices(Iterator[pa.RecordBatch]):
 
     def __next__(self) -> pa.RecordBatch:
         return next(self._batches)
+
+    def close(self) -> None:
+        """Stop reading; no batch follows."""
+        self._batches.close()
 
     def read_all(self) -> pa.Table:
         """Return all that is left, as one table."""

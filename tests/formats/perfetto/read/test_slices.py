@@ -7,6 +7,7 @@ track_compressor.cc (TC). How slices nest: tests/kernels/test_nesting.py.
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -96,6 +97,13 @@ def test_batches_share_one_dictionary_and_are_as_many_as_needed():
     assert batches[0]["name"].dictionary.to_pylist() == ["n0", "n1", "n2"]
     assert batches[1]["name"].dictionary.equals(batches[0]["name"].dictionary)
     assert batches[1]["id"][0].as_py() == 65_536
+
+
+def test_slices_are_closed_before_their_end():
+    with opened(trace(START, MAIN, instant(5, "a", 7))) as opened_trace:
+        with contextlib.closing(opened_trace.slices()) as made:
+            pass
+        assert list(made) == []
 
 
 def test_policy_and_bars_are_checked_before_anything_is_read():

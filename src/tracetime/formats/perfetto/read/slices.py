@@ -6,7 +6,7 @@ becomes a table, and by the tube policy both ends of each slice get their error 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -135,7 +135,7 @@ def read_slices(
     reading: SliceReading,
     bars: Bars | None,
     with_args: bool,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """Read a trace from its start, and yield its slices as batches.
 
     Args:
