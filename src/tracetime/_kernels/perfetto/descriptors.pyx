@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_set, load_bytes, load_number, nothing, read_field, span_of,
+    BYTES, Field, Span, is_set, load_bytes, load_number, next_field, nothing, span_of,
 )
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.slice_log cimport SliceLog
@@ -121,23 +121,17 @@ cdef Span without_queue(Span name) noexcept nogil:
 
 cdef int replay_process_tree(SliceLog log, uint32_t machine, Span tree) except -1 nogil:
     """ParseProcessTree."""
-    cdef const uint8_t *at = tree.data
+    cdef Span rest = tree
     cdef Field f
     cdef Span one, name
     cdef bint found
     cdef int64_t tid
     cdef int32_t which
-    while at < tree.end:
-        at = read_field(at, tree.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == TREE_PROCESSES and f.wire == BYTES:
             replay_tree_process(log, machine, span_of(&f))
-    at = tree.data
-    while at < tree.end:
-        at = read_field(at, tree.end, &f)
-        if at == NULL:
-            break
+    rest = tree
+    while next_field(&rest, &f):
         if f.number == TREE_THREADS and f.wire == BYTES:
             one = span_of(&f)
             tid = <uint32_t>load_number(one, TREE_THREAD_TID, &found)
@@ -157,7 +151,7 @@ cdef int replay_process_tree(SliceLog log, uint32_t machine, Span tree) except -
 
 cdef int replay_tree_process(SliceLog log, uint32_t machine, Span process) except -1 nogil:
     """A process. Its name is its first argument, cut at a blank if there is only one."""
-    cdef const uint8_t *at = process.data
+    cdef Span rest = process
     cdef const uint8_t *blank
     cdef Field f
     cdef Span name = nothing()
@@ -166,10 +160,7 @@ cdef int replay_tree_process(SliceLog log, uint32_t machine, Span process) excep
     cdef int64_t pid = <uint32_t>load_number(process, PROCESS_PID, &found)
     cdef int64_t parent = <uint32_t>load_number(process, PROCESS_PPID, &found)
     cdef int32_t which, code
-    while at < process.end:
-        at = read_field(at, process.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == PROCESS_CMDLINE and f.wire == BYTES:
             if arguments == 0:
                 name = span_of(&f)

@@ -9,7 +9,7 @@ from libc.stdio cimport snprintf
 from libc.string cimport memset
 
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, load_number, read_field, span_of,
+    BYTES, Field, Span, load_number, next_field, span_of,
 )
 from tracetime._kernels.perfetto.slice_log cimport *
 from tracetime._kernels.perfetto.track_tree cimport TRACK_FRAMES_ACTUAL, TRACK_FRAMES_EXPECTED
@@ -36,16 +36,13 @@ cdef enum:
 
 cdef int replay_frame(SliceLog log, int32_t number, Span message) except -1 nogil:
     """ParseFrameTimelineEvent: the first of these messages that is present."""
-    cdef const uint8_t *at = message.data
+    cdef Span rest = message
     cdef Field f
     cdef Span[6] found
     cdef bint[6] has
     cdef int kind
     memset(has, 0, sizeof(has))
-    while at < message.end:
-        at = read_field(at, message.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.wire == BYTES and EXPECTED_DISPLAY_FRAME_START <= f.number <= FRAME_END:
             found[f.number] = span_of(&f)
             has[f.number] = True

@@ -1,12 +1,12 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Adds ftrace events to the log of slices: those that make slices or name threads."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.text cimport put_bytes
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_set, load_bytes, load_number, nothing, read_field,
+    BYTES, Field, Span, is_set, load_bytes, load_number, next_field, nothing,
     read_varint, span_of,
 )
 from tracetime._kernels.graph.engine cimport AS_IS
@@ -42,7 +42,7 @@ cdef int log_bundle(
     SliceLog log, const ImportedPacket *p, Span bundle, Rows rows, int64_t first
 ) except -1 nogil:
     """FtraceEventBundle: log each event with its row of the events table."""
-    cdef const uint8_t *at = bundle.data
+    cdef Span rest = bundle
     cdef Field f
     cdef Span event = nothing()
     cdef bint found
@@ -56,12 +56,8 @@ cdef int log_bundle(
     for i in range(first, rows.n):
         if rows.kind[i] != KIND_FTRACE_EVENT or rows.status[i] > AS_IS:
             continue
-        while item < <int64_t>rows.item[i] and at < bundle.end:
-            at = read_field(at, bundle.end, &f)
-            if at == NULL:
-                at = bundle.end
-                event = nothing()
-            elif f.number == BUNDLE_EVENT and f.wire == BYTES:
+        while item < <int64_t>rows.item[i] and next_field(&rest, &f):
+            if f.number == BUNDLE_EVENT and f.wire == BYTES:
                 item += 1
                 event = span_of(&f)
         if item == <int64_t>rows.item[i]:
@@ -72,17 +68,14 @@ cdef int log_bundle(
 cdef int log_event(
     SliceLog log, const ImportedPacket *p, Span event, int64_t ts, int64_t row, uint32_t cpu
 ) except -1 nogil:
-    cdef const uint8_t *at = event.data
+    cdef Span rest = event
     cdef Field f
     cdef Span within = nothing()
     cdef uint32_t field = 0
     cdef bint has_pid = False
     cdef int32_t pid = 0
     cdef Entry *e
-    while at < event.end:
-        at = read_field(at, event.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.wire == BYTES:
             if field == 0:
                 field = f.number
@@ -107,17 +100,14 @@ cdef int log_switches(
     SliceLog log, const ImportedPacket *p, Span sched, Rows rows, int64_t first, uint32_t cpu
 ) except -1 nogil:
     """compact_sched: log each thread that was switched to, and its name."""
-    cdef const uint8_t *at = sched.data
+    cdef Span rest = sched
     cdef Span threads = load_bytes(sched, SCHED_SWITCH_NEXT_PID)
     cdef Span names = load_bytes(sched, SCHED_SWITCH_NEXT_COMM_INDEX)
     cdef Field f
     cdef uint64_t tid = 0, name = 0
     cdef int64_t i, n_names = 0
     cdef Entry *e
-    while at < sched.end:
-        at = read_field(at, sched.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == SCHED_INTERN_TABLE and f.wire == BYTES:
             n_names += 1
             grow(<void **>&log.comms, &log.comms_capacity, n_names, sizeof(int32_t))

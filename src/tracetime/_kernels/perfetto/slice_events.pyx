@@ -12,7 +12,7 @@ from libc.string cimport memset
 from tracetime._kernels.common.memory cimport grow, saturating_mul
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes, put_text
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, nothing, read_field,
+    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing,
     read_varint, span_of,
 )
 from tracetime._kernels.graph.engine cimport AS_IS
@@ -39,7 +39,7 @@ cdef int log_track_event(
     SliceLog log, const ImportedPacket *p, Span event, Rows rows, int64_t first
 ) except -1 nogil:
     """TokenizeTrackEventPacket, ParseTrackEventCategory and ParseTrackEventName."""
-    cdef const uint8_t *at = event.data
+    cdef Span rest = event
     cdef Place *place = log.interned.place(p.sequence)
     cdef SequenceState *state = log.sequence(p.sequence)
     # Data interned before packets were lost is not valid any more.
@@ -59,10 +59,7 @@ cdef int log_track_event(
     cdef RowDetails w
     if not p.has_sequence_id:
         return 0
-    while at < event.end:
-        at = read_field(at, event.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == TRACK_EVENT_CATEGORY_IIDS:
             if f.wire == BYTES:
                 single = False
@@ -171,12 +168,9 @@ cdef int log_track_event(
 
 cdef Span load_first(Span event) noexcept nogil:
     """The text of the first debug annotation: the name in a metadata event."""
-    cdef const uint8_t *at = event.data
+    cdef Span rest = event
     cdef Field f
-    while at < event.end:
-        at = read_field(at, event.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == TRACK_EVENT_DEBUG_ANNOTATIONS and f.wire == BYTES:
             return load_bytes(span_of(&f), DEBUG_STRING_VALUE)
     return nothing()
@@ -184,7 +178,7 @@ cdef Span load_first(Span event) noexcept nogil:
 
 cdef int log_legacy(SliceLog log, Entry *e, Span message) except -1 nogil:
     """Read a LegacyEvent. Fields other than the phase are rare and kept apart."""
-    cdef const uint8_t *at = message.data
+    cdef Span rest = message
     cdef Field f
     cdef Legacy said
     cdef int32_t phase
@@ -192,10 +186,7 @@ cdef int log_legacy(SliceLog log, Entry *e, Span message) except -1 nogil:
     cdef int64_t unscoped = 0, global_ = 0, local = 0
     memset(&said, 0, sizeof(Legacy))
     said.id_scope = NO_NAME
-    while at < message.end:
-        at = read_field(at, message.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == LEGACY_EVENT_PHASE and is_number(&f):
             phase = <int32_t>f.value
             e.flags |= HAS_PHASE
@@ -249,7 +240,7 @@ cdef int32_t unknown_category(SliceLog log, uint64_t iid) except -2 nogil:
 
 cdef int32_t joined_categories(SliceLog log, Interning *t, Span event) except -2 nogil:
     """Several categories, the interned ones first, with commas between them."""
-    cdef const uint8_t *at
+    cdef Span rest
     cdef Field f
     cdef Span packed
     cdef uint64_t iid = 0
@@ -260,11 +251,8 @@ cdef int32_t joined_categories(SliceLog log, Interning *t, Span event) except -2
     out.n = 0
     for i in range(2):
         interned = i == 0
-        at = event.data
-        while at < event.end and out.n <= LONGEST_NAME:
-            at = read_field(at, event.end, &f)
-            if at == NULL:
-                break
+        rest = event
+        while out.n <= LONGEST_NAME and next_field(&rest, &f):
             if not interned:
                 if f.number == TRACK_EVENT_CATEGORIES and f.wire == BYTES:
                     if out.n:
@@ -341,15 +329,12 @@ cdef bint values_have_tracks(
 
 cdef int64_t count_numbers(Span message, uint32_t number, uint64_t *out) noexcept nogil:
     """How many values a repeated number has, packed or not; the first of them go to `out`."""
-    cdef const uint8_t *at = message.data
+    cdef Span rest = message
     cdef Field f
     cdef Span packed
     cdef uint64_t value
     cdef int64_t n = 0
-    while at != NULL and at < message.end:
-        at = read_field(at, message.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number != number:
             continue
         if f.wire != BYTES:

@@ -1,11 +1,11 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Adds the packets of a trace to the log of slices."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from tracetime._kernels.common.text cimport put_bytes
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_set, load_bytes, load_number, nothing, read_field, span_of,
+    BYTES, Field, Span, is_set, load_bytes, load_number, next_field, nothing, span_of,
 )
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.interning cimport Place
@@ -30,17 +30,14 @@ cdef class SliceReader(PacketObserver):
 
     # long: one pass over the fields, then a branch for each kind of packet
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
-        cdef const uint8_t *at = p.whole.data
+        cdef Span rest = p.whole
         cdef Place *place
         cdef SequenceState *state
         cdef Field f
         cdef Span event = nothing(), interned = nothing(), defaults = nothing()
         cdef Span thread = nothing(), track = nothing(), process = nothing(), tree = nothing()
         cdef Span bundle = nothing(), frame = nothing()
-        while at < p.whole.end:
-            at = read_field(at, p.whole.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if f.wire != BYTES:
                 continue
             if f.number == PACKET_TRACK_EVENT:
@@ -160,14 +157,11 @@ cdef int note_start(SliceLog log, Span event, Rows rows, int64_t first) noexcept
 
 cdef int note_config(SliceLog log, Span config) noexcept nogil:
     """Note whether the configuration keeps ftrace events from before the start."""
-    cdef const uint8_t *at = config.data
+    cdef Span rest = config
     cdef Field f
     cdef Span ftrace
     cdef bint found
-    while at < config.end:
-        at = read_field(at, config.end, &f)
-        if at == NULL:
-            break
+    while next_field(&rest, &f):
         if f.number == TRACE_CONFIG_DATA_SOURCES and f.wire == BYTES:
             ftrace = load_bytes(
                 load_bytes(span_of(&f), DATA_SOURCE_CONFIG), DATA_SOURCE_CONFIG_FTRACE_CONFIG

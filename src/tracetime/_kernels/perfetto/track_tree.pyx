@@ -15,7 +15,7 @@ from tracetime._kernels.common.hash_table cimport (
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.text cimport hash_bytes
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, nothing, read_field, span_of,
+    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing, span_of,
 )
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.slices.processes cimport Processes
@@ -79,7 +79,7 @@ cdef class TrackTree:
     # long: one pass over the fields, then what follows from them together
     cdef int reserve(self, uint32_t machine, Span descriptor) except -1 nogil:
         """TokenizeTrackDescriptorPacket and ReserveDescriptorTrack."""
-        cdef const uint8_t *at = descriptor.data
+        cdef Span rest = descriptor
         cdef Field f
         cdef Node said
         cdef Node *node
@@ -92,10 +92,7 @@ cdef class TrackTree:
         cdef char[64] digits
         memset(&said, 0, sizeof(Node))
         said.name = said.merge_key = NO_NAME
-        while at < descriptor.end:
-            at = read_field(at, descriptor.end, &f)
-            if at == NULL:
-                break
+        while next_field(&rest, &f):
             if is_number(&f):
                 if f.number == TRACK_DESCRIPTOR_UUID:
                     said.uuid = f.value
