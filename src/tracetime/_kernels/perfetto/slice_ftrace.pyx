@@ -112,6 +112,17 @@ cdef int rename_task(SliceLog log, uint32_t machine, Span event) except -1 nogil
     return 0
 
 
+cdef uint8_t load_mark(
+    Span event, uint32_t type, uint32_t name, uint32_t pid, uint32_t value, Mark *mark
+) noexcept nogil:
+    """Read a driver's event, of the fields of these numbers; its type, 0 where it has none."""
+    cdef bint found
+    mark.name = load_bytes(event, name)
+    mark.tgid = <uint32_t>load_number(event, pid, &found)
+    mark.value = <int64_t>load_number(event, value, &found)
+    return <uint8_t>load_number(event, type, &found)
+
+
 # long: a branch for each driver
 cdef int replay_kernel_mark(
     SliceLog log, int32_t number, uint32_t field, Span event
@@ -119,12 +130,14 @@ cdef int replay_kernel_mark(
     """ParseZero, Parse...TracingMarkWrite: drivers that write events like those of atrace."""
     cdef Mark mark
     cdef bint found = False, has_begin = False, begins = False
-    cdef uint64_t type = 0, flags
-    cdef int64_t value = 0
-    cdef uint32_t tgid = 0
-    cdef Span name = nothing()
+    cdef uint8_t type = 0
+    cdef uint64_t flags
+    mark.name = mark.track = nothing()
+    mark.tgid = 0
+    mark.value = 0
     if field == FTRACE_EVENT_ZERO:
         flags = load_number(event, ZERO_FLAG, &found)
+        load_mark(event, ZERO_FLAG, ZERO_NAME, ZERO_PID, ZERO_VALUE, &mark)
         if flags & ZERO_BEGIN:
             type = c"B"
         elif flags & ZERO_END:
@@ -133,68 +146,50 @@ cdef int replay_kernel_mark(
             type = c"C"
         else:
             return 0
-        name = load_bytes(event, ZERO_NAME)
-        tgid = <uint32_t>load_number(event, ZERO_PID, &found)
-        value = <int64_t>load_number(event, ZERO_VALUE, &found)
     elif field == FTRACE_EVENT_TRACING_MARK_WRITE:
         begins = load_number(event, TRACING_MARK_WRITE_TRACE_BEGIN, &has_begin) != 0
-        name = load_bytes(event, TRACING_MARK_WRITE_TRACE_NAME)
-        tgid = <uint32_t>load_number(event, TRACING_MARK_WRITE_PID, &found)
+        mark.name = load_bytes(event, TRACING_MARK_WRITE_TRACE_NAME)
+        mark.tgid = <uint32_t>load_number(event, TRACING_MARK_WRITE_PID, &found)
         if not has_begin:
             return 0
     elif field == FTRACE_EVENT_SDE_TRACING_MARK_WRITE:
-        type = <uint8_t>load_number(event, SDE_MARK_TRACE_TYPE, &found)
+        load_number(event, SDE_MARK_TRACE_TYPE, &found)
         begins = load_number(event, SDE_MARK_TRACE_BEGIN, &has_begin) != 0
         if not found and not has_begin:
             return 0
-        name = load_bytes(event, SDE_MARK_TRACE_NAME)
-        tgid = <uint32_t>load_number(event, SDE_MARK_PID, &found)
-        value = <int64_t>load_number(event, SDE_MARK_VALUE, &found)
-    elif field == FTRACE_EVENT_DPU_TRACING_MARK_WRITE:
-        type = <uint8_t>load_number(event, DPU_MARK_TYPE, &found)
-        name = load_bytes(event, DPU_MARK_NAME)
-        tgid = <uint32_t>load_number(event, DPU_MARK_PID, &found)
-        value = <int64_t>load_number(event, DPU_MARK_VALUE, &found)
-        if type == 0:
-            return 0
-        if type != c"C":
-            # Some drivers name a process that their thread does not belong to.
-            tgid = 0
-    elif field == FTRACE_EVENT_G2D_TRACING_MARK_WRITE:
-        type = <uint8_t>load_number(event, G2D_MARK_TYPE, &found)
-        name = load_bytes(event, G2D_MARK_NAME)
-        tgid = <uint32_t>load_number(event, G2D_MARK_PID, &found)
-        value = <int64_t>load_number(event, G2D_MARK_VALUE, &found)
-        if type == 0:
-            return 0
-    elif field == FTRACE_EVENT_MALI_TRACING_MARK_WRITE:
-        type = <uint8_t>load_number(event, MALI_MARK_TYPE, &found)
-        name = load_bytes(event, MALI_MARK_NAME)
-        tgid = <uint32_t>load_number(event, MALI_MARK_PID, &found)
-        value = <int64_t>load_number(event, MALI_MARK_VALUE, &found)
-        if type == 0:
-            return 0
-    elif field == FTRACE_EVENT_LWIS_TRACING_MARK_WRITE:
-        type = <uint8_t>load_number(event, LWIS_MARK_TYPE, &found)
-        name = load_bytes(event, LWIS_MARK_FUNC_NAME)
-        tgid = <uint32_t>load_number(event, LWIS_MARK_PID, &found)
-        value = <int64_t>load_number(event, LWIS_MARK_VALUE, &found)
-        if type == 0:
-            return 0
+        type = load_mark(
+            event, SDE_MARK_TRACE_TYPE, SDE_MARK_TRACE_NAME, SDE_MARK_PID, SDE_MARK_VALUE, &mark
+        )
     elif field == FTRACE_EVENT_SAMSUNG_TRACING_MARK_WRITE:
-        type = <uint8_t>load_number(event, SAMSUNG_MARK_TRACE_TYPE, &found)
-        name = load_bytes(event, SAMSUNG_MARK_TRACE_NAME)
-        tgid = <uint32_t>load_number(event, SAMSUNG_MARK_PID, &found)
-        value = <int64_t>load_number(event, SAMSUNG_MARK_VALUE, &found)
+        type = load_mark(
+            event, SAMSUNG_MARK_TRACE_TYPE, SAMSUNG_MARK_TRACE_NAME, SAMSUNG_MARK_PID,
+            SAMSUNG_MARK_VALUE, &mark,
+        )
     else:
-        return 0
+        if field == FTRACE_EVENT_DPU_TRACING_MARK_WRITE:
+            type = load_mark(
+                event, DPU_MARK_TYPE, DPU_MARK_NAME, DPU_MARK_PID, DPU_MARK_VALUE, &mark
+            )
+            if type != c"C":
+                # Some drivers name a process that their thread does not belong to.
+                mark.tgid = 0
+        elif field == FTRACE_EVENT_G2D_TRACING_MARK_WRITE:
+            type = load_mark(
+                event, G2D_MARK_TYPE, G2D_MARK_NAME, G2D_MARK_PID, G2D_MARK_VALUE, &mark
+            )
+        elif field == FTRACE_EVENT_MALI_TRACING_MARK_WRITE:
+            type = load_mark(
+                event, MALI_MARK_TYPE, MALI_MARK_NAME, MALI_MARK_PID, MALI_MARK_VALUE, &mark
+            )
+        elif field == FTRACE_EVENT_LWIS_TRACING_MARK_WRITE:
+            type = load_mark(
+                event, LWIS_MARK_TYPE, LWIS_MARK_FUNC_NAME, LWIS_MARK_PID, LWIS_MARK_VALUE, &mark
+            )
+        if type == 0:
+            return 0
     if type == 0:
         type = c"B" if begins else c"E"
     elif type != c"B" and type != c"E" and type != c"C" and type != c"I":
         return 0
-    mark.phase = <uint8_t>type
-    mark.tgid = tgid
-    mark.name = name
-    mark.track = nothing()
-    mark.value = value
+    mark.phase = type
     return replay_mark(log, number, &mark)
