@@ -44,6 +44,13 @@ cdef inline uint8_t *put_double(uint8_t *p, uint32_t number, double value) noexc
     return p + 8
 
 
+cdef inline uint8_t *put_fixed(uint8_t *p, uint32_t number, uint64_t value) noexcept nogil:
+    """fixed64."""
+    p = put_tag(p, number, WIRE_FIXED64)
+    memcpy(p, &value, 8)
+    return p + 8
+
+
 cdef inline uint64_t zigzag(int64_t value) noexcept nogil:
     """sint64: small numbers of either sign become small."""
     return (<uint64_t>value << 1) ^ (<uint64_t>0 - (<uint64_t>value >> 63))
