@@ -83,6 +83,11 @@ cdef class Importer:
         self.clocks.at_end = True
 
     @property
+    def extracts_early(self):
+        """Whether Perfetto hands events on before the end of the file, sorted so far."""
+        return self.timeline.sorter.extracted
+
+    @property
     def changes_at_end(self):
         """Whether packets that only the end of the file can place add snapshots of clocks."""
         return self.puts_clocks_aside or self.streams.converts_at_end()

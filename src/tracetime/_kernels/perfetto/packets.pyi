@@ -6,7 +6,9 @@ COUNTER: int
 _Rate = tuple[int, int]
 _KernelNumbers = tuple[int, int, int, int, int, int, int, int]
 
-def state_packet(sequence: int, flags: int, first: bool, dropped: bool, clock: int) -> bytes: ...
+def state_packet(
+    sequence: int, flags: int, first: bool, dropped: bool, clock: int, machine: int = 0
+) -> bytes: ...
 def track_packet(
     sequence: int,
     uuid: int,
@@ -16,6 +18,7 @@ def track_packet(
     pid: int,
     tid: int,
     unit: str | None,
+    machine: int = 0,
 ) -> bytes: ...
 def snapshot_packet(
     sequence: int, primary: int, clocks: list[tuple[int, int, int]], extension: bytes

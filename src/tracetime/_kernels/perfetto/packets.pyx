@@ -75,15 +75,21 @@ cdef class Message:
         return bytes(trace.content)
 
 
-def state_packet(uint32_t sequence, uint32_t flags, bint first, bint dropped, uint32_t clock):
+def state_packet(
+    uint32_t sequence, uint32_t flags, bint first, bint dropped, uint32_t clock,
+    uint32_t machine=0,
+):
     """A packet that starts a packet sequence's incremental state anew.
 
     first: whether it is the first of its sequence; dropped: whether packets before it were lost.
     clock: in which the sequence's timestamps are read where a packet does not say; 0 for none.
+    machine: of the sequence, its machine_id; 0 for the host.
     """
     cdef Message packet = Message()
     cdef Message defaults = Message()
     packet.number(PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence)
+    if machine:
+        packet.number(PACKET_MACHINE_ID, machine)
     packet.number(PACKET_SEQUENCE_FLAGS, flags)
     if first:
         packet.number(PACKET_FIRST_PACKET_ON_SEQUENCE, 1)
@@ -98,7 +104,7 @@ def state_packet(uint32_t sequence, uint32_t flags, bint first, bint dropped, ui
 # wide: the fields of one message
 def track_packet(
     uint32_t sequence, uint64_t uuid, uint64_t parent, int kind, str name, int64_t pid,
-    int64_t tid, str unit,
+    int64_t tid, str unit, uint32_t machine=0,
 ):
     """A TrackDescriptor: of a process, a thread, a track by its own name, or a counter.
 
@@ -130,6 +136,8 @@ def track_packet(
         track.number(TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR, SIBLING_MERGE_BEHAVIOR_NONE)
     packet.message(PACKET_TRACK_DESCRIPTOR, track)
     packet.number(PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence)
+    if machine:
+        packet.number(PACKET_MACHINE_ID, machine)
     return packet.packet()
 
 

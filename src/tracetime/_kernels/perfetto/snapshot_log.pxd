@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from tracetime._kernels.perfetto.late_wakings cimport LateWakings
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.common.wire cimport Span
 
@@ -29,6 +30,7 @@ cdef class SnapshotLog(PacketObserver):
     cdef int64_t signs_capacity
     cdef int64_t limit
     cdef readonly int64_t left_out
+    cdef readonly LateWakings late_wakings
 
     cdef int note_sign(self, const ImportedPacket *p, uint32_t field) except -1 nogil
     cdef int note_snapshot(

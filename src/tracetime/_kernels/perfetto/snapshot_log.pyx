@@ -1,7 +1,8 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
 """Every ClockSnapshot of a file, taken or not, and where recorders begin to write.
 
-The engine keeps what Perfetto takes; this keeps what was written, to explain what went wrong.
+The engine keeps what Perfetto takes; this keeps what was written, to explain what went wrong. It
+gives bundles of ftrace to `late_wakings`.
 """
 
 from libc.stdint cimport int64_t, uint32_t
@@ -11,6 +12,7 @@ import numpy as np
 
 from tracetime._kernels.graph.key cimport is_sequence_scoped
 from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.late_wakings cimport LateWakings
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.perfetto.rows cimport Rows
@@ -25,6 +27,7 @@ cdef class SnapshotLog(PacketObserver):
 
     def __cinit__(self, int64_t limit):
         self.limit = limit
+        self.late_wakings = LateWakings()
 
     def __dealloc__(self):
         free(self.logged)
@@ -33,20 +36,25 @@ cdef class SnapshotLog(PacketObserver):
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         cdef Span rest = p.whole
         cdef Field f
-        cdef Span snapshot
+        cdef Span snapshot, bundle
         cdef uint32_t sequence = 0
-        cdef bint named = False
+        cdef bint named = False, dropped = False
         snapshot.data = NULL
         snapshot.end = NULL
+        bundle = snapshot
         while next_field(&rest, &f):
             if f.number == PACKET_TRUSTED_PACKET_SEQUENCE_ID and is_number(&f):
                 sequence = <uint32_t>f.value
             elif f.number == PACKET_MACHINE_ID and is_number(&f):
                 named = <uint32_t>f.value != 0
+            elif f.number == PACKET_PREVIOUS_PACKET_DROPPED and is_number(&f):
+                dropped = f.value != 0
             elif f.wire != BYTES:
                 continue
             elif f.number == PACKET_CLOCK_SNAPSHOT:
                 snapshot = span_of(&f)
+            elif f.number == PACKET_FTRACE_EVENTS:
+                bundle = span_of(&f)
             elif (
                 f.number == PACKET_TRACE_UUID or f.number == PACKET_TRACE_CONFIG
                 or f.number == PACKET_SYSTEM_INFO or f.number == PACKET_SYNCHRONIZATION_MARKER
@@ -56,6 +64,8 @@ cdef class SnapshotLog(PacketObserver):
         if is_set(snapshot):
             self.note_sign(p, PACKET_CLOCK_SNAPSHOT)
             self.note_snapshot(p, snapshot, sequence, named)
+        if is_set(bundle):
+            self.late_wakings.add(p, bundle, rows, first, dropped)
         return False
 
     cdef int note_sign(self, const ImportedPacket *p, uint32_t field) except -1 nogil:

@@ -7,7 +7,9 @@ is cut off is an error here, which Perfetto passes over.
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import zlib
 from random import Random
 
@@ -84,6 +86,10 @@ def zstd_stream(data: bytes) -> bytes:
 WHOLE = {
     "gzip": gzip.compress,
     "gzip of several members": gzip_members,
+    "xz": lzma.compress,
+    "xz of several streams": lambda data: lzma.compress(data[:20]) + lzma.compress(data[20:]),
+    "bzip2": bz2.compress,
+    "bzip2 of several streams": lambda data: bz2.compress(data[:20]) + bz2.compress(data[20:]),
     "zstd": zstd,
     "zstd of several frames": lambda data: zstd(data[:20]) + zstd(data[20:]),
     "zstd of unknown size": zstd_stream,
@@ -113,7 +119,7 @@ def test_offsets_in_a_compressed_file_are_those_of_its_content():
 def test_a_sequences_clock_in_a_compressed_file_is_named_as_in_a_plain_one():
     """A compressed file is a container, file 0, and its trace file 1: nobody has to say so."""
     data = trace(CLOCKS, snapshot({64: 0, BOOTTIME: 7000}, seq=1), event(5, 64))
-    for packed in (data, gzip.compress(data), zstd(data)):
+    for packed in (data, *(pack(data) for pack in PACKERS.values())):
         with opened(packed) as opened_trace:
             assert [row.trace_time for row in rows_of(opened_trace.read_all())] == [7005]
             assert opened_trace.clocks.convert(5, "64@seq1", BOOTTIME) == 7005
@@ -235,7 +241,10 @@ def test_a_compressed_packet_that_ends_within_a_packet(codec):
         read(trace(CLOCKS, wrapper))
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
+PACKERS = {"gzip": gzip.compress, "zstd": zstd, "xz": lzma.compress, "bzip2": bz2.compress}
+
+
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
 def test_a_compressed_file_that_is_cut_off_or_corrupt(pack):
     packed = pack(trace(*(event(n, 0) for n in range(3000))))
     with pytest.raises(TraceError, match="file is (cut off|corrupt)"):
@@ -338,7 +347,7 @@ def bomb(size: int) -> bytes:
     return b"\x0a" + varint(size + len(varint(size)) + 1) + b"\x12" + varint(size) + bytes(size)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
 def test_a_file_expands_up_to_the_limit(pack):
     content = bomb(3 << 20)
     packed = pack(content)
@@ -378,6 +387,9 @@ NO_TRACES = {
     "nothing": (b"", "the file is empty"),
     "JSON": (b'{"traceEvents": []}', "JSON, perhaps a Chrome JSON trace"),
     "JSON array": (b'  [{"ph": "X"}]', "JSON"),
+    "lz4": (b"\x04\x22\x4d\x18" + bytes(50), "an lz4 file: decompress it"),
+    "Parquet": (b"PAR1" + bytes(50), "a Parquet file, .*: give the trace itself"),
+    "Arrow": (b"ARROW1" + bytes(50), "an Arrow file"),
     "zip": (b"PK\x03\x04" + bytes(50), "an archive: unpack it"),
     "tar": (b"t.pftrace".ljust(257, b"\0") + b"ustar" + bytes(250), "an archive"),
     "perf.data": (b"PERFILE2" + bytes(50), "a Linux perf recording"),
@@ -389,7 +401,7 @@ NO_TRACES = {
 
 
 @pytest.mark.parametrize("kind", NO_TRACES)
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd], ids=["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()], ids=["plain", *PACKERS])
 def test_what_is_no_trace(kind, pack):
     content, message = NO_TRACES[kind]
     with pytest.raises(TraceError, match=message) as info:

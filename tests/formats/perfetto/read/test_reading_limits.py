@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import os
@@ -228,6 +229,20 @@ def test_a_compressed_file_is_known_by_its_first_bytes(tmp_path, content, is_com
     with pytest.raises(UsageError) as raised:
         file.check_open()
     assert str(raised.value) == f"the trace {str(path)!r} is closed"
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress, zstd])
+def test_who_still_reads_a_closed_trace_is_told(tmp_path, packed):
+    path = tmp_path / "trace"
+    path.write_bytes(packed(os.urandom(4 << 20)))
+    file = TraceFile(path)
+    pieces = file.chunks(Budget(1 << 30))
+    next(pieces)
+    file.close()
+    with pytest.raises(UsageError, match="is closed"):
+        list(pieces)
+    with pytest.raises(UsageError, match="is closed"):
+        file.read(memoryview(bytearray(1)), 0)
 
 
 def test_a_file_is_read_from_any_place(tmp_path):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from building import BOOTTIME, MONOTONIC, packet, pb, snapshot, trace
 from naming import CLEARED, thread
+from numpy.testing import assert_equal
 from reading import opened
+
+from tracetime import ClockId
 
 MS = 1_000_000
 MAIN = thread(7, 10, 11)
@@ -146,3 +150,46 @@ def test_guaranteed_bars_hold_the_estimated_ones(bars):
     packets = [event(1500 * MS, 1, MONOTONIC), event(2500 * MS, 2, MONOTONIC)]
     (row,), (wide,) = read(*packets, bars=bars), read(*packets, bars="guaranteed")
     assert wide["earliest"] <= row["earliest"] <= row["latest"] <= wide["latest"]
+
+
+def test_both_ends_name_their_clock():
+    packets = [event(1500 * MS, 1, MONOTONIC), event(2500 * MS, 2, BOOTTIME)]
+    (row,) = read(*packets)
+    assert (row["clock"], row["end_clock"]) == ("MONOTONIC", "BOOTTIME")
+    (row,) = read(event(1500 * MS, 1, MONOTONIC))
+    assert (row["clock"], row["end_clock"]) == ("MONOTONIC", None)
+    with opened(trace(packet(**CLEARED), MAIN, event(5, 1), event(9, 2))) as opened_trace:
+        (row,) = opened_trace.slices("tube").read_all().to_pylist()
+    assert (row["clock"], row["end_clock"]) == (None, None)
+
+
+def test_both_ends_on_another_clock():
+    packets = [event(1500 * MS, 1, MONOTONIC), event(2500 * MS, 2, MONOTONIC)]
+    boottime = [event(1700 * MS, 3, BOOTTIME, "i")]
+    with opened(trace(*DRIFTING, *packets, *boottime)) as opened_trace:
+        ends = opened_trace.slice_ends()
+        clocks, begins = ends.clocks, ends.begin_clock
+        begun, ended = ends.place(ClockId(MONOTONIC))
+        assert ends.table(np.array([1])).column("name").to_pylist() == ["i"]
+    assert [str(clocks[number]) for number in begins] == ["MONOTONIC", "BOOTTIME"]
+    assert ends.ended.tolist() == [True, True]
+    for end, at in ((begun, 1500 * MS), (ended, 2500 * MS)):
+        assert [end[name][0] for name in ("trace_time", "earliest", "latest")] == [at] * 3
+    assert begun["earliest"][1] < begun["latest"][1]
+
+
+def test_parts_are_placed_as_the_whole_is(monkeypatch):
+    packets = [event((1500 + k) * MS, k % 2 + 1, MONOTONIC) for k in range(10)]
+    with opened(trace(*DRIFTING, *packets, event(1700 * MS, 3, BOOTTIME))) as opened_trace:
+        ends = opened_trace.slice_ends()
+        whole = ends.place(ClockId(BOOTTIME))
+        monkeypatch.setattr("tracetime.slice_ends._AT_ONCE", 2)
+        assert_equal(ends.place(ClockId(BOOTTIME)), whole)
+        rows = np.array([4, 0, 3])
+        some = ends.place(ClockId(BOOTTIME), rows)
+    assert_equal(some, [{name: at[rows] for name, at in end.items()} for end in whole])
+
+
+def test_ends_of_one_clock_are_not_read():
+    with opened(trace(*DRIFTING, event(1500 * MS, 1, MONOTONIC))) as opened_trace:
+        assert opened_trace.slice_ends() is None

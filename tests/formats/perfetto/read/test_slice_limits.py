@@ -84,3 +84,23 @@ def test_ctrl_c_ends_the_replay(monkeypatch):
     (log,) = logs
     assert len(in_order(*log.order())) == 400_501
     assert len(log.slices) < 150_000
+
+
+@pytest.mark.parametrize("step", ["in_order", "replay", "_ends"])
+def test_who_watches_the_reading_can_stop_what_follows(monkeypatch, step):
+    done = []
+    original = getattr(module, step)
+
+    def followed(*args):
+        done.append(step)
+        return original(*args)
+
+    def watch(at):
+        if done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, step, followed)
+    with opened(trace(START, MAIN, begin(5, "n", 7), end(9, 7))) as opened_trace:
+        opened_trace.on_read.append(watch)
+        with pytest.raises(KeyboardInterrupt):
+            next(opened_trace.slices("tube"))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final, NamedTuple
+from functools import partial
+from typing import IO, Final, NamedTuple
 
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.importer import Importer
@@ -25,13 +26,15 @@ from tracetime.formats.perfetto.extension import as_written, decode_domain, with
 from tracetime.formats.perfetto.read.remote import bounds_between, unused_bounds
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
-from tracetime.formats.trace_file import TraceFile
+from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.arguments import SNAPSHOT_FAULTS, PolicyName
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.info import FlowCounts
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.open_options import OpenOptions
+from tracetime.slice_ends import SliceEnds
 from tracetime.slices_table import SliceReading, Slices, slices_schema
 from tracetime.trace import (
     LateSnapshots,
@@ -65,7 +68,7 @@ class _End(NamedTuple):
 
 
 class PerfettoTrace(Trace):
-    """A Perfetto trace file: raw, gzip or zstd."""
+    """A Perfetto trace file, plain or compressed."""
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
@@ -73,6 +76,7 @@ class PerfettoTrace(Trace):
         self._end: _End | None = None
         self._unused: _End | None = None
         self._graph: ClockGraph | None = None
+        self._flows: FlowCounts | None = None
         self._directory: Directory | None = None
 
     def close(self) -> None:
@@ -118,10 +122,20 @@ class PerfettoTrace(Trace):
         reading = SliceReading()
         drawn = bars if policy == "tube" else None
 
-        def read(observer: PacketObserver) -> Iterator[Columns]:
-            return self._columns(TraceReading(iter(())), progress, False, 0, observer)
-
+        read = partial(self._observed, progress)
         return Slices(schema, reading, read_slices(self, read, reading, drawn, args))
+
+    def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
+        """Read where slices begin and end; see `Trace.slice_ends`."""
+        from tracetime.formats.perfetto.read.slices import read_slice_ends
+
+        self.check_open()
+        return read_slice_ends(self, partial(self._observed, progress))
+
+    def _observed(
+        self, progress: Callable[[int], None] | None, observer: PacketObserver
+    ) -> Iterator[Columns]:
+        return self._columns(TraceReading(iter(())), progress, False, 0, observer)
 
     def _columns(
         self,
@@ -157,6 +171,7 @@ class PerfettoTrace(Trace):
             reading.names_left_out = names.left_out + self._directory.left_out
         if log is not None:
             reading.written = WrittenSnapshots(log.readings(), log.signs_found(), log.left_out)
+            reading.late_wakings = log.late_wakings.table()
 
     def prepare(self, names: bool) -> None:
         """With names, read the file for its descriptors, which name what came before them."""
@@ -188,7 +203,24 @@ class PerfettoTrace(Trace):
             state.between = bounds_between(importer.snapshots.remote, state.clock)
             self._graph = ClockGraph._of(state)
             self._declare(self._graph)
+            if self.options.orders == "flows":
+                self._add_flows()
         return self._graph
+
+    def _add_flows(self) -> None:
+        from tracetime.formats.perfetto.read.flows import add_flows
+
+        try:
+            self._flows = add_flows(self, partial(self._observed, None))
+        except BaseException:
+            # Without its flows it is not the graph that was asked for.
+            self._graph = None
+            raise
+
+    @property
+    def flows(self) -> FlowCounts | None:
+        """The flows between machines that are orders; None where `open_trace` is not asked for."""
+        return self._flows if self.options.orders and self.clocks else None
 
     def _declare(self, graph: ClockGraph) -> None:
         """Tell the graph the domains: what the trace says, and over it what the caller does."""
@@ -233,6 +265,30 @@ class PerfettoTrace(Trace):
         """The clock of trace time, as the end of the file has it."""
         clock, machine = self._known().clocks.trace_clock
         return ClockId(clock, machine=machine)
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the file is."""
+        return self._file.compressed
+
+    @property
+    def is_sorted_in_parts(self) -> bool:
+        """Whether Perfetto hands events on before it has read the whole file.
+
+        It does with what was written while it was recorded, and drops what comes later in the file
+        and is earlier in time (TraceSorter::SortAndExtractEventsUntilAllocId).
+        """
+        return self._known().extracts_early
+
+    def uncompressed(self) -> IO[bytes]:
+        """The content as a file, to be closed; a temporary one if the trace is compressed.
+
+        Raises:
+            TraceError: it cannot be read; with `partial`, the file holds what can be read.
+            UsageError: there is no room for the temporary file.
+        """
+        self._file.check_open()
+        return self._file.uncompressed(Budget(self.options.max_expansion), self.options.partial)
 
     @property
     def late_trace_clock(self) -> tuple[int, ClockId] | None:

@@ -6,8 +6,8 @@ becomes a table, and by the tube policy both ends of each slice get their error 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,23 @@ from tracetime._kernels.perfetto.slice_log import SliceLog
 from tracetime._kernels.perfetto.slice_reader import SliceReader
 from tracetime._kernels.perfetto.slice_replay import replay
 from tracetime._kernels.slices.order import in_order
-from tracetime.error_bars import ErrorBars
+from tracetime.arrays import arrow_of
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import AS_IS
 from tracetime.events_table import Columns
 from tracetime.formats.perfetto.chrome_names import PROCESS_NAMES, THREAD_NAMES
-from tracetime.slices_table import OPEN, Owners, SliceReading, slice_batches
+from tracetime.formats.perfetto.read.slice_readings import SliceReadings
+from tracetime.slice_ends import SliceEnds
+from tracetime.slices_table import OPEN, SLICES_SCHEMA, Owners, SliceReading, slice_batches
 
 if TYPE_CHECKING:
     from tracetime._kernels.perfetto.observer import PacketObserver
+    from tracetime.clocks.ids import ClockId
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
+
+Slices: TypeAlias = dict[str, npt.NDArray[Any]]
+Read: TypeAlias = "Callable[[PacketObserver], Iterator[Columns]]"
 
 NAMES_LIMIT: Final = 64 << 20
 """Bytes that names may take; so may interned data, and descriptors of tracks."""
@@ -40,98 +47,13 @@ ARGS_LIMIT: Final = 1 << 30
 _MOST_ARGS: Final = 1 << 25
 """Bytes of arguments in one batch, or a little more."""
 
-_PLACED: Final = frozenset(
-    ("trace_time", "status", "source_ns", "clock", "sequence", "machine", "snapshots")
-)
-"""The columns of events that `ErrorBars.place` looks at."""
-
-_BARS: Final = ("earliest", "latest", "end_earliest", "end_latest", "dur_error_ns")
-
-Values = npt.NDArray[np.int64]
-
-
-class _Ends:
-    """The times of the entries of a log by the tube: three rows, estimate, earliest and latest.
-
-    An entry with a duration has two times.
-    """
-
-    def __init__(self, bars: ErrorBars) -> None:
-        self._bars = bars
-        self._begins: list[Values] = []
-        self._ends: list[Values] = []
-
-    def add(self, log: SliceLog, start: int, base: int, columns: Columns) -> None:
-        """Place the entries from number `start` on, which are of one batch of events.
-
-        base: the number of its first event.
-        """
-        rows = log.rows(start) - base
-        of_event = np.flatnonzero(rows >= 0)
-        begins = np.zeros((3, len(rows)), np.int64)
-        # No bar: earliest after latest.
-        begins[1] = 1
-        placed = self._bars.place(columns)
-        names = ("trace_time", "earliest", "latest")
-        for row, name in enumerate(names):
-            begins[row, of_event] = placed[name][rows[of_event]]
-        ends = begins.copy()
-        durations = log.durations(start)
-        lasting = np.flatnonzero((durations > 0) & (rows >= 0))
-        if len(lasting):
-            # A duration counts on the clock of its event: add it before converting.
-            later = {name: columns[name][rows[lasting]] for name in _PLACED}
-            fits = np.ones(len(lasting), np.bool_)
-            for name in ("trace_time", "source_ns"):
-                later[name] = later[name] + durations[lasting]
-                fits &= later[name] >= columns[name][rows[lasting]]
-            placed = self._bars.place(later)
-            for row, name in enumerate(names):
-                ends[row, lasting] = placed[name]
-            ends[1:, lasting[~fits]] = [[1], [0]]
-        self._begins.append(begins)
-        self._ends.append(ends)
-
-    def add_none(self, count: int) -> None:
-        """Add entries without an event."""
-        nothing = np.zeros((3, count), np.int64)
-        nothing[1] = 1
-        self._begins.append(nothing)
-        self._ends.append(nothing)
-
-    def bars(self, slices: dict[str, npt.NDArray[Any]]) -> dict[str, Values]:
-        """The columns of bars; ts and dur of `slices` become the estimates.
-
-        A slice whose begin the tube does not place keeps its time, without bars.
-        """
-        if not len(slices["ts"]):
-            return {name: np.zeros(0, np.int64) for name in _BARS}
-        begin, end = slices["begin"], slices["end"]
-        first = [row[begin] for row in np.concatenate(self._begins, axis=1)]
-        last = [row[end] for row in np.concatenate(self._ends, axis=1)]
-        # A slice without an end has no bar of it.
-        last[1][end < 0], last[2][end < 0] = 1, 0
-        began, ended = first[1] <= first[2], last[1] <= last[2]
-        slices["ts"] = np.where(began, first[0], slices["ts"])
-        both = began & ended
-        closed = slices["dur"] != OPEN
-        duration = np.maximum(last[0] - first[0], 0)
-        instant = (begin == end) & (slices["dur"] == 0)
-        slices["dur"] = np.where(both & closed, duration, slices["dur"])
-        error = np.maximum(last[2] - first[1] - duration, duration - (last[1] - first[2]))
-        error[instant] = 0
-        return {
-            "earliest": first[1],
-            "latest": first[2],
-            "end_earliest": last[1],
-            "end_latest": last[2],
-            "dur_error_ns": np.where(both & closed, error, -1),
-        }
+_OPEN: Final = (("earliest", INT64_MIN), ("latest", INT64_MAX))
+"""What stands for a side of a bar that nothing bounds."""
 
 
 def read_slices(
     trace: Trace,
-    read: Callable[[PacketObserver], Iterator[Columns]],
+    read: Read,
     reading: SliceReading,
     bars: Bars | None,
     with_args: bool,
@@ -145,30 +67,14 @@ def read_slices(
         bars: those of the tube, None for Perfetto's own rule.
         with_args: read debug annotations, too.
     """
-    log = SliceLog(
-        PROCESS_NAMES, THREAD_NAMES, NAMES_LIMIT, MOST_ENTRIES, ARGS_LIMIT if with_args else 0
-    )
-    ends = None
-    if bars is not None:
-        placed = ErrorBars(trace.clocks, trace.trace_clock, trace.machines, bars, {})
-        ends = _Ends(placed)
-    entries = base = 0
-    for columns in read(SliceReader(log)):
-        if ends is not None:
-            ends.add(log, entries, base, columns)
-        entries = len(log)
-        base += len(columns["packet"])
-        reading.unresolved += int(np.count_nonzero(columns["status"] > AS_IS))
-        log.next_batch(len(columns["packet"]))
-    if ends is not None and len(log) > entries:
-        # Of packets after the last event.
-        ends.add_none(len(log) - entries)
-    replay(log, in_order(*log.order()), len(trace.machines))
-    slices = log.slices.columns()
-    found = {} if ends is None else ends.bars(slices)
-    reading.left_out = log.left_out + log.slices.left_out
-    reading.names_left_out = log.names_left_out
-    owners = Owners(log.tracks.columns(), *log.processes.columns())
+    readings = None if bars is None else SliceReadings(trace.machines)
+    log = _logged(read, reading, readings, ARGS_LIMIT if with_args else 0)
+    slices = _replayed(trace, log, reading)
+    found: Mapping[str, pa.Array] = {}
+    if readings is not None and bars is not None:
+        ends = _ends(trace, log, readings, slices)
+        _go_on(trace)
+        found = _bounded(slices, ends, trace.trace_clock, bars)
     args = None
     if with_args:
         begin, end = slices["begin"], slices["end"]
@@ -176,4 +82,111 @@ def read_slices(
         def args(rows: slice) -> Any:
             return log.args_of(begin[rows], end[rows], _MOST_ARGS)
 
-    yield from slice_batches(slices, owners, log.strings.arrays(), found, args)
+    yield from slice_batches(slices, _owners(log), log.strings.arrays(), found, args)
+
+
+def read_slice_ends(trace: Trace, read: Read) -> SliceEnds | None:
+    """Read a trace from its start, and return where its slices begin and end.
+
+    None where their events name one clock, or none.
+    """
+    readings = SliceReadings(trace.machines)
+    reading = SliceReading()
+    log = _logged(read, reading, readings, 0)
+    if len([clock for clock in readings.clocks if clock.clock]) < 2:
+        return None
+    return _ends(trace, log, readings, _replayed(trace, log, reading))
+
+
+def _go_on(trace: Trace) -> None:
+    """Let who watches the reading stop it: here, too, where the file has been read."""
+    for watch in trace.on_read:
+        watch(trace.size)
+
+
+def _logged(
+    read: Read, reading: SliceReading, readings: SliceReadings | None, args_limit: int
+) -> SliceLog:
+    """Read a trace, and return its entries."""
+    log = SliceLog(PROCESS_NAMES, THREAD_NAMES, NAMES_LIMIT, MOST_ENTRIES, args_limit)
+    base = 0
+    for columns in read(SliceReader(log)):
+        if readings is not None:
+            readings.add(log, base, columns)
+        base += len(columns["packet"])
+        reading.unresolved += int(np.count_nonzero(columns["status"] > AS_IS))
+        log.next_batch(len(columns["packet"]))
+    if readings is not None:
+        readings.add_rest(log)
+    return log
+
+
+def _replayed(trace: Trace, log: SliceLog, reading: SliceReading) -> Slices:
+    """The slices that the entries make."""
+    order = in_order(*log.order())
+    _go_on(trace)
+    replay(log, order, len(trace.machines))
+    _go_on(trace)
+    reading.left_out = log.left_out + log.slices.left_out
+    reading.names_left_out = log.names_left_out
+    slices: Slices = log.slices.columns()
+    return slices
+
+
+def _owners(log: SliceLog) -> Owners:
+    return Owners(log.tracks.columns(), *log.processes.columns())
+
+
+def _ends(trace: Trace, log: SliceLog, readings: SliceReadings, slices: Slices) -> SliceEnds:
+    """Both ends of the slices; of the log only names and tracks are kept."""
+    owners, strings = _owners(log), log.strings.arrays()
+
+    def table(rows: npt.NDArray[np.intp]) -> pa.Table:
+        chosen = {name: column[rows] for name, column in slices.items()}
+        made = slice_batches(chosen, owners, strings, {}, None)
+        return pa.Table.from_batches(made, SLICES_SCHEMA)
+
+    begin, end = slices["begin"], slices["end"]
+    return SliceEnds(
+        graph=trace.clocks,
+        machines=trace.machines,
+        begins=readings.begins(begin),
+        ends=readings.ends(end),
+        clocks=readings.clocks,
+        begin_clock=readings.numbers(begin),
+        end_clock=np.where(slices["dur"] == OPEN, -1, readings.numbers(end)),
+        table=table,
+    )
+
+
+def _bounded(
+    slices: Slices, ends: SliceEnds, trace_clock: ClockId, bars: Bars
+) -> dict[str, pa.Array]:
+    """The columns of bars; ts and dur of `slices` become the estimates.
+
+    A slice whose begin the tube does not place keeps its time, without bars.
+    """
+    first, last = ends.place(trace_clock, None, bars)
+    began, ended = (end["earliest"] <= end["latest"] for end in (first, last))
+    slices["ts"] = np.where(began, first["trace_time"], slices["ts"])
+    both = began & ended & ends.ended
+    duration = np.maximum(last["trace_time"] - first["trace_time"], 0)
+    instant = (slices["begin"] == slices["end"]) & (slices["dur"] == 0)
+    slices["dur"] = np.where(both, duration, slices["dur"])
+    error = np.maximum(
+        last["latest"] - first["earliest"] - duration,
+        duration - (last["earliest"] - first["latest"]),
+    )
+    error[instant] = 0
+    sides = [(end[side] == open_end) for end in (first, last) for side, open_end in _OPEN]
+    closed = both & (instant | ~np.logical_or.reduce(sides))
+    clock, end_clock = ends.clock_columns()
+    return {
+        "earliest": arrow_of(first["earliest"], ~began | sides[0]),
+        "latest": arrow_of(first["latest"], ~began | sides[1]),
+        "end_earliest": arrow_of(last["earliest"], ~ended | sides[2]),
+        "end_latest": arrow_of(last["latest"], ~ended | sides[3]),
+        "dur_error_ns": arrow_of(error, ~closed),
+        "clock": clock,
+        "end_clock": end_clock,
+    }

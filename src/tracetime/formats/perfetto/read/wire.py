@@ -243,6 +243,12 @@ def check_beginning(data: bytes | bytearray) -> None:
         raise TraceError("the file is empty: nothing was recorded", 0)
     if data[:4] == b"PK\x03\x04" or data[257:262] == b"ustar":
         what = "an archive: unpack it, and give one of the traces in it"
+    elif data[:4] == b"\x04\x22\x4d\x18":
+        what = "an lz4 file: decompress it (lz4 -d); gzip, zstd, xz and bzip2 can be read"
+    elif data[:4] == b"PAR1":
+        what = "a Parquet file, perhaps one that `tracetime convert` wrote: give the trace itself"
+    elif data[:6] == b"ARROW1":
+        what = "an Arrow file, perhaps one that `tracetime convert` wrote: give the trace itself"
     elif data.lstrip()[:1] in (b"{", b"["):
         what = "JSON, perhaps a Chrome JSON trace: only Perfetto's protobuf traces can be read"
     elif data[:8] == b"PERFILE2":
