@@ -331,7 +331,7 @@ TAKEN = {
     "the last snapshot worked out": column("worked_out", [0, 5], "<u4"),
 }
 REFUSED = {
-    "format 3": (changed(format=3), "it has format 3"),
+    "format 4": (changed(format=4), "it has format 4"),
     "file -1": (changed(file=-1), "'file' out of range"),
     "file 2^32": (changed(file=2**32), "'file' out of range"),
     "next packet -1": (changed(next_packet=-1), "'next_packet' out of range"),

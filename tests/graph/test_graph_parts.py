@@ -20,7 +20,8 @@ from tracetime.graph.tube.lattice import Lattice
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.tick_periods import Residuals, Ticks, _rises, _some
 from tracetime.graph.tube.wraps import Counter, open_wraps
-from tracetime.reporting.plot import _pieces, _robust
+from tracetime.reporting.drift import robust_range
+from tracetime.reporting.plot import _pieces
 
 S = 1_000_000_000
 INT64 = np.iinfo(np.int64)
@@ -210,6 +211,7 @@ def test_fifteen_steps_of_events_alone_show_a_tick(
         neighbours=unused,
         measured=unused,
         between=unused,
+        orders=unused,
         events=events,
     )
     ticks = Ticks(data)
@@ -310,15 +312,19 @@ def test_between_which_values_all_but_a_few_lie() -> None:
     """A fiftieth by weight is left out on either side; at least 0.1 ppm is the width."""
     every = np.arange(101.0)
     chance = np.random.default_rng(5).permutation(101)
-    assert _robust(every[chance], np.ones(101)) == (2.0, 98.0)
+    assert robust_range(every[chance], np.ones(101), 0.02) == (2.0, 98.0)
     nan = float("nan")
-    assert _robust(np.array([nan, 5.0, 7.0]), np.array([1.0, 0.0, 2.0])) == pytest.approx(
-        (6.95, 7.05)
-    )
+    assert robust_range(
+        np.array([nan, 5.0, 7.0]), np.array([1.0, 0.0, 2.0]), 0.02
+    ) == pytest.approx((6.95, 7.05))
     weights = np.array([1.0, 98.0, 1.0])
-    assert _robust(np.array([3.0, 1.0, 2.0]), weights) == pytest.approx((0.95, 1.05))
-    assert _robust(np.array([3.0, 1.0]), np.array([3.0, 97.0])) == (1.0, 3.0)
-    assert _robust(np.array([nan]), np.ones(1)) == _robust(np.ones(1), np.zeros(1)) == (-1.0, 1.0)
+    assert robust_range(np.array([3.0, 1.0, 2.0]), weights, 0.02) == pytest.approx((0.95, 1.05))
+    assert robust_range(np.array([3.0, 1.0]), np.array([3.0, 97.0]), 0.02) == (1.0, 3.0)
+    assert (
+        robust_range(np.array([nan]), np.ones(1), 0.02)
+        == robust_range(np.ones(1), np.zeros(1), 0.02)
+        == (-1.0, 1.0)
+    )
 
 
 def test_outlines_of_a_band_with_gaps() -> None:

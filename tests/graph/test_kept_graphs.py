@@ -188,7 +188,7 @@ def test_findings_stay(seed: int) -> None:
     graph, clocks, _ = made(seed)
     results = {
         "compared": [f"{one} {other}" for one, other in graph.compared()],
-        "found": [list(d) for d in graph.discontinuities()],
+        "found": [list(d[:8]) for d in graph.discontinuities()],
         "loops": [[*loop[:2], list(loop.via), *loop[3:]] for loop in graph.inconsistencies()],
         "edges": [f"{one} {other} {n}" for one, other, n in graph.edges()][:8],
     }

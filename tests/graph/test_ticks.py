@@ -119,7 +119,8 @@ def test_events_read_in_ticks_stay_perfettos(write, tmp_path):
 def test_at_prints_ticks_as_ticks(tracetime, write):
     path = write(TICKING)
     text = tracetime("at", path, ticks(15 * S), "--from", "TSC")[1]
-    first, step = text.splitlines()[:2]
+    first, _, steps = text.partition("\n")
+    step = " ".join(steps.split())  # lines fit the screen
     assert first == f"TSC {ticks(15 * S)} ticks -> BOOTTIME {10 * S + ticks(5 * S)} ns"
     assert f"TSC {ticks(15 * S)} ticks -> BOOTTIME" in step
     assert "a tick taken for 1 ns" in step

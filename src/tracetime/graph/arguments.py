@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph.info import ClockInfo
 from tracetime.int_arrays import IntArray
+from tracetime.text import printable
 
 PolicyName: TypeAlias = Literal["floor", "tube"]
 """How a conversion is made: by Perfetto's rule, or corrected for drift, with bars."""
@@ -67,22 +67,34 @@ def clock_of_caller(clock: ClockLike) -> ClockId:
 
 
 def refusal(
-    reason: str, source: ClockId, target: ClockId, clocks: Sequence[ClockInfo]
+    reason: str,
+    source: ClockId,
+    target: ClockId,
+    clocks: Sequence[ClockId],
+    ordered: Collection[ClockId],
 ) -> ConversionError:
-    """The error for a source that does not convert to target in a graph of these clocks."""
-    there = _listed(clocks) if reason.startswith("unknown") else ""
+    """The error for a source that floor does not convert to target in a graph of these clocks.
+
+    ordered: those that have orders, which floor does not use.
+    """
+    unknown = {"unknown_source_clock": source, "unknown_target_clock": target}.get(reason)
+    there = "" if unknown is None else listed(clocks)
+    if unknown in ordered:
+        there = "orders alone tie it to others, and floor does not use them: use policy='tube'"
+    more = ", or policy='tube', which uses orders, too" if ordered else ""
     text = {
         "unknown_source_clock": f"no snapshot has {source}: {there}",
         "unknown_target_clock": f"no snapshot has {target}: {there}",
         "non_monotonic_source": f"{source} ran backwards in the snapshots, so that one reading "
         f"of it can mean two instants: it can be converted to, not from",
         "no_path": f"the snapshots do not lead from {source} to {target} in {MAX_HOPS} hops: "
-        "take one that has both, or a clock that each is tied to",
+        f"take one that has both, or a clock that each is tied to{more}",
     }[reason]
     return ConversionError(text, reason)
 
 
-def _listed(clocks: Sequence[ClockInfo]) -> str:
-    named = ", ".join(str(info.clock) for info in clocks[:12]) or "no clocks"
+def listed(clocks: Sequence[ClockId], called: Callable[[ClockId], str] = str) -> str:
+    """What clocks a graph has, by what each is called."""
+    named = ", ".join(printable(called(clock)) for clock in clocks[:12]) or "no clocks"
     more = f" and {len(clocks) - 12} more" if len(clocks) > 12 else ""
     return f"the graph has {named}{more}"

@@ -11,7 +11,7 @@ from tracetime.text import count, duration, table
 
 if TYPE_CHECKING:
     from tracetime.clocks.ids import ClockId
-    from tracetime.graph.info import ClockInfo, SeriesInfo
+    from tracetime.graph.info import ClockInfo, OrdersInfo, SeriesInfo
 
 FOLDED_FROM: Final = 4
 """From so many sequences on, the same clock of each is one line."""
@@ -56,11 +56,13 @@ def fold(clocks: Iterable[ClockId], called: Callable[[ClockId], str] = str) -> d
 def graph_table(
     infos: list[ClockInfo],
     series: list[SeriesInfo],
+    orders: list[OrdersInfo],
     name: Callable[[ClockId], str],
     trace_clock: ClockId | None,
 ) -> str:
-    """The clocks of a graph, and the lists of clocks of its snapshots, as HTML."""
-    names = fold((info.clock for info in infos), name)
+    """The clocks of a graph, the lists of clocks of its snapshots, and its orders, as HTML."""
+    ends = (clock for info in orders for clock in (info.before, info.after))
+    names = fold(dict.fromkeys((*(info.clock for info in infos), *ends)), name)
     lines: dict[str, list[ClockInfo]] = {}
     for info in infos:
         lines.setdefault(names[info.clock], []).append(info)
@@ -80,7 +82,7 @@ def graph_table(
         together[", ".join(dict.fromkeys(names[clock] for clock in clocks))] += snapshots
     more = count(len(rows) - _MOST_ROWS, "more line") if len(rows) > _MOST_ROWS else ""
     return (
-        f"<div><p>ClockGraph: {count(len(infos), 'clock')}</p>"
+        f"<div><p>ClockGraph: {count(len(names), 'clock')}</p>"
         + table(
             ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes"), rows[:_MOST_ROWS]
         )
@@ -88,6 +90,17 @@ def graph_table(
         + table(
             (">snapshots", "of these clocks together"),
             [(f"{n:,}", clocks) for clocks, n in together.most_common(_MOST_ROWS)],
+        )
+        + (
+            table(
+                (">orders", "before", "after"),
+                [
+                    (f"{info.orders:,}", names[info.before], names[info.after])
+                    for info in sorted(orders, key=lambda info: -info.orders)[:_MOST_ROWS]
+                ],
+            )
+            if orders
+            else ""
         )
         + "</div>"
     )

@@ -13,12 +13,12 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.graph.clock_lists import Values
 from tracetime.graph.parts import GraphParts
-from tracetime.graph.state import GraphState
+from tracetime.graph.state import GraphState, tied_by_messages
 from tracetime.graph.tube.results import Inconsistency
 
 
 def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
-    """The pairs of `ClockGraph.compared` that may have a discontinuity.
+    """The pairs of `ClockGraph.compared` that may have a discontinuity, and those with orders.
 
     The other pairs need no tube.
     """
@@ -28,10 +28,13 @@ def eventful(parts: GraphParts) -> list[tuple[ClockId, ClockId]]:
         ones, others = lists.compared()
         nodes = contents.nodes()
         steady = shared_snapshots.steady(parts.state.engine, nodes[ones], nodes[others])
+        ordered = parts.state.orders.pairs()
     plain = np.array([_is_plain(parts.state, clock) for clock in lists.clocks], dtype=bool)
     may_be = ~(steady.astype(bool) & plain[ones] & plain[others])
     pairs = zip(ones[may_be].tolist(), others[may_be].tolist(), strict=True)
-    return [(lists.clocks[one], lists.clocks[other]) for one, other in pairs]
+    found = [(lists.clocks[one], lists.clocks[other]) for one, other in pairs]
+    known = {frozenset(pair) for pair in found}
+    return [*found, *(pair for pair in ordered if frozenset(pair) not in known)]
 
 
 def _is_plain(state: GraphState, clock: ClockId) -> bool:
@@ -46,7 +49,7 @@ def _is_plain(state: GraphState, clock: ClockId) -> bool:
 def inconsistencies(parts: GraphParts) -> tuple[list[Inconsistency], bool]:
     """The loops of clocks whose two paths disagree, and whether some were not compared."""
     with parts.lock:
-        contents, messages = parts.contents, parts.state.between.pairs()
+        contents, messages = parts.contents, tied_by_messages(parts.state)
         loopless = contents.lists().loopless(messages)
         lists: Iterable[tuple[ClockId, ...]] = ()
         if not loopless.issuperset(contents.lists().clocks):

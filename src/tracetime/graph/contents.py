@@ -66,6 +66,12 @@ class Contents:
                 self._clocks = sorted(infos, key=lambda info: info.clock.order())
             return self._clocks
 
+    def known(self) -> list[ClockId]:
+        """Every clock of a snapshot, in Perfetto's order, and after them those of orders alone."""
+        known = [info.clock for info in self.clocks()]
+        alone = set(self._state.orders.clocks()).difference(known)
+        return known + sorted(alone, key=ClockId.order)
+
     def series(self) -> list[SeriesInfo]:
         """The ordered lists of clocks that snapshots have, in order of appearance."""
         with self._lock:

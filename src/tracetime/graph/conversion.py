@@ -9,8 +9,17 @@ import numpy.typing as npt
 
 from tracetime._kernels.graph.floor import scale
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import AMBIGUOUS_SOURCE, OVERFLOW, REASONS, ConversionError, UsageError
-from tracetime.graph.arguments import ClockTimes, PolicyName, clock_of_caller
+from tracetime.errors import (
+    AMBIGUOUS_SOURCE,
+    ONE_SIDED,
+    OVERFLOW,
+    REASONS,
+    RESOLVED,
+    ConversionError,
+    UsageError,
+)
+from tracetime.graph.arguments import ClockTimes, PolicyName
+from tracetime.graph.clock_lookup import clock_named
 from tracetime.graph.clock_names import named
 from tracetime.graph.explanation import Explanation, Hop, floor_step
 from tracetime.graph.parts import GraphParts
@@ -66,33 +75,46 @@ def by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Result:
     return given.shaped(estimate, bad, mask)
 
 
-def bounds_by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds[Result]:
+def bounds_by_tube(parts: GraphParts, request: Request, *, mask: bool) -> Bounds[Result, Result]:
     """Convert by the tube, with bars; otherwise as `by_floor`."""
     given = request.given
-    estimate, bad, bar = _by_tube(parts, request, mask)
-    # Two instants have no estimate, but a bar that holds both.
-    unbounded = None if bad is None else bad & (bad != AMBIGUOUS_SOURCE)
-    earliest, latest = (given.shaped(side, unbounded, mask) for side in bar)
-    return Bounds(given.shaped(estimate, bad, mask), earliest, latest)
+    estimate, bad, reached = _by_tube(parts, request, mask)
+    sides = []
+    for side, unknown in zip(reached[1:3], reached.open_sides(), strict=True):
+        unbounded: Marks | None = unknown.astype(np.uint8) if unknown.any() else None
+        if bad is not None:
+            # Two instants have no estimate, but a bar that holds both.
+            none = (bad != 0) & (bad != AMBIGUOUS_SOURCE)
+            unbounded = (none | unknown).astype(np.uint8)
+        sides.append(given.shaped(side, unbounded, mask))
+    return Bounds(given.shaped(estimate, bad, mask), *sides)
 
 
 def _by_tube(
     parts: GraphParts, request: Request, mask: bool
-) -> tuple[Values, Marks | None, list[Values]]:
-    """The estimates, marks where there are none, and the bar: earliest and latest."""
+) -> tuple[Values, Marks | None, Reached]:
+    """The estimates, marks where there are none, and the results with their bars."""
     given, source, target, bars, near = request
     _check_nulls(given, mask)
     try:
-        estimate, *bar, status = bounded(parts, given.values, source, target, bars, near)
-        bad = status if status.any() else None
+        reached = bounded(parts, given.values, source, target, bars, near)
+        estimate, bad = reached.estimate, unplaced(reached.status)
     except ConversionError as error:
         if not mask:
             raise by_name(parts, error) from None
         estimate, bad = _nothing(given)
-        bar = [estimate, estimate]
+        reached = Reached(estimate, estimate, estimate, bad)
     if bad is not None and not mask:
-        raise unconverted(parts, given, source, target, bad, *bar)
-    return estimate, bad, bar
+        raise unconverted(parts, given, source, target, bad, *reached[1:3])
+    return estimate, bad, reached
+
+
+def unplaced(status: Marks) -> Marks | None:
+    """Marks of the values that have no estimate; None where all have one."""
+    if not status.any():
+        return None
+    marks = np.where(status == ONE_SIDED, np.uint8(RESOLVED), status)
+    return marks if marks.any() else None
 
 
 def _check_nulls(given: Given, mask: bool) -> None:
@@ -223,7 +245,7 @@ def _span(parts: GraphParts, near: ClockTimes, source: ClockId, n: int) -> Near:
     """The readings of `source` at the times of `near`."""
     if not (isinstance(near, (tuple, list)) and len(near) == 2):
         raise UsageError(f"near is (timestamps, clock), not {near!r}")
-    times, clock = take(near[0]), clock_of_caller(near[1])
+    times, clock = take(near[0]), clock_named(parts, near[1])
     if times.missing is not None or not (times.scalar or len(times.values) == n):
         raise UsageError(f"near is one timestamp, or {n} of them without nulls")
     there = bounded(parts, times.values, clock, source, "estimated")

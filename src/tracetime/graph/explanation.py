@@ -33,9 +33,13 @@ class Outside(NamedTuple):
         return self.distance if self.unit == "ns" else None
 
     def __str__(self) -> str:
+        return self.of("snapshot")
+
+    def of(self, evidence: str) -> str:
+        """The same in words; evidence: what there is of the clocks."""
         far = duration(self.distance) if self.unit == "ns" else f"{self.distance:,} ticks"
         side = self.side.replace(" ", " the ")
-        return f"{far} {side} snapshot of {self.src} and {self.dst}: nothing says what was there"
+        return f"{far} {side} {evidence} of {self.src} and {self.dst}: nothing says what was there"
 
 
 class Hop(NamedTuple):

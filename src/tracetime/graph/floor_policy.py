@@ -81,7 +81,8 @@ class FloorPolicy:
                 f"no path from {source} to {target}: {error}", "no_path"
             ) from error
         if status:
-            raise refusal(REASONS[status], source, target, self._contents.clocks())
+            clocks, ordered = self._contents.known(), self._state.orders.clocks()
+            raise refusal(REASONS[status], source, target, clocks, ordered)
         return FloorRoute(
             unit_ns,
             [

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
-from tracetime.errors import UsageError
-from tracetime.graph import comparison, conversion, ordering
+from tracetime.errors import ConversionError, UsageError
+from tracetime.graph import adding_orders, comparison, conversion, ordering
 from tracetime.graph.adding import add_snapshot
 from tracetime.graph.arguments import (
     ClockTimes,
@@ -28,8 +28,9 @@ from tracetime.graph.arguments import (
     checked_domain,
     clock_of_caller,
 )
+from tracetime.graph.clock_lookup import clock_named, unknown_name, with_given_names
 from tracetime.graph.explanation import Explanation
-from tracetime.graph.info import ClockInfo, Readings, SeriesInfo
+from tracetime.graph.info import ClockInfo, OrdersInfo, Readings, SeriesInfo
 from tracetime.graph.parts import GraphParts
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars, check_bars
@@ -113,10 +114,70 @@ class ClockGraph:
                 or does not count nanoseconds. This snapshot and those after it in its arrays are
                 not added; those before it are.
         """
-        if not isinstance(snapshot, Snapshot):
-            snapshot = Snapshot(snapshot)
+        made = snapshot if isinstance(snapshot, Snapshot) else Snapshot(snapshot)
         with self._parts.lock:
-            add_snapshot(self._parts.state, snapshot)
+            add_snapshot(self._parts.state, made)
+
+    def add_order(
+        self,
+        before: ClockTimes,
+        after: ClockTimes,
+        *,
+        min_delay_ns: Times = 0,
+        max_delay_ns: Times | None = None,
+    ) -> None:
+        """Add that readings of one clock happened before those of another.
+
+        A message is sent before it is received, a kernel launched before it runs. Orders bound
+        the two clocks for the tube, without any snapshot; floor does not use them.
+
+        Args:
+            before, after: (timestamps, clock), raw readings: an int each, or 1-d int64 arrays of
+                one length, one order an element.
+            min_delay_ns, max_delay_ns: how much later the second reading happened at least, and
+                at most where that is known: an int, or one each.
+
+        Raises:
+            UsageError: one clock on both sides; lengths that differ; no whole numbers within
+                int64; a negative delay, one of more than a year, a greatest one below the least;
+                a clock of less than 64 valid bits. Nothing is added.
+        """
+        adding_orders.add_order(self._parts, before, after, min_delay_ns, max_delay_ns)
+
+    def add_pings(
+        self,
+        local: ClockLike,
+        remote: ClockLike,
+        sent: Times,
+        received: Times,
+        replied: Times,
+        returned: Times,
+    ) -> None:
+        """Add two orders a ping: sent before received, and replied before returned.
+
+        Do not add a ping that is a snapshot of the graph, too: it would count twice.
+
+        Args:
+            local, remote: the clock of the side that asks, and of the one that replies.
+            sent, returned: raw readings of local; an int each, or 1-d int64 arrays of one length.
+            received, replied: raw readings of remote, likewise.
+
+        Raises:
+            UsageError: as `add_order`; a ping that returned before it was sent, or was replied to
+                before it was received. Nothing is added.
+        """
+        adding_orders.add_pings(self._parts, (local, remote), (sent, received, replied, returned))
+
+    def add_together(self, starts: Iterable[ClockTimes], ends: Iterable[ClockTimes]) -> None:
+        """Add that no start happened after any end, as of ranks that wait for each other.
+
+        Args:
+            starts, ends: (timestamps, clock) each, raw readings: ints or 1-d int64 arrays.
+
+        Raises:
+            UsageError: as `add_order`; a start after an end of the same clock. Nothing is added.
+        """
+        adding_orders.add_together(self._parts, starts, ends)
 
     @overload
     def convert(
@@ -158,7 +219,7 @@ class ClockGraph:
         bounds: Literal[True],
         errors: Literal["raise"] = ...,
         near: ClockTimes | None = ...,
-    ) -> Bounds[int]: ...
+    ) -> Bounds[int, int | None]: ...
 
     @overload
     def convert(
@@ -172,7 +233,7 @@ class ClockGraph:
         bounds: Literal[True],
         errors: Literal["mask"],
         near: ClockTimes | None = ...,
-    ) -> Bounds[int | None]: ...
+    ) -> Bounds[int | None, int | None]: ...
 
     @overload
     def convert(
@@ -214,7 +275,7 @@ class ClockGraph:
         bounds: Literal[True],
         errors: Literal["raise"] = ...,
         near: ClockTimes | None = ...,
-    ) -> Bounds[npt.NDArray[np.int64]]: ...
+    ) -> Bounds[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
     @overload
     def convert(
@@ -228,7 +289,7 @@ class ClockGraph:
         bounds: Literal[True],
         errors: Literal["mask"],
         near: ClockTimes | None = ...,
-    ) -> Bounds[pa.Int64Array]: ...
+    ) -> Bounds[pa.Int64Array, pa.Int64Array]: ...
 
     def convert(  # noqa: PLR0913  the one call of all conversions
         self,
@@ -241,7 +302,7 @@ class ClockGraph:
         bounds: bool = False,
         errors: OnError = "raise",
         near: ClockTimes | None = None,
-    ) -> Result | Bounds[Result]:
+    ) -> Result | Bounds[Result, Result]:
         """Convert timestamps of one clock to another, with every snapshot the graph holds.
 
         Args:
@@ -249,7 +310,8 @@ class ClockGraph:
             src, dst: clocks: a ClockId, a name or a number.
             policy: "floor", Perfetto's rule, or "tube": drift corrected, with bars.
             bars: of the tube: "estimated", or "guaranteed" as long as the declared limits hold.
-            bounds: return `Bounds(estimate, earliest, latest)` of the tube.
+            bounds: return `Bounds(estimate, earliest, latest)` of the tube; a side that nothing
+                bounds (all messages go one way) is None or null, in an ndarray the end of int64.
             errors: "raise", or "mask" to get null where a value does not convert; where it can
                 mean two instants, the estimate alone is null, and the bounds hold both.
             near: (timestamps, clock): when that was, about: one for all, or one for each. It
@@ -274,13 +336,16 @@ class ClockGraph:
         if errors not in ("raise", "mask"):
             raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
         given, mask = take(ts), errors == "mask"
-        source, target = clock_of_caller(src), clock_of_caller(dst)
-        if policy == "floor":
-            return conversion.by_floor(self._parts, given, source, target, mask=mask)
-        request = conversion.Request(given, source, target, bars, near)
-        if bounds:
-            return conversion.bounds_by_tube(self._parts, request, mask=mask)
-        return conversion.by_tube(self._parts, request, mask=mask)
+        source, target = self.clock(src), self.clock(dst)
+        try:
+            if policy == "floor":
+                return conversion.by_floor(self._parts, given, source, target, mask=mask)
+            request = conversion.Request(given, source, target, bars, near)
+            if bounds:
+                return conversion.bounds_by_tube(self._parts, request, mask=mask)
+            return conversion.by_tube(self._parts, request, mask=mask)
+        except ConversionError as error:
+            raise with_given_names(self._parts, error, src, dst) from None
 
     @overload
     def order(
@@ -318,8 +383,9 @@ class ClockGraph:
         """Suspends, steps, resets, outliers and changes of rate, each with its zone and size.
 
         Found between every clock and the one its snapshots are ordered along: the trace clock
-        where a series has it, else the steadiest clock of the series. Clocks of CPU time, which
-        old traces have, stop and go with the work, and are left out.
+        where a series has it, else the steadiest clock of the series; and between clocks with
+        orders. Clocks of CPU time, which old traces have, stop and go with the work, and are left
+        out.
         """
         pairs = comparison.eventful(self._parts)
         return self._parts.tubes.discontinuities(pairs)
@@ -343,8 +409,11 @@ class ClockGraph:
             UsageError, ConversionError: as `convert`.
         """
         check_policy(policy)
-        source, target = clock_of_caller(src), clock_of_caller(dst)
-        return conversion.path(self._parts, source, target, policy)
+        source, target = self.clock(src), self.clock(dst)
+        try:
+            return conversion.path(self._parts, source, target, policy)
+        except ConversionError as error:
+            raise with_given_names(self._parts, error, src, dst) from None
 
     def explain(
         self,
@@ -364,11 +433,14 @@ class ClockGraph:
         check_policy(policy)
         check_bars(bars)
         _check_tube_only(policy, False, near)
-        given, source, target = take(ts), clock_of_caller(src), clock_of_caller(dst)
-        if policy == "floor":
-            return conversion.explain_by_floor(self._parts, given, source, target)
-        request = conversion.Request(given, source, target, bars, near)
-        return conversion.explain_by_tube(self._parts, request)
+        given, source, target = take(ts), self.clock(src), self.clock(dst)
+        try:
+            if policy == "floor":
+                return conversion.explain_by_floor(self._parts, given, source, target)
+            request = conversion.Request(given, source, target, bars, near)
+            return conversion.explain_by_tube(self._parts, request)
+        except ConversionError as error:
+            raise with_given_names(self._parts, error, src, dst) from None
 
     def curves(
         self,
@@ -385,7 +457,7 @@ class ClockGraph:
         """
         from tracetime.graph.tube.curves import MOST_POINTS, curves
 
-        reference, clock = clock_of_caller(src), clock_of_caller(dst)
+        reference, clock = self.clock(src), self.clock(dst)
         if reference == clock:
             raise UsageError(f"{reference} is compared with itself: name two clocks")
         with self._parts.lock:
@@ -407,6 +479,25 @@ class ClockGraph:
         drawn = self.curves(src, dst)
         return pair_figure(drawn, self.name(drawn.hub), self.name(drawn.clock))
 
+    def clock(self, clock: ClockLike, *, known: bool = False) -> ClockId:
+        """The clock that `ClockId.parse` finds in a text, or that has this name in the graph.
+
+        That is the name of a declared domain, or of a recording's clock as `tracetime record`
+        prints it: `TSC`, `TAI`; `vulkan:0` where one device was recorded.
+
+        Args:
+            known: refuse a name with dots that no snapshot has.
+
+        Raises:
+            UsageError: it is no clock's name, or that of several; a sequence-scoped clock without
+                its sequence.
+            ConversionError: no snapshot has it (`known`).
+        """
+        unknown = unknown_name(self._parts, clock) if known else None
+        if unknown is not None:
+            raise unknown
+        return clock_named(self._parts, clock)
+
     def name(self, clock: ClockId) -> str:
         """The declared name of a clock, or its id."""
         return self._parts.state.name(clock)
@@ -424,6 +515,11 @@ class ClockGraph:
     def readings(self) -> Iterator[Readings]:
         """Every reading of every snapshot; a clock comes once for each list that has it."""
         return self._parts.contents.readings()
+
+    def orders(self) -> list[OrdersInfo]:
+        """How many orders there are of which clocks, by direction, in order of appearance."""
+        with self._parts.lock:
+            return self._parts.state.orders.infos()
 
     def edges(self) -> list[tuple[ClockId, ClockId, int]]:
         """(source, target, snapshots) of all conversions of one hop.
@@ -471,11 +567,11 @@ class ClockGraph:
     def _repr_html_(self) -> str:
         from tracetime.graph.clock_names import graph_table
 
-        return graph_table(self.clocks(), self.series(), self.name, self.trace_clock)
+        return graph_table(self.clocks(), self.series(), self.orders(), self.name, self.trace_clock)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.name(info.clock) for info in self.clocks()[:6])
-        return f"<ClockGraph of {len(self.clocks())} clocks: {names}>"
+        clocks = self._parts.contents.known()
+        return f"<ClockGraph of {len(clocks)} clocks: {', '.join(map(self.name, clocks[:6]))}>"
 
 
 def _check_tube_only(policy: PolicyName, bounds: bool, near: ClockTimes | None) -> None:

@@ -29,6 +29,30 @@ class SeriesInfo(NamedTuple):
     snapshots: int
 
 
+class FlowCounts(NamedTuple):
+    """The flows of a trace's events that have some of several machines.
+
+    Attributes:
+        flows: how many there are.
+        undirected: how many of them say nothing of their direction, or contradict themselves.
+        orders: how many orders of two clocks the others are.
+        left_out: how many places of events in flows there was no room for, of all flows.
+    """
+
+    flows: int
+    undirected: int
+    orders: int
+    left_out: int
+
+
+class OrdersInfo(NamedTuple):
+    """How many orders there are in which a clock was read before another."""
+
+    before: ClockId
+    after: ClockId
+    orders: int
+
+
 class Readings(NamedTuple):
     """The readings of one clock in some snapshots, in order: int64 arrays of one length.
 

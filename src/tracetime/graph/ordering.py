@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError, UsageError
-from tracetime.graph.arguments import ClockTimes, clock_of_caller
-from tracetime.graph.conversion import bounded, by_name, unconverted
+from tracetime.graph.arguments import ClockTimes
+from tracetime.graph.clock_lookup import clock_named
+from tracetime.graph.conversion import bounded, by_name, unconverted, unplaced
 from tracetime.graph.parts import GraphParts
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.values import Given, take
@@ -24,7 +25,7 @@ def order(parts: GraphParts, one: ClockTimes, other: ClockTimes) -> int | npt.ND
         if not (isinstance(side, (tuple, list)) and len(side) == 2):
             raise UsageError(f"order compares (timestamps, clock) with as many, not {side!r}")
     (ts_one, clock_one), (ts_other, clock_other) = one, other
-    first, second = clock_of_caller(clock_one), clock_of_caller(clock_other)
+    first, second = clock_named(parts, clock_one), clock_named(parts, clock_other)
     mine, theirs = take(ts_one), take(ts_other)
     if mine.missing is not None or theirs.missing is not None:
         raise UsageError("there are nulls among the timestamps: order compares whole numbers")
@@ -55,10 +56,10 @@ def _on_reference(
         there = own_bars(parts, given.values, clock)
         return there, there
     reached = bounded(parts, given.values, clock, reference, "estimated")
-    bad = reached.status
-    if bad.any() and parts.tubes.counter(clock) is None:
+    bad = unplaced(reached.status)
+    if bad is not None and parts.tubes.counter(clock) is None:
         bad = np.where(bad == AMBIGUOUS_SOURCE, np.uint8(0), bad)
-    if bad.any():
+    if bad is not None and bad.any():
         raise unconverted(parts, given, clock, reference, bad, *reached[1:3])
     return reached.earliest, reached.latest
 

@@ -6,22 +6,21 @@ from collections import defaultdict
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from tracetime._kernels.graph import view
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.contents import Contents, Numbering
 from tracetime.graph.floor_policy import FloorPolicy
-from tracetime.graph.state import GraphState
+from tracetime.graph.state import GraphState, tied_by_messages
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.policy import TubePolicy
 
 
 class GraphParts:
-    """A graph's state, and its contents and policies as of the latest snapshot.
+    """A graph's state, and its contents and policies as of the latest snapshot or order.
 
     Attributes:
-        state: the columns, to which snapshots are added.
+        state: the columns, to which snapshots and orders are added.
         lock: held by all that adds to a graph that threads share, or reads what may be added to.
         most_tubes: how many pairs of clocks may have a tube; None for any number.
     """
@@ -45,7 +44,7 @@ class GraphParts:
         self._contents = Contents(self.state, self._numbering, self.lock)
         self._floor = FloorPolicy(self.state, self._contents, self.lock)
         self._tubes = None
-        self._version = view.version(self.state.engine)
+        self._version = self.state.version
 
     @property
     def contents(self) -> Contents:
@@ -77,7 +76,7 @@ class GraphParts:
         return self.contents.shared(one, other)
 
     def _refresh(self) -> None:
-        if view.version(self.state.engine) != self._version:
+        if self.state.version != self._version:
             with self.lock:
                 self._forget()
 
@@ -92,7 +91,7 @@ class GraphParts:
         from tracetime.graph.tube.tick_periods import Ticks
 
         state, contents = self.state, self._contents
-        bounded = state.between.pairs()
+        bounded = tied_by_messages(state)
         messages: defaultdict[ClockId, set[ClockId]] = defaultdict(set)
         for one, other in bounded:
             messages[one].add(other)
@@ -109,6 +108,7 @@ class GraphParts:
             neighbours=neighbours,
             measured=state.measured,
             between=state.between,
+            orders=state.orders,
             events=state.events,
         )
         pairs = Pairs(data, Ticks(data).of, self.most_tubes)
@@ -119,4 +119,4 @@ class GraphParts:
         )
         self._numbering.clocks()
         reach = Reach(state.engine, self._numbering.numbers, bounded, self.most_tubes)
-        return TubePolicy(pairs, neighbours, machines, reach)
+        return TubePolicy(pairs, neighbours, machines, reach, state.orders.pairs())

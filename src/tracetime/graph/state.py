@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tracetime._kernels.graph import view
 from tracetime._kernels.graph.engine import Engine
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.measurements import Column, Measured, Read, Values
 from tracetime.graph.tube.messages import Between
+from tracetime.graph.tube.orders import Orders
 
 Key: TypeAlias = tuple[int, int, int, int]
 """A clock as the engine knows it: (clock, sequence, file, machine)."""
@@ -29,6 +31,7 @@ class GraphState:
         measured: how clocks were read in snapshots.
         between: bounds of clocks that no snapshot has read together.
         events: what clocks read in events, by clock.
+        orders: which readings of two clocks happened before which.
     """
 
     engine: Engine = field(default_factory=Engine)
@@ -38,6 +41,7 @@ class GraphState:
     measured: Measured = field(default_factory=Measured)
     between: Between = field(default_factory=Between)
     events: Mapping[ClockId, EventReadings] = field(default_factory=dict)
+    orders: Orders = field(default_factory=Orders)
 
     def take_import(
         self,
@@ -59,6 +63,11 @@ class GraphState:
         }
         self.measured = Measured(columns, steered)
         self.events = {self.clock(key): EventReadings(*parts) for key, parts in events.items()}
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Another one after each change of what is known of the clocks."""
+        return view.version(self.engine), len(self.orders)
 
     def key(self, clock: ClockId) -> Key:
         """A clock as the engine knows it: only sequence-scoped clocks differ by file."""
@@ -83,6 +92,12 @@ class GraphState:
     def names(self) -> dict[ClockId, str]:
         """The declared names, by clock."""
         return {clock: d.name for clock, d in self.domains.items() if d.name is not None}
+
+
+def tied_by_messages(state: GraphState) -> list[tuple[ClockId, ClockId]]:
+    """The pairs of clocks that messages bound, each once."""
+    pairs = {frozenset(pair): pair for pair in (*state.between.pairs(), *state.orders.pairs())}
+    return list(pairs.values())
 
 
 def clock_of(key: Key, own_file: int) -> ClockId:

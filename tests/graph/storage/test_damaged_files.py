@@ -120,3 +120,57 @@ def test_any_damage_is_an_error_or_another_graph(example, data):
     for _ in range(data.draw(st.integers(1, 6))):
         damaged[data.draw(st.integers(0, len(example) - 1))] = data.draw(st.integers(0, 255))
     survives(bytes(damaged))
+
+
+@pytest.fixture(scope="module")
+def in_order(example):
+    """A file with orders of three clocks."""
+    graph = from_bytes(example)
+    graph.add_order(([1, 2], "BOOTTIME"), ([11, 12], "REALTIME"), max_delay_ns=[8, 9])
+    graph.add_order((3, "a.host"), (13, "REALTIME"), min_delay_ns=4)
+    return to_bytes(graph)
+
+
+def test_orders_that_are_none(tmp_path, in_order):
+    path, facts = tmp_path / "graph.npz", facts_of(in_order)
+    one, other = facts["orders"]
+    for orders, match in (
+        ([one, one], "it has orders of .*, or has them twice"),
+        ([one, one[::-1]], "it has orders of .*, or has them twice"),
+        ([one, [other[0], other[0]]], "it has orders of .*, or has them twice"),
+        ([one, other[:1]], "orders of something other than two clocks"),
+        ([one, 5], "orders of something other than two clocks"),
+        ([one], "it has orders of clocks that it does not have"),
+        ([one, other, [one[0], other[0]]], "names two clocks as in order, and has no orders"),
+        ([], "it has orders, and does not say of which clocks"),
+        ({}, "its 'orders' is not of type list"),
+    ):
+        refused(path, remade(in_order, facts | {"orders": orders}), match)
+    for name, values, match in (
+        ("pair", array([0, 0, 2], "<u4"), "it has orders of clocks that it does not have"),
+        ("pair", array([0, 1], "<u4"), "the columns of its orders are not equally long"),
+        ("one_first", array([0, 1, 2], "<u4"), "an order in it has no direction"),
+        ("min_delay_ns", array([0, 0, -1]), "a delay out of range"),
+        ("min_delay_ns", array([0, 10, 0]), "a greatest delay below its least"),
+        ("max_delay_ns", array([8, 9, -2]), "a greatest delay below its least"),
+        ("max_delay_ns", array([8, 9, 1 << 56]), "a delay out of range"),
+        ("one_ts", None, "lacks columns of their orders"),
+    ):
+        refused(path, remade(in_order, **{f"order_{name}": values}), match)
+
+
+def test_files_without_orders(in_order, example):
+    """Earlier formats had none."""
+    for version in (1, 2):
+        facts = {k: v for k, v in facts_of(example).items() if k != "orders"} | {"format": version}
+        assert from_bytes(remade(example, facts)).orders() == []
+    assert len(from_bytes(in_order).orders()) == 2
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_flipped_bytes_of_orders(in_order, data):
+    at = data.draw(st.integers(0, len(in_order) - 1))
+    changed = bytearray(in_order)
+    changed[at] ^= data.draw(st.integers(1, 255))
+    survives(bytes(changed))

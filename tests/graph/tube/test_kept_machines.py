@@ -110,7 +110,7 @@ def results_of(graph: ClockGraph, relay: Relay) -> dict[str, Any]:
                 told_or(graph.order, (there, a), (back, b)),
                 told_or(graph.order, (back[:-1], b), (there[1:], a)),
             ]
-    found["found"] = [list(d) for d in graph.discontinuities()]
+    found["found"] = [list(d[:8]) for d in graph.discontinuities()]
     found["loops"] = [[*loop[:2], list(loop.via), *loop[3:]] for loop in graph.inconsistencies()]
     why = told_or(graph.explain, relay.client[BOOTTIME](S), theirs(), ours(), policy="tube")
     found["why"] = str(why).split("\n")

@@ -132,3 +132,14 @@ def test_a_clock_stopped_where_another_that_was_always_read_with_it_did_too() ->
     assert stopped(AT, also=AT[-1:] + 20 * S) == [False, False, False]
     assert stopped(AT - SLEPT) == [False, False, True]
     assert stopped(AT + SLEPT) == [False, False, False]
+
+
+def test_one_clock_that_it_did_not_fall_against_is_enough() -> None:
+    """A server with many clients: no tube of each is made for the way between two."""
+    graph, server = ClockGraph(), ClockId(500)
+    for client in range(200, 260):
+        graph.add_order((1_000, client), (5_250, server))
+        graph.add_order((5_300, server), (1_090, client))
+    bar = graph.convert(1_050, 200, 201, policy="tube", bounds=True)
+    assert bar.earliest < 1_050 < bar.latest
+    assert len(graph._parts.tubes._pairs._made) == 2

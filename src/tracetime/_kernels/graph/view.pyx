@@ -157,17 +157,19 @@ def hops_from(
     """The least number of hops from one clock to each, by number; -1 where none lead there.
 
     A hop leads between clocks of a whole snapshot, and from clock i to those that
-    `linked[begins[i]:begins[i + 1]]` names.
+    `linked[begins[i]:begins[i + 1]]` names. begins may have more clocks than the snapshots: those
+    that are linked alone.
     """
     cdef Node *node
     cdef Series *s
     cdef int64_t head = 0, n = 1, j
     cdef int32_t here, there, m
-    if not 0 <= number < engine.n_nodes or begins.shape[0] != engine.n_nodes + 1:
+    cdef int64_t n_clocks = begins.shape[0] - 1
+    if not 0 <= number < n_clocks or n_clocks < engine.n_nodes:
         raise IndexError("no such clock")
-    made = np.full(engine.n_nodes, -1, dtype=np.int32)
+    made = np.full(n_clocks, -1, dtype=np.int32)
     cdef int32_t[::1] hops = made
-    cdef int32_t[::1] queue = np.empty(engine.n_nodes, dtype=np.int32)
+    cdef int32_t[::1] queue = np.empty(n_clocks, dtype=np.int32)
     cdef uint8_t[::1] done = np.zeros(engine.n_series, dtype=np.uint8)
     hops[number] = 0
     queue[0] = number
@@ -175,8 +177,8 @@ def hops_from(
         while head < n:
             here = queue[head]
             head += 1
-            node = &engine.nodes[here]
-            for j in range(node.n_memberships):
+            node = &engine.nodes[here] if here < engine.n_nodes else NULL
+            for j in range(node.n_memberships if node != NULL else 0):
                 if done[node.memberships[j].series]:
                     continue
                 done[node.memberships[j].series] = 1

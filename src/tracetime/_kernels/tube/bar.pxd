@@ -5,6 +5,8 @@ from libc.stdint cimport int64_t
 cdef enum:
     HULL = 1                # the bar holds both lines; else only what lies within both
     LIMITED = 2             # and within the bar `limit` of the limits
+    OPEN_LOW = 4            # nothing bounds the offset from below,
+    OPEN_HIGH = 8           # or from above
 
 cdef struct Line:
     int64_t ns              # at the row's anchor: whole ns, rounded down,

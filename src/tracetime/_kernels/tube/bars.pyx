@@ -273,6 +273,24 @@ cdef void add_break(Table *table, const Parts *p, int64_t j, int64_t i) noexcept
     emit(table, first, last, BREAK, j, i, &bar, &curve)
 
 
+cdef int64_t last_at_value(const Parts *p, int64_t m) noexcept nogil:
+    """The last of the runs from m on, each in the next segment, to begin where run m ends.
+
+    Their snapshots at this value contradict each other, and ascend: all offsets from that of the
+    first to that of the last are possible there, which `add_break` says in one row.
+    """
+    cdef int64_t value = p.a[p.runs[m].last]
+    while (
+        m + 1 < p.n_runs
+        and p.runs[m + 1].segment != p.runs[m].segment
+        and p.a[p.runs[m + 1].first] == value
+    ):
+        m += 1
+        if p.a[p.runs[m].last] != value:
+            break
+    return m
+
+
 cdef void add_ends(Table *table, const Parts *p, bint after) noexcept nogil:
     cdef const Run *run = &p.runs[p.n_runs - 1 if after else 0]
     cdef int64_t k = run.last if after else run.first
@@ -310,7 +328,7 @@ def assemble(
         starts (int64, the first value of each row), bars (int64[n, 16]), their limits
         (int64[m, 16]), curves (float64[n, 4]), and cells (int64[n, 4]): what `guaranteed` needs.
     """
-    cdef int64_t n = a.shape[0], m
+    cdef int64_t n = a.shape[0], m, beyond
     cdef int64_t n_runs = runs.shape[0]
     cdef int64_t capacity = n + 4 * n_runs + MOST_WIDE
     cdef Parts p
@@ -337,6 +355,10 @@ def assemble(
         for m in range(n_runs):
             add_run(&table, &p, m)
             if m + 1 < n_runs:
+                beyond = last_at_value(&p, m)
+                if beyond > m:
+                    add_break(&table, &p, p.runs[m].last, p.runs[beyond].first)
+                    continue
                 add_point(&table, &p, m)
                 if p.runs[m].segment == p.runs[m + 1].segment:
                     add_zone(&table, &p, m)

@@ -14,15 +14,15 @@ from libc.string cimport memset
 
 import numpy as np
 
-from tracetime._kernels.tube.bar cimport HULL, LIMITED, Bar, high_at, low_at
+from tracetime._kernels.tube.bar cimport HULL, LIMITED, OPEN_HIGH, OPEN_LOW, Bar
 from tracetime._kernels.tube.vectors cimport NEAR, is_small, leading
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, saturating_add
 from tracetime._kernels.tube.line_inverse cimport (
     InverseLine, first_above, first_inverse, is_near, last_below, last_inverse,
 )
 from tracetime._kernels.tube.tube cimport (
-    AMBIGUOUS_SOURCE, RESOLVED, Pieces, Rows, RowTable, bent, clamped, end_of, piece_of,
-    take_pieces,
+    AMBIGUOUS_SOURCE, RESOLVED, Pieces, Rows, RowTable, bent, clamped, end_of, estimated_offset,
+    piece_of, take_pieces,
 )
 
 cdef enum:
@@ -204,8 +204,11 @@ cdef int64_t earliest_in(
     const Bar *bar, const Bar *limits, int64_t v, int64_t first, int64_t last
 ) noexcept nogil:
     """The first t in a row whose bar reaches v, or the row's end."""
-    cdef int64_t one = first_above(&bar.high[0], bar.at, v, first, last)
-    cdef int64_t two = first_above(&bar.high[1], bar.at, v, first, last)
+    cdef int64_t one, two
+    if bar.mode & OPEN_HIGH:
+        return first
+    one = first_above(&bar.high[0], bar.at, v, first, last)
+    two = first_above(&bar.high[1], bar.at, v, first, last)
     if (two < one) == ((bar.mode & HULL) != 0):
         one = two
     if bar.mode & LIMITED:
@@ -218,8 +221,11 @@ cdef int64_t latest_in(
     const Bar *bar, const Bar *limits, int64_t v, int64_t first, int64_t last
 ) noexcept nogil:
     """The last t in a row whose bar is not above v, or the row's start."""
-    cdef int64_t one = last_below(&bar.low[0], bar.at, v, first, last)
-    cdef int64_t two = last_below(&bar.low[1], bar.at, v, first, last)
+    cdef int64_t one, two
+    if bar.mode & OPEN_LOW:
+        return last
+    one = last_below(&bar.low[0], bar.at, v, first, last)
+    two = last_below(&bar.low[1], bar.at, v, first, last)
     if (two > one) == ((bar.mode & HULL) != 0):
         one = two
     if bar.mode & LIMITED:
@@ -229,14 +235,7 @@ cdef int64_t latest_in(
 
 
 cdef inline int64_t estimated(const Rows *rows, int64_t k, int64_t t) noexcept nogil:
-    cdef const Bar *bar = &rows.bars[k]
-    return saturating_add(
-        t,
-        clamped(
-            bent(bar, rows.curves + 4 * k, t), low_at(bar, rows.limits, t),
-            high_at(bar, rows.limits, t),
-        ),
-    )
+    return saturating_add(t, estimated_offset(rows, k, t))
 
 
 cdef int64_t estimate_back(
@@ -303,9 +302,14 @@ cdef void invert_within(
     out.earliest[i], out.latest[i] = earliest, latest
     if inverse.kinds[piece] == AMBIGUOUS:
         out.estimate[i], out.status[i] = 0, AMBIGUOUS_SOURCE
+        return
+    if latest == INT64_HIGH and rows.bars[k].mode & OPEN_LOW:
+        out.estimate[i] = earliest
+    elif earliest == INT64_LOW and rows.bars[m].mode & OPEN_HIGH:
+        out.estimate[i] = latest
     else:
         out.estimate[i] = estimate_back(rows, v, earliest, latest, k)
-        out.status[i] = RESOLVED
+    out.status[i] = RESOLVED
 
 
 cdef inline void invert_one(

@@ -15,6 +15,7 @@ def cores(
     segment_last: _Values,
     wander: _Values,
     drift: int,
+    known: _Marks | None = None,
 ) -> tuple[_Values, _Values, _Values, _Values, _Values]: ...
 def strays(
     a: _Values,
@@ -37,4 +38,5 @@ def cones(
     last: _Values,
     slope: _Values,
     width: _Values,
+    known: _Marks | None = None,
 ) -> _Values: ...

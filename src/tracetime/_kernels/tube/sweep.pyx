@@ -15,6 +15,10 @@ from tracetime._kernels.tube.fixed cimport (
 )
 
 
+cdef enum:
+    LOW = 1                 # bits of `known`
+    HIGH = 2
+
 cdef struct Reach:
     int128 low
     int128 high
@@ -112,6 +116,7 @@ cdef struct Stretch:
     const int64_t *a
     const int64_t *low
     const int64_t *high
+    const uint8_t *known    # which sides say something; NULL: both
     int64_t origin_a        # of the first snapshot in reading direction
     int64_t origin_r
     bint backwards          # read from right to left, x grows to the left
@@ -120,6 +125,14 @@ cdef struct Stretch:
 
 cdef inline uint64_t x_of(const Stretch *t, int64_t k) noexcept nogil:
     return apart(t.a[k], t.origin_a) if t.backwards else apart(t.origin_a, t.a[k])
+
+
+cdef inline bint has_top(const Stretch *t, int side, int64_t k) noexcept nogil:
+    return t.known == NULL or t.known[k] & (HIGH if side == 0 else LOW)
+
+
+cdef inline bint has_bottom(const Stretch *t, int side, int64_t k) noexcept nogil:
+    return t.known == NULL or t.known[k] & (LOW if side == 0 else HIGH)
 
 
 cdef inline int64_t top(const Stretch *t, int side, int64_t k) noexcept nogil:
@@ -146,6 +159,8 @@ cdef void add_top(Stretch *t, int which, int64_t k) noexcept nogil:
     cdef int64_t y = top(t, which, k)
     cdef int128 height = fixed(y) - rise(side.best + 1, x)
     cdef int64_t p, q
+    if not has_top(t, which, k):
+        return
     if side.size == 0 or height < side.lowest:
         side.lowest = height
     while side.size >= 2:
@@ -163,6 +178,8 @@ cdef void add_bottom(Stretch *t, int which, int64_t k) noexcept nogil:
     cdef uint64_t x = x_of(t, k), x0, x1
     cdef int64_t y = bottom(t, which, k), y0, y1
     cdef int64_t first = 0, last = side.size - 1, middle
+    if side.size == 0 or not has_bottom(t, which, k):
+        return
     if fixed(y) - rise(side.best + 1, x) < side.lowest:
         return
     while first < last:
@@ -239,15 +256,17 @@ cdef int64_t partition(
     return n
 
 
+# wide: the arrays of one pass
 def cores(
     const int64_t[::1] a, const int64_t[::1] low, const int64_t[::1] high,
     const int64_t[::1] segment_first, const int64_t[::1] segment_last,
-    const int64_t[::1] wander, int64_t drift
+    const int64_t[::1] wander, int64_t drift, const uint8_t[::1] known=None
 ):
     """Stretches of each segment in which some slope holds: what both greedy partitions give.
 
     a, low, high: int64 ns. segment_first, segment_last, wander: one a segment, the snapshots both
-    included; wander and drift in 2^-52.
+    included; wander and drift in 2^-52. known: uint8, bit 0 where the low side says something, bit
+    1 where the high side does; None where all do.
 
     Returns:
         int64 arrays, one entry a core: segment, first and last snapshot, and the least and the
@@ -265,6 +284,7 @@ def cores(
     cdef int64_t[:, ::1] found = out
     try:
         t.a, t.low, t.high = &a[0], &low[0], &high[0]
+        t.known = NULL if known is None else &known[0]
         t.sides[0].hull, t.sides[1].hull = space, space + n + 1
         lefts, rights = space + 2 * (n + 1), space + 3 * (n + 1)
         with nogil:
@@ -328,6 +348,7 @@ def strays(
     cdef Stretch t
     found = []
     t.a, t.low, t.high, t.backwards = &a[0], &low[0], &high[0], False
+    t.known = NULL
     t.sides[0].hull, t.sides[1].hull = hulls[0], hulls[1]
     for m in range(core_first.shape[0] - 1):
         g = core_segment[m]
@@ -361,14 +382,25 @@ def strays(
     return found
 
 
+cdef inline int128 low_side(const int64_t *low, const uint8_t *known, int64_t k) noexcept nogil:
+    """What snapshot k says; below every bound, as wide as it may grow, where that is nothing."""
+    return fixed(low[k] if known == NULL or known[k] & LOW else -(<int64_t>1 << 62))
+
+
+cdef inline int128 high_side(const int64_t *high, const uint8_t *known, int64_t k) noexcept nogil:
+    return fixed(high[k] if known == NULL or known[k] & HIGH else <int64_t>1 << 62)
+
+
+# wide: the arrays of one pass
 def cones(
     const int64_t[::1] a, const int64_t[::1] low, const int64_t[::1] high,
     const int64_t[::1] first, const int64_t[::1] last,
-    const int64_t[::1] slope, const int64_t[::1] width
+    const int64_t[::1] slope, const int64_t[::1] width, const uint8_t[::1] known=None
 ):
     """The tube at each snapshot of each stretch first..last: every snapshot's cone, intersected.
 
-    slope, width: one a stretch, in 2^-52.
+    slope, width: one a stretch, in 2^-52. known: of `cores`; a side of which nothing is known in
+    a stretch lies beyond 2^61 ns.
 
     Returns:
         int64 array of shape (n, 4): the low side in whole ns and 2^-52 ns above them, then the
@@ -377,20 +409,21 @@ def cones(
     cdef int64_t i, k, steepest, flattest
     cdef uint64_t d
     cdef int128 lower, upper, value, carried
+    cdef const uint8_t *sides = NULL if known is None else &known[0]
     knots = np.zeros((a.shape[0], 4), dtype=np.int64)
     cdef int64_t[:, ::1] out = knots
     with nogil:
         for i in range(first.shape[0]):
             steepest, flattest = slope[i] + width[i], slope[i] - width[i]
-            lower, upper = fixed(low[first[i]]), fixed(high[first[i]])
+            lower, upper = low_side(&low[0], sides, first[i]), high_side(&high[0], sides, first[i])
             for k in range(first[i], last[i] + 1):
                 if k > first[i]:
                     d = apart(a[k - 1], a[k])
                     carried = lower + rise(flattest, d)
-                    value = fixed(low[k])
+                    value = low_side(&low[0], sides, k)
                     lower = value if value > carried else carried
                     carried = upper + rise(steepest, d)
-                    value = fixed(high[k])
+                    value = high_side(&high[0], sides, k)
                     upper = value if value < carried else carried
                 out[k, 0], out[k, 1] = whole(lower), part(lower)
                 out[k, 2], out[k, 3] = whole(upper), part(upper)

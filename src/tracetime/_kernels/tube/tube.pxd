@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from tracetime._kernels.tube.bar cimport Bar, high_at, low_at
+from tracetime._kernels.tube.bar cimport OPEN_HIGH, OPEN_LOW, Bar, high_at, low_at
 from tracetime._kernels.common.grid cimport Grid, look_up
-from tracetime._kernels.common.memory cimport INT64_HIGH, saturating_add
+from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, saturating_add
 
 cdef extern from "<math.h>" nogil:
     long long llrint(double)
@@ -71,11 +71,30 @@ cdef inline int64_t clamped(int64_t v, int64_t low, int64_t high) noexcept nogil
 
 
 cdef inline int64_t low_value(const Rows *rows, int64_t k, int64_t t) noexcept nogil:
+    if rows.bars[k].mode & OPEN_LOW:
+        return INT64_LOW
     return saturating_add(t, low_at(&rows.bars[k], rows.limits, t))
 
 
 cdef inline int64_t high_value(const Rows *rows, int64_t k, int64_t t) noexcept nogil:
+    if rows.bars[k].mode & OPEN_HIGH:
+        return INT64_HIGH
     return saturating_add(t, high_at(&rows.bars[k], rows.limits, t))
+
+
+cdef inline int64_t estimated_offset(const Rows *rows, int64_t k, int64_t t) noexcept nogil:
+    """The estimate's offset: the curve's within the bar, or the side that is closed."""
+    cdef const Bar *bar = &rows.bars[k]
+    cdef int64_t open_sides = bar.mode & (OPEN_LOW | OPEN_HIGH)
+    if open_sides == OPEN_LOW:
+        return high_at(bar, rows.limits, t)
+    if open_sides == OPEN_HIGH:
+        return low_at(bar, rows.limits, t)
+    if open_sides:
+        return bent(bar, rows.curves + 4 * k, t)
+    return clamped(
+        bent(bar, rows.curves + 4 * k, t), low_at(bar, rows.limits, t), high_at(bar, rows.limits, t)
+    )
 
 
 cdef class RowTable:

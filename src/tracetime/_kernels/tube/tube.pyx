@@ -11,7 +11,9 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from tracetime._kernels.tube.bar cimport Bar, Line, ceil_at, floor_at, high_at, low_at
+from tracetime._kernels.tube.bar cimport (
+    OPEN_HIGH, OPEN_LOW, Bar, Line, ceil_at, floor_at, high_at, low_at,
+)
 from tracetime._kernels.tube.fixed cimport BITS
 from tracetime._kernels.tube.vectors cimport is_small, leading
 from tracetime._kernels.common.memory cimport add_overflows, saturating_add
@@ -161,6 +163,26 @@ cdef int64_t small_run(
         done += many
 
 
+# wide: the arrays of one loop without the GIL
+cdef int64_t open_run(
+    const Rows *rows, int64_t k, const int64_t *values, int64_t n, int64_t first, int64_t last,
+    int64_t *estimate, int64_t *earliest, int64_t *latest, uint8_t *status
+) noexcept nogil:
+    """The leading values within [first, last], for a row k with an open side."""
+    cdef int64_t i, t, offset
+    for i in range(n):
+        t = values[i]
+        if t < first or t > last:
+            return i
+        offset = estimated_offset(rows, k, t)
+        earliest[i], latest[i] = low_value(rows, k, t), high_value(rows, k, t)
+        status[i] = RESOLVED
+        if add_overflows(t, offset, &estimate[i]):
+            estimate[i] = saturating_add(t, offset)
+            status[i] = OVERFLOW
+    return n
+
+
 cdef void convert_array(
     const Rows *rows, const int64_t *values, int64_t n, int64_t *estimate, int64_t *earliest,
     int64_t *latest, uint8_t *status
@@ -184,6 +206,12 @@ cdef void convert_array(
             i += plain_run(
                 bar, rows.curves + 4 * k, values + i, n - i, first, last, estimate + i,
                 earliest + i, latest + i, status + i,
+            )
+            continue
+        if bar.mode & (OPEN_LOW | OPEN_HIGH):
+            i += open_run(
+                rows, k, values + i, n - i, first, last, estimate + i, earliest + i, latest + i,
+                status + i,
             )
             continue
         while i < n and first <= values[i] <= last:

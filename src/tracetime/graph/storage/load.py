@@ -35,6 +35,7 @@ from tracetime.graph.storage.save import (
     FACTS,
     FORMAT,
     OPTIONAL,
+    ORDERS,
     ROWS,
     WORKED_OUT,
     clocks_of_rows,
@@ -43,6 +44,7 @@ from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.measurements import Column, Corrected, Measured, Read, Values
 from tracetime.graph.tube.messages import LONGEST_NS, Between, Boxes
+from tracetime.graph.tube.orders import NO_MAX_DELAY, OrderColumns, Orders
 
 _MAGIC: Final = b"PK\x03\x04"
 _ARRAY: Final = re.compile(
@@ -132,7 +134,8 @@ def _graph(file: IO[bytes]) -> GraphState:
     }
     measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
     between = _between_of(facts, members, len(state.packets))
-    return GraphState(engine, trace_clock, number, domains, measured, between, events)
+    orders = _orders_of(facts, members)
+    return GraphState(engine, trace_clock, number, domains, measured, between, events, orders)
 
 
 def _members_of(file: IO[bytes]) -> dict[str, bytes]:
@@ -145,7 +148,9 @@ def _members_of(file: IO[bytes]) -> dict[str, bytes]:
             members = archive.infolist()
             names = [member.filename for member in members]
             needed = {FACTS, *(f"{name}.npy" for name, _ in ROWS)}
-            known = needed | {f"{name}.npy" for name, *_ in (*OPTIONAL, *BETWEEN, WORKED_OUT)}
+            known = needed | {
+                f"{name}.npy" for name, *_ in (*OPTIONAL, *BETWEEN, *ORDERS, WORKED_OUT)
+            }
             if len(set(names)) < len(names) or not needed <= set(names) <= known:
                 raise _Unreadable("it is a zip file, but ClockGraph.save did not write it")
             # Members that are compressed or overlap could expand without limit.
@@ -280,17 +285,7 @@ def _measured_of(
 
 def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int) -> Between:
     """The bounds of clocks that were not read together; files of format 1 have none."""
-    pairs: list[tuple[ClockId, ClockId]] = []
-    known: set[frozenset[ClockId]] = set()
-    for pair in _get(facts, "between", list) if _int(facts, "format") > 1 else []:
-        if not (isinstance(pair, list) and len(pair) == 2):
-            raise _Unreadable("it has bounds of something other than two clocks")
-        one, other = (_id_of({"clock of bounds": clock}, "clock of bounds") for clock in pair)
-        both = frozenset((one, other))
-        if one == other or both in known:
-            raise _Unreadable(f"it has bounds of {one} and {other}, or has them twice")
-        known.add(both)
-        pairs.append((one, other))
+    pairs = _pairs_of(facts, "between", "bounds") if _int(facts, "format") > 1 else []
     empty = {name: np.empty(0, dtype=kind) for name, kind in (*BETWEEN, WORKED_OUT)}
     number, *columns, worked_out = (
         _array_of(members[f"{name}.npy"], name, kind) if f"{name}.npy" in members else empty[name]
@@ -312,6 +307,50 @@ def _between_of(facts: dict[str, Any], members: dict[str, bytes], snapshots: int
     order = np.argsort(number, kind="stable")
     boxes = Boxes(*(values[order].astype(np.int64) for values in columns))
     return Between(pairs, boxes, np.cumsum(counts), worked_out)
+
+
+def _pairs_of(facts: dict[str, Any], name: str, what: str) -> list[tuple[ClockId, ClockId]]:
+    """Pairs of two clocks, each once, in either order."""
+    pairs: list[tuple[ClockId, ClockId]] = []
+    known: set[frozenset[ClockId]] = set()
+    for pair in _get(facts, name, list):
+        if not (isinstance(pair, list) and len(pair) == 2):
+            raise _Unreadable(f"it has {what} of something other than two clocks")
+        part = f"clock of {what}"
+        one, other = (_id_of({part: clock}, part) for clock in pair)
+        both = frozenset((one, other))
+        if one == other or both in known:
+            raise _Unreadable(f"it has {what} of {one} and {other}, or has them twice")
+        known.add(both)
+        pairs.append((one, other))
+    return pairs
+
+
+def _orders_of(facts: dict[str, Any], members: dict[str, bytes]) -> Orders:
+    """What happened before what; files of format 2 and before have none."""
+    pairs = _pairs_of(facts, "orders", "orders") if _int(facts, "format") > 2 else []
+    if not pairs:
+        if any(f"{name}.npy" in members for name, _ in ORDERS):
+            raise _Unreadable("it has orders, and does not say of which clocks")
+        return Orders()
+    if not all(f"{name}.npy" in members for name, _ in ORDERS):
+        raise _Unreadable("it names two clocks as in order, and lacks columns of their orders")
+    number, one_first, *columns = (
+        _array_of(members[f"{name}.npy"], name, kind) for name, kind in ORDERS
+    )
+    if any(len(values) != len(number) for values in (one_first, *columns)):
+        raise _Unreadable("the columns of its orders are not equally long")
+    if len(number) and int(number.max()) >= len(pairs):
+        raise _Unreadable("it has orders of clocks that it does not have")
+    if not np.bincount(number, minlength=len(pairs)).all():
+        raise _Unreadable("it names two clocks as in order, and has no orders of them")
+    _, _, least, most = columns
+    if (one_first > 1).any() or (least < 0).any() or (np.maximum(least, most) > LONGEST_NS).any():
+        raise _Unreadable("an order in it has no direction, or a delay out of range")
+    if ((most < least) & (most != NO_MAX_DELAY)).any():
+        raise _Unreadable("an order in it has a greatest delay below its least")
+    own = (values.astype(np.int64) for values in columns)
+    return Orders(pairs, OrderColumns(number.astype(np.int64), one_first.astype(bool), *own))
 
 
 def _events_of(entry: dict[str, Any]) -> EventReadings:

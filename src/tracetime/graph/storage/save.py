@@ -24,7 +24,7 @@ from tracetime.graph.state import GraphState
 from tracetime.graph.tube.evidence import NOT_RECORDED
 from tracetime.graph.tube.measurements import Values
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The version of the format; load.py refuses later ones."""
 
 FACTS: Final = "graph.json"
@@ -52,6 +52,16 @@ BETWEEN: Final = (
     ("between_other_low_ns", "<i8"),
     ("between_other_high_ns", "<i8"),
 )
+ORDERS: Final = (
+    ("order_pair", "<u4"),
+    ("order_one_first", "<u4"),
+    ("order_one_ts", "<i8"),
+    ("order_other_ts", "<i8"),
+    ("order_min_delay_ns", "<i8"),
+    ("order_max_delay_ns", "<i8"),
+)
+"""What happened before what; left out where there are none."""
+
 WORKED_OUT: Final = ("worked_out", "<u4")
 """Bounds of clocks that no snapshot has read together, and the snapshots that were computed from
 messages; left out where there are none."""
@@ -108,6 +118,9 @@ def contents_of(graph: GraphState) -> FileContents:
             arrays[name] = values.astype(kind)
     if len(between.worked_out):
         arrays[WORKED_OUT[0]] = between.worked_out.astype(WORKED_OUT[1])
+    if len(graph.orders):
+        for (name, kind), values in zip(ORDERS, graph.orders.columns(), strict=True):
+            arrays[name] = values.astype(kind)
     return FileContents(facts, arrays)
 
 
@@ -162,6 +175,7 @@ def _facts(graph: GraphState, state: State) -> dict[str, Any]:
         ],
         "backwards": state.backwards.tolist(),
         "between": [[_id_facts(c) for c in pair] for pair in graph.between.pairs()],
+        "orders": [[_id_facts(c) for c in pair] for pair in graph.orders.pairs()],
         "domains": [domain_facts(d, _id_facts(d.id)) for d in graph.domains.values()],
     }
 

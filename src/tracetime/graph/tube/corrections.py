@@ -43,9 +43,9 @@ class Cores:
     @classmethod
     def of(cls, evidence: Evidence, pieces: Pieces, wander: Values, drift: int) -> Cores:
         """wander: one a piece."""
-        piece, *rest = cores(
-            evidence.a, evidence.low, evidence.high, pieces.first, pieces.last, wander, drift
-        )
+        bounds = (evidence.a, evidence.low, evidence.high)
+        ends = (pieces.first, pieces.last)
+        piece, *rest = cores(*bounds, *ends, wander, drift, evidence.known)
         return cls(piece, pieces.segment[piece], *rest)
 
     def in_zones(self, n_segments: int) -> Values:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.errors import RESOLVED
+from tracetime.errors import ONE_SIDED, PLACED
 from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.limits import ONE
 from tracetime.graph.tube.pairs import Pair
@@ -99,7 +99,7 @@ class Curves:
         breaks: discontinuities, by time; the first `MOST_BREAKS`.
         n_snapshots, n_breaks: how many there are in all.
         median_bar_ns, most_bar_ns, most_floor_ns: half-widths within the coverage, and the
-            greatest error of floor; NaN where nothing is known.
+            greatest error of floor; NaN where nothing is known, or one side of the bars is open.
         assumed: half-widths were assumed.
         steady: phase for an Allan deviation: (spacing_ns, offsets in ns) of the longest stretch of
             evenly spaced snapshots.
@@ -168,7 +168,9 @@ def curves(
                 end=float(ends.max()),
                 size_ns=_oriented(d.size_ns, frame.forward),
                 rate_ppm=_oriented(d.rate_ppm, frame.forward),
-                snapshots=tuple(int(pair.snapshots[i]) for i in d.snapshots),
+                snapshots=tuple(
+                    int(pair.snapshots[i]) for i in d.snapshots if i < len(pair.snapshots)
+                ),
             )
         )
     gap_time, gap_ppm, gap_span = _gaps(frame, time, most)
@@ -187,7 +189,7 @@ def curves(
         breaks=breaks,
         n_snapshots=len(pair.snapshots),
         n_breaks=len(found),
-        median_bar_ns=pair.bar_ns,
+        median_bar_ns=pair.known_bar_ns,
         most_bar_ns=most_bar,
         most_floor_ns=most_floor,
         assumed=pair.assumed,
@@ -220,7 +222,7 @@ class _Frame:
         jumps = [d for d in found if d.kind in _JUMPS]
         self.froms = np.array([d.a_from for d in jumps], dtype=np.int64)
         self.tos = np.array([d.a_to for d in jumps], dtype=np.int64)
-        outliers = [d.a_from for d in found if d.kind == "outlier"]
+        outliers = [d.a_from for d in found if d.kind in ("outlier", "wrong_order")]
         self.odd: npt.NDArray[np.bool_] = np.isin(self.a, np.array(outliers, dtype=np.int64))
         self.trend = self._longest_rate()
         self.stretch = np.searchsorted(self.tos, self.a, side="right")
@@ -258,12 +260,14 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
     a = frame.a
     points = _points(a, reach)
     there = frame.pair.tube.convert(points)
-    bad = there.status != RESOLVED
+    bad = ~np.isin(there.status, PLACED)
     estimate, low, high = (_offsets(b, points, frame.base) for b in there[:3])
+    is_open = there.status == ONE_SIDED
+    low[is_open & (there.earliest == INT64_MIN)] = np.nan
+    high[is_open & (there.latest == INT64_MAX)] = np.nan
     inside = _within(points, frame.froms, frame.tos)
     half = (high - low) / 2
-    before = np.maximum(np.searchsorted(a, points, side="right") - 1, 0)
-    floor = np.abs(estimate - frame.offset[before])
+    floor = _floor_error(frame, points, estimate)
     heights = [frame.height(points, offset) for offset in (estimate, low, high)]
     if not frame.forward:
         heights[1:] = heights[:0:-1]
@@ -279,6 +283,19 @@ def _sampled(frame: _Frame, reach: tuple[int, int], most: int) -> tuple[Sampled,
     )
 
 
+def _floor_error(frame: _Frame, points: Values, estimate: Floats) -> Floats:
+    """How far floor is from the estimate, which uses the snapshots alone; NaN without any."""
+    a, offset = frame.a, frame.offset
+    if frame.pair.orders is not None:
+        evidence = frame.pair.tube.evidence
+        read = frame.pair.numbers[evidence.order[evidence.group]] >= 0
+        a, offset = a[read], offset[read]
+    if not len(a):
+        return np.full(len(points), np.nan)
+    before = np.maximum(np.searchsorted(a, points, side="right") - 1, 0)
+    return np.abs(estimate - offset[before])
+
+
 def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]:
     """Which points are between the ends of any zone."""
     some = froms < tos
@@ -291,12 +308,13 @@ def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]
 def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
     """The snapshots, decimated where they are many."""
     evidence, a = frame.pair.tube.evidence, frame.a
-    given = frame.pair.snapshots[evidence.order[evidence.group]]
+    given = frame.pair.numbers[evidence.order[evidence.group]]
     height = frame.height(a, frame.offset)
     few = _chosen(most, height, frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos])))
     one, other = a[few], (a + frame.r)[few]
     hub, clock = (one, other) if frame.forward else (other, one)
-    return Seen(time[few], height[few], evidence.half[few], given[few], hub, clock, frame.odd[few])
+    half = np.where(evidence.one_sided, 0.0, evidence.half)
+    return Seen(time[few], height[few], half[few], given[few], hub, clock, frame.odd[few])
 
 
 def _chosen(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:

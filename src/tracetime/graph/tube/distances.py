@@ -44,8 +44,11 @@ class Reach:
         most: int | None,
     ) -> None:
         self._engine = engine
-        self._numbers = numbers
-        self._linked = linked
+        self._linked = list(linked)
+        unread = dict.fromkeys(clock for pair in self._linked for clock in pair)
+        n = sum(map(len, numbers.values()))
+        others = (clock for clock in unread if clock not in numbers)
+        self._numbers = {**numbers, **{clock: [k] for k, clock in enumerate(others, n)}}
         self._most = most
         self._known: dict[ClockId, Numbers | None] = {}
         self._expected: defaultdict[ClockId, set[ClockId]] = defaultdict(set)
@@ -120,11 +123,7 @@ class Reach:
         n = sum(map(len, self._numbers.values()))
         if numbers is None or n != len(self._numbers):
             return None
-        pairs = [
-            (self._numbers[one][0], self._numbers[other][0])
-            for one, other in self._linked
-            if one in self._numbers and other in self._numbers
-        ]
+        pairs = [(self._numbers[one][0], self._numbers[other][0]) for one, other in self._linked]
         ends = np.array(pairs, dtype=np.int32).reshape(-1, 2)
         both = np.concatenate([ends, ends[:, ::-1]])
         both = both[np.argsort(both[:, 0], kind="stable")]

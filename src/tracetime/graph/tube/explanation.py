@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,14 +12,18 @@ from tracetime.graph.clock_names import named
 from tracetime.graph.explanation import Outside, farthest_outside, reading
 from tracetime.graph.ticks import Unit
 from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.binding import BindingOrder
 from tracetime.text import count, duration
 
 
 class TubeHop(NamedTuple):
     """One step of a conversion: its result, and the evidence for its bar.
 
-    estimate, earliest, latest: on dst, ns (ticks where dst counts them). snapshots: how many the
-    pair shares. half_width_ns: the median of theirs; `assumed` where the trace gives none.
+    estimate, earliest, latest: on dst, ns (ticks where dst counts them); None for a side that
+    nothing bounds. snapshots: how many the
+    pair shares. half_width_ns: the median of theirs, None without any; `assumed` where the trace
+    gives none. orders: how many the pair has. earliest_by, latest_by: the order that sets that side
+    of the hop's bar; None where a snapshot does.
     learnt: the rate of a clock was learnt from these snapshots. unit: "ns" or "ticks", of the
     result and its bar. extrapolated: "before first" or "after last" of those snapshots, or ""
     among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: the tick of each clock
@@ -29,10 +33,10 @@ class TubeHop(NamedTuple):
     src: ClockId
     dst: ClockId
     estimate: int
-    earliest: int
-    latest: int
+    earliest: int | None
+    latest: int | None
     snapshots: int
-    half_width_ns: float
+    half_width_ns: float | None
     assumed: bool
     drift_ppm: float
     wander_ppm: float
@@ -42,6 +46,9 @@ class TubeHop(NamedTuple):
     outside_ns: int
     src_tick_ns: float | None
     dst_tick_ns: float | None
+    orders: int = 0
+    earliest_by: BindingOrder | None = None
+    latest_by: BindingOrder | None = None
 
     @property
     def lags(self) -> bool:
@@ -56,14 +63,34 @@ class TubeHop(NamedTuple):
         return Outside(self.extrapolated, self.outside_ns, "ns", self.src, self.dst)
 
 
+class MeshHop(NamedTuple):
+    """A part of a conversion that leads over clocks which orders tie to each other.
+
+    src, dst: its ends. clocks: how many there are. earliest, latest: the clocks of the path that
+    bounds each side; waits_earliest, waits_latest: whether it waits on one of them for better
+    evidence. fitted: whether the estimate is a fit over all pairs, else it is the path's.
+    """
+
+    src: ClockId
+    dst: ClockId
+    clocks: int
+    earliest: tuple[ClockId, ...]
+    latest: tuple[ClockId, ...]
+    waits_earliest: bool
+    waits_latest: bool
+    fitted: bool
+
+
 @dataclass(frozen=True, slots=True)
 class TubeExplanation:
     """A conversion with its bar, and the evidence for it; `str()` gives it as text.
 
     Attributes:
         bars: as requested; see `basis`.
+        earliest, latest: None for a side that nothing bounds.
         names: by clock, its display name.
         value_unit: whether `src` counts ns (or its units of them) or ticks.
+        meshes: the parts of the path within which bars are closed over several clocks.
     """
 
     value: int
@@ -72,10 +99,11 @@ class TubeExplanation:
     bars: Bars
     steps: list[TubeHop]
     result: int
-    earliest: int
-    latest: int
+    earliest: int | None
+    latest: int | None
     names: Mapping[ClockId, str]
     value_unit: Unit = "ns"
+    meshes: Sequence[MeshHop] = ()
 
     @property
     def unit(self) -> Unit:
@@ -98,14 +126,30 @@ class TubeExplanation:
         lines = [
             f"{reading(self.src, self.value, self.value_unit)} -> "
             f"{reading(self.dst, self.result, unit)}",
-            f"  between {self.earliest} and {self.latest} "
-            f"(-{self.result - self.earliest} +{self.latest - self.result} {unit}), "
+            f"  {self._bar()} ({_reach(self.result, self.earliest, self.latest)} {unit}), "
             f"{self._bars_and_basis()}",
-            *(_line(number, hop) for number, hop in enumerate(self.steps, 1)),
+            *(line for number, hop in enumerate(self.steps, 1) for line in _lines(number, hop)),
+            *map(_closed, self.meshes),
         ]
-        if self.outside is not None:
-            lines.append(f"  {self.outside}")
+        lines += [f"  {said}" for said in self._outside()]
         return named("\n".join(lines), self.names)
+
+    def _outside(self) -> Iterator[str]:
+        """How far the value is outside the evidence of the step where it is farthest."""
+        for step in self.steps:
+            if step.outside is not None and step.outside == self.outside:
+                kinds = (("snapshot", step.snapshots), ("order", step.orders))
+                yield step.outside.of(" or ".join(kind for kind, n in kinds if n))
+                return
+
+    def _bar(self) -> str:
+        if self.earliest is not None and self.latest is not None:
+            return f"between {self.earliest} and {self.latest}"
+        if self.latest is not None:
+            return f"at {self.latest} at the latest, and nothing says how much earlier"
+        if self.earliest is not None:
+            return f"at {self.earliest} at the earliest, and nothing says how much later"
+        return "nothing says how much earlier or later"
 
     def _bars_and_basis(self) -> str:
         if self.basis == self.bars:
@@ -120,12 +164,36 @@ class TubeExplanation:
         )
 
 
+def _lines(number: int, hop: TubeHop) -> Iterator[str]:
+    """A hop, and the orders that set its bar."""
+    yield _line(number, hop)
+    for side, order in (("earliest", hop.earliest_by), ("latest", hop.latest_by)):
+        if order is not None:
+            when = "after" if order.away_ns < 0 else "before"
+            yield (
+                f"     {side}: order {order.number}, {order.before} {order.before_ts} before "
+                f"{order.after} {order.after_ts}, {duration(abs(order.away_ns))} {when} the value"
+            )
+
+
+def _reach(estimate: int, earliest: int | None, latest: int | None) -> str:
+    """How far a bar reaches to either side of the estimate."""
+    below = "?" if earliest is None else estimate - earliest
+    above = "?" if latest is None else latest - estimate
+    return f"-{below} +{above}"
+
+
 def _line(number: int, hop: TubeHop) -> str:
     widths = "assumed" if hop.assumed else "measured"
     ticks = ((hop.src, hop.src_tick_ns), (hop.dst, hop.dst_tick_ns))
     parts = [
-        count(hop.snapshots, "snapshot"),
-        f"half-width {hop.half_width_ns:.0f} ns ({widths})",
+        *([count(hop.snapshots, "snapshot")] if hop.snapshots or not hop.orders else []),
+        *([count(hop.orders, "order")] if hop.orders else []),
+        *(
+            [f"half-width {hop.half_width_ns:.0f} ns ({widths})"]
+            if hop.half_width_ns is not None
+            else []
+        ),
         f"drift within {hop.drift_ppm:.0f} ppm",
         f"wander within {hop.wander_ppm:g} ppm",
         *(["rate learnt from these"] if hop.learnt else []),
@@ -138,6 +206,19 @@ def _line(number: int, hop: TubeHop) -> str:
     ]
     return (
         f"  {number}. {hop.src} -> {hop.dst} {hop.estimate}, bar "
-        f"-{hop.estimate - hop.earliest} +{hop.latest - hop.estimate} {hop.unit}: "
-        + ", ".join(parts)
+        f"{_reach(hop.estimate, hop.earliest, hop.latest)} {hop.unit}: " + ", ".join(parts)
+    )
+
+
+def _closed(mesh: MeshHop) -> str:
+    low, high = (
+        " -> ".join(map(str, path)) + (", after a wait" if waits else "")
+        for path, waits in (
+            (mesh.earliest, mesh.waits_earliest),
+            (mesh.latest, mesh.waits_latest),
+        )
+    )
+    return (
+        f"  {mesh.src} to {mesh.dst} among {count(mesh.clocks, 'clock')}: earliest by {low}; "
+        f"latest by {high}" + ("; the estimate is a fit over all of them" if mesh.fitted else "")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -12,16 +12,31 @@ import numpy as np
 
 from tracetime._kernels.tube.bars import steps_in
 from tracetime.graph.tube.corrections import recorded_change
-from tracetime.graph.tube.evidence import NOT_RECORDED, Evidence, Values
+from tracetime.graph.tube.evidence import (
+    FARTHEST,
+    HIGH_KNOWN,
+    LOW_KNOWN,
+    NOT_RECORDED,
+    OPEN_HIGH,
+    OPEN_LOW,
+    WIDEST,
+    Evidence,
+    Values,
+)
 from tracetime.graph.tube.limits import ONE, Limits
+from tracetime.graph.tube.order_estimate import DEVIATIONS, OrderCurve
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Segments
 from tracetime.quantiles import median
 
-Kind = Literal["suspend", "step", "reset", "outlier", "rate_change", "possible_step"]
+Kind = Literal["suspend", "step", "reset", "outlier", "wrong_order", "rate_change", "possible_step"]
 
 NEAR_ZERO: Final = 100
 """A clock that falls to less than this part of what it read was reset, not set back."""
+
+
+_FARTHEST_KNOT: Final = FARTHEST + WIDEST
+"""No snapshot reaches further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +45,14 @@ class Discontinuity:
 
     Attributes:
         kind: suspend, step, reset: the offset jumped; outlier: one snapshot contradicts its
-            neighbours, and was dropped; rate_change: one rate held before the zone and another
-            after it; possible_step: the same, but the two lines do not meet in the zone.
+            neighbours, and was dropped; wrong_order: the same of a bound of one side;
+            rate_change: one rate held before the zone and another after it; possible_step: the
+            same, but the two lines do not meet in the zone; or the offset jumped, or bounds of
+            one side are wrong, which nobody can tell for want of the other side.
         a_from, a_to: the zone, on the ordering clock, ns: it happened after the one and not after
             the other. An outlier's is its own reading.
         size_ns: how far the offset jumped, or how far off the outlier is: at least and at most.
-            None for a rate_change.
+            None for a rate_change, and where one side is open.
         rate_ppm: by how much the rate changed, at least and at most; for a rate_change only.
         snapshots: the snapshots on both sides, or the outlier; as numbered when given.
     """
@@ -49,7 +66,10 @@ class Discontinuity:
 
 
 class Around(NamedTuple):
-    """A bar of offsets at some snapshots: int64 ns, the low sides and the high sides."""
+    """A bar of offsets at some snapshots: int64 ns, the low sides and the high sides.
+
+    OPEN_LOW or OPEN_HIGH where nothing bounds it.
+    """
 
     low: Values
     high: Values
@@ -63,8 +83,14 @@ def breaks(segments: Segments, evidence: Evidence, limits: Limits) -> list[Disco
     sizes = zip(*(column.tolist() for column in jumped), strict=True)
     sides = zip(_intervals(segments, before), _intervals(segments, after), strict=True)
     numbers = _sides(segments, evidence, before, after)
-    for (low, high, spread), (left, right), on in zip(sizes, sides, numbers, strict=True):
+    is_open = np.logical_or(*segments.open_sides)
+    is_open = (is_open[:-1] | is_open[1:]).tolist()
+    rows = zip(sizes, sides, numbers, is_open, strict=True)
+    for (low, high, spread), (left, right), on, one_sided in rows:
         (a_from, low_from, high_from), (a_to, low_to, high_to) = left, right
+        if one_sided:
+            found.append(Discontinuity("possible_step", a_from, a_to, None, None, on))
+            continue
         kind: Kind = limits.rise
         if low + high < 0:
             kind = "step"
@@ -98,18 +124,22 @@ def jumps(segments: Segments, limits: Limits) -> Jumps:
     a = segments.evidence.a.view(np.uint64)
     spans = (a[after] - a[before]).tolist()
     spread = np.array(list(map(limits.spread, spans)), dtype=np.int64)
-    here, there = segments.knots[before], segments.knots[after]
+    # An open side is beyond this; differences of nearer ones fit in int64.
+    here, there = (
+        np.clip(segments.knots[which], -_FARTHEST_KNOT, _FARTHEST_KNOT) for which in (before, after)
+    )
     return Jumps(
         there[:, 0] - here[:, 2] - 1 - spread, there[:, 2] + 1 - here[:, 0] + spread, spread
     )
 
 
 def _intervals(segments: Segments, which: Values) -> Iterator[tuple[int, int, int]]:
-    """(a, low, high) of some snapshots of the segments."""
-    here = segments.evidence
-    return zip(
-        here.a[which].tolist(), here.low[which].tolist(), here.high[which].tolist(), strict=True
-    )
+    """(a, low, high) of some snapshots of the segments; of bounds, what they leave open there."""
+    here, knots = segments.evidence, segments.knots[which]
+    low, high = here.low[which], here.high[which]
+    if here.known is not None:
+        low, high = knots[:, 0], knots[:, 2] + 1
+    return zip(here.a[which].tolist(), low.tolist(), high.tolist(), strict=True)
 
 
 def _sides(
@@ -122,6 +152,8 @@ def _sides(
 
 def outliers(evidence: Evidence, which: Values, around: Around) -> list[Discontinuity]:
     """Snapshots that were dropped; around: the bars of the others there."""
+    if evidence.known is not None:
+        return _wrong(evidence, which, around)
     # In Python's integers: the others' bar may reach as far as int64.
     columns = (evidence.a[which], evidence.low[which], evidence.high[which], *around)
     rows = zip(evidence.given(which), *(column.tolist() for column in columns), strict=True)
@@ -129,6 +161,27 @@ def outliers(evidence: Evidence, which: Values, around: Around) -> list[Disconti
         Discontinuity("outlier", a, a, (low - highest, high - lowest), None, on)
         for on, a, low, high, lowest, highest in rows
     ]
+
+
+def _wrong(evidence: Evidence, which: Values, around: Around) -> list[Discontinuity]:
+    """Bounds that were dropped: by how much they miss the bars of the others."""
+    assert evidence.known is not None
+    columns = (evidence.a, evidence.low, evidence.high, evidence.known)
+    rows = zip(
+        evidence.given(which),
+        *(column[which].tolist() for column in columns),
+        *(side.tolist() for side in around),
+        strict=True,
+    )
+    found = []
+    for on, a, low, high, known, lowest, highest in rows:
+        kind: Kind = "outlier"
+        if known != LOW_KNOWN | HIGH_KNOWN:
+            kind, low, high = "wrong_order", *((low, low) if known == LOW_KNOWN else (high, high))
+        is_open = lowest == OPEN_LOW or highest == OPEN_HIGH
+        size = None if is_open else (low - highest, high - lowest)
+        found.append(Discontinuity(kind, a, a, size, None, on))
+    return found
 
 
 def is_off(outlier: Discontinuity) -> bool:
@@ -148,14 +201,13 @@ def rate_changes(
     a = runs.evidence.a
     stepped = np.array(steps_in(a, runs.knots, runs.table()), dtype=np.int64)
     j, k = runs.last[stepped], runs.first[stepped + 1]
-    before, after = runs.knots[j], runs.knots[k]
+    before, after = (_within_limits(runs, which) for which in (j, k))
     slope, width = runs.slope[stepped], runs.width[stepped]
     # A slope times a span needs Python's integers.
     sizes = (after[:, 0] - before[:, 2] - 1, after[:, 2] + 1 - before[:, 0])
     columns = (a[j], a[k], *sizes, slope - width, slope + width)
-    rows = zip(
-        _sides(segments, evidence, j, k), *(column.tolist() for column in columns), strict=True
-    )
+    numbers = _sides(segments, evidence, runs.in_segments(j), runs.in_segments(k))
+    rows = zip(numbers, *(column.tolist() for column in columns), strict=True)
     found = []
     for on, a_from, a_to, low, high, falls, rises in rows:
         span = a_to - a_from
@@ -170,12 +222,51 @@ def rate_changes(
     m, n = m[changed], n[changed]
     j, k = runs.last[m], runs.first[n]
     ends = zip(m.tolist(), n.tolist(), a[j].tolist(), a[k].tolist(), strict=True)
-    numbers = _sides(segments, evidence, j, k)
+    numbers = _sides(segments, evidence, runs.in_segments(j), runs.in_segments(k))
     for (one, other, a_from, a_to), on in zip(ends, numbers, strict=True):
         least, most = _rate_change(runs, one, other, drift)
         rate_ppm = (least / ONE * 1e6, most / ONE * 1e6)
         found.append(Discontinuity("rate_change", a_from, a_to, None, rate_ppm, on))
     return found
+
+
+def hidden_rate_changes(
+    segments: Segments,
+    curves: Sequence[OrderCurve | None],
+    evidence: Evidence,
+    known: Sequence[Discontinuity],
+) -> Iterator[Discontinuity]:
+    """Changes of rate that the curves of orders show, and that runs hide.
+
+    known: those that the runs show. A zone reaches from the ping before a knee to the one after it;
+    the rates on both sides are sure within `DEVIATIONS` of their deviations.
+    """
+    a = segments.evidence.a
+    zones = [(found.a_from, found.a_to) for found in known]
+    for curve in curves:
+        knees = [] if curve is None else np.flatnonzero(curve.x[1:] == curve.x[:-1]).tolist()
+        for k in knees:
+            assert curve is not None
+            if any(a_from <= curve.x[k] <= a_to for a_from, a_to in zones):
+                continue
+            a_from, a_to = int(curve.x[max(k - 1, 0)]), int(curve.x[min(k + 2, len(curve.x) - 1)])
+            change = float(curve.rate[k + 1] - curve.rate[k]) * 1e6
+            doubt = DEVIATIONS * math.sqrt(curve.rate_variance[k : k + 2].sum()) * 1e6
+            sides = np.searchsorted(a, [a_from, a_to]) - [1, 0]
+            before, after = sides.clip(0, len(a) - 1)[:, None]
+            (on,) = _sides(segments, evidence, before, after)
+            limits_ppm = (change - doubt, change + doubt)
+            yield Discontinuity("rate_change", a_from, a_to, None, limits_ppm, on)
+
+
+def _within_limits(runs: Runs, which: Values) -> Values:
+    """Knots of runs; of bounds, within those of the limits: a core may have one side only."""
+    knots = runs.knots[which]
+    if runs.evidence.known is not None:
+        limits = runs.limits[which]
+        knots[:, 0] = np.maximum(knots[:, 0], limits[:, 0])
+        knots[:, 2] = np.minimum(knots[:, 2], limits[:, 2])
+    return knots
 
 
 VISIBLE_HALVES: Final = 8
@@ -194,11 +285,13 @@ def nearly_hidden(runs: Runs, limits: Limits) -> float | None:
 
     Returns:
         None where the rate never changed, or no change comes near; nor where half-widths are
-        assumed, or snapshots record how clocks were steered.
+        assumed, snapshots record how clocks were steered, or bounds have one side.
     """
     evidence = runs.evidence
     same = runs.segment[1:] == runs.segment[:-1]
     if evidence.assumed or evidence.correction is not None or not same.any():
+        return None
+    if evidence.known is not None:
         return None
     wander = float(runs.wander.max()) / ONE
     gap = median(np.diff(evidence.a.view(np.uint64)).astype(np.float64))

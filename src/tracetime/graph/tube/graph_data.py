@@ -14,6 +14,7 @@ from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.measurements import Measured
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.orders import Orders
 
 Values = npt.NDArray[np.int64]
 
@@ -27,9 +28,10 @@ class GraphData:
         readings: all readings of a clock in snapshots, ns, in no order.
         unit_ns: ns per unit of a clock, where the snapshots give one.
         domain: the limits of a clock.
-        neighbours: by clock, those it shares snapshots with.
+        neighbours: by clock, those it shares snapshots or messages with.
         measured: half-widths, centres and frequencies of the snapshots.
         between: bounds of clocks that no snapshot has read together.
+        orders: which readings of two clocks happened before which.
         events: readings of clocks in events.
     """
 
@@ -40,4 +42,5 @@ class GraphData:
     neighbours: Neighbours
     measured: Measured
     between: Between
+    orders: Orders
     events: Mapping[ClockId, EventReadings]

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import OVERFLOW, RESOLVED
+from tracetime.errors import ONE_SIDED, OVERFLOW, RESOLVED
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.ticks import Unit
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.pairs import Pair
 from tracetime.graph.tube.results import Reached
+from tracetime.graph.tube.tube import Converted
 
 Values = npt.NDArray[np.int64]
 
@@ -36,13 +37,30 @@ def hop(pair: Pair, src: ClockId, here: Reached, bars: Bars) -> Reached:
     low, high = to_ticks(there.earliest, rate, 0)[0], to_ticks(there.latest, rate, 1)[0]
     ticks, left = to_ticks(there.estimate, rate, 0.5)
     status = np.where(here.status, here.status, there.status)
+    one_sided = (here.status == ONE_SIDED) | (there.status == ONE_SIDED)
+    if one_sided.any():
+        low, high, status = _still_open(here, there, one_sided, low, high)
     return Reached(
         # An estimate rests on all evidence, guaranteed or not: it stays within these bars.
         np.clip(ticks, low, high),
         low,
         high,
-        np.where((status == RESOLVED) & (beyond | left), np.uint8(OVERFLOW), status),
+        np.where(((status == RESOLVED) | one_sided) & (beyond | left), np.uint8(OVERFLOW), status),
     )
+
+
+def _still_open(
+    here: Reached, there: Converted, one_sided: npt.NDArray[np.bool_], low: Values, high: Values
+) -> tuple[Values, Values, npt.NDArray[np.uint8]]:
+    """Bars over a hop, and their status: a side that was open before it, or in it, is open."""
+    lows = (here.earliest == _INT64.min) | (there.earliest == _INT64.min)
+    highs = (here.latest == _INT64.max) | (there.latest == _INT64.max)
+    low = np.where(one_sided & lows, _INT64.min, low)
+    high = np.where(one_sided & highs, _INT64.max, high)
+    first = np.where(here.status == ONE_SIDED, np.uint8(RESOLVED), here.status)
+    then = np.where(there.status == ONE_SIDED, np.uint8(RESOLVED), there.status)
+    worse = np.where(first, first, then)
+    return low, high, np.where((worse == RESOLVED) & one_sided, np.uint8(ONE_SIDED), worse)
 
 
 def to_ns(values: Values, rate: Fraction) -> tuple[Values, npt.NDArray[np.bool_]]:

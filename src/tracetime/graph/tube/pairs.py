@@ -18,13 +18,14 @@ import numpy.typing as npt
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import ONE_RATE, STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.errors import NO_PATH, REASONS, ConversionError
+from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
 from tracetime.graph.tube.counters import Counters
 from tracetime.graph.tube.distances import too_many_tubes
 from tracetime.graph.tube.evidence import (
     LEAST_ASSUMED_NS,
     NOT_RECORDED,
+    WIDEST,
     Evidence,
     assumed_half_width,
 )
@@ -34,6 +35,8 @@ from tracetime.graph.tube.lattice import Lattice
 from tracetime.graph.tube.limits import Limits, Rise
 from tracetime.graph.tube.machines import untied
 from tracetime.graph.tube.messages import Boxes, equated
+from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, Scale, bounds_of
+from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.pieces import correction_of
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
@@ -59,8 +62,10 @@ class Pair(NamedTuple):
         a, b: the steadier clock, along which the tube runs, and the other.
         snapshots: numbers of the snapshots it rests on, int64.
         a_rate, b_rate: ns per unit of the readings that were given; 1 where they are ns.
-        half_width_ns: median of the evidence's half-widths.
-        bar_ns: median half-width of the estimated bars over the whole coverage.
+        orders: the orders that it rests on, those of a as `one`; None without any.
+        half_width_ns: median of the evidence's half-widths; None where orders alone bound it.
+        bar_ns: median half-width of the estimated bars over the whole coverage; an open one counts
+            as `WIDEST` / 2.
         assumed: whether half-widths were assumed.
         learnt: whether a clock's rate was, from these snapshots.
         ticks: of its clocks whose readings show longer ticks than they declare.
@@ -71,14 +76,32 @@ class Pair(NamedTuple):
     b: ClockId
     tube: Tube
     snapshots: Values
+    orders: OrderBounds | None
     a_rate: Fraction
     b_rate: Fraction
-    half_width_ns: float
+    half_width_ns: float | None
     bar_ns: float
     assumed: bool
     learnt: bool
     ticks: Mapping[ClockId, Tick]
     far: list[tuple[int, int, int]]
+
+    @property
+    def numbers(self) -> Values:
+        """By place in the evidence as given, the number of the snapshot; -1 for an order."""
+        n = 0 if self.orders is None else len(self.orders.a_ns)
+        return np.append(self.snapshots, np.full(n, -1, dtype=np.int64)) if n else self.snapshots
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether nothing bounds one clock against the other from one of its sides."""
+        known = self.tube.evidence.known
+        return known is not None and not ((known & 1).any() and (known & 2).any())
+
+    @property
+    def known_bar_ns(self) -> float:
+        """`bar_ns`; NaN where it is open."""
+        return self.bar_ns if 4 * self.bar_ns < WIDEST else math.nan
 
     def rate_of(self, clock: ClockId) -> Fraction:
         """ns per unit of that clock's readings."""
@@ -113,7 +136,7 @@ class Pairs:
         self._set_back: dict[ClockId, bool] = {}
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
-        """The tube of two clocks that share snapshots.
+        """The tube of two clocks that share snapshots or orders.
 
         Raises:
             ConversionError: they share none, or not enough to learn a rate from.
@@ -143,13 +166,16 @@ class Pairs:
         One of its readings can then be two instants: no tube can run along it.
         """
         if clock not in self._set_back:
-            own, falls = steadiness(clock), []
+            own, fell = steadiness(clock), False
             for other in self._graph.neighbours[clock]:
                 if steadiness(other) < own:
                     with suppress(ConversionError):
                         pair = self.pair(other, clock)
-                        falls.append(pair.tube.has_set_back and not self._slept(pair))
-            self._set_back[clock] = bool(falls) and all(falls)
+                        fell = pair.tube.has_set_back and not self._slept(pair)
+                        # One is enough: there may be thousands.
+                        if not fell:
+                            break
+            self._set_back[clock] = fell
         return self._set_back[clock]
 
     def only_stood_still(self, pair: Pair) -> bool:
@@ -167,7 +193,7 @@ class Pairs:
                 with suppress(ConversionError):
                     own_pair = self.pair(other, pair.b)
                     read_too = np.isin(pair.snapshots, own_pair.snapshots)
-                    if not own_pair.tube.has_set_back and read_too.all():
+                    if not own_pair.tube.has_set_back and pair.orders is None and read_too.all():
                         return True
         return False
 
@@ -204,12 +230,14 @@ class Pairs:
         first, last = saturated_ns(ends, pair.rate_of(clock))[0].tolist()
         low = high = pair.tube.evidence.a
         if clock == pair.b:
-            low, high = low + pair.tube.evidence.low, high + pair.tube.evidence.high
+            lows, highs = pair.tube.evidence.said()
+            low, high = low + lows, high + highs
         if low.min() <= first and last <= high.max():
             return pair.bar_ns
         points = [first + (last - first) * k // (_FEW_SAMPLES - 1) for k in range(_FEW_SAMPLES)]
         bars = pair.tube.convert(np.array(points, dtype=np.int64), inverse=clock == pair.b)
-        return max(pair.bar_ns, median(difference(bars.latest, bars.earliest)) / 2)
+        widths = np.minimum(difference(bars.latest, bars.earliest), WIDEST)
+        return max(pair.bar_ns, median(widths) / 2)
 
     def _span(self, clock: ClockId) -> tuple[int, int] | None:
         """The least and the most that a clock read in snapshots; None where it was in none."""
@@ -283,8 +311,9 @@ class Pairs:
         return boxes
 
     def _make(self, a: ClockId, b: ClockId) -> Pair:
+        orders = self._orders(a, b)
         given = self._joint_readings(a, b)
-        if not len(given.snapshots):
+        if not len(given.snapshots) and orders is None:
             for clock, other in ((a, b), (b, a)):
                 if self.counter(clock) is not None and len(self.shared(a, b)[0]):
                     raise self._counters.untied(clock, other)
@@ -300,23 +329,34 @@ class Pairs:
             limits = replace(limits, drift=given.learnt_drift(limits.drift))
         near = given.near()
         far = given.only(~near)
-        if near.any():
+        if near.any() or orders is not None:
             given = given.only(near)
         ticks = {
             clock: tick
             for clock, rate in ((a, a_rate), (b, b_rate))
             if (tick := self.observed_tick(clock, rate)) is not None
         }
-        evidence = self._evidence(a, b, given, limits, ticks)
+        bounds = None
+        if orders is not None:
+            bounds = self._bounds(orders, (a, b), (a_rate, b_rate), ticks, limits)
+            if _is_ruled(given):
+                given = given.only(np.zeros(len(given.snapshots), dtype=bool))
+            if not len(given.snapshots) + len(bounds.a_ns):
+                raise ConversionError(
+                    f"the orders of {a} and {b} put them more than 36 years apart: check units",
+                    REASONS[OVERFLOW],
+                )
+        evidence = self._intervals(a, b, given, limits, ticks).evidence(bounds)
         tube = Tube.build(evidence, limits)
         return Pair(
             a=a,
             b=b,
             tube=tube,
             snapshots=given.snapshots,
+            orders=bounds,
             a_rate=a_rate,
             b_rate=b_rate,
-            half_width_ns=median(evidence.half),
+            half_width_ns=_median_half(evidence),
             bar_ns=_median_bar(tube),
             assumed=evidence.assumed,
             learnt=learnt,
@@ -343,6 +383,12 @@ class Pairs:
 
     def _rate(self, clock: ClockId, readings: Values, others: Values) -> Fraction:
         rate = self._graph.domain(clock).ns_per_tick
+        if rate is None and not len(readings):
+            raise ConversionError(
+                f"the rate of {clock} is unknown, and orders alone do not give it: declare how "
+                "many ns a tick lasts (ns_per_tick), or take two snapshots that have both clocks",
+                REASONS[NO_PATH],
+            )
         return learn_rate(readings, others, str(clock)) if rate is None else rate
 
     def limits(self, a: ClockId, b: ClockId) -> Limits:
@@ -359,26 +405,53 @@ class Pairs:
             one_rate={a.clock, b.clock} <= ONE_RATE,
         )
 
-    def _evidence(
+    def _orders(self, a: ClockId, b: ClockId) -> PairOrders | None:
+        """The orders of two clocks, neither of which may wrap."""
+        orders = self._graph.orders.of(a, b)
+        for clock in (a, b) if orders is not None else ():
+            if self._counters.modulus(clock) is not None:
+                raise ConversionError(
+                    f"{clock} wraps, and has orders: which wrap they belong to is open; unwrap its "
+                    "readings, and declare it with 64 bits",
+                    REASONS[AMBIGUOUS_SOURCE],
+                )
+        return orders
+
+    def _bounds(
+        self,
+        orders: PairOrders,
+        clocks: tuple[ClockId, ClockId],
+        rates: tuple[Fraction, Fraction],
+        observed: Mapping[ClockId, Tick],
+        limits: Limits,
+    ) -> OrderBounds:
+        """What the orders of two clocks say of the offset."""
+        one, other = (
+            Scale.of(self._graph.unit_ns(clock) * rate, self._tick_ns(clock, observed))
+            for clock, rate in zip(clocks, rates, strict=True)
+        )
+        fastest = max(_drift_ppm(self._graph.domain(clock)) for clock in clocks) * 1e-6
+        return bounds_of(orders, one, other, fastest, limits.drift)
+
+    def _intervals(
         self,
         a: ClockId,
         b: ClockId,
         given: JointReadings,
         limits: Limits,
         observed: Mapping[ClockId, Tick],
-    ) -> Evidence:
+    ) -> Intervals:
+        """What snapshots say of the offset."""
         snapshots, a_ns, b_ns, *reads, boxed = given
         one, other = (
             with_tick(read, observed.get(clock), ~boxed)
             for clock, read in zip((a, b), reads, strict=True)
         )
         known = (one.half >= 0) & (other.half >= 0)
-        if not (a_ns.any() or b_ns.any() or known.any()):
+        if _is_ruled(given._replace(a_read=one, b_read=other)):
             # Equated by rule (a trace without snapshots): one clock by two names.
-            return Evidence.of(a_ns, b_ns, 0)
-        ticks = sum(
-            observed[c].width_ns if c in observed else self._declared_tick_ns(c) for c in (a, b)
-        )
+            return Intervals(a_ns, b_ns, np.zeros_like(a_ns), False, None)
+        ticks = self._tick_ns(a, observed) + self._tick_ns(b, observed)
         r_k, h_k = given._replace(a_read=one, b_read=other).offsets(limits)
         if boxed.any():
             # The offset is known at the middle of a's box, and drifts on the way there; each
@@ -389,7 +462,7 @@ class Pairs:
         frequencies = [self._frequency(clock, snapshots) for clock in (a, b)]
         correction = correction_of(*frequencies)
         if known.all():
-            return Evidence.of(a_ns, r_k, h_k, correction=correction)
+            return Intervals(a_ns, r_k, h_k, False, correction)
         declared = [self._graph.domain(clock).assumed_half_width_ns for clock in (a, b)]
         if any(width is not None for width in declared):
             width = max(
@@ -398,8 +471,11 @@ class Pairs:
             )
         else:
             width = assumed_half_width(a_ns, r_k, limits, ticks)
-        h_k = np.where(known, h_k, width)
-        return Evidence.of(a_ns, r_k, h_k, assumed=True, correction=correction)
+        return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction)
+
+    def _tick_ns(self, clock: ClockId, observed: Mapping[ClockId, Tick]) -> int:
+        tick = observed.get(clock)
+        return self._declared_tick_ns(clock) if tick is None else tick.width_ns
 
     def least_assumed_ns(self, one: ClockId, other: ClockId) -> int:
         """The least half-width assumed of a snapshot of two clocks that gives none."""
@@ -428,6 +504,20 @@ def _fell(evidence: Evidence) -> bool:
     return bool((np.maximum.accumulate(least)[:-1] > most[1:]).any())
 
 
+def _is_ruled(given: JointReadings) -> bool:
+    """Whether snapshots only equate two clocks: all read 0, and none says how it was read."""
+    known = (given.a_read.half >= 0) & (given.b_read.half >= 0)
+    return bool(len(known)) and not (given.a_ns.any() or given.b_ns.any() or known.any())
+
+
+def _median_half(evidence: Evidence) -> float | None:
+    """Median half-width of the snapshots whose two sides are known, ns."""
+    if evidence.known is None:
+        return median(evidence.half)
+    halves = evidence.half[~evidence.one_sided]
+    return median(halves) if len(halves) else None
+
+
 def _drift_ppm(domain: ClockDomain) -> float:
     return _LEARNT_DRIFT_PPM if domain.ns_per_tick is None else domain.drift_ppm
 
@@ -441,4 +531,4 @@ def _median_bar(tube: Tube) -> float:
     at, halves = chosen >> 1, chosen & 1
     points = a[at] + (a[at + halves] - a[at]) // 2
     bars = tube.convert(points)
-    return median((bars.latest - bars.earliest).astype(np.float64)) / 2
+    return median(np.minimum(difference(bars.latest, bars.earliest), WIDEST)) / 2

@@ -17,12 +17,15 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, ConversionError
 from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.binding import binding_orders
 from tracetime.graph.tube.distances import Reach
-from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
-from tracetime.graph.tube.hops import hop, outside, unit_of
+from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
+from tracetime.graph.tube.hops import hop, outside, to_ns, unit_of
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.loops import Loops
 from tracetime.graph.tube.machines import Machines
+from tracetime.graph.tube.mesh import Mesh
+from tracetime.graph.tube.meshes import Meshes
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pair, Pairs
 from tracetime.graph.tube.paths import Paths
@@ -41,10 +44,16 @@ class TubePolicy:
         neighbours: by clock, those it shares snapshots with.
         machines: which of them are tied.
         reach: how far clocks are from each other, and how many tubes and hops paths may take.
+        ordered: the pairs of clocks with orders.
     """
 
     def __init__(
-        self, pairs: Pairs, neighbours: Neighbours, machines: Machines, reach: Reach
+        self,
+        pairs: Pairs,
+        neighbours: Neighbours,
+        machines: Machines,
+        reach: Reach,
+        ordered: Iterable[tuple[ClockId, ClockId]] = (),
     ) -> None:
         self.machines = machines
         self._pairs = pairs
@@ -52,6 +61,7 @@ class TubePolicy:
         self._reach = reach
         self._paths = Paths(pairs, neighbours, machines, reach)
         self._loops = Loops(pairs, neighbours)
+        self._meshes = Meshes(pairs, neighbours, ordered)
 
     def pair(self, one: ClockId, other: ClockId) -> Pair:
         """The tube of two clocks that share snapshots.
@@ -77,6 +87,10 @@ class TubePolicy:
     def shared(self, one: ClockId, other: ClockId) -> tuple[Values, Values, Values]:
         """(snapshots, one_ns, other_ns) in which two clocks were read together, in file order."""
         return self._pairs.shared(one, other)
+
+    def meshes(self) -> list[Mesh]:
+        """The meshes of clocks that orders tie; none without orders."""
+        return self._meshes.all()
 
     def limits(self, one: ClockId, other: ClockId) -> Limits:
         """How far two clocks may drift and wander against each other."""
@@ -107,6 +121,10 @@ class TubePolicy:
         """The clock to compare readings of two clocks on; see `Paths.reference`."""
         return self._paths.reference(one, other)
 
+    def was_set_back(self, clock: ClockId) -> bool:
+        """Whether a clock fell: one of its readings can then be two instants."""
+        return clock in self._neighbours and self._pairs.was_set_back(clock)
+
     def convert(
         self,
         values: Values,
@@ -121,10 +139,14 @@ class TubePolicy:
         near: where the values of a source that wraps are; None for somewhere among its snapshots.
         """
         here = self._unfolded(values, source, near)
-        after = []
-        for src, dst in pairwise(self.path(source, target)):
-            here = hop(self._pairs.pair(src, dst), src, here, bars)
-            after.append(here)
+        after: list[Reached] = []
+        for stretch, mesh in self._meshes.stretches(self.path(source, target)):
+            before = here
+            for src, dst in pairwise(stretch):
+                here = hop(self._pairs.pair(src, dst), src, here, bars)
+                after.append(here)
+            if mesh is not None:
+                here = after[-1] = mesh.convert(stretch, before, here, bars)
         return here, after
 
     def _unfolded(self, values: Values, source: ClockId, near: Near | None) -> Reached:
@@ -164,7 +186,7 @@ class TubePolicy:
         before = self._unfolded(given, source, near)
         steps = []
         for (src, dst), reached in zip(pairwise(path), after, strict=True):
-            steps.append(_step(self._pairs.pair(src, dst), src, before, reached))
+            steps.append(_step(self._pairs.pair(src, dst), src, before, reached, bars))
             before = reached
         return TubeExplanation(
             value=value,
@@ -173,11 +195,27 @@ class TubePolicy:
             bars=bars,
             steps=steps,
             result=final.estimate.item(),
-            earliest=final.earliest.item(),
-            latest=final.latest.item(),
+            earliest=final.first_bar()[0],
+            latest=final.first_bar()[1],
             names=names,
             value_unit=unit_of(self._pairs.pair(*path[:2]), source),
+            meshes=self._closed_over(path, self._unfolded(given, source, near), after, bars),
         )
+
+    def _closed_over(
+        self, path: list[ClockId], here: Reached, after: list[Reached], bars: Bars
+    ) -> list[MeshHop]:
+        """The parts of a path within meshes; after: of each hop of one value, converted."""
+        found, hops = [], 0
+        for stretch, mesh in self._meshes.stretches(path):
+            hops += len(stretch) - 1
+            if mesh is not None:
+                alone = here
+                for src, dst in pairwise(stretch):
+                    alone = hop(self._pairs.pair(src, dst), src, alone, bars)
+                found.append(mesh.explain(stretch, here, alone, bars))
+            here = after[hops - 1]
+        return found
 
     def discontinuities(self, pairs: list[tuple[ClockId, ClockId]]) -> list[PairDiscontinuity]:
         """The discontinuities of some pairs, in order of src, dst and place.
@@ -200,17 +238,19 @@ class TubePolicy:
         return self._loops.inconsistencies(series)
 
 
-def _step(pair: Pair, src: ClockId, before: Reached, after: Reached) -> TubeHop:
+def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars) -> TubeHop:
     """A hop of one value over a pair, from src."""
     dst = pair.b if src == pair.a else pair.a
+    on_a, _ = to_ns((before if src == pair.a else after).estimate, pair.a_rate)
+    low_by, high_by = binding_orders(pair, on_a.item(), bars)
     extrapolated, outside_ns = outside(pair, before if src == pair.a else after)
     src_tick, dst_tick = pair.ticks.get(src), pair.ticks.get(dst)
     return TubeHop(
         src=src,
         dst=dst,
         estimate=after.estimate.item(),
-        earliest=after.earliest.item(),
-        latest=after.latest.item(),
+        earliest=after.first_bar()[0],
+        latest=after.first_bar()[1],
         snapshots=len(pair.snapshots),
         half_width_ns=pair.half_width_ns,
         assumed=pair.assumed,
@@ -222,6 +262,10 @@ def _step(pair: Pair, src: ClockId, before: Reached, after: Reached) -> TubeHop:
         outside_ns=outside_ns,
         src_tick_ns=None if src_tick is None else src_tick.period_ns,
         dst_tick_ns=None if dst_tick is None else dst_tick.period_ns,
+        orders=0 if pair.orders is None else len(pair.orders.a_ns),
+        # The higher the offset b - a, the earlier a.
+        earliest_by=low_by if src == pair.a else high_by,
+        latest_by=high_by if src == pair.a else low_by,
     )
 
 
@@ -229,9 +273,12 @@ def _discontinuities_of(pair: Pair) -> Iterator[PairDiscontinuity]:
     """The discontinuities of a pair's tube, and the snapshots that are too far off for any."""
     yield from map(partial(_far_outlier, pair), pair.far)
     number = pair.snapshots.tolist()
+    order = [] if pair.orders is None else pair.orders.orders.numbers.tolist()
     for d in pair.tube.discontinuities:
-        on = tuple([number[i] for i in d.snapshots])
-        yield PairDiscontinuity(pair.a, pair.b, d.kind, d.a_from, d.a_to, d.size_ns, d.rate_ppm, on)
+        on = tuple([number[i] for i in d.snapshots if i < len(number)])
+        orders = tuple([order[i - len(number)] for i in d.snapshots if i >= len(number)])
+        size, rate = d.size_ns, d.rate_ppm
+        yield PairDiscontinuity(pair.a, pair.b, d.kind, d.a_from, d.a_to, size, rate, on, orders)
 
 
 def _far_outlier(pair: Pair, far: tuple[int, int, int]) -> PairDiscontinuity:

@@ -8,19 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.errors import ONE_SIDED
 
 Converted = TypeVar("Converted")
+Side = TypeVar("Side")
 
 
-class Bounds(NamedTuple, Generic[Converted]):
+class Bounds(NamedTuple, Generic[Converted, Side]):
     """Converted timestamps: the best estimate, and the earliest and latest possible values.
 
-    Ints for an int; int64 arrays of one length, or Arrow arrays where errors are masked.
+    Ints for an int; int64 arrays of one length, or Arrow arrays where errors are masked. A side
+    that nothing bounds, as where all messages go one way, is None for an int, null in an Arrow
+    array, and the end of int64 in an ndarray.
     """
 
     estimate: Converted
-    earliest: Converted
-    latest: Converted
+    earliest: Side
+    latest: Side
 
 
 class Reached(NamedTuple):
@@ -31,11 +36,22 @@ class Reached(NamedTuple):
     latest: npt.NDArray[np.int64]
     status: npt.NDArray[np.uint8]
 
+    def open_sides(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Of which values nothing bounds the earliest, and of which the latest."""
+        one_sided = self.status == ONE_SIDED
+        return one_sided & (self.earliest == INT64_MIN), one_sided & (self.latest == INT64_MAX)
+
+    def first_bar(self) -> tuple[int | None, int | None]:
+        """Earliest and latest of the first value; None for an open side."""
+        low, high = (side[0] for side in self.open_sides())
+        return None if low else int(self.earliest[0]), None if high else int(self.latest[0])
+
 
 class PairDiscontinuity(NamedTuple):
     """A discontinuity between two clocks; see `graph.tube.findings.Discontinuity`.
 
-    a_from, a_to are on src, the steadier clock; snapshots are counted over the graph from 0.
+    a_from, a_to are on src, the steadier clock; snapshots and orders are counted over the graph
+    from 0.
     """
 
     src: ClockId
@@ -46,6 +62,7 @@ class PairDiscontinuity(NamedTuple):
     size_ns: tuple[int, int] | None
     rate_ppm: tuple[float, float] | None
     snapshots: tuple[int, ...]
+    orders: tuple[int, ...] = ()
 
 
 class Inconsistency(NamedTuple):

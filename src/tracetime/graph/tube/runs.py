@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -10,15 +11,24 @@ import numpy as np
 from tracetime._kernels.tube.smoother import smooth
 from tracetime._kernels.tube.sweep import cones, strays
 from tracetime.graph.tube.corrections import Cores, Mask, recorded_rates
-from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
+from tracetime.graph.tube.evidence import (
+    HIGH_KNOWN,
+    LOW_KNOWN,
+    Evidence,
+    Floats,
+    Marks,
+    Values,
+)
 from tracetime.graph.tube.limits import (
     MOST_UNDECLARED_WANDER_PPM,
     ONE,
     Limits,
     slope_up,
 )
+from tracetime.graph.tube.order_curves import shown_wander
+from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.pieces import Pieces, find_pieces
-from tracetime.graph.tube.segments import Segments, segment_cones
+from tracetime.graph.tube.segments import Segments, only, segment_cones
 
 MOST_IN_ZONES: Final = 0.05
 """Share of a segment's snapshots in knee zones above which an undeclared W is doubled."""
@@ -41,7 +51,7 @@ class Runs:
         evidence: the snapshots of the segments; strays carry no information.
         strays: uint8, marks snapshots that contradict the rate of their neighbours.
         segment, first, last: int64, one a run: its segment and the snapshots of its core.
-        size: int64, how many of these are no strays.
+        size: int64, how many of these are no strays; of bounds, how many the rarer side has.
         slope_low, slope_high: the slopes the core leaves open, int64 in 2^-52.
         slope, width: of its tube, int64 in 2^-52.
         lone: int64, 1 for a single snapshot between two runs, which may be an outlier.
@@ -49,6 +59,8 @@ class Runs:
         wander: W of each segment, int64 in 2^-52.
         knots: int64[n, 4], the run's tube at every snapshot inside a core.
         limits: int64[n, 4], the drift cones at every snapshot inside a segment, strays left out.
+        given: of bounds of one side, int64, which of the segments' they are: those that say
+            something to the runs' tubes; None where they are all.
     """
 
     evidence: Evidence
@@ -66,6 +78,11 @@ class Runs:
     wander: Values
     knots: Values
     limits: Values
+    given: Values | None = None
+
+    def in_segments(self, which: Values) -> Values:
+        """Some of its snapshots, as the segments number them."""
+        return which if self.given is None else self.given[which]
 
     def table(self) -> Values:
         """One row a run: segment, first, last, slope, width, lone; for the kernels."""
@@ -87,8 +104,11 @@ class Runs:
         return smooth(*evidence, self.first, self.last, likely / ONE, spread, wander)
 
 
-def find_runs(segments: Segments, limits: Limits) -> Runs:
-    """Find the runs of every segment, without strays; choose W where none is declared."""
+def find_runs(segments: Segments, limits: Limits, curves: Sequence[OrderCurve | None] = ()) -> Runs:
+    """Find the runs of every segment, without strays; choose W where none is declared.
+
+    curves: of segments of orders, which say how far their rate strays.
+    """
     drift = slope_up(limits.drift)
     pieces = find_pieces(segments)
     wander = np.full(len(segments.first), slope_up(limits.wander), dtype=np.int64)
@@ -97,16 +117,19 @@ def find_runs(segments: Segments, limits: Limits) -> Runs:
         is_open = ~_confirms(segments, pieces, limits)
         wander = np.where(is_open, wander, slope_up(limits.least_wander))
     if not limits.wander_declared:
+        told = [curve if free else None for curve, free in zip(curves, is_open, strict=False)]
+        wander = shown_wander(segments, pieces, told, wander, drift)
         wander = _fitting_wander(segments, pieces, limits, wander, is_open)
+        wander = shown_wander(segments, pieces, told, wander, drift)
     found, evidence, blank = _without_strays(segments, pieces, wander, drift)
     limit_cones = segments.knots
     if blank.any():
         limit_cones = segment_cones(evidence, segments.first, segments.last, drift)
-    counted = np.concatenate(([0], np.cumsum(blank == 0)))
-    size = counted[found.last + 1] - counted[found.first]
+    size = _sizes(found, evidence, blank)
     slope, width, lone = _tubes(found, segments, pieces, wander, drift, size)
-    knots = cones(evidence.a, evidence.low, evidence.high, found.first, found.last, slope, width)
-    return Runs(
+    snapshots, ends = (evidence.a, evidence.low, evidence.high), (found.first, found.last)
+    knots = cones(*snapshots, *ends, slope, width, evidence.known)
+    runs = Runs(
         evidence=evidence,
         strays=blank,
         segment=found.segment,
@@ -123,14 +146,83 @@ def find_runs(segments: Segments, limits: Limits) -> Runs:
         knots=knots,
         limits=limit_cones,
     )
+    return runs if evidence.known is None else _thinned(runs, evidence.known, drift)
+
+
+def _thinned(runs: Runs, known: Marks, drift: int) -> Runs:
+    """The same runs, without the bounds that say nothing to their tubes.
+
+    Kept are those that a run's tube touches, the ends of runs, all between runs, and all about a
+    place where a tube is beyond the limits or steeper: there the limits cut it from bound to bound.
+    """
+    here, knots, limits = runs.evidence, runs.knots, runs.limits
+    n = len(here.a)
+    kept = (known & LOW_KNOWN != 0) & (knots[:, 0] == here.low) & (knots[:, 1] == 0)
+    kept |= (known & HIGH_KNOWN != 0) & (knots[:, 2] == here.high) & (knots[:, 3] == 0)
+    steep = (runs.slope - runs.width < -drift) | (runs.slope + runs.width > drift)
+    in_run, in_steep = _inside(runs.first, runs.last, n), _inside(*_ends_of(runs, steep), n)
+    lower = (knots[:, 0] < limits[:, 0]) | (
+        (knots[:, 0] == limits[:, 0]) & (knots[:, 1] < limits[:, 1])
+    )
+    higher = (knots[:, 2] > limits[:, 2]) | (
+        (knots[:, 2] == limits[:, 2]) & (knots[:, 3] > limits[:, 3])
+    )
+    beyond = ~in_run | in_steep | lower | higher
+    kept |= beyond
+    # The rows about them stay as short as they are: a bar beyond its limit all over is replaced.
+    kept[1:] |= beyond[:-1]
+    kept[:-1] |= beyond[1:]
+    kept[runs.first], kept[runs.last] = True, True
+    given = np.flatnonzero(kept)
+    return replace(
+        runs,
+        evidence=only(here, given),
+        strays=runs.strays[given],
+        first=np.searchsorted(given, runs.first).astype(np.int64),
+        last=np.searchsorted(given, runs.last).astype(np.int64),
+        knots=knots[given],
+        limits=limits[given],
+        given=given,
+    )
+
+
+def _ends_of(runs: Runs, which: Mask) -> tuple[Values, Values]:
+    return runs.first[which], runs.last[which]
+
+
+def _inside(first: Values, last: Values, n: int) -> Mask:
+    """Which of n places are in one of some stretches, ends included."""
+    marks = np.zeros(n + 1, dtype=np.int32)
+    marks[first] += 1
+    marks[last + 1] -= 1
+    inside: Mask = np.cumsum(marks[:-1]) > 0
+    return inside
+
+
+def _sizes(found: Cores, evidence: Evidence, blank: Marks) -> Values:
+    """How many snapshots each core has, strays left out; of bounds, of the rarer side."""
+    kinds = [blank == 0]
+    if evidence.known is not None:
+        kinds = [(evidence.known & side) != 0 for side in (LOW_KNOWN, HIGH_KNOWN)]
+    counts = []
+    for kind in kinds:
+        counted = np.concatenate(([0], np.cumsum(kind)))
+        counts.append(counted[found.last + 1] - counted[found.first])
+    least: Values = np.minimum.reduce(counts)
+    return least
 
 
 def _without_strays(
     segments: Segments, pieces: Pieces, wander: Values, drift: int
 ) -> tuple[Cores, Evidence, Marks]:
-    """The cores for a W of each segment, the evidence without strays, and the strays' marks."""
+    """The cores for a W of each segment, the evidence without strays, and the strays' marks.
+
+    Of bounds of one side none is a stray: what contradicts others is wrong already.
+    """
     evidence, piece_wander = segments.evidence, wander[pieces.segment] + pieces.slack
     blank = np.zeros(len(evidence.a), dtype=np.uint8)
+    if evidence.known is not None:
+        return Cores.of(evidence, pieces, piece_wander, drift), evidence, blank
     while True:
         found = Cores.of(evidence, pieces, piece_wander, drift)
         snapshots = (evidence.a, evidence.low, evidence.high)
@@ -166,15 +258,29 @@ def _crowded(segments: Segments, found: Cores, blank: Marks) -> Mask:
     odd = counted[segments.last + 1] - counted[segments.first]
     # A single stray is not too many, however few snapshots there are.
     many = np.maximum(MOST_IN_ZONES * sizes, 1)
-    crowded: Mask = (found.in_zones(len(sizes)) > MOST_IN_ZONES * sizes) | (odd > many)
+    crowded: Mask = _many_in_zones(segments, found) | (odd > many)
     return crowded
+
+
+def _many_in_zones(segments: Segments, found: Cores) -> Mask:
+    """Of which segments too many snapshots are in knee zones; of bounds, too much of the time."""
+    n = len(segments.first)
+    if segments.evidence.known is None:
+        sizes = segments.last - segments.first + 1
+        many: Mask = found.in_zones(n) > MOST_IN_ZONES * sizes
+        return many
+    # Unsigned differences: two readings may be more than int64 apart.
+    a = segments.evidence.a.view(np.uint64)
+    span = (a[segments.last] - a[segments.first]).astype(np.float64)
+    held = (a[found.last] - a[found.first]).astype(np.float64)
+    between: Mask = span - np.bincount(found.segment, held, n) > MOST_IN_ZONES * span
+    return between
 
 
 def _fitting_wander(
     segments: Segments, pieces: Pieces, limits: Limits, least: Values, is_open: Mask
 ) -> Values:
     """W of each segment; where open, doubled until few snapshots are in knee zones."""
-    sizes = segments.last - segments.first + 1
     most = slope_up(MOST_UNDECLARED_WANDER_PPM * 1e-6)
     drift = slope_up(limits.drift)
     chosen, trial = least.copy(), least.copy()
@@ -182,7 +288,7 @@ def _fitting_wander(
     while is_open.any():
         some = pieces.of(is_open)
         found = Cores.of(segments.evidence, some, trial[some.segment] + some.slack, drift)
-        crowded = found.in_zones(len(sizes)) > MOST_IN_ZONES * sizes
+        crowded = _many_in_zones(segments, found)
         fitted = is_open & ~crowded
         chosen[fitted] = trial[fitted]
         is_open &= crowded
@@ -209,4 +315,11 @@ def _tubes(
     width = (wander[pieces.segment] + pieces.slack)[found.piece] + (high - low + 1) // 2 + 1
     slope, width = np.where(few, 0, slope), np.where(few, drift, width)
     lone = ((found.first == found.last) & before & after & ~rates.known).astype(np.int64)
+    if segments.evidence.known is not None:
+        # Bounds of one side leave no slope out: the limits alone hold then.
+        sides = segments.open_sides
+        free = (sides[0] | sides[1])[found.segment]
+        slope, width = np.where(free, 0, slope), np.where(free, drift, width)
+        # A single bound that could be wrong is told from a step by its segment, not here.
+        lone[:] = 0
     return slope.astype(np.int64), width.astype(np.int64), lone

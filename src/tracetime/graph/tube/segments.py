@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
+from tracetime._kernels.tube.orders import faults, live
 from tracetime._kernels.tube.sweep import cones, cut
-from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence, Marks, Values
 from tracetime.graph.tube.limits import Limits, slope_up
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Segments:
-    """The segments of a pair's snapshots, outliers left out.
+    """The segments of a pair's snapshots, outliers left out; of bounds of one side, the live ones.
+
+    Where bounds have one side, those are left out as well that others of their segment make
+    needless: the drift cones stay the same without them.
 
     Attributes:
-        evidence: the snapshots that are no outliers.
+        evidence: the snapshots that are no outliers, of bounds the live ones.
         given: which of the evidence's snapshots they are, int64.
         first, last: int64, one a segment: its snapshots, those that could belong to the next
             segment as well (a zone's) in neither.
@@ -31,33 +38,70 @@ class Segments:
     outliers: Values
     knots: Values
 
+    @property
+    def open_sides(self) -> tuple[Mask, Mask]:
+        """Of which segments nothing bounds the offset from below, and of which from above."""
+        known = self.evidence.known
+        if known is None:
+            closed = np.zeros(len(self.first), dtype=bool)
+            return closed, closed
+        # One after the other, without a gap.
+        said = np.bitwise_or.reduceat(known, self.first)
+        return said & LOW_KNOWN == 0, said & HIGH_KNOWN == 0
+
 
 def find_segments(evidence: Evidence, limits: Limits) -> Segments:
     """Cut snapshots into segments, and drop outliers."""
     drift = slope_up(limits.drift)
+    if evidence.known is not None:
+        return _segments_of_bounds(evidence, evidence.known, drift)
     keep = np.ones(len(evidence.a), dtype=np.uint8)
     lefts, rights = cut(evidence.a, evidence.low, evidence.high, drift, keep)
     given = np.flatnonzero(keep)
     if len(given) < len(keep):
-        correction = None if evidence.correction is None else evidence.correction[given]
-        evidence = replace(
-            evidence,
-            a=evidence.a[given],
-            low=evidence.low[given],
-            high=evidence.high[given],
-            r=evidence.r[given],
-            half=evidence.half[given],
-            correction=correction,
-        )
+        evidence = only(evidence, given)
     first = np.searchsorted(given, lefts).astype(np.int64)
     last = np.append(np.searchsorted(given, rights[1:]) - 1, len(given) - 1).astype(np.int64)
     knots = segment_cones(evidence, first, last, drift)
     return Segments(evidence, given, first, last, np.flatnonzero(keep == 0), knots)
 
 
+def _segments_of_bounds(evidence: Evidence, known: Marks, drift: int) -> Segments:
+    """Cut bounds into segments, drop wrong ones, and those that others make needless."""
+    keep = np.ones(len(known), dtype=np.uint8)
+    bounds = (evidence.a, evidence.low, evidence.high, known, drift, keep)
+    first, last = (np.asarray(ends, dtype=np.int64) for ends in faults(*bounds))
+    sides = live(*bounds, first, last)
+    chosen = sides != 0
+    # The ends tell where a segment surely held, even where they are needless.
+    chosen[first], chosen[last] = True, True
+    given = np.flatnonzero(chosen)
+    sides = sides[given]
+    alive = only(evidence, given)
+    low, high = alive.low, alive.high
+    low = np.where(sides == HIGH_KNOWN, high - WIDEST, low)
+    high = np.where(sides == LOW_KNOWN, low + WIDEST, high)
+    alive = replace(alive, low=low, high=high, known=sides)
+    first, last = (np.searchsorted(given, ends).astype(np.int64) for ends in (first, last))
+    wrong = np.flatnonzero(keep == 0)
+    return Segments(alive, given, first, last, wrong, segment_cones(alive, first, last, drift))
+
+
+def only(evidence: Evidence, given: Values) -> Evidence:
+    """Some of the snapshots."""
+    correction, known = evidence.correction, evidence.known
+    return replace(
+        evidence,
+        a=evidence.a[given],
+        low=evidence.low[given],
+        high=evidence.high[given],
+        correction=None if correction is None else correction[given],
+        known=None if known is None else known[given],
+    )
+
+
 def segment_cones(evidence: Evidence, first: Values, last: Values, drift: int) -> Values:
     """The drift cones of each segment at its snapshots, int64[n, 4]."""
     widths = np.full(len(first), drift, dtype=np.int64)
-    return cones(
-        evidence.a, evidence.low, evidence.high, first, last, np.zeros_like(widths), widths
-    )
+    bounds = (evidence.a, evidence.low, evidence.high)
+    return cones(*bounds, first, last, np.zeros_like(widths), widths, evidence.known)

@@ -13,13 +13,30 @@ from tracetime._kernels.graph.floor import make_grid
 from tracetime._kernels.tube.bars import assemble, guaranteed
 from tracetime._kernels.tube.inverse import InverseTable
 from tracetime._kernels.tube.tube import RowTable
-from tracetime.errors import UsageError
+from tracetime.errors import ONE_SIDED, RESOLVED, UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.bars import Bars, check_bars
-from tracetime.graph.tube.evidence import Evidence, Floats, Marks, Values
+from tracetime.graph.tube.evidence import (
+    OPEN_HIGH,
+    OPEN_LOW,
+    Evidence,
+    Floats,
+    Marks,
+    Values,
+)
 from tracetime.graph.tube.findings import Around, Discontinuity
 from tracetime.graph.tube.inverse import AmbiguousValues, ambiguous_values, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
+from tracetime.graph.tube.order_curves import segment_curves
+from tracetime.graph.tube.order_estimate import OrderCurve
+from tracetime.graph.tube.order_rows import (
+    OffsetCurve,
+    Rows,
+    estimated_rows,
+    guaranteed_rows,
+    offset_curves,
+    with_curves,
+)
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 
@@ -30,8 +47,10 @@ class Converted(NamedTuple):
     Attributes:
         estimate: int64 ns. Where status is ambiguous_source there is none, and this is 0; where it
             is overflow, the nearest int64.
-        earliest, latest: int64 ns, both included; clipped to int64.
-        status: uint8, an index in `errors.REASONS`: resolved, ambiguous_source or overflow.
+        earliest, latest: int64 ns, both included; clipped to int64. The least or the greatest
+            int64 where nothing bounds that side.
+        status: uint8, an index in `errors.REASONS`: resolved, ambiguous_source, overflow, or
+            one_sided where a side is open; the estimate is then the other side.
     """
 
     estimate: Values
@@ -52,23 +71,16 @@ class Tube:
         self._limits = limits
         self._drift = slope_up(limits.drift)
         self._segments: Segments = find_segments(evidence, limits)
-        self._runs: Runs = find_runs(self._segments, limits)
-        here = self._runs.evidence
-        self._starts, self._bars, bar_limits, self._curves, self._cells = assemble(
-            here.a,
-            here.r,
-            here.low,
-            here.high,
-            self._drift,
-            self._segments.knots,
-            self._runs.limits,
-            self._runs.knots,
-            self._runs.smoothed(self._drift),
-            self._runs.table(),
-        )
-        self._tables: dict[Bars, _Table] = {
-            "estimated": _Table(self._starts, self._bars, bar_limits, self._curves, here.a)
-        }
+        self._curves: list[OrderCurve | None] = []
+        if self._segments.evidence.known is not None:
+            self._curves = segment_curves(evidence, self._segments, limits)
+        self._runs: Runs = find_runs(self._segments, limits, self._curves)
+        a = self._runs.evidence.a
+        self._near = (int(a[0]), int(a[-1]))
+        self._bent: list[OffsetCurve] = []
+        self._rows = rows = self._assemble()
+        self._tables: dict[Bars, _Table] = {"estimated": _Table(rows, self._near)}
+        self._is_open = bool(np.logical_or(*self._segments.open_sides).any())
         self._ambiguous_values: AmbiguousValues | None = None
         self._found: list[Discontinuity] | None = None
 
@@ -99,6 +111,19 @@ class Tube:
     def wander(self) -> Floats:
         """W of each segment, float64 ns per ns; it may exceed the limits' where undeclared."""
         return self._runs.wander / ONE
+
+    @property
+    def sure_wander(self) -> float:
+        """How far the rate strays over a run at least, by the curves of orders, ns per ns."""
+        runs, most = self._runs, 0.0
+        for segment, first, last in zip(
+            runs.segment.tolist(), runs.first.tolist(), runs.last.tolist(), strict=True
+        ):
+            curve = self._curves[segment] if self._curves else None
+            if curve is not None:
+                ends = runs.evidence.a[[first, last]].tolist()
+                most = max(most, curve.wander_within(*ends, surely=True))
+        return most
 
     @property
     def nearly_hidden(self) -> float | None:
@@ -142,12 +167,35 @@ class Tube:
                 raise UsageError("within: one earliest, not after one latest, for each value")
         if inverse:
             table.inverse(self._ambiguous()).invert(values, lows, highs, *out)
-            return out
-        table.rows.convert(values, *out)
-        if lows is not None and highs is not None:
-            table.rows.hop(lows, highs, out.earliest, out.latest)
-            np.clip(out.estimate, out.earliest, out.latest, out=out.estimate)
+            if lows is not None and highs is not None and self._is_open:
+                self._estimate_alone(values, (lows == OPEN_LOW) | (highs == OPEN_HIGH), bars, out)
+        else:
+            table.rows.convert(values, *out)
+            if lows is not None and highs is not None:
+                table.rows.hop(lows, highs, out.earliest, out.latest)
+                np.clip(out.estimate, out.earliest, out.latest, out=out.estimate)
+        if self._is_open:
+            unbounded = (out.earliest == OPEN_LOW) | (out.latest == OPEN_HIGH)
+            out.status[unbounded & (out.status == RESOLVED)] = ONE_SIDED
         return out
+
+    def _estimate_alone(self, values: Values, which: Marks, bars: Bars, out: Converted) -> None:
+        """Estimate values of b whose interval has an open side: that side is no estimate."""
+        rows = np.flatnonzero(which & (out.status == RESOLVED))
+        if len(rows):
+            alone = self.convert(values[rows], bars=bars, inverse=True)
+            out.estimate[rows] = np.clip(alone.estimate, out.earliest[rows], out.latest[rows])
+
+    @property
+    def order_curves(self) -> list[OrderCurve]:
+        """The curves behind the estimates of the segments with orders both ways, ascending."""
+        return [curve for curve in self._curves if curve is not None]
+
+    @property
+    def breaks(self) -> Values:
+        """The last reading of clock a in a segment and the first in the next, int64[m, 2]."""
+        a, segments = self._segments.evidence.a, self._segments
+        return np.stack([a[segments.last[:-1]], a[segments.first[1:]]], axis=1)
 
     @property
     def discontinuities(self) -> list[Discontinuity]:
@@ -156,6 +204,7 @@ class Tube:
             segments, evidence = self._segments, self._evidence
             dropped = segments.outliers
             strays = segments.given[np.flatnonzero(self._runs.strays)]
+            changes = findings.rate_changes(segments, self._runs, evidence, self._drift)
             self._found = sorted(
                 [
                     *findings.breaks(segments, evidence, self._limits),
@@ -164,11 +213,26 @@ class Tube:
                         findings.is_off,
                         findings.outliers(evidence, strays, self._around(strays, "estimated")),
                     ),
-                    *findings.rate_changes(segments, self._runs, evidence, self._drift),
+                    *changes,
+                    *findings.hidden_rate_changes(segments, self._curves, evidence, changes),
                 ],
                 key=lambda found: (found.a_from, found.a_to, found.kind),
             )
         return self._found
+
+    def _assemble(self) -> Rows:
+        """The rows of the estimated bars."""
+        here, runs = self._runs.evidence, self._runs
+        if here.known is not None:
+            rows = estimated_rows(runs, self._segments, self._drift)
+            self._bent = offset_curves(rows, runs, self._segments, self._curves)
+            first, last = self._near
+            self._near = (min(first, int(self._bent[0].x[0])), max(last, int(self._bent[-1].x[-1])))
+            return with_curves(rows, runs, self._bent)
+        columns = (here.a, here.r, here.low, here.high)
+        knots = (self._segments.knots, runs.limits, runs.knots)
+        smooth = runs.smoothed(self._drift)
+        return Rows(*assemble(*columns, self._drift, *knots, smooth, runs.table()))
 
     def _ambiguous(self) -> AmbiguousValues:
         if self._ambiguous_values is None:
@@ -178,29 +242,33 @@ class Tube:
     def _around(self, which: Values, bars: Bars) -> Around:
         a = self._evidence.a[which]
         bar = self.convert(a, bars=bars)
-        return Around(bar.earliest - a, bar.latest - a)
+        return Around(
+            np.where(bar.earliest == OPEN_LOW, OPEN_LOW, bar.earliest - a),
+            np.where(bar.latest == OPEN_HIGH, OPEN_HIGH, bar.latest - a),
+        )
 
     def _table(self, bars: Bars) -> _Table:
         if bars not in self._tables:
             check_bars(bars)
-            made = guaranteed(
-                self._runs.evidence.a, self._drift, self._segments.knots, self._bars, self._cells
-            )
-            self._tables[bars] = _Table(
-                self._starts, made, made[:0], self._curves, self._runs.evidence.a
-            )
+            rows = self._rows
+            if self._bent:
+                rows = guaranteed_rows(self._segments, self._drift, self._bent)
+            else:
+                here, knots = self._runs.evidence, self._segments.knots
+                made = guaranteed(here.a, self._drift, knots, rows.bars, rows.cells)
+                rows = rows._replace(bars=made, limits=made[:0])
+            self._tables[bars] = _Table(rows, self._near)
         return self._tables[bars]
 
 
 class _Table:
     """Rows as the kernel takes them; those of the other direction are made when needed."""
 
-    def __init__(
-        self, starts: Values, bars: Values, limits: Values, curves: Floats, a: Values
-    ) -> None:
+    def __init__(self, rows: Rows, near: tuple[int, int]) -> None:
+        starts, bars, limits, curves, _ = rows
         self.starts, self.bars, self.limits = starts, bars, limits
-        self.near = int(np.searchsorted(starts, a[0]))
-        self.n_near = int(np.searchsorted(starts, a[-1], side="right")) - self.near
+        self.near = int(np.searchsorted(starts, near[0]))
+        self.n_near = int(np.searchsorted(starts, near[1], side="right")) - self.near
         grid = make_grid(starts[self.near : self.near + self.n_near])
         self.rows = RowTable(starts, bars, limits, curves, self.near, self.n_near, grid)
         self._inverse: InverseTable | None = None

@@ -1,0 +1,125 @@
+"""The clock that a caller's text names in a graph: an id, a declared name, or a short name.
+
+A recording has names such as `dev.tracetime.tsc`, which the commands that record show as `TSC`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from tracetime.clocks.ids import BUILTIN_IDS, OWN_PREFIX, ClockId, ClockLike, hashed_name
+from tracetime.errors import ConversionError, UsageError
+from tracetime.graph.arguments import clock_of_caller, listed
+from tracetime.text import did_you_mean, printable
+
+if TYPE_CHECKING:
+    from tracetime.graph.parts import GraphParts
+
+_TSC: Final = BUILTIN_IDS["TSC"]
+_VULKAN: Final = f"{OWN_PREFIX}vulkan."
+_DEVICE: Final = re.compile(r"vulkan(:\d{1,9})?", re.IGNORECASE | re.ASCII)
+_MOST_SUGGESTED: Final = 1 << 10
+"""Clocks whose names are compared with a name that is not known: more take long."""
+
+
+def clock_named(parts: GraphParts, text: ClockLike) -> ClockId:
+    """Return the clock that a caller names; it need not be in a snapshot.
+
+    Raises:
+        UsageError: it is no clock's name; several clocks have it.
+    """
+    parsed, fault = None, None
+    try:
+        parsed = ClockId.parse(text)
+    except UsageError as error:
+        fault = error
+    # The name of a clock of a recording is no id, but for TSC.
+    if isinstance(text, str) and (parsed is None or parsed.clock == _TSC):
+        known = _known(parts)
+        if parsed is None or parsed not in known:
+            found = _with_name(parts, text)
+            if len(found) == 1:
+                return found[0]
+            if found:
+                names = dict.fromkeys(printable(parts.state.name(clock)) for clock in found)
+                listing = names if len(names) == len(found) else map(str, found)
+                several = ", ".join(islice(listing, 4))
+                raise UsageError(f"{text!r} may be any of {several}: give one of these names")
+        if fault is not None and known and not _is_id(text.partition("@")[0]):
+            near = _near(parts, known, text)
+            raise UsageError(
+                f"{text!r} is not a clock{near or ':'} {listed(known, parts.state.name)}"
+            )
+    if parsed is None:
+        assert fault is not None
+        raise fault
+    return clock_of_caller(parsed)
+
+
+def with_given_names(
+    parts: GraphParts, error: ConversionError, *given: ClockLike
+) -> ConversionError:
+    """The error of a conversion between the given clocks: unknown ones by the names given."""
+    if error.reason in ("unknown_source_clock", "unknown_target_clock"):
+        for text in given:
+            unknown = unknown_name(parts, text, error.reason)
+            if unknown is not None:
+                return unknown
+    return error
+
+
+def unknown_name(
+    parts: GraphParts, text: ClockLike, reason: str = "unknown_source_clock"
+) -> ConversionError | None:
+    """The error for a name whose hash is the id of no clock of the graph; None for others."""
+    name = hashed_name(text)
+    if name is None:
+        return None
+    known = _known(parts)
+    if ClockId.parse(text) in known:
+        return None
+    near, have = _near(parts, known, name), listed(known, parts.state.name)
+    return ConversionError(f"no snapshot has {text}{near or ':'} {have}", reason)
+
+
+def _is_id(text: str) -> bool:
+    try:
+        ClockId.parse(text)
+    except UsageError:
+        return False
+    return True
+
+
+def _known(parts: GraphParts) -> Sequence[ClockId]:
+    with parts.lock:
+        return parts.contents.known()
+
+
+def _with_name(parts: GraphParts, text: str) -> list[ClockId]:
+    base, _, scope = text.strip().partition("@")
+    return [
+        clock
+        for clock, name in parts.state.names.items()
+        if _is_called(name, base)
+        and (
+            str(clock).partition("@")[2] == scope.lower()
+            if scope
+            else not (clock.machine or clock.file)
+        )
+    ]
+
+
+def _is_called(name: str, base: str) -> bool:
+    """Whether a caller may call the clock of a name so: `TSC`, `vulkan:0` of one device alone."""
+    if base == name or OWN_PREFIX + base.lower() == name:
+        return True
+    return name.startswith(_VULKAN) and _DEVICE.fullmatch(base) is not None
+
+
+def _near(parts: GraphParts, clocks: Sequence[ClockId], text: str) -> str:
+    names = [parts.state.name(clock) for clock in clocks[:_MOST_SUGGESTED]]
+    short = [name.removeprefix(OWN_PREFIX) for name in names]
+    return did_you_mean(text, [printable(name) for name in (*names, *short)])

@@ -1,0 +1,127 @@
+"""Which order sets each side of a bar: the one whose cone lies nearest to it.
+
+An order's cone grows from its bound by the limits on drift; within a run, by the run's slope and
+width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
+from tracetime.graph.tube.limits import ONE, slope_up
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.pairs import Pair
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# The kernels round bars to whole ns, away from the truth, and this module has floats.
+_ROUNDED_NS: Final = 4.0
+
+
+class BindingOrder(NamedTuple):
+    """The order that sets a side of a bar.
+
+    number: of the order, in the order in which they were added, over the whole graph, from 0.
+    before, before_ts: the reading that happened first, raw; after, after_ts: the other.
+    away_ns: how much later the value is than the reading of the pair's steadier clock.
+    """
+
+    number: int
+    before: ClockId
+    before_ts: int
+    after: ClockId
+    after_ts: int
+    away_ns: int
+
+
+class _Cones(NamedTuple):
+    """How bounds reach other readings of clock a: offsets rise by slope, give or take width."""
+
+    slope: float
+    width: float
+    a_from: int
+    a_to: int
+
+
+def binding_orders(
+    pair: Pair, a_ns: int, bars: Bars
+) -> tuple[BindingOrder | None, BindingOrder | None]:
+    """The orders that set the low and the high side of the offset at a reading of clock a.
+
+    None where a snapshot does, or nothing.
+    """
+    if pair.orders is None:
+        return None, None
+    bar = pair.tube.convert(np.array([a_ns], dtype=np.int64), bars=bars)
+    evidence = pair.tube.evidence
+    lows, highs = evidence.low.copy(), evidence.high.copy()
+    if evidence.known is not None:
+        lows[evidence.known & 1 == 0], highs[evidence.known & 2 == 0] = OPEN_LOW, OPEN_HIGH
+    found: list[BindingOrder | None] = [None, None]
+    for side, (sides, side_open, end, sign) in enumerate(
+        ((lows, OPEN_LOW, bar.earliest.item(), -1), (highs, OPEN_HIGH, bar.latest.item(), 1))
+    ):
+        # Other segments may know a side that is open here.
+        said = np.flatnonzero(sides != side_open)
+        if end != side_open and len(said):
+            k = _nearest(pair, evidence.a[said], sides[said], (a_ns, end - a_ns, sign), bars)
+            if k is not None:
+                found[side] = _order_of(pair, int(said[k]), sides[said[k]], a_ns, sign)
+    return found[0], found[1]
+
+
+def _nearest(
+    pair: Pair, a: Values, sides: Values, point: tuple[int, int, int], bars: Bars
+) -> int | None:
+    """Which bound's cone is nearest to the end of a bar, none inside it; None if all are."""
+    a_ns, end, sign = point
+    away = (a_ns - a).astype(np.float64)
+    above = sign * (sides - end).astype(np.float64)
+    best: tuple[float, int] | None = None
+    for cones in _cones(pair, a_ns, bars):
+        gaps = above + sign * cones.slope * away + cones.width * np.abs(away)
+        gaps[(a < cones.a_from) | (a > cones.a_to) | (gaps < -_ROUNDED_NS)] = np.inf
+        k = int(np.argmin(gaps))
+        if np.isfinite(gaps[k]) and (best is None or gaps[k] < best[0]):
+            best = float(gaps[k]), k
+    return None if best is None else best[1]
+
+
+def _cones(pair: Pair, a_ns: int, bars: Bars) -> Iterator[_Cones]:
+    """The drift cones, and those of the runs around a reading."""
+    tube = pair.tube
+    a = tube.evidence.a
+    yield _Cones(0.0, slope_up(tube.limits.drift) / ONE, int(a[0]), int(a[-1]))
+    if bars == "guaranteed":
+        return
+    runs = tube.runs
+    firsts, lasts = runs.evidence.a[runs.first], runs.evidence.a[runs.last]
+    here = int(np.searchsorted(firsts, a_ns, side="right")) - 1
+    for m in range(max(here, 0), min(here + 2, len(firsts))):
+        slope, width = float(runs.slope[m]) / ONE, float(runs.width[m]) / ONE
+        yield _Cones(slope, width, int(firsts[m]), int(lasts[m]))
+
+
+def _order_of(pair: Pair, entry: int, side: int, a_ns: int, sign: int) -> BindingOrder | None:
+    """The order that gives a side of an entry of the evidence; None for a snapshot."""
+    bounds = pair.orders
+    assert bounds is not None
+    n = len(pair.snapshots)
+    for given in pair.tube.evidence.given(np.array([entry]))[0]:
+        if given >= n and (bounds.high if sign > 0 else bounds.low)[given - n] == side:
+            row = given - n
+            orders = bounds.orders
+            one, other = (pair.a, int(orders.one_ts[row])), (pair.b, int(orders.other_ts[row]))
+            first, second = (one, other) if orders.one_first[row] else (other, one)
+            away = a_ns - int(bounds.a_ns[row])
+            return BindingOrder(int(orders.numbers[row]), *first, *second, away)
+    return None

@@ -1,0 +1,138 @@
+"""Which clocks are a mesh: those that orders tie to each other, three or more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import combinations
+from typing import Final, TypeAlias
+
+from tracetime.clocks.families import steadiness
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import ONE_SIDED, ConversionError
+from tracetime.graph.tube.closing import MOST_CLOCKS
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.mesh import Mesh
+from tracetime.graph.tube.mesh_edges import Edge
+from tracetime.graph.tube.neighbours import Neighbours
+from tracetime.graph.tube.pairs import Pair, Pairs
+from tracetime.graph.tube.two_hops import TwoHops
+
+# Two clocks have one pair: nothing closes over it.
+_FEWEST_CLOCKS: Final = 3
+
+AnyMesh: TypeAlias = Mesh | TwoHops
+
+
+class Meshes:
+    """The meshes of a graph, made where they are needed; a graph without orders has none.
+
+    Args:
+        pairs: the tubes.
+        neighbours: by clock, those it shares snapshots or messages with.
+        ordered: the pairs of clocks with orders.
+    """
+
+    def __init__(
+        self, pairs: Pairs, neighbours: Neighbours, ordered: Iterable[tuple[ClockId, ClockId]]
+    ) -> None:
+        self._pairs = pairs
+        self._neighbours = neighbours
+        self._groups = _groups(ordered, neighbours)
+        self._made: dict[frozenset[ClockId], dict[ClockId, AnyMesh]] = {}
+
+    def of(self, clock: ClockId) -> AnyMesh | None:
+        """The mesh that a clock is in; None in most graphs."""
+        group = self._groups.get(clock)
+        if group is None:
+            return None
+        if group not in self._made:
+            self._made[group] = {c: mesh for mesh in self._meshes(group) for c in mesh.clocks}
+        return self._made[group].get(clock)
+
+    def all(self) -> list[Mesh]:
+        """Every mesh whose bars close over all of its clocks."""
+        found = (self.of(clock) for clock in self._groups)
+        return list({id(mesh): mesh for mesh in found if isinstance(mesh, Mesh)}.values())
+
+    def stretches(self, path: Sequence[ClockId]) -> Iterator[tuple[list[ClockId], AnyMesh | None]]:
+        """A path in parts: those within a mesh, and single hops between other clocks."""
+        first = 0
+        while first < len(path) - 1:
+            last, mesh = first + 1, self.of(path[first])
+            if mesh is not None and mesh.holds(path[first], path[last]):
+                while last + 1 < len(path) and mesh.holds(path[last], path[last + 1]):
+                    last += 1
+            else:
+                mesh = None
+            yield list(path[first : last + 1]), mesh
+            first = last
+
+    def _meshes(self, group: frozenset[ClockId]) -> Iterator[AnyMesh]:
+        if len(group) > MOST_CLOCKS:
+            yield TwoHops(group, self._neighbours, self._pair)
+            return
+        clocks = sorted((clock for clock in group if self._is_plain(clock)), key=steadiness)
+        number = {clock: k for k, clock in enumerate(clocks)}
+        made = [
+            pair
+            for one, other in combinations(clocks, 2)
+            if other in self._neighbours[one] and (pair := self._pair(one, other)) is not None
+        ]
+        stepped = {c for pair in made if len(pair.tube.breaks) for c in (pair.a, pair.b)}
+        # Messages of one direction do not show that a clock steps: others have to.
+        made = [p for p in made if stepped.isdisjoint((p.a, p.b)) or not _is_open(p)]
+        for members in _hanging_together(clocks, [(pair.a, pair.b) for pair in made]):
+            if len(members) >= _FEWEST_CLOCKS:
+                members.sort(key=number.__getitem__)
+                place = {clock: k for k, clock in enumerate(members)}
+                edges = [Edge(place[p.a], place[p.b], p) for p in made if p.a in place]
+                yield Mesh(members, edges, self._limits)
+
+    def _limits(self, one: ClockId, other: ClockId) -> Limits:
+        return self._pairs.limits(*self._pairs.steadier_first(one, other))
+
+    def _is_plain(self, clock: ClockId) -> bool:
+        """Whether each reading of a clock is one instant, in ns."""
+        with suppress(ConversionError):
+            return self._pairs.counter(clock) is None and not self._pairs.was_set_back(clock)
+        return False
+
+    def _pair(self, one: ClockId, other: ClockId) -> Pair | None:
+        if self._pairs.has_room(one, other):
+            with suppress(ConversionError):
+                pair = self._pairs.pair(one, other)
+                if pair.a_rate == pair.b_rate == 1:
+                    return pair
+        return None
+
+
+def _is_open(pair: Pair) -> bool:
+    """Whether all evidence of a pair is of one direction."""
+    return bool((pair.tube.convert(pair.tube.evidence.a).status == ONE_SIDED).all())
+
+
+def _groups(
+    ordered: Iterable[tuple[ClockId, ClockId]], neighbours: Neighbours
+) -> dict[ClockId, frozenset[ClockId]]:
+    """By clock with orders, those that orders or snapshots tie it to, of three clocks or more."""
+    ties = list(ordered)
+    clocks = sorted({clock for tie in ties for clock in tie}, key=ClockId.order)
+    if len(clocks) <= MOST_CLOCKS:
+        ties += [(one, other) for one, other in combinations(clocks, 2) if other in neighbours[one]]
+    groups = (frozenset(group) for group in _hanging_together(clocks, ties))
+    return {clock: group for group in groups if len(group) >= _FEWEST_CLOCKS for clock in group}
+
+
+def _hanging_together(
+    clocks: Iterable[ClockId], ties: Iterable[tuple[ClockId, ClockId]]
+) -> list[list[ClockId]]:
+    """Clocks that ties lead between, in the order of the clocks."""
+    group = {clock: [clock] for clock in clocks}
+    for one, other in ties:
+        here, there = group[one], group[other]
+        if here is not there:
+            here.extend(there)
+            for clock in there:
+                group[clock] = here
+    return list({id(members): members for members in group.values()}.values())

@@ -1,0 +1,78 @@
+"""The curves of a tube's segments, where orders bound them, and the wander that these show.
+
+A tube of orders is as wide as a path's delay, while its curve is sure to some tens of ns: a rate
+that strays bends within the tube, and no order contradicts it. So the curve says how far it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from tracetime.graph.tube.corrections import Cores
+from tracetime.graph.tube.evidence import Evidence, Values
+from tracetime.graph.tube.limits import Limits, slope_up
+from tracetime.graph.tube.order_estimate import OrderCurve, estimate_curve
+from tracetime.graph.tube.pieces import Pieces
+from tracetime.graph.tube.segments import Segments
+
+_POINTS: Final = 65
+
+
+def segment_curves(
+    evidence: Evidence, segments: Segments, limits: Limits
+) -> list[OrderCurve | None]:
+    """The curve of each segment of orders, from all of them, the wrong ones left out.
+
+    None for a segment without a window that has orders both ways.
+    """
+    kept = np.ones(len(evidence.a), dtype=bool)
+    kept[segments.outliers] = False
+    made: list[OrderCurve | None] = []
+    for first, last in zip(segments.first, segments.last, strict=True):
+        some = np.unique(np.linspace(first, last, _POINTS).astype(np.int64))
+        bars = (segments.evidence.a[some], segments.knots[some, 0], segments.knots[some, 2])
+        here = slice(segments.given[first], segments.given[last] + 1)
+        mine = kept[here]
+        whole = bool(mine.all())
+        a, low, high = (
+            column[here] if whole else column[here][mine]
+            for column in (evidence.a, evidence.low, evidence.high)
+        )
+        made.append(estimate_curve(a, low, high, limits.wander, bars))
+    return made
+
+
+def shown_wander(
+    segments: Segments,
+    pieces: Pieces,
+    curves: Sequence[OrderCurve | None],
+    wander: Values,
+    drift: int,
+) -> Values:
+    """W of each segment, raised to what its curve shows, in 2^-52.
+
+    So wide that one slope holds the curve from each of its knees to the next, and over each core,
+    also where a core hides a knee. drift, the limit, is enough whatever the curve does.
+    """
+    wander = wander.copy()
+    for k, curve in enumerate(curves):
+        if curve is not None:
+            wander[k] = max(wander[k], min(slope_up(curve.wander), drift))
+    hiding = {k: curve for k, curve in enumerate(curves) if curve is not None and len(curve.knees)}
+    some = np.isin(np.arange(len(wander)), list(hiding))
+    while hiding:
+        mine = pieces.of(some)
+        found = Cores.of(segments.evidence, mine, wander[mine.segment] + mine.slack, drift)
+        a, wider = segments.evidence.a, wander.copy()
+        for k, first, last in zip(
+            found.segment.tolist(), found.first.tolist(), found.last.tolist(), strict=True
+        ):
+            within = slope_up(hiding[k].wander_within(int(a[first]), int(a[last])))
+            wider[k] = max(wider[k], min(within, drift))
+        if np.array_equal(wider, wander):
+            break
+        wander = wider
+    return wander
