@@ -68,7 +68,7 @@ def test_json_is_that_of_the_interface():
     data = json.loads(json.dumps(result.to_dict()))
     assert list(data) == ["reference", "clocks", "unavailable", "findings"]
     for clock in data["clocks"]:
-        assert [key for key in clock if key != "note"] == KEYS
+        assert [key for key in clock if key not in ("note", "time_domains")] == KEYS
         assert list(clock["half_width_ns"]) == ["min", "median", "p99", "max"]
     assert [clock["name"] for clock in data["clocks"]] == ["MONOTONIC_RAW", "MONOTONIC", gpu.name]
     assert data["clocks"][2]["id"] == tt.clock_id(gpu.name)
@@ -76,6 +76,23 @@ def test_json_is_that_of_the_interface():
     assert "lost" in data["unavailable"][0]["reason"]
     assert [finding["code"] for finding in data["findings"]] == ["went_back"]
     assert alone.partners(alone.clock) == ()
+
+
+def test_a_device_lists_its_time_domains_the_unknown_ones_by_number():
+    time = FakeTime(10**9)
+    raw = FakeClock("MONOTONIC_RAW")
+    gpu = FakeClock("dev.tracetime.vulkan.fake", valid_bits=36)
+    device = FakeDevice(time, gpu, [raw], unknown_domains=(1_000_208_000, 77))
+    host, found = tt.calibrate(n=2, seconds=0, sources=[FakeSource(time, [raw]), device]).clocks
+    assert found.time_domains == (
+        (0, "DEVICE"),
+        (2, "CLOCK_MONOTONIC_RAW"),
+        (77, None),
+        (1_000_208_000, None),
+    )
+    assert found.to_dict()["time_domains"][2] == {"number": 77, "name": None}
+    assert host.time_domains == ()
+    assert "time_domains" not in host.to_dict()
 
 
 @pytest.mark.parametrize("arguments", [{"n": 0}, {"n": 10**7}, {"seconds": -1}, {"tries": 0}])

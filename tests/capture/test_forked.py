@@ -1,4 +1,4 @@
-"""A process that forks while it records: the child leaves the recording alone."""
+"""A process that forks while it records: the child leaves the parent's file and locks alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from live import Live
 from recorded import names_of, split, waiting
 
 import tracetime as tt
-from tracetime import UsageError
 
 
 @pytest.fixture
@@ -19,7 +18,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "out.pftrace"
 
 
-def test_a_forked_child_writes_nothing(path):
+def test_a_forked_child_writes_nothing_into_its_parents_file(path):
     sampler = Live()
     with tt.record(path, interval=None, sampler=sampler) as rec:
         rec.instant("parents")
@@ -31,7 +30,9 @@ def test_a_forked_child_writes_nothing(path):
             finally:
                 os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-    assert names_of(path.read_bytes()) == {"parents": 1}
+        rec.flush()
+        assert names_of(path.read_bytes()) == {"parents": 1}
+    assert names_of(path.read_bytes()) == {"parents": 1, "childs": 1}
 
 
 def test_a_forked_child_neither_samples_nor_closes(path):
@@ -44,8 +45,7 @@ def test_a_forked_child_neither_samples_nor_closes(path):
             if child == 0:
                 signal.alarm(20)
                 try:
-                    with pytest.raises(UsageError, match="another process's"):
-                        rec.snapshot()
+                    assert rec.snapshot() is not None
                     rec.close()
                     assert sampler.samples == sampled
                 except BaseException:
@@ -76,4 +76,4 @@ def test_a_forked_child_waits_for_no_lock_of_the_parents(path):
                 os._exit(0)
             assert os.waitpid(child, 0)[1] == 0
         rec.instant("parents", track=track)
-    assert names_of(path.read_bytes()) == {"parents": 1}
+    assert names_of(path.read_bytes()) == {"parents": 1, "childs": 1_001}

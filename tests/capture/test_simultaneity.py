@@ -121,7 +121,7 @@ def test_floor_places_events_by_readings_of_one_instant(tmp_path: Path):
     )
     track = writer.tracks.custom("t")
     for clock, ns in (("MONOTONIC_RAW", 10**9), ("MONOTONIC", 3 * 10**9), ("BOOTTIME", 2 * 10**9)):
-        writer.instant("e", ns + 50, clock, track)
+        writer.events.instant("e", ns + 50, clock, track)
     writer.close()
     with tt.open_trace(path) as trace:
         assert trace.read_all()["trace_time"].to_pylist() == [2 * 10**9 + 50] * 3

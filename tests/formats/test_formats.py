@@ -160,3 +160,50 @@ def test_its_events_are_closed_before_their_end(text):
 def test_slices_are_not_of_every_format(text):
     with open_trace(text) as trace, pytest.raises(UsageError, match="not in this format"):
         trace.slices()
+
+
+ONE_WAY = [
+    "snapshot,0,BOOTTIME,1000",
+    "snapshot,1,MONOTONIC,900",
+    "order,MONOTONIC,1000,BOOTTIME,1500",
+    "event,BOOTTIME,1700",
+    "event,MONOTONIC,1200",
+]
+
+
+def test_events_of_a_bar_that_is_open_on_one_side_have_a_time(text):
+    text.write_bytes(MAGIC + "\n".join([*ONE_WAY, ""]).encode())
+    with open_trace(text) as trace:
+        assert trace.read_all()["status"].to_pylist() == ["resolved", "no_path"]
+        table = trace.read_all(policy="tube")
+        assert table["status"].to_pylist() == ["resolved", "one_sided"]
+        assert table["trace_time"].to_pylist() == table["latest"].to_pylist()
+        assert table["earliest"].to_pylist() == [1_700, None]
+        assert table["latest"][1].as_py() == pytest.approx(1_700, abs=10)
+        with Session([trace]) as session:
+            asked = "SELECT latest(1200, 'MONOTONIC', 'BOOTTIME'), earliest(1200, 'MONOTONIC', 'BOOTTIME')"
+            (batch,) = session.run(asked).batches
+            assert list(batch.to_pylist()[0].values()) == [table["latest"][1].as_py(), None]
+
+
+def test_events_with_an_open_bar_are_converted(text, tracetime, tmp_path):
+    text.write_bytes(MAGIC + "\n".join([*ONE_WAY, ""]).encode())
+    out = tmp_path / "out.parquet"
+    asked = ("convert", text, "--policy", "tube", "-o", out, "--json")
+    code, printed, _ = tracetime(*asked)
+    assert (code, json.loads(printed)["unresolved"]) == (0, 0)
+    assert pq.read_table(out)["earliest"].to_pylist() == [1_700, None]
+
+
+def test_events_of_a_clock_with_orders_alone_are_placed_by_the_tube(text, tracetime):
+    lines = [line for line in ONE_WAY if not line.startswith("snapshot,1")]
+    text.write_bytes(MAGIC + "\n".join([*lines, "event,REALTIME,5", ""]).encode())
+    with open_trace(text) as trace:
+        unknown = "unknown_source_clock"
+        assert trace.read_all()["status"].to_pylist() == ["resolved", unknown, unknown]
+        table = trace.read_all(policy="tube")
+        assert table["status"].to_pylist() == ["resolved", "one_sided", unknown]
+        assert table["trace_time"].to_pylist() == [1_700, table["latest"][1].as_py(), None]
+    printed = tracetime("clocks", text)[1]
+    assert "\nOrders\n" in printed
+    assert "1  MONOTONIC  BOOTTIME" in printed

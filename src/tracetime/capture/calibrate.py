@@ -18,7 +18,9 @@ from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import SourceError, UsageError
 from tracetime.sources.adjtimex import read_adjtimex
+from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.source import ClockSource, Unavailable
+from tracetime.sources.time_domains import TimeDomain
 
 Values = npt.NDArray[np.int64]
 
@@ -57,6 +59,7 @@ class ClockCalibration:
             measure it: a clock of coarse ticks, or one snapshot.
         half_width_ns: None for the reference itself.
         note: what a user should know about it; None for nothing.
+        time_domains: of a device: all that it lists, by number.
     """
 
     name: str
@@ -68,11 +71,12 @@ class ClockCalibration:
     drift_ppm: float | None
     half_width_ns: Spread | None
     note: str | None
+    time_domains: tuple[TimeDomain, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """In the types of JSON; `note` only if there is one."""
+        """In the types of JSON; `note` and `time_domains` only if there are any."""
         half = self.half_width_ns or Spread(0, 0, 0, 0)
-        values = {
+        values: dict[str, object] = {
             "name": self.name,
             "id": self.id.clock,
             "tick_ns": round(self.tick_ns, 3),
@@ -86,7 +90,11 @@ class ClockCalibration:
                 "max": half.max,
             },
         }
-        return values if self.note is None else values | {"note": self.note}
+        if self.note is not None:
+            values["note"] = self.note
+        if self.time_domains:
+            values["time_domains"] = [one._asdict() for one in self.time_domains]
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +199,7 @@ def _describe(
 ) -> ClockCalibration:
     at, offsets, halves = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     domain = sampler.domains[clock]
+    source = sampler.source(clock)
     spread = None
     if clock != sampler.reference:
         ordered = np.sort(halves)
@@ -205,11 +214,12 @@ def _describe(
         sampler.short_names[clock],
         clock,
         float(domain.tick_ns or 0),
-        _read_ns(sampler.source(clock), clock),
+        _read_ns(source, clock),
         int(np.sort(offsets)[(len(offsets) - 1) // 2]),
         None if spread is None else _drift_ppm(at, offsets, spread, domain.drift_ppm),
         spread,
         sampler.notes.get(clock),
+        source.time_domains if isinstance(source, CalibratedDevice) else (),
     )
 
 

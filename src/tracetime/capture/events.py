@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from tracetime._kernels.perfetto.events import EventCalls
 from tracetime._kernels.perfetto.writer import Track
-from tracetime.clocks.ids import ClockLike
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.writer import TraceWriter
 
 
-class Events:
-    """Writes events; none of them is an object.
+class Events(EventCalls):
+    """The events of a recording, and their tracks.
 
     Args:
         writer: of the trace.
@@ -22,87 +25,16 @@ class Events:
 
     def __init__(self, writer: TraceWriter, request_flush: Callable[[], None]) -> None:
         self._writer = writer
-        self._request_flush = request_flush
         self._local = threading.local()
-        self._counters: dict[str | Track, Track] = {}
-
-    # Events
-
-    def instant(
-        self,
-        name: str,
-        *,
-        timestamp: int | None = None,
-        clock: ClockLike | None = None,
-        track: Track | str | None = None,
-    ) -> None:
-        """Record that something happened.
-
-        Args:
-            name: of the event. Each different name is kept once: use few.
-            timestamp: when, as the clock read it; None for now, of a builtin clock.
-            clock: which clock: a name (`MONOTONIC`, `vulkan:0`), a number, a ClockId; None for the
-                clock of trace time.
-            track: where; a name stands for `track(name)`, None for the calling thread's.
-
-        Raises:
-            UsageError: a timestamp that is no whole number, a clock that is not recorded, or the
-                recording is closed.
-        """
-        if track.__class__ is not Track:
-            track = self._track_of(track)
-        if self._writer.instant(name, timestamp, clock, track):
-            self._request_flush()
-
-    def begin(
-        self,
-        name: str,
-        *,
-        timestamp: int | None = None,
-        clock: ClockLike | None = None,
-        track: Track | str | None = None,
-    ) -> None:
-        """Record that something began, which `end` on the same track ends; as `instant`."""
-        if track.__class__ is not Track:
-            track = self._track_of(track)
-        if self._writer.begin(name, timestamp, clock, track):
-            self._request_flush()
-
-    def end(
-        self,
-        *,
-        timestamp: int | None = None,
-        clock: ClockLike | None = None,
-        track: Track | str | None = None,
-    ) -> None:
-        """Record that what began last on a track has ended; as `instant`."""
-        if track.__class__ is not Track:
-            track = self._track_of(track)
-        if self._writer.end(timestamp, clock, track):
-            self._request_flush()
-
-    def counter(
-        self,
-        name: str | Track,
-        value: float,
-        *,
-        timestamp: int | None = None,
-        clock: ClockLike | None = None,
-    ) -> None:
-        """Record a counter's value, an int within int64 or a float.
-
-        Args:
-            name: of the counter, or what `counter_track` made.
-            timestamp, clock: as in `instant`.
-        """
-        if not isinstance(name, (str, Track)):
-            raise UsageError(f"a counter is a name or what counter_track() gave, not {name!r}")
-        track = self._counters.get(name)
-        if track is None:
-            track = name if isinstance(name, Track) else self._writer.tracks.counter(name)
-            self._counters[name] = track
-        if self._writer.counter(value, timestamp, clock, track):
-            self._request_flush()
+        self._tasks: WeakKeyDictionary[Any, Track] = WeakKeyDictionary()
+        super().__init__(
+            writer.events,
+            request_flush,
+            self._track_of,
+            self._counter_of,
+            self._track_of_task,
+            self._local,
+        )
 
     # Tracks
 
@@ -128,11 +60,42 @@ class Events:
 
     def _track_of(self, track: Any) -> Track:
         if track is None:
-            try:
-                found: Track = self._local.track
-            except AttributeError:
-                found = self._local.track = self._writer.tracks.thread()
+            self._name_process()
+            found: Track = self._writer.tracks.thread()
+            self._local.track = found
             return found
         if isinstance(track, str):
             return self._writer.tracks.custom(track)
         raise UsageError(f"a track is a name or what track() gave, not {track!r}")
+
+    def _name_process(self) -> None:
+        """Before its first thread or task; a name that the caller has given stays."""
+        self._writer.tracks.process(name=_process_name())
+
+    def _counter_of(self, name: Any) -> Track:
+        if not isinstance(name, str):
+            raise UsageError(f"a counter is a name or what counter_track() gave, not {name!r}")
+        return self._writer.tracks.counter(name)
+
+    def _track_of_task(self, task: Any) -> Track:
+        """The track of a task of asyncio, by its name, in that of the process."""
+        track = self._tasks.get(task)
+        if track is None:
+            name = task.get_name()
+            if name.startswith("Task-"):
+                # asyncio's own names say nothing.
+                name += " " + getattr(task.get_coro(), "__qualname__", "")
+            self._name_process()
+            track = self._tasks[task] = self._writer.tracks.separate(name.strip() or "task")
+        return track
+
+
+def _process_name() -> str:
+    """What this process is called: by multiprocessing, or as the program is."""
+    process: Any = sys.modules.get("multiprocessing.process")
+    if process is not None and process.parent_process() is not None:
+        return str(process.current_process().name)
+    program = Path(sys.argv[0] if sys.argv else "")
+    # python -m package
+    found = program.parent.name if program.name == "__main__.py" else program.name
+    return "python" if found in {"", "-c", "-m"} else found

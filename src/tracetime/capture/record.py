@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from numbers import Real
+from pathlib import Path
 from typing import Any, Final
 
+from tracetime.capture.children import imports_program, is_child
+from tracetime.capture.parts import Parts
 from tracetime.capture.protocol import Sampler
-from tracetime.capture.recorder import Recorder
+from tracetime.capture.recorder import Recorder, join_recording
 from tracetime.capture.schedule import LONGEST_NS, SHORTEST_NS, Schedule
 from tracetime.clocks.ids import ClockLike
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import UsageError
+from tracetime.formats.perfetto.write.output import BeingWritten
 from tracetime.formats.perfetto.write.writer import BUFFER_BYTES, FLUSH_BYTES, TraceWriter
 from tracetime.sources.names import HOST
 
@@ -47,6 +52,10 @@ def record(  # noqa: PLR0913  every option of a recording, by name
 ) -> Recorder:
     """Begin to record a trace; use it in a `with`, or close it.
 
+    In a process of multiprocessing, of a file that is recorded already: join that recording, with
+    a part of its own (the other arguments count for nothing then). A process that imports the
+    program does so even if the program has closed the file: `join_parts` joins that part.
+
     Args:
         path: of the trace. An existing file is replaced, unless another recording writes it.
         clocks: what to sample: names (`MONOTONIC`, `TSC`, `vulkan:0`), numbers, ClockIds, `host`
@@ -66,7 +75,8 @@ def record(  # noqa: PLR0913  every option of a recording, by name
             disk, by default within half a minute.
         buffer_bytes: bytes that may wait for the disk before events are dropped.
         flush_bytes: waiting bytes at which the file is written at once.
-        overwrite: False to keep a file that is not empty, with a UsageError.
+        overwrite: False to keep a file that is not empty, and parts that other processes have left
+            beside it, with a UsageError.
         sync: wait for the disk with each flush, so that what is in the file survives a power cut.
         sampler: samples the clocks instead of this machine's own; it stays open. Perfetto needs
             BOOTTIME among them.
@@ -78,15 +88,15 @@ def record(  # noqa: PLR0913  every option of a recording, by name
             argument is out of range, a name is no clock.
         SourceError: a requested clock is not available here.
     """
-    for what, seconds in (
-        ("interval", interval),
-        ("flush_interval", flush_interval),
-        ("shortest_interval", shortest_interval),
-        ("longest_interval", longest_interval),
-    ):
-        if seconds is not None or what != "interval":
-            _check_seconds(what, seconds)
+    _check_seconds(
+        interval=INTERVAL_S if interval is None else interval,
+        flush_interval=flush_interval,
+        shortest_interval=shortest_interval,
+        longest_interval=longest_interval,
+    )
     _check_target(target_error_ns, interval)
+    if not (overwrite or is_child()):
+        _refuse_parts(path)
     owned = sampler is None
     if sampler is None:
         sampling: Any = import_module("tracetime.capture.sampling")
@@ -95,6 +105,9 @@ def record(  # noqa: PLR0913  every option of a recording, by name
         sampler = made
     elif clocks is not None or reference is not None:
         raise UsageError("a sampler has its clocks: give either it, or clocks and reference")
+    if imports_program() and _has_content(path, owned):
+        made.close()
+        return join_recording(path, made, flush_interval, sync=sync)
     try:
         schedule = None
         if interval is not None:
@@ -105,14 +118,21 @@ def record(  # noqa: PLR0913  every option of a recording, by name
                 shortest_ns=round(shortest_interval * _S),
                 longest_ns=round(longest_interval * _S),
             )
-        writer = TraceWriter(
-            path,
-            overwrite=overwrite,
-            sync=sync,
-            max_size=max_size,
-            buffer_bytes=buffer_bytes,
-            flush_bytes=flush_bytes,
-        )
+        try:
+            writer = TraceWriter(
+                path,
+                overwrite=overwrite,
+                sync=sync,
+                max_size=max_size,
+                buffer_bytes=buffer_bytes,
+                flush_bytes=flush_bytes,
+            )
+        except BeingWritten as error:
+            if not (owned and is_child()):
+                raise UsageError(str(error)) from None
+            # The program records when it is imported, and this process imports it, too.
+            made.close()
+            return join_recording(path, made, flush_interval, sync=sync)
         try:
             return Recorder(
                 writer, sampler, schedule, flush_interval, owned, before_writing=before_writing
@@ -126,9 +146,39 @@ def record(  # noqa: PLR0913  every option of a recording, by name
         raise
 
 
-def _check_seconds(what: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or not 0.001 <= value <= 86_400:
-        raise UsageError(f"{what} is {value!r}: use 0.001 to 86400 seconds")
+def _refuse_parts(path: str | os.PathLike[str]) -> None:
+    """Parts that an earlier recording has left may be all that there is of what they hold."""
+    # A path that cannot be read is refused as the recording's own.
+    with contextlib.suppress(OSError, TypeError, ValueError):
+        for part in Parts(os.fsdecode(path)).ended():
+            raise UsageError(
+                f"cannot write {os.fsdecode(path)!r}: {part!r} is a part of an earlier recording "
+                "of that name; join it (tracetime.join_parts), move it, or replace it with --force"
+            )
+
+
+def _has_content(path: str | os.PathLike[str], can_join: bool) -> bool:
+    """Whether a recording is there: the program that records it may have closed it.
+
+    Raises:
+        UsageError: it is, and cannot be joined.
+    """
+    try:
+        has_content = Path(os.fsdecode(path)).stat().st_size > 0
+    except (OSError, TypeError, ValueError):
+        return False
+    if has_content and not can_join:
+        raise UsageError(
+            f"cannot write {os.fsdecode(path)!r}: the program that this process imports has "
+            "recorded it; record where `__name__ == '__main__'`"
+        )
+    return has_content
+
+
+def _check_seconds(**given: object) -> None:
+    for what, value in given.items():
+        if not isinstance(value, (int, float)) or not 0.001 <= value <= 86_400:
+            raise UsageError(f"{what} is {value!r}: use 0.001 to 86400 seconds")
 
 
 def _check_target(target_error_ns: int | None, interval: float | None) -> None:

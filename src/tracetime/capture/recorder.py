@@ -1,40 +1,52 @@
 """`Recorder`: a trace of events in any clock of this machine, tied together as they happen.
 
-The class is the door to the parts of a recording: events.py, snapshots.py (when: schedule.py; how:
-sampling.py), flushing.py, background.py, and problems.py for clocks, devices and disks that fail.
+The class is the door to the parts of a recording: events.py, traced.py, snapshots.py (when:
+schedule.py; how: sampling.py), flushing.py, background.py, and problems.py for clocks, devices and
+disks that fail.
 The bytes are made in formats/perfetto/write/.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Final, overload
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NamedTuple, overload
 
-from tracetime._kernels.perfetto.writer import CLOSED
+from tracetime._kernels.perfetto.packet_buffer import CLOSED
 from tracetime.capture.background import Background
 from tracetime.capture.calls import Calls, repeat_if_interrupted
+from tracetime.capture.children import close_at_end
 from tracetime.capture.clock_names import clock_name, declare_clocks, short_names
-from tracetime.capture.events import Events
 from tracetime.capture.flushing import Flushing
+from tracetime.capture.parts import Parts
 from tracetime.capture.problems import Problem, Problems
 from tracetime.capture.protocol import Sampler
 from tracetime.capture.schedule import Schedule
 from tracetime.capture.snapshots import Snapshots
+from tracetime.capture.traced import Traced
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
-from tracetime.errors import UsageError
+from tracetime.errors import SourceError, UsageError
+from tracetime.formats.perfetto.write.joining import Joining
 from tracetime.formats.perfetto.write.writer import TraceWriter
 
 _S: Final = 1_000_000_000
 
 
-class Recorder(Events):
-    """A recording. Threads may share it; in a forked child it records nothing.
+class Recorder(Traced):
+    """A recording. Threads and processes may share it.
+
+    A forked child records into a part of its own, PATH.PID.part, and so does a process that gets
+    the recording as an argument; `close` joins the parts of processes that have ended. Clocks of
+    the caller's are declared in each process that uses them.
 
     A signal's handler may use it, whatever it interrupts. What cannot be done within the
     interrupted call (a snapshot in a snapshot, the end in anything) is done right after it.
@@ -55,14 +67,16 @@ class Recorder(Events):
         flush_interval_s: float,
         owned: bool,
         before_writing: Callable[[], None] | None = None,
+        parts: Parts | None = None,
     ) -> None:
         first_s = time.monotonic()
         self._problems = Problems(writer.path)
         self._calls = Calls(self.close, partial(self._problems.note, "snapshots"))
         self._flushing = Flushing(writer, self._calls, self._problems)
-        super().__init__(writer, self._flushing.request)
+        super().__init__(writer, self._request_flush)
         self._sampler = sampler
         self._owned = owned
+        self._flush_interval_s = flush_interval_s
         self._schedule = schedule
         self._snapshots = Snapshots(
             writer, sampler, schedule, self._calls, self._problems, self._flushing
@@ -72,6 +86,15 @@ class Recorder(Events):
         self._last_taken = self._ended = False
         self._background: Background | None = None
         self._end_watch: Callable[[], None] | None = None
+        self._is_part = parts is not None
+        self._parts = parts or Parts(writer.path)
+        self._part: Recorder | None = None
+        self._part_error: str | None = None
+        # The file's before that.
+        self._own_size = 0
+        self._joining: Joining | None = None
+        self._part_lock = threading.RLock()
+        writer.begin_part, writer.after_fork = self._begin_part, self._after_fork
         declare_clocks(writer, sampler)
         self._snapshots.take()
         if before_writing is not None:
@@ -83,8 +106,11 @@ class Recorder(Events):
             )
             self._end_watch = sampler.watch()
             self._background.start()
+        if not self._is_part:
+            self._parts.remove()
         # A recording that nobody closes loses nothing.
         atexit.register(self.close)
+        _RECORDINGS[self._parts.path] = self
 
     def __enter__(self) -> Recorder:
         return self
@@ -111,10 +137,17 @@ class Recorder(Events):
         """By name, what events may call each clock too: `vulkan:0`, `TSC`; else the name."""
         return short_names(self._sampler)
 
-    def declare(self, domain: ClockDomain) -> ClockId:
+    def declare(self, domain: ClockDomain, read: Callable[[], int] | None = None) -> ClockId:
         """Say what a clock of the caller's is, before its first snapshot: its rate, its bits.
 
-        Such a clock's timestamps and readings are given in its ticks, and written in ns.
+        Such a clock's timestamps and readings are given in its ticks, and written in ns. An event
+        can use it once a snapshot ties it to trace time: with `read` there is one at once.
+
+        Args:
+            domain: its properties.
+            read: reads the clock, in its ticks. It is called now and after each regular snapshot,
+                between two readings of the clock of trace time, by the thread that takes snapshots.
+                None where the caller ties the clock in with `snapshot`.
 
         Returns:
             what it is written as: clock 64 to 127 in the packet sequence of this recording.
@@ -122,10 +155,17 @@ class Recorder(Events):
         Raises:
             UsageError: a clock without a rate, one of another machine or packet sequence, one that
                 was declared otherwise; the recording is closed.
+            Exception: what `read` raises; later that is a problem of the recording.
         """
+        if self._writer.forked:
+            return self._own_part().declare(domain, read)
         if self._snapshots.closed:
             raise UsageError(CLOSED)
-        return self._calls.run(partial(self._calls.alone, partial(self._writer.declare, domain)))
+        declare = partial(self._writer.declare, domain)
+        written = self._calls.run(partial(self._calls.alone, declare))
+        if read is not None:
+            self._snapshots.add_read(domain, read)
+        return written
 
     @overload
     def snapshot(self, readings: None = None) -> Snapshot | None: ...
@@ -146,12 +186,12 @@ class Recorder(Events):
             handler that has interrupted a snapshot: the clocks are sampled right after that one.
 
         Raises:
-            UsageError: what `Snapshot` refuses, or one clock alone; the recording is closed, or
-                another process's; without threads, also that the file cannot be written.
+            UsageError: what `Snapshot` refuses, or one clock alone; the recording is closed;
+                without threads, also that the file cannot be written.
             SourceError: the clocks cannot be sampled.
         """
         if self._writer.forked:
-            raise UsageError("the recording is another process's: begin one here, in another file")
+            return self._own_part().snapshot(readings)
         return self._snapshots.snapshot(readings)
 
     # Results
@@ -160,6 +200,11 @@ class Recorder(Events):
     def path(self) -> str:
         """Of the trace."""
         return self._writer.path
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be added to it any more."""
+        return self._snapshots.closed
 
     @property
     def size(self) -> int:
@@ -213,17 +258,26 @@ class Recorder(Events):
 
     # Flushing and closing
 
+    def _request_flush(self) -> None:
+        (self._part or self)._flushing.request()
+
     def flush(self) -> None:
-        """Put all that was recorded into the file, now.
+        """Put all that was recorded into the file, now; in a forked child into its part.
 
         Raises:
             UsageError: the file cannot be written. What is in it is a whole trace; the rest is
                 kept, and tried again.
         """
+        if self._writer.forked:
+            if self._part is not None:
+                self._part.flush()
+            return
         self._flushing.flush()
 
     def close(self) -> None:
-        """Take the last snapshot, and close the file; nothing in a forked child.
+        """Take the last snapshot, join the parts of processes that have ended, and close the file.
+
+        A forked child closes its part alone.
 
         A signal's handler that interrupts this thread's recording flushes, and the interrupted call
         closes the file when it is done.
@@ -233,6 +287,8 @@ class Recorder(Events):
         """
         if self._writer.forked:
             # Threads that hold the locks may be missing here, and drivers wait for theirs.
+            if self._part is not None:
+                self._part.close()
             return
         if self._calls.busy:
             self._calls.close_after()
@@ -248,6 +304,8 @@ class Recorder(Events):
             self._snapshots.closed = True
             if self._background is not None:
                 self._background.end()
+            if not self._is_part:
+                self._join()
             if not self._last_taken:
                 self._snapshots.try_to_take("the last snapshot")
                 self._last_taken = True
@@ -258,7 +316,71 @@ class Recorder(Events):
                 self._flushing.error = error
                 self._release()
                 raise
+            for path in () if self._joining is None else self._joining.joined:
+                Path(path).unlink(missing_ok=True)
             self._release()
+
+    def _join(self) -> None:
+        """Add the parts of other processes, before the snapshot that says how much was dropped.
+
+        All of them or none: those that stay can be joined later, and are not twice in the trace.
+        """
+        try:
+            if self._joining is None:
+                for path in self._parts.running():
+                    self._note_left(path, "it is still written")
+                self._writer.flush()
+                self._own_size = self.size
+                sampled = {self._writer.written(clock).clock for clock in self._sampler.domains}
+                self._joining = self._writer.join(self._parts.ended(), sampled)
+                for path in self._joining.left_out:
+                    self._note_left(path, "the file would exceed max_size")
+            self._joining.run(self._writer.flush)
+        except (OSError, UsageError) as error:
+            if self._joining is not None:
+                self._writer.go_back(self._own_size)
+                self._joining = None
+            for path in self._parts.ended():
+                self._note_left(path, str(error))
+
+    def _note_left(self, path: str, why: str) -> None:
+        self._problems.note(path, f"this part stays beside the file: {why}")
+
+    # Other processes
+
+    def __reduce__(self) -> tuple[Callable[[str, _PartOptions], Recorder], tuple[Any, ...]]:
+        """Another process gets its part of the recording."""
+        return _joined, (self._parts.path, self._part_options())
+
+    def _part_options(self) -> _PartOptions:
+        return _PartOptions(
+            _kernel_clocks(self._sampler), self._flush_interval_s, self._writer.sync
+        )
+
+    def _after_fork(self) -> None:
+        self._part_lock = threading.RLock()
+        self._local = threading.local()
+        self.forget_places(self._local)
+
+    def _own_part(self) -> Recorder:
+        self._begin_part()
+        if self._part is None:
+            raise UsageError(f"this process has no part of the recording: {self._part_error}")
+        return self._part
+
+    def _begin_part(self) -> TraceWriter | None:
+        """In a forked child: the writer of its part, begun with its first event."""
+        with self._part_lock:
+            if self._snapshots.closed:
+                raise UsageError(CLOSED)
+            if self._part is None and self._part_error is None:
+                try:
+                    self._part = _begin_part(self._parts, self._writer.owner, self._part_options())
+                except (SourceError, UsageError) as error:
+                    # The program goes on: what this process records is lost.
+                    self._part_error = str(error)
+                    self._problems.note("this process's part", self._part_error)
+            return None if self._part is None else self._part._writer
 
     def _release(self) -> None:
         if self._end_watch is not None:
@@ -267,3 +389,55 @@ class Recorder(Events):
             self._sampler.close()
         atexit.unregister(self.close)
         self._ended = True
+
+
+_RECORDINGS: Final[weakref.WeakValueDictionary[str, Recorder]] = weakref.WeakValueDictionary()
+"""The recordings of this process and those that it has a part of, by their paths."""
+
+
+class _PartOptions(NamedTuple):
+    """What parts have of the recording: the clocks that they sample, and how they are flushed."""
+
+    clocks: tuple[str, ...]
+    flush_interval_s: float
+    sync: bool
+
+
+def _kernel_clocks(sampler: Sampler) -> tuple[str, ...]:
+    """The clocks that parts sample.
+
+    A device may not answer a forked child; each process would measure another rate of TSC.
+    """
+    kernels = {*BUILTIN_IDS, "TAI"} - {"TSC"}
+    return tuple(name for name in short_names(sampler).values() if name in kernels)
+
+
+def join_recording(
+    path: str | os.PathLike[str], sampler: Sampler, flush_interval_s: float, *, sync: bool
+) -> Recorder:
+    """This process's part of a recording that another process has begun, of these clocks."""
+    options = _PartOptions(_kernel_clocks(sampler), flush_interval_s, sync)
+    return _joined(str(Path(os.fsdecode(path)).absolute()), options)
+
+
+def _joined(path: str, options: _PartOptions) -> Recorder:
+    """What this process records with: the recording, if it is its own, else its part of it."""
+    found = _RECORDINGS.get(path)
+    if found is None:
+        found = _begin_part(Parts(path), object(), options)
+        _KEPT.append(found)
+    return found
+
+
+_KEPT: Final[list[Recorder]] = []
+
+
+def _begin_part(parts: Parts, owner: object, options: _PartOptions) -> Recorder:
+    """Begin this process's part."""
+    sampling: Any = import_module("tracetime.capture.sampling")
+    sampler: Sampler = sampling.Sampler(("BOOTTIME",), besides=options.clocks)
+    schedule = Schedule(sampler.domains, interval_ns=_S)
+    writer = parts.begin(owner, sync=options.sync)
+    made = Recorder(writer, sampler, schedule, options.flush_interval_s, True, parts=parts)
+    close_at_end(made)
+    return made

@@ -92,7 +92,7 @@ class Sample:
 
     def predict(
         self, device: ClockId, host_time_ns: int, host: ClockId | None = None
-    ) -> Bounds[int]:
+    ) -> Bounds[int, int]:
         """The count that a device's clock will read when a host's clock reads `host_time_ns`.
 
         That is the calibrated count and the time since, divided by the nominal length of a tick

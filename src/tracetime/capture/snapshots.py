@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from tracetime._kernels.perfetto.writer import CLOSED
+from tracetime._kernels.perfetto.packet_buffer import CLOSED
+from tracetime.capture.callers_clock import CallersClock
 from tracetime.capture.calls import Calls
 from tracetime.capture.clock_names import clock_name
 from tracetime.capture.floor_error import FloorError
@@ -14,6 +15,7 @@ from tracetime.capture.flushing import Flushing
 from tracetime.capture.problems import FULL, THE_FILE, Problems
 from tracetime.capture.protocol import Sample, Sampler
 from tracetime.capture.schedule import Schedule
+from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import SourceError, UsageError
@@ -51,6 +53,7 @@ class Snapshots:
         self._flushing = flushing
         self._floor = FloorError(sampler.domains)
         self.floor_errors_ns: Mapping[ClockId, int] = self._floor.errors_ns
+        self._reads: dict[ClockId, CallersClock] = {}
         self.closed = False
 
     def snapshot(self, readings: ReadingsByClock | Snapshot | None) -> Snapshot | None:
@@ -78,11 +81,22 @@ class Snapshots:
         return snapshot
 
     def take(self) -> Sample:
-        """Sample the clocks, and write the snapshot."""
+        """Sample the clocks, and write the snapshot; then one of each clock of the caller's."""
         sample, flush = self._calls.alone(self._sample)
         if flush:
             self._flushing.request()
+        for clock in list(self._reads.values()):
+            try:
+                self._write(clock.snapshot(), {})
+            except Exception as error:
+                self._problems.note(clock.name, f"cannot be read: {error}")
         return sample
+
+    def add_read(self, domain: ClockDomain, read: Callable[[], int]) -> None:
+        """Read a clock of the caller's now, and after each sample from now on."""
+        clock = CallersClock(domain, read, self._writer.trace_clock)
+        self._calls.run(partial(self._write, clock.snapshot(), {}))
+        self._reads[domain.id] = clock
 
     def try_to_take(self, what: str) -> None:
         """Sample the clocks; a failure is a problem of `what`."""

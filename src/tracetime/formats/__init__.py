@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.open_options import MAX_CLOCKS, MAX_EXPANSION, MAX_TUBES, OpenOptions
+from tracetime.open_options import (
+    MAX_CLOCKS,
+    MAX_EXPANSION,
+    MAX_TUBES,
+    OpenOptions,
+    OrderSource,
+)
 
 if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
@@ -70,8 +76,11 @@ def open_trace(
     max_clocks: int = MAX_CLOCKS,
     max_tubes: int = MAX_TUBES,
     domains: Iterable[ClockDomain] = (),
+    orders: OrderSource | None = None,
 ) -> Trace:
-    """Open a trace: a Perfetto trace, raw, gzip or zstd, or one of a registered format.
+    """Open a trace: a Perfetto trace, plain or compressed, or one of a registered format.
+
+    Files may be compressed by gzip, zstd, xz or bzip2.
 
     A file of no format is read as Perfetto's: the error then says what it is.
 
@@ -85,9 +94,12 @@ def open_trace(
         max_tubes: for how many pairs of clocks error bars may be worked out.
         domains: what clocks are and may do, for the tube's error bars, where the trace does not
             say. Clock 64 to 127 without a sequence means that of every sequence.
+        orders: "flows": track events of one flow on different machines happened one after the
+            other, and the tube takes that as evidence (`ClockGraph.add_order`); the file is read
+            once more for it. None: snapshots and messages of machines alone.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read; no such orders.
     """
     from tracetime.formats.trace_file import TraceFile
 
@@ -98,8 +110,12 @@ def open_trace(
     ):
         if limit < least:
             raise UsageError(f"{name}, {least} or more")
-    options = OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains))
+    if orders is not None and orders not in get_args(OrderSource):
+        raise UsageError(f"orders is {orders!r}: give one of {', '.join(get_args(OrderSource))}")
+    options = OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
     file = TraceFile(path)
     beginning = file.beginning(BEGINNING)
     found = next((one for one in _formats if one.probe(beginning)), _formats[0])
-    return found.open(file, options)
+    trace = found.open(file, options)
+    file.on_read = trace.on_read
+    return trace

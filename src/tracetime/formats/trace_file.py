@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import os
 import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -18,9 +20,16 @@ from tracetime.errors import TraceError, UsageError
 
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
+XZ: Final = b"\xfd7zX"
+BZIP2: Final = b"BZh"
+_XZ_MEMORY: Final = 1 << 28
+"""What decompressing may take: `xz -9` needs a quarter of that."""
 CHUNK: Final = 1 << 20
 # How much a read loses where the stream is cut off within it.
 _ZSTD_CHUNK: Final = 1 << 13
+
+_ERRORS: Final = (zlib.error, lzma.LZMAError, OSError, EOFError)
+"""What decompressors raise for corrupt data; bzip2 raises OSError."""
 
 _EXPANSION_HINT: Final = "if the trace really is that large, raise the limit (--max-expansion)"
 
@@ -79,6 +88,71 @@ def unzstd(data: memoryview | bytes, chunk: int = CHUNK) -> Iterator[bytes]:
             yield piece
 
 
+class _Gzip:
+    """Decompresses one member of a gzip file; `left` is what it has not taken of its input."""
+
+    def __init__(self) -> None:
+        self._engine = zlib.decompressobj(wbits=31)
+        self.left = b""
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        piece = self._engine.decompress(data, most)
+        self.left = self._engine.unused_data or self._engine.unconsumed_tail
+        return piece
+
+    @property
+    def wants_more(self) -> bool:
+        return True
+
+    @property
+    def eof(self) -> bool:
+        return self._engine.eof
+
+
+class _Stream:
+    """The same of one stream of xz or bzip2, by a decompressor that keeps its input itself."""
+
+    def __init__(self, engine: lzma.LZMADecompressor | bz2.BZ2Decompressor) -> None:
+        self._engine = engine
+        self.left = b""
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        piece = self._engine.decompress(data, most)
+        self.left = self._engine.unused_data if self._engine.eof else b""
+        return piece
+
+    @property
+    def wants_more(self) -> bool:
+        return self._engine.needs_input
+
+    @property
+    def eof(self) -> bool:
+        return self._engine.eof
+
+
+class _Codec(NamedTuple):
+    """A format of compression whose files are members, one after another."""
+
+    name: str
+    engine: Callable[[], _Gzip | _Stream]
+
+
+def _xz() -> _Stream:
+    return _Stream(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
+
+
+def _bzip2() -> _Stream:
+    return _Stream(bz2.BZ2Decompressor())
+
+
+def _codec_of(magic: bytes) -> _Codec | None:
+    if magic[:2] == GZIP:
+        return _Codec("gzip", _Gzip)
+    if magic == XZ:
+        return _Codec("xz", _xz)
+    return _Codec("bzip2", _bzip2) if magic[:3] == BZIP2 else None
+
+
 class TraceFile:
     """A trace file opened for reading from the start as often as wanted.
 
@@ -109,8 +183,10 @@ class TraceFile:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(f"cannot read {self.path!r}: {reason}") from error
-        self.compressed = magic[:2] == GZIP or magic == ZSTD
         self._zstd = magic == ZSTD
+        self._codec = _codec_of(magic)
+        self.compressed = self._zstd or self._codec is not None
+        self.on_read: Sequence[Callable[[int], None]] = ()
 
     def close(self) -> None:
         """Close the file; nothing can be read afterwards."""
@@ -121,15 +197,20 @@ class TraceFile:
         if self._file.closed:
             raise UsageError(f"the trace {self.path!r} is closed")
 
+    def fileno(self) -> int:
+        """The file's descriptor; UsageError once it is closed."""
+        self.check_open()
+        return self._file.fileno()
+
     def beginning(self, n: int) -> bytes:
         """The first n bytes, uncompressed, or as many as there are."""
         first = os.pread(self._file.fileno(), CHUNK if self.compressed else n, 0)
         try:
             if self._zstd:
                 return next(unzstd(first, n), b"")
-            if self.compressed:
-                return zlib.decompressobj(wbits=31).decompress(first, n)
-        except (OSError, zlib.error):
+            if self._codec is not None:
+                return self._codec.engine().decompress(first, n)
+        except _ERRORS:
             return b""
         return first
 
@@ -137,56 +218,96 @@ class TraceFile:
         """Fill `into` from the file's byte `at` on; returns how many bytes there were."""
         done = 0
         while done < len(into):
-            n = os.preadv(self._file.fileno(), [into[done:]], at + done)
+            n = os.preadv(self.fileno(), [into[done:]], at + done)
             if n == 0:
                 break
             done += n
+        self._reach(at + done)
         return done
 
     def chunks(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
         """Yield the content, decompressed where it is not plain, with the file position reached."""
         if self._zstd:
-            return self._unzstd(budget)
-        return self._gunzip(budget) if self.compressed else self._plain()
+            pieces = self._unzstd(budget)
+        else:
+            pieces = self._plain() if self._codec is None else self._unpack(self._codec, budget)
+        for piece, at in pieces:
+            self._reach(at)
+            yield piece, at
+
+    def _reach(self, at: int) -> None:
+        for watch in self.on_read:
+            watch(at)
+
+    def uncompressed(self, budget: Budget, partial: bool) -> IO[bytes]:
+        """The content as a file; a temporary one if this is compressed.
+
+        Args:
+            partial: of what cannot be read to its end, take what can be read.
+
+        Raises:
+            TraceError: it is cut off or corrupt.
+            UsageError: there is no room for the temporary file.
+        """
+        if not self.compressed:
+            return os.fdopen(os.dup(self._file.fileno()), "rb")
+        content = tempfile.TemporaryFile()  # noqa: SIM115
+        try:
+            for piece, _ in self.chunks(budget):
+                content.write(piece)
+            content.flush()
+        except TraceError:
+            if not partial:
+                content.close()
+                raise
+            content.flush()
+        except OSError as error:
+            content.close()
+            where = tempfile.gettempdir()
+            raise UsageError(
+                f"cannot decompress {self.path!r} into {where}: {error.strerror or error}"
+            ) from error
+        return content
 
     def _plain(self) -> Iterator[tuple[bytes, int]]:
         at = 0
-        while piece := os.pread(self._file.fileno(), CHUNK, at):
+        while piece := os.pread(self.fileno(), CHUNK, at):
             at += len(piece)
             yield piece, at
 
-    def _gunzip(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
-        engine = zlib.decompressobj(wbits=31)
+    def _unpack(self, codec: _Codec, budget: Budget) -> Iterator[tuple[bytes, int]]:
+        engine = codec.engine()
         at = yielded = 0
         pending = b""
         while True:
-            if not pending:
-                pending = os.pread(self._file.fileno(), CHUNK, at)
+            if not pending and engine.wants_more:
+                pending = os.pread(self.fileno(), CHUNK, at)
                 at += len(pending)
                 if not pending:
-                    raise TraceError("the gzip file is cut off: get a whole copy", yielded)
+                    raise TraceError(f"the {codec.name} file is cut off: get a whole copy", yielded)
             try:
                 piece = engine.decompress(pending, CHUNK)
-            except zlib.error as error:
-                raise TraceError(f"the gzip file is corrupt: {error}", yielded) from error
-            pending = engine.unconsumed_tail
+            except _ERRORS as error:
+                raise TraceError(f"the {codec.name} file is corrupt: {error}", yielded) from error
+            pending = engine.left
             if piece:
                 budget.spend(len(piece), yielded)
                 yielded += len(piece)
                 yield piece, at
             if engine.eof:
-                pending = engine.unused_data or os.pread(self._file.fileno(), CHUNK, at)
-                at += 0 if engine.unused_data else len(pending)
+                if not pending:
+                    pending = os.pread(self.fileno(), CHUNK, at)
+                    at += len(pending)
                 # Zeros pad a file; anything else is the next member.
                 while pending and not pending.strip(b"\0"):
-                    pending = os.pread(self._file.fileno(), CHUNK, at)
+                    pending = os.pread(self.fileno(), CHUNK, at)
                     at += len(pending)
                 if not pending:
                     return
-                engine = zlib.decompressobj(wbits=31)  # members may follow one another
+                engine = codec.engine()  # members may follow one another
 
     def _unzstd(self, budget: Budget) -> Iterator[tuple[bytes, int]]:
-        source = _Reader(self._file)
+        source = _Reader(self)
         yielded = 0
         with pa.CompressedInputStream(pa.PythonFile(source, "r"), "zstd") as stream:
             while True:
@@ -206,7 +327,7 @@ class _Reader:
 
     closed = False
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: TraceFile) -> None:
         self._file = file
         self.at = 0
 

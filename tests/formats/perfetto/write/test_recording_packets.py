@@ -197,13 +197,13 @@ def test_a_file_is_full_four_kilobytes_before_its_size(path):
     track = writer.tracks.custom("t")
     while not writer.events_dropped:
         assert not writer.full
-        writer.instant("e", S, None, track)
+        writer.events.instant("e", S, None, track)
     assert 16_384 - 4_096 - 200 < waiting(writer) <= 16_384 - 4_096
     before = waiting(writer)
     # What no longer fits is not written, and nothing smaller after it.
     track = writer.tracks.custom("a track that does not fit" * 20)
     assert (waiting(writer), writer.full) == (before, True)
-    writer.instant("e", S, None, track)
+    writer.events.instant("e", S, None, track)
     assert writer.events_dropped == 2
     writer.flush()
     assert (waiting(writer), writer.size, writer.full) == (0, path.stat().st_size, True)
@@ -221,7 +221,7 @@ def test_without_a_limit_no_file_is_full(writer):
     writer.snapshot(Snapshot({BOOTTIME: S}), main=True)
     track = writer.tracks.custom("t")
     for _ in range(300):
-        writer.instant("e" * 100, S, None, track)
+        writer.events.instant("e" * 100, S, None, track)
     assert not writer.full
 
 
@@ -433,7 +433,7 @@ def test_dropped_events_are_counted_in_the_next_snapshot(path):
     writer.snapshot(Snapshot({BOOTTIME: 5}), main=True)
     track = writer.tracks.custom("t")
     while writer.events_dropped < 3:
-        writer.instant("e", 5, None, track)
+        writer.events.instant("e", 5, None, track)
     writer.snapshot(Snapshot({BOOTTIME: 6}), main=True)
     writer.close()
     assert [one.events_dropped for one in extensions_of(path.read_bytes())] == [0, 3]
@@ -444,7 +444,7 @@ def test_the_time_stamp_counter_goes_by_its_names(writer, path, name):
     """Perfetto's TSC has no rate: it is written as a clock of tracetime's, in ns."""
     writer.declare(ClockDomain(TSC, ns_per_tick=Fraction(1, 2)), "counter")
     writer.snapshot(Snapshot({TSC: 2_000, BOOTTIME: 77}, reference=BOOTTIME), main=True)
-    writer.instant("e", 2_010, name, writer.tracks.custom("t"))
+    writer.events.instant("e", 2_010, name, writer.tracks.custom("t"))
     assert writer.written(name) == ClockId(clock_id("dev.tracetime.tsc"))
     assert writer.clock("BOOTTIME") == ClockId(BOOTTIME)
     writer.close()
@@ -499,13 +499,13 @@ def test_only_this_machines_clocks_of_this_sequence_are_recorded(writer, clock):
 def test_before_the_first_snapshot_an_event_says_its_clock(writer):
     track = writer.tracks.custom("t")
     with pytest.raises(UsageError, match="^no clock has been read yet: say which the event is in$"):
-        writer.instant("e", 5, None, track)
+        writer.events.instant("e", 5, None, track)
     with pytest.raises(UsageError, match="there are none yet$"):
-        writer.instant("e", 5, "MONOTONIC", track)
+        writer.events.instant("e", 5, "MONOTONIC", track)
     writer.declare(ClockDomain("com.example.b", ns_per_tick=2))
     writer.declare(ClockDomain("com.example.a", "a name"))
     with pytest.raises(UsageError, match=r"there are a name, com\.example\.b$"):
-        writer.instant("e", 5, "MONOTONIC", track)
+        writer.events.instant("e", 5, "MONOTONIC", track)
 
 
 def test_ticks_of_events_are_written_in_ns_nearest_to_the_last_snapshot(writer, path):
@@ -514,10 +514,10 @@ def test_ticks_of_events_are_written_in_ns_nearest_to_the_last_snapshot(writer, 
     writer.snapshot(Snapshot({own: 100, BOOTTIME: 5}))
     track = writer.tracks.custom("t")
     for ticks in (101, 99):
-        writer.instant("e", ticks, own, track)
+        writer.events.instant("e", ticks, own, track)
     for wrong in (256, -1, "7", 2**70):
         with pytest.raises(UsageError):
-            writer.instant("e", wrong, own, track)
+            writer.events.instant("e", wrong, own, track)
     writer.close()
     events = [one for one in packets_of(path.read_bytes()) if one.HasField("track_event")]
     assert [one.timestamp for one in events] == [252, 247]

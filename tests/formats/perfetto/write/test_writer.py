@@ -40,12 +40,12 @@ def placed(path: Path) -> list[tuple[int | None, str]]:
 
 def test_every_kind_of_event_on_every_kind_of_track(writer, path):
     custom = writer.tracks.custom("custom", parent=writer.tracks.process(7, "game"))
-    writer.instant("now", RAW + 5, "MONOTONIC_RAW", custom)
+    writer.events.instant("now", RAW + 5, "MONOTONIC_RAW", custom)
     thread = writer.tracks.thread(71, "render", pid=7)
-    writer.begin("frame", BOOT + 6, None, thread)
-    writer.end(REAL + 9, 1, thread)
-    writer.counter(-3, BOOT + 7, "BOOTTIME", writer.tracks.counter("free", "bytes"))
-    writer.counter(0.5, BOOT + 8, ClockId(6), writer.tracks.counter("load"))
+    writer.events.begin("frame", BOOT + 6, None, thread)
+    writer.events.end(REAL + 9, 1, thread)
+    writer.events.counter(-3, BOOT + 7, "BOOTTIME", writer.tracks.counter("free", "bytes"))
+    writer.events.counter(0.5, BOOT + 8, ClockId(6), writer.tracks.counter("load"))
     writer.close()
     tracks = {
         packet.track_descriptor.uuid: packet.track_descriptor
@@ -85,8 +85,8 @@ def test_a_track_is_written_once(writer, path):
 def test_sequences_begin_as_perfetto_wants_it(writer, path):
     track = writer.tracks.custom("t")
     for n in range(3):
-        writer.instant("a", RAW + n, "MONOTONIC_RAW", track)
-        writer.instant("a", REAL + n, "REALTIME", track)
+        writer.events.instant("a", RAW + n, "MONOTONIC_RAW", track)
+        writer.events.instant("a", REAL + n, "REALTIME", track)
     writer.close()
     seen = set()
     for packet in packets_of(path.read_bytes()):
@@ -113,12 +113,12 @@ def test_raw_ticks_are_written_unwrapped_and_in_ns(path):
     track = writer.tracks.custom("gpu")
     # Before the wrap, at it, and after, as the device counts.
     for ticks in (start - 60, start + 12, wrap - 1, wrap, wrap + 24):
-        writer.instant("stamp", ticks % wrap, name, track)
+        writer.events.instant("stamp", ticks % wrap, name, track)
     # Two hours on the counter has wrapped twice and more.
     later = start + 2 * 3600 * 10**9 * 12 // 625
     readings = {"BOOTTIME": BOOT + 2 * 3600 * 10**9, name: later % wrap}
     writer.snapshot(Snapshot(readings, reference="BOOTTIME"), main=True)
-    writer.instant("stamp", (later + 12) % wrap, name, track)
+    writer.events.instant("stamp", (later + 12) % wrap, name, track)
     writer.close()
     found = [packet for packet in packets_of(path.read_bytes()) if packet.track_event.type]
     expected = [start - 60, start + 12, wrap - 1, wrap, wrap + 24, later + 12]
@@ -140,7 +140,8 @@ def test_raw_ticks_are_written_unwrapped_and_in_ns(path):
 )
 def test_unwrapping_follows_a_clock_of_any_width_and_rate(bits, rate, steps):
     """Snapshots as far apart as you like, events near them: exact, if the clock runs about true."""
-    from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence
+    from tracetime._kernels.perfetto.event_clock import EventClock
+    from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, Sequence
 
     buffer = PacketBuffer(1 << 20, 0, 1 << 20)
     clock = EventClock(
@@ -184,10 +185,10 @@ def test_wraps_are_counted_by_the_other_clocks(writer, path):
 
 def test_scoped_clocks_are_those_of_the_snapshots_sequence(writer, path):
     writer.snapshot(Snapshot({"64@seq1": 500, "BOOTTIME": BOOT + 100}))
-    writer.instant("own", 520, "64", writer.tracks.custom("t"))
-    writer.instant("own", 530, ClockId(64, SNAPSHOT_SEQUENCE), writer.tracks.custom("t"))
+    writer.events.instant("own", 520, "64", writer.tracks.custom("t"))
+    writer.events.instant("own", 530, ClockId(64, SNAPSHOT_SEQUENCE), writer.tracks.custom("t"))
     with pytest.raises(UsageError, match="another packet sequence"):
-        writer.instant("other", 5, "64@seq9", writer.tracks.custom("t"))
+        writer.events.instant("other", 5, "64@seq9", writer.tracks.custom("t"))
     writer.close()
     assert placed(path) == [(BOOT + 120, "resolved"), (BOOT + 130, "resolved")]
 
@@ -196,7 +197,7 @@ def test_units_are_perfettos(writer, path):
     from tracetime import Reading
 
     writer.snapshot(Snapshot({"com.example.ms": Reading(7, 10**6), "BOOTTIME": BOOT}))
-    writer.instant("e", 9, "com.example.ms", writer.tracks.custom("t"))
+    writer.events.instant("e", 9, "com.example.ms", writer.tracks.custom("t"))
     writer.close()
     assert placed(path) == [(BOOT + 2_000_000, "resolved")]
 
@@ -208,14 +209,14 @@ def test_a_full_buffer_drops_events_counts_them_and_starts_anew(path):
     written = lost = 0
     for n in range(300):
         before = writer.events_dropped
-        writer.instant(f"name {n % 3}", BOOT + n, None, track)
+        writer.events.instant(f"name {n % 3}", BOOT + n, None, track)
         lost += writer.events_dropped - before
     assert lost == writer.events_dropped > 50
     # Snapshots are never dropped.
     writer.snapshot(Snapshot({clock: ns + 10**9 for clock, ns in START.items()}), main=True)
     writer.flush()
     for n in range(20):
-        writer.instant(f"name {n % 3}", BOOT + 10**9 + n, None, track)
+        writer.events.instant(f"name {n % 3}", BOOT + 10**9 + n, None, track)
     writer.snapshot(Snapshot({clock: ns + 2 * 10**9 for clock, ns in START.items()}), main=True)
     writer.close()
     data = path.read_bytes()
@@ -238,7 +239,7 @@ def test_max_size_ends_the_events_and_leaves_room_for_the_end(path):
     track = writer.tracks.custom("t")
     assert not writer.full
     for n in range(5_000):
-        writer.instant("event", BOOT + n, None, track)
+        writer.events.instant("event", BOOT + n, None, track)
     assert writer.events_dropped
     writer.snapshot(Snapshot({clock: ns + 10**9 for clock, ns in START.items()}), main=True)
     writer.close()
@@ -251,7 +252,7 @@ def test_max_size_ends_the_events_and_leaves_room_for_the_end(path):
 def test_names_are_forgotten_before_they_fill_the_memory(writer, path):
     track = writer.tracks.custom("t")
     for n in range(70_000):
-        writer.instant(f"n{n}", BOOT + n, None, track)
+        writer.events.instant(f"n{n}", BOOT + n, None, track)
     writer.close()
     data = path.read_bytes()
     assert sum(p.sequence_flags == 1 for p in packets_of(data)) == 3
@@ -268,13 +269,13 @@ def test_events_are_32_bytes_at_most(path):
     names = [f"a name of usual length {n}" for n in range(300)]
     for clock in snapshot:
         for name in names:
-            writer.instant(name, BOOT, clock, tracks[0])
+            writer.events.instant(name, BOOT, clock, tracks[0])
     writer.flush()
     before = path.stat().st_size
     for clock in snapshot:
         for n, name in enumerate(names):
-            writer.begin(name, 17 * 10**17, clock, tracks[3 * n])
-            writer.end(17 * 10**17, clock, tracks[3 * n])
+            writer.events.begin(name, 17 * 10**17, clock, tracks[3 * n])
+            writer.events.end(17 * 10**17, clock, tracks[3 * n])
     writer.close()
     sizes = {len(one) + 2 for one in split(path.read_bytes()[before:])}
     assert max(sizes) <= 32
@@ -284,7 +285,7 @@ def test_threads_share_a_writer(writer, path):
     def work(number: int) -> None:
         track = writer.tracks.thread()
         for n in range(2_000):
-            writer.instant(f"{number} {n % 50}", RAW + n, "MONOTONIC_RAW", track)
+            writer.events.instant(f"{number} {n % 50}", RAW + n, "MONOTONIC_RAW", track)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -303,24 +304,23 @@ def test_threads_share_a_writer(writer, path):
 @pytest.mark.parametrize(
     ("act", "says"),
     [
-        (lambda w, t: w.instant("e", 1.5, None, t), "whole number"),
-        (lambda w, t: w.instant("e", True, None, t), "whole number"),
-        (lambda w, t: w.instant("e", 1 << 63, None, t), "int64"),
-        (lambda w, t: w.instant("e", -1, None, t), "below 0"),
-        (lambda w, t: w.instant("e", "now", None, t), "whole number"),
-        (lambda w, t: w.instant(5, 1, None, t), "name is a string"),
-        (lambda w, t: w.instant("x" * 70_000, 1, None, t), "at most"),
-        (lambda w, t: w.instant("\udc80", 1, None, t), "UTF-8"),
-        (lambda w, t: w.instant("e", 1, "com.example.other", t), "tie it in"),
-        (lambda w, t: w.instant("e", 1, "nonsense", t), "is not a clock"),
-        (lambda w, t: w.instant("e", 1, None, None), "track"),
-        (lambda w, t: w.instant("e", None, "dev.device", t), "cannot be read here"),
-        (lambda w, t: w.instant("e", 1 << 40, "dev.device", t), "more than the 36 bits"),
-        (lambda w, t: w.instant("e", 5, None, w.tracks.counter("c")), "counter"),
-        (lambda w, t: w.counter(5, 5, None, t), "no counter"),
-        (lambda w, t: w.counter("5", 5, None, w.tracks.counter("c")), "float, not '5'"),
+        (lambda w, t: w.events.instant("e", 1.5, None, t), "whole number"),
+        (lambda w, t: w.events.instant("e", True, None, t), "whole number"),
+        (lambda w, t: w.events.instant("e", 1 << 63, None, t), "int64"),
+        (lambda w, t: w.events.instant("e", -1, None, t), "below 0"),
+        (lambda w, t: w.events.instant("e", "now", None, t), "whole number"),
+        (lambda w, t: w.events.instant(5, 1, None, t), "name is a string"),
+        (lambda w, t: w.events.instant("x" * 70_000, 1, None, t), "at most"),
+        (lambda w, t: w.events.instant("\udc80", 1, None, t), "UTF-8"),
+        (lambda w, t: w.events.instant("e", 1, "com.example.other", t), "tie it in"),
+        (lambda w, t: w.events.instant("e", 1, "nonsense", t), "is not a clock"),
+        (lambda w, t: w.events.instant("e", None, "dev.device", t), "cannot be read here"),
+        (lambda w, t: w.events.instant("e", 1 << 40, "dev.device", t), "more than the 36 bits"),
+        (lambda w, t: w.events.instant("e", 5, None, w.tracks.counter("c")), "counter"),
+        (lambda w, t: w.events.counter(5, 5, None, t), "no counter"),
+        (lambda w, t: w.events.counter("5", 5, None, w.tracks.counter("c")), "float, not '5'"),
         (
-            lambda w, t: w.counter(1 << 63, 5, None, w.tracks.counter("c")),
+            lambda w, t: w.events.counter(1 << 63, 5, None, w.tracks.counter("c")),
             "int64 or a float, not 9",
         ),
         (lambda w, t: w.tracks.custom(""), "not empty"),
@@ -341,7 +341,7 @@ def test_what_is_wrong_is_a_usage_error_and_leaves_the_trace_whole(writer, path,
     track = writer.tracks.custom("t")
     with pytest.raises(UsageError, match=says):
         act(writer, track)
-    writer.instant("good", BOOT, None, track)
+    writer.events.instant("good", BOOT, None, track)
     writer.close()
     assert names_of(path.read_bytes()) == {"good": 1}
 
@@ -351,13 +351,13 @@ def test_an_error_names_no_clock_that_only_orders_a_snapshot(path):
     for back in range(2):
         writer.snapshot(Snapshot({"REALTIME": BOOT - back}), main=True)
     with pytest.raises(UsageError, match="there are REALTIME$"):
-        writer.instant("e", 1, "MONOTONIC", writer.tracks.custom("t"))
+        writer.events.instant("e", 1, "MONOTONIC", writer.tracks.custom("t"))
 
 
 def test_another_recordings_track_is_refused(writer, tmp_path):
     other = TraceWriter(tmp_path / "other.pftrace")
     with pytest.raises(UsageError, match="another recording"):
-        writer.instant("e", BOOT, None, other.tracks.custom("t"))
+        writer.events.instant("e", BOOT, None, other.tracks.custom("t"))
     with pytest.raises(UsageError, match="another recording"):
         writer.tracks.custom("u", parent=other.tracks.custom("t"))
 
@@ -367,7 +367,7 @@ def test_no_timestamp_is_now(writer, path):
 
     # A builtin clock is read by the writer itself.
     before = time.clock_gettime_ns(time.CLOCK_REALTIME)
-    writer.instant("now", None, "REALTIME", writer.tracks.custom("t"))
+    writer.events.instant("now", None, "REALTIME", writer.tracks.custom("t"))
     after = time.clock_gettime_ns(time.CLOCK_REALTIME)
     writer.close()
     (found,) = [p.timestamp for p in packets_of(path.read_bytes()) if p.track_event.type]

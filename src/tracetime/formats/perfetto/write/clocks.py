@@ -7,22 +7,34 @@ from __future__ import annotations
 
 import itertools
 import time
+import warnings
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tracetime._kernels.perfetto.writer import EventClock, PacketBuffer, Sequence
+from tracetime._kernels.perfetto.event_clock import EventClock
+from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, Sequence
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike, clock_id
+from tracetime.clocks.ids import (
+    BUILTIN_IDS,
+    FIRST_GLOBAL_CLOCK,
+    FIRST_HASHED_CLOCK,
+    OWN_PREFIX,
+    ClockId,
+    ClockLike,
+    clock_id,
+)
 from tracetime.errors import UsageError
+from tracetime.formats.perfetto.write.ties import Ties
 
 SNAPSHOT_SEQUENCE: Final = 1
 """The packet sequence of snapshots and tracks; clocks 64 to 127 are scoped to it."""
 
-OWN_PREFIX: Final = "dev.tracetime."
-"""Begins the names of clocks that Perfetto has no number for."""
-
 TSC_NAME: Final = OWN_PREFIX + "tsc"
 """The time stamp counter in a trace: Perfetto's TSC (9) has no rate."""
+
+_KERNEL_NAMES: Final = {OWN_PREFIX + "tai"}
+"""Clocks of the kernel that Perfetto has no number for: the same ns in every process."""
 
 _NO_POSIX_CLOCK: Final = -1
 _POSIX: Final = {
@@ -50,16 +62,22 @@ class RecordedClocks:
         snapshot_sequence: the sequence of snapshots, tracks and sequence-scoped clocks.
         trace_clock: the clock of trace time; None before the first snapshot.
         undescribed: clocks whose properties are not in the trace yet.
+
+    Args:
+        buffer: takes packets.
+        label: of a part of a recording: ends the names of its clocks but the kernel's.
     """
 
-    def __init__(self, buffer: PacketBuffer) -> None:
+    def __init__(self, buffer: PacketBuffer, label: str = "") -> None:
         self._buffer = buffer
+        self._label = label
         self.snapshot_sequence = Sequence(buffer, SNAPSHOT_SEQUENCE, 0)
         self._sequences = {0: self.snapshot_sequence}
         self._sequence_ids = itertools.count(SNAPSHOT_SEQUENCE + 1)
         self._clocks: dict[ClockId, RecordedClock] = {}
         self._names: dict[str, ClockId] = {}
         self.trace_clock: ClockId | None = None
+        self._ties = Ties()
         self.undescribed: set[ClockId] = set()
 
     def get(self, clock: ClockId) -> RecordedClock | None:
@@ -94,16 +112,16 @@ class RecordedClocks:
                     f"{clock} is already recorded with {known.domain.ns_per_tick} ns a tick and "
                     f"{known.domain.valid_bits} bits: declare it before the first snapshot"
                 )
-            self._clocks[clock] = known._replace(domain=_with_id(domain, known.written))
+            name = self._written_as(clock, domain.name)[1] if domain.name else known.domain.name
+            self._clocks[clock] = known._replace(domain=_with_id(domain, known.written, name))
             self.undescribed.add(clock)
             return self._clocks[clock]
         rate = _rate(clock, domain)
-        written = clock
-        if clock.clock == BUILTIN_IDS["TSC"]:
-            written = ClockId(clock_id(TSC_NAME))
-        name = domain.name or (TSC_NAME if written != clock else None)
+        _warn_of_number(clock)
+        name = domain.name or (TSC_NAME if clock.clock == BUILTIN_IDS["TSC"] else None)
+        written, written_name = self._written_as(clock, name)
         made = RecordedClock(
-            _with_id(domain, written),
+            _with_id(domain, written, written_name),
             written,
             EventClock(
                 self._sequence_of(written),
@@ -118,11 +136,31 @@ class RecordedClocks:
         # A signal's handler may have declared it meanwhile: keep one of each.
         made = self._clocks.setdefault(clock, made)
         self._clocks.setdefault(written, made)
-        for alias in (name, TSC_NAME if written != clock else None, short_name):
+        is_tsc = clock.clock == BUILTIN_IDS["TSC"]
+        for alias in (name, written_name, TSC_NAME if is_tsc else None, short_name):
             if alias:
                 self._names[alias] = clock
         self.undescribed.add(clock)
         return made
+
+    def _written_as(self, clock: ClockId, name: str | None) -> tuple[ClockId, str | None]:
+        """The id and the name that are written."""
+        tsc = clock.clock == BUILTIN_IDS["TSC"]
+        if self._label and (tsc or clock.scope == "global") and name not in _KERNEL_NAMES:
+            # Processes may begin to count the wraps of a counter at other times, and measure
+            # other rates of it.
+            name = f"{name or clock}.{self._label}"
+            return ClockId(clock_id(name)), name
+        return (ClockId(clock_id(TSC_NAME)), name) if tsc else (clock, name)
+
+    def tie(self, clocks: Iterable[ClockId]) -> None:
+        """A snapshot with these clocks is in the trace."""
+        self._ties.add(self._clocks[scoped(clock)].written for clock in clocks)
+
+    @property
+    def sequences(self) -> int:
+        """How many packet sequences there are; they are numbered from 1."""
+        return len(self._sequences)
 
     def _sequence_of(self, clock: ClockId) -> Sequence:
         """Each clock is the default of a packet sequence: then its packets need not name it."""
@@ -149,14 +187,40 @@ class RecordedClocks:
         Raises:
             UsageError: it is not recorded.
         """
-        return scoped(ClockId(self.event_clock(clock).clock))
+        return self._recorded(clock).written
 
     def event_clock(self, clock: ClockLike | None) -> EventClock:
-        """The clock that a caller named for an event; None for the clock of trace time."""
+        """The clock that a caller named for an event; None for the clock of trace time.
+
+        Raises:
+            UsageError: it is not recorded, or no snapshot leads from it to trace time so far: such
+                an event would be lost.
+        """
+        known = self._recorded(clock)
+        others = self._ties.with_clock(known.written)
+        if self.trace_clock in others or not self._buffer.has_room(1):
+            return known.events
+        name = known.events.name
+        reference = "BOOTTIME" if self.trace_clock is None else self._name(self.trace_clock)
+        advice = (
+            f'take one with both before its first event: rec.snapshot({{"{name}": its reading, '
+            f'"{reference}": ns}})'
+        )
+        if not others:
+            raise UsageError(f"no snapshot has {name} yet: {advice}")
+        names = ", ".join(sorted(map(self._name, others - {known.written})))
+        raise UsageError(
+            f"the snapshots of {name} have {names} alone, which lead nowhere: {advice}"
+        )
+
+    def _name(self, clock: ClockId) -> str:
+        return self._clocks[clock].events.name
+
+    def _recorded(self, clock: ClockLike | None) -> RecordedClock:
         if clock is None:
             if self.trace_clock is None:
                 raise UsageError("no clock has been read yet: say which the event is in")
-            return self._clocks[self.trace_clock].events
+            return self._clocks[self.trace_clock]
         known = self._clocks.get(self.clock(clock))
         if known is None:
             named = {known.events.name for known in self._clocks.values()} - {FILLER_NAME}
@@ -165,7 +229,7 @@ class RecordedClocks:
                 f"no snapshot has {clock}: record it, or tie it in with a snapshot; there are "
                 f"{names or 'none yet'}"
             )
-        return known.events
+        return known
 
 
 def scoped(clock: ClockId) -> ClockId:
@@ -178,6 +242,16 @@ def scoped(clock: ClockId) -> ClockId:
             f"sequence {SNAPSHOT_SEQUENCE}; leave @seq{clock.sequence} out"
         )
     return ClockId(clock.clock, SNAPSHOT_SEQUENCE, clock.machine, clock.file)
+
+
+def _warn_of_number(clock: ClockId) -> None:
+    if FIRST_GLOBAL_CLOCK <= clock.clock < FIRST_HASHED_CLOCK:
+        warnings.warn(
+            f"clock {clock.clock} is every producer's of this trace: if another one takes the same "
+            'number, both are wrong; give the clock a name ("com.example.gpu"), which has a number '
+            "of its own",
+            stacklevel=2,
+        )
 
 
 def _rate(clock: ClockId, domain: ClockDomain) -> Fraction:
@@ -199,11 +273,8 @@ def _nature(domain: ClockDomain) -> tuple[Fraction | None, int]:
     return domain.ns_per_tick, domain.valid_bits
 
 
-def _with_id(domain: ClockDomain, written: ClockId) -> ClockDomain:
-    """The domain with the id that is written, and with a name if the id has none."""
-    name = domain.name
-    if name is None and written != domain.id and written.scope == "global":
-        name = TSC_NAME
+def _with_id(domain: ClockDomain, written: ClockId, name: str | None) -> ClockDomain:
+    """The domain with the id and the name that are written."""
     return ClockDomain(
         written,
         name=name,

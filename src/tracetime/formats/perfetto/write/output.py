@@ -29,6 +29,10 @@ _ROOMS: Final = (0, 64, 1 << 12, 1 << 16)
 blocks."""
 
 
+class BeingWritten(UsageError):
+    """The file belongs to another recording."""
+
+
 class TraceOutput:
     """The file of one recording: the kernel locks it until it is closed.
 
@@ -103,7 +107,7 @@ class TraceOutput:
             except OSError as error:
                 if error.errno == errno.EWOULDBLOCK:
                     file.close()
-                    raise UsageError(
+                    raise BeingWritten(
                         f"cannot write {self.path!r}: another recording writes it; end that one, "
                         "or give another path"
                     ) from None
@@ -210,6 +214,21 @@ class TraceOutput:
         os.ftruncate(self._file.fileno(), begin + whole)
         self.size = begin + whole
         self._written(self.size)
+
+    def go_back(self, size: int) -> None:
+        """Cut the file after its first `size` bytes, which are whole packets; forget what waits.
+
+        Raises:
+            UsageError: the file cannot be cut.
+        """
+        try:
+            os.ftruncate(self._file.fileno(), size)
+        except OSError as error:
+            raise self.too_large(error) from error
+        self._taken.clear()
+        self._block = size, b"", 0
+        self.size = size
+        self._begins = deque([0, *(begin for begin in self._begins if 0 < begin < size), size])
 
     def _wait_for_disk(self) -> None:
         if not self._sync or self._synced == self.size:

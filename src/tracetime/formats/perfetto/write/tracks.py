@@ -8,7 +8,8 @@ import threading
 from typing import Any
 
 from tracetime._kernels.perfetto import packets
-from tracetime._kernels.perfetto.writer import PacketBuffer, TimestampError, Track
+from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, TimestampError
+from tracetime._kernels.perfetto.writer import Track
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.clocks import SNAPSHOT_SEQUENCE
 
@@ -19,13 +20,19 @@ class Tracks:
     Args:
         buffer: takes their packets.
         owner: of these tracks: a parent has the same.
+        first: the number before the first track's.
+        of_process: whether tracks without a parent are in the process's: another one may have
+            tracks of their names.
     """
 
-    def __init__(self, buffer: PacketBuffer, owner: object) -> None:
+    def __init__(
+        self, buffer: PacketBuffer, owner: object, first: int = 0, of_process: bool = False
+    ) -> None:
         self._buffer = buffer
+        self._of_process = of_process
         self._owner = owner
         self._tracks: dict[tuple[Any, ...], Track] = {}
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(first + 1)
         self._lock = threading.RLock()
 
     def abandon(self) -> None:
@@ -51,6 +58,12 @@ class Tracks:
         """A track by its own name, within `parent` if given."""
         self._check_place(name, parent)
         return self._track((packets.CUSTOM, name, parent), packets.CUSTOM, name, parent)
+
+    def separate(self, name: str) -> Track:
+        """A new track of this process, whatever others have its name."""
+        made = Track(self._owner, next(self._numbers), name, False)
+        self._write(made, packets.CUSTOM, self.process(), None, 0, 0)
+        return made
 
     def counter(self, name: str, unit: str | None = None, parent: Track | None = None) -> Track:
         """A track for the values of a counter; `unit` is their unit."""
@@ -99,12 +112,24 @@ class Tracks:
         found = self._tracks.get(key)
         number = next(self._numbers) if found is None else found.uuid
         made = Track(self._owner, number, name, kind == packets.COUNTER)
+        if parent is None and self._of_process and kind in {packets.CUSTOM, packets.COUNTER}:
+            parent = self.process()
+        self._write(made, kind, parent, unit, pid, tid)
+        if found is None:
+            # A signal's handler may have made it meanwhile.
+            return self._tracks.setdefault(key, made)
+        self._tracks[key] = made
+        return made
+
+    def _write(
+        self, made: Track, kind: int, parent: Track | None, unit: str | None, pid: int, tid: int
+    ) -> None:
         packet = packets.track_packet(
             SNAPSHOT_SEQUENCE,
             made.uuid,
             0 if parent is None else parent.uuid,
             kind,
-            name,
+            made.name,
             pid,
             tid,
             unit,
@@ -115,11 +140,6 @@ class Tracks:
                 self._buffer.put(packet, empties=False)
         except TimestampError as error:
             raise UsageError(str(error)) from error
-        if found is None:
-            # A signal's handler may have made it meanwhile.
-            return self._tracks.setdefault(key, made)
-        self._tracks[key] = made
-        return made
 
     def _check_place(self, name: Any, parent: Any) -> None:
         _check_name(name)

@@ -9,36 +9,45 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
-from typing import Final
+from typing import Final, NamedTuple
 
 from tracetime._kernels.perfetto import packets
-from tracetime._kernels.perfetto.writer import (
-    EventWriter,
-    PacketBuffer,
-    TimestampError,
-    Track,
-)
+from tracetime._kernels.perfetto.packet_buffer import PacketBuffer, TimestampError
+from tracetime._kernels.perfetto.writer import EventWriter
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.clocks.snapshot import INT64_MAX, Snapshot
 from tracetime.errors import UsageError
 from tracetime.formats.perfetto.write.clocks import RecordedClocks
-from tracetime.formats.perfetto.write.forked import ForkedEvents
+from tracetime.formats.perfetto.write.details import plain_details
+from tracetime.formats.perfetto.write.joining import Joining
 from tracetime.formats.perfetto.write.output import TraceOutput
 from tracetime.formats.perfetto.write.snapshots import SnapshotPackets, dropped_packet
 from tracetime.formats.perfetto.write.tracks import Tracks
 
 BUFFER_BYTES: Final = 64 << 20
 FLUSH_BYTES: Final = 1 << 20
-# The kernels' errors for wrong arguments; a name may contain halves of surrogate pairs.
-_REFUSED: Final = (TimestampError, TypeError, OverflowError, UnicodeEncodeError)
 # Room beyond max_size's events for the last snapshot, and for the count of lost events.
 _KEPT_FOR_END: Final = 4096
 # Calls of one thread that wait for another's flush: one, and one of a handler that interrupts it.
 _MOST_WAITING: Final = 2
+
+
+class PartOf(NamedTuple):
+    """What a part of a recording has of that.
+
+    Attributes:
+        owner: of the recording's tracks, which can be used in the part.
+        first_track: the number before its first track's: no other track of the recording has them.
+        label: ends the names of its clocks but the kernel's: each process has its own.
+    """
+
+    owner: object
+    first_track: int
+    label: str
 
 
 class TraceWriter:
@@ -50,7 +59,12 @@ class TraceWriter:
 
     Attributes:
         path: of the file.
-        tracks: for events.
+        sync: whether flushes wait for the disk.
+        owner: of the tracks.
+        begin_part: called in a forked child; returns the writer of its part, or None.
+        after_fork: called in a forked child.
+        events: writes events; `Recorder` documents the arguments. Each method returns whether it is
+            time to flush.
 
     Args:
         path: of the file; the first flush replaces an existing one.
@@ -58,6 +72,7 @@ class TraceWriter:
         sync: whether flushes wait for the disk.
         max_size: bytes that the file may have; None for no limit.
         buffer_bytes: bytes that may wait for the disk before events are dropped.
+        part: where it is a part of a recording.
         flush_bytes: waiting bytes at which an event's method returns that it is time to flush.
 
     Raises:
@@ -74,6 +89,7 @@ class TraceWriter:
         max_size: int | None = None,
         buffer_bytes: int = BUFFER_BYTES,
         flush_bytes: int = FLUSH_BYTES,
+        part: PartOf | None = None,
     ) -> None:
         sizes = {"max_size": max_size, "buffer_bytes": buffer_bytes, "flush_bytes": flush_bytes}
         for what, size in sizes.items():
@@ -90,13 +106,19 @@ class TraceWriter:
             path, self._buffer.take, self._buffer.written, overwrite=overwrite, sync=sync
         )
         self.path = self._output.path
-        self._clocks = RecordedClocks(self._buffer)
+        self.sync = sync
+        part = PartOf(object(), 0, "") if part is None else part
+        self._clocks = RecordedClocks(self._buffer, part.label)
         self._snapshots = SnapshotPackets(self._clocks)
-        self._own = object()
-        self._events: EventWriter | ForkedEvents = EventWriter(
-            self._buffer, self._clocks.event_clock, self._own
+        self.owner = part.owner
+        self.events = EventWriter(
+            self._buffer, self._clocks.event_clock, plain_details, _usage, self.owner
         )
-        self.tracks = Tracks(self._buffer, self._own)
+        self._tracks = Tracks(
+            self._buffer, self.owner, part.first_track, of_process=bool(part.label)
+        )
+        self.begin_part: Callable[[], TraceWriter | None] = _nothing
+        self.after_fork: Callable[[], None] = _nothing
         # A signal's handler may record and flush while it interrupts the same.
         self._lock = threading.RLock()
         self._flushing = threading.RLock()
@@ -104,19 +126,36 @@ class TraceWriter:
         self._writing = self._again = False
         self._closed = False
         self._process = os.getpid()
+        self._part_sequences = 0
         self._clocks.snapshot_sequence.begin()
         _WRITERS.add(self)
 
     def _abandon(self) -> None:
         """In a forked child: the file is the parent's, and threads that hold locks are missing."""
         self._lock = threading.RLock()
-        self.tracks.abandon()
+        self._tracks.abandon()
         self._flushing = threading.RLock()
         self._waiting = {}
         self._buffer.abandon()
         # The kernel's lock is the parent's: this process must not keep it.
         self._output.abandon()
-        self._events = ForkedEvents(self.path)
+        self.events.abandon(self._part_events)
+        self.after_fork()
+
+    def _part_events(self) -> EventWriter | None:
+        part = self.begin_part()
+        return None if part is None else part.events
+
+    @property
+    def tracks(self) -> Tracks:
+        """The tracks for events; in a forked child those of its part."""
+        part = self.begin_part() if self.forked else None
+        return self._tracks if part is None else part.tracks
+
+    @property
+    def sequences(self) -> int:
+        """How many packet sequences it has."""
+        return self._clocks.sequences + self._part_sequences
 
     # Clocks
 
@@ -178,42 +217,37 @@ class TraceWriter:
                 if not main and not self._buffer.has_room(len(packet)):
                     return False
                 full = self._buffer.put(packet)
+                self._clocks.tie(snapshot.clocks)
             except (TimestampError, TypeError, OverflowError) as error:
                 raise UsageError(str(error)) from error
             self._snapshots.count += 1
             return full
 
-    # Events: `Recorder` documents the arguments. Each returns whether it is time to flush.
+    def join(self, paths: Iterable[str], sampled: set[int]) -> Joining:
+        """Add the parts of other processes, by the `run` of what is returned.
 
-    def instant(
-        self, name: str, timestamp: int | None, clock: ClockLike | None, track: Track
-    ) -> bool:
-        try:
-            return self._events.instant(name, timestamp, clock, track)
-        except _REFUSED as error:
-            raise _usage(error, timestamp) from error
+        Args:
+            paths: of the parts.
+            sampled: snapshots of these clocks alone are left out.
 
-    def begin(
-        self, name: str, timestamp: int | None, clock: ClockLike | None, track: Track
-    ) -> bool:
-        try:
-            return self._events.begin(name, timestamp, clock, track)
-        except _REFUSED as error:
-            raise _usage(error, timestamp) from error
+        Raises:
+            OSError: a part cannot be read.
+        """
+        limit = self._buffer.size_limit
+        room = limit - self._buffer.total if limit else None
+        joining = Joining(self._buffer, paths, self.sequences, sampled, room)
+        self._part_sequences += joining.sequences
+        return joining
 
-    def end(self, timestamp: int | None, clock: ClockLike | None, track: Track) -> bool:
-        try:
-            return self._events.end(timestamp, clock, track)
-        except _REFUSED as error:
-            raise _usage(error, timestamp) from error
+    def go_back(self, size: int) -> None:
+        """Give up all that came after the first `size` bytes of the file.
 
-    def counter(
-        self, value: float, timestamp: int | None, clock: ClockLike | None, track: Track
-    ) -> bool:
-        try:
-            return self._events.counter(value, timestamp, clock, track)
-        except _REFUSED as error:
-            raise _usage(error, timestamp) from error
+        Raises:
+            UsageError: the file cannot be cut.
+        """
+        with self._flushing:
+            self._output.go_back(size)
+            self._buffer.go_back(size)
 
     # The file
 
@@ -335,6 +369,10 @@ class TraceWriter:
 _WRITERS: Final[weakref.WeakSet[TraceWriter]] = weakref.WeakSet()
 
 
+def _nothing() -> None:
+    pass
+
+
 def _abandon_all() -> None:
     for writer in list(_WRITERS):
         writer._abandon()
@@ -345,6 +383,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _usage(error: Exception, timestamp: object) -> UsageError:
+    """What to raise for an error of the kernel."""
     if isinstance(error, TimestampError):
         return UsageError(str(error))
     if isinstance(error, UnicodeEncodeError):
