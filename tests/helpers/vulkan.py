@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -29,6 +30,18 @@ def environment() -> dict[str, str]:
     if any(name in os.environ for name in _NAMED) or not LAVAPIPE:
         return {}
     return dict.fromkeys(_NAMED, str(LAVAPIPE[0]))
+
+
+@functools.cache
+def has_device() -> bool:
+    """Whether Vulkan, in this environment, has a device that can be calibrated."""
+    try:
+        made = VulkanInstance()
+    except SourceError:
+        return False
+    found = bool(made.devices)
+    made.close()
+    return found
 
 
 class Validation:

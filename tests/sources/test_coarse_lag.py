@@ -167,7 +167,7 @@ def test_a_lag_that_came_once_counts_for_the_whole_file(tmp_path: Path, bars):
         )
         for k in range(1, 1_000, 3):
             true_ns = at_ns + k * MS
-            writer.instant("e", coarse_reading(true_ns, late), "MONOTONIC_COARSE", track)
+            writer.events.instant("e", coarse_reading(true_ns, late), "MONOTONIC_COARSE", track)
             truth.append(true_ns)
     writer.close()
     with open_trace(path) as trace:

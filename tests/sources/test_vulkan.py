@@ -90,7 +90,8 @@ def test_domains_that_nobody_knows_are_listed(instance, monkeypatch):  # noqa: F
     monkeypatch.setattr(vulkan, "_listed", with_new_ones)
     device = VulkanDevice(instance, instance.devices[0]._physical, {})
     assert {1_000_208_000, 77} <= set(device.unknown_domains)
-    assert "unknown time domain 77" in device.note(device.clock)
+    assert {(1_000_208_000, None), (77, None)} <= set(device.time_domains)
+    assert device.time_domains[0] == (0, "DEVICE")
     device.close()
 
 

@@ -15,6 +15,7 @@ from typing import ClassVar, Final, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 from tracetime._kernels.common.hashed import Hashed
 from tracetime.errors import UsageError
+from tracetime.text import did_you_mean
 
 BUILTIN_CLOCKS: Final[dict[int, str]] = {
     1: "REALTIME",
@@ -36,6 +37,9 @@ FIRST_SEQUENCE_CLOCK: Final = 64
 FIRST_GLOBAL_CLOCK: Final = 128
 FIRST_HASHED_CLOCK: Final = 0x8000_0000
 """The first ids of one packet sequence's clocks, of global clocks, and of hashes of names."""
+
+OWN_PREFIX: Final = "dev.tracetime."
+"""Names of clocks that tracetime records, and that Perfetto has no number for, begin with this."""
 
 UINT32_MAX: Final = 0xFFFF_FFFF
 
@@ -215,7 +219,8 @@ def _parse_base(base: str, text: str) -> int:
     # 6.5 has a dot, too, and is a mistake rather than a name.
     if "." in base and not _DECIMAL_FRACTION.fullmatch(base):
         return clock_id(base)
-    raise UsageError(f"{text!r} is not a clock: {_FORMS}")
+    near = did_you_mean(base, BUILTIN_IDS)
+    raise UsageError(f"{text!r} is not a clock{near or ':'} {_FORMS}")
 
 
 def hashed_name(text: object) -> str | None:

@@ -13,7 +13,7 @@ from typing import Final
 from tracetime.errors import UsageError
 
 NS_PER_S: Final = 1_000_000_000
-_NS_PER_DAY: Final = 86_400 * NS_PER_S
+NS_PER_DAY: Final = 86_400 * NS_PER_S
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 _ISO = re.compile(
@@ -21,6 +21,7 @@ _ISO = re.compile(
     r"(?:([Zz])|([+-])(\d\d):?(\d\d)?)?",
     re.ASCII,
 )
+_TIME_OF_DAY = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?[Zz]?", re.ASCII)
 _FORM: Final = "2026-08-22T14:48:40.123456789Z, or with an offset such as +02:00 in place of Z"
 
 
@@ -48,18 +49,46 @@ def parse_wall_time(text: str) -> int:
     except ValueError as error:
         raise UsageError(f"there is no day {text[:10]}: {error}") from None
     offset = int(offset_hours or 0) * 60 + int(offset_minutes or 0)
-    if hour > 23 or minute > 59 or second > 59 or int(offset_minutes or 0) > 59 or offset > 1439:
+    if int(offset_minutes or 0) > 59 or offset > 1439:
+        raise _no_such_time(text)
+    if sign == "-":
+        offset = -offset
+    since_midnight = _since_midnight(text, (hour, minute, second), fraction)
+    return days * NS_PER_DAY - offset * 60 * NS_PER_S + since_midnight
+
+
+def parse_time_of_day(text: str) -> int:
+    """Return the ns since midnight, UTC, that a time of day such as ``14:48:40.5`` names.
+
+    Raises:
+        UsageError: no such time, or more than nine decimals.
+    """
+    match = _TIME_OF_DAY.fullmatch(text)
+    if match is None:
         raise UsageError(
-            f"there is no time {text!r}: hours go to 23, minutes and seconds to 59 (POSIX time, "
-            "and so REALTIME, has no leap seconds)"
+            f"cannot read {text!r} as a time of day: write it as 14:48 or 14:48:40.123456789; "
+            "it is UTC"
         )
+    hour, minute, second = (int(part or 0) for part in match.groups()[:3])
+    return _since_midnight(text, (hour, minute, second), match[4])
+
+
+def _since_midnight(text: str, time: tuple[int, int, int], fraction: str | None) -> int:
+    hour, minute, second = time
+    if hour > 23 or minute > 59 or second > 59:
+        raise _no_such_time(text)
     fraction = (fraction or "").rstrip("0")
     if len(fraction) > 9:
         raise UsageError(f"{text!r} has more than nine decimals: REALTIME counts nanoseconds")
-    if sign == "-":
-        offset = -offset
-    seconds = days * 86_400 + hour * 3600 + (minute - offset) * 60 + second
+    seconds = hour * 3600 + minute * 60 + second
     return seconds * NS_PER_S + int(fraction.ljust(9, "0"))
+
+
+def _no_such_time(text: str) -> UsageError:
+    return UsageError(
+        f"there is no time {text!r}: hours go to 23, minutes and seconds to 59 (POSIX time, "
+        "and so REALTIME, has no leap seconds)"
+    )
 
 
 def format_wall_time(ns: int) -> str:
@@ -67,7 +96,7 @@ def format_wall_time(ns: int) -> str:
 
     Takes every int64 (the years 1677 to 2262). Always nine decimals, as many as are known.
     """
-    days, rest = divmod(ns, _NS_PER_DAY)
+    days, rest = divmod(ns, NS_PER_DAY)
     seconds, fraction = divmod(rest, NS_PER_S)
     day = date.fromordinal(_EPOCH_DAY + days).isoformat()
     hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60

@@ -18,6 +18,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources.source import ClockSource, Together
 from tracetime.sources.tick import common_step
+from tracetime.sources.time_domains import DOMAIN_DEVICE, HOST_DOMAINS, NAMES, TimeDomain
 
 _STEP_READINGS = 256
 
@@ -85,8 +86,17 @@ class CalibratedDevice(ClockSource):
         return self._domain
 
     def note(self, clock: ClockId) -> str | None:
-        unknown = "".join(f"; unknown time domain {number}" for number in self.unknown_domains)
-        return self.label + unknown
+        return self.label
+
+    @property
+    def time_domains(self) -> tuple[TimeDomain, ...]:
+        """All that it lists, by number: the known ones and the others."""
+        hosts = (number for number, clock in HOST_DOMAINS.items() if clock in self.host_clocks)
+        own = (DOMAIN_DEVICE,) if self.has_device_domain else ()
+        return tuple(
+            TimeDomain(number, NAMES.get(number))
+            for number in sorted((*own, *hosts, *self.unknown_domains))
+        )
 
     def ticks_between(self, before: int, after: int) -> int:
         """Ticks from one reading to another, the shorter way round its wrap."""

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import SourceError
 from tracetime.sources import vulkan_api as api
 from tracetime.sources.device import CalibratedDevice
 from tracetime.sources.lock import OneAtATime
-from tracetime.sources.names import QPC, VULKAN, named
+from tracetime.sources.names import VULKAN, named
 from tracetime.sources.period import exact_period
 from tracetime.sources.source import Unavailable
+from tracetime.sources.time_domains import DOMAIN_DEVICE, DOMAIN_QPC, HOST_DOMAINS
 from tracetime.sources.vulkan_queue import StampQueue
 
 FORMS: Final = (
     (b"VK_KHR_calibrated_timestamps", "KHR"),
     (b"VK_EXT_calibrated_timestamps", "EXT"),
 )
-
-HOST_DOMAINS: Final[Mapping[int, ClockId]] = {
-    api.DOMAIN_MONOTONIC_RAW: ClockId(BUILTIN_IDS["MONOTONIC_RAW"]),
-    api.DOMAIN_MONOTONIC: ClockId(BUILTIN_IDS["MONOTONIC"]),
-    api.DOMAIN_QPC: named(QPC),
-}
 
 _PORTABILITY: Final = b"VK_KHR_portability_enumeration"
 _PORTABLE_DEVICE: Final = b"VK_KHR_portability_subset"
@@ -178,7 +173,7 @@ class VulkanDevice(CalibratedDevice):
         )
         api.check(result, f"reading calibrated timestamps of {self.label}")
         return [
-            _qpc_ns(value) if clock == HOST_DOMAINS[api.DOMAIN_QPC] else value
+            _qpc_ns(value) if clock == HOST_DOMAINS[DOMAIN_QPC] else value
             for clock, value in zip(key, values, strict=True)
         ], deviation.value
 
@@ -235,15 +230,13 @@ class VulkanDevice(CalibratedDevice):
             f"the time domains of {self.label}",
             lambda count, out: list_domains(self._physical, count, out),
         )
-        self.has_device_domain = api.DOMAIN_DEVICE in domains
+        self.has_device_domain = DOMAIN_DEVICE in domains
         self.host_clocks = tuple(
             clock for number, clock in HOST_DOMAINS.items() if number in domains
         )
         # Swapchain and present-stage domains, and future ones: not an error, not used.
         self.unknown_domains = tuple(
-            number
-            for number in domains
-            if number != api.DOMAIN_DEVICE and number not in HOST_DOMAINS
+            number for number in domains if number != DOMAIN_DEVICE and number not in HOST_DOMAINS
         )
         if not self.has_device_domain or not self.host_clocks:
             raise SourceError(
@@ -285,7 +278,7 @@ class VulkanDevice(CalibratedDevice):
 
     def _infos(self, clocks: tuple[ClockId, ...]) -> Any:
         numbers = {clock: number for number, clock in HOST_DOMAINS.items()}
-        numbers[self.clock] = api.DOMAIN_DEVICE
+        numbers[self.clock] = DOMAIN_DEVICE
         infos = (api.CalibratedTimestampInfo * len(clocks))()
         for info, clock in zip(infos, clocks, strict=True):
             if clock != self.clock and clock not in self.host_clocks:

@@ -18,12 +18,6 @@ LOADER: Final = LOADERS.get(sys.platform, "libvulkan.so.1")
 
 API_1_1: Final = (1 << 22) | (1 << 12)
 
-# VkTimeDomainKHR
-DOMAIN_DEVICE: Final = 0
-DOMAIN_MONOTONIC: Final = 1
-DOMAIN_MONOTONIC_RAW: Final = 2
-DOMAIN_QPC: Final = 3
-
 ERRORS: Final = {
     -1: "out of host memory",
     -2: "out of device memory",
