@@ -91,3 +91,10 @@ def test_a_recording_that_was_too_large_says_how_much_is_missing(tmp_path):
     assert dropped > 100
     with tt.open_trace(path) as opened:
         assert opened.events_dropped == dropped
+
+
+def test_what_was_dropped_cannot_be_listed(write, tracetime):
+    path = write(dropping(3))
+    code, text, _ = tracetime("doctor", path, "--events", "events-dropped")
+    assert code == 0
+    assert text.endswith(": 3 events, of which the number alone is known: none can be listed\n")

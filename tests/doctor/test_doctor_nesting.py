@@ -229,3 +229,15 @@ def test_what_leads_to_an_error_is_one():
     (told_of,) = nested(found, Survey())
     assert told_of.severity == "error"
     assert told_of.consequences == (found[1],)
+
+
+def test_a_suspend_disturbs_the_clocks_that_stop():
+    """What is wrong between BOOTTIME and REALTIME has another cause."""
+    monotonic, boottime, realtime = (
+        ClockId.parse(n) for n in ("MONOTONIC", "BOOTTIME", "REALTIME")
+    )
+    asleep = finding("suspend", monotonic, boottime)
+    assert tree(asleep, finding("rate-changed", boottime, realtime)) == ["suspend", "rate-changed"]
+    assert tree(asleep, finding("rate-changed", monotonic, realtime)) == [
+        ("suspend", ["rate-changed"])
+    ]

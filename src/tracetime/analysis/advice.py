@@ -54,5 +54,11 @@ ADVICE: Final[Mapping[str, Advice]] = {
         "mid-stream), and Perfetto skips them as well.",
         "Use a larger buffer, flush more often, or clear incremental state more often.",
     ),
+    "one_sided": Advice(
+        "What happened before what ties these clocks from one side only: the other end of the bar "
+        "is open, and the time is the end that is known.",
+        "One message back, or the longest that a message can take (`max_delay_ns`), closes the "
+        "bar.",
+    ),
 }
 """For events that stayed unresolved, by status."""

@@ -53,8 +53,8 @@ class FloorCost:
             is after the other's latest; ties in file order; a million of events of the file at a
             time). None where events were not examined.
         clocks_left_out: how many clocks may be farther off, and were not examined.
-        untied: the clocks of events that floor places and the tube has no path for: how far off
-            they are is unknown.
+        untied: the clocks of events that floor places and the tube has no path for, or a bar with
+            an open side: how far off they are is unknown.
         settled: whether no event of all other clocks can be farther off than `largest_ns`.
         ended_early: whether floor had placed events of a clock before it ran backwards; how well
             is not examined.
@@ -85,7 +85,7 @@ class FloorCost:
             self.note(clock, int(distances(floor, estimate).max()))
 
     def untie(self, clock: ClockId) -> None:
-        """Note that the tube has no path for events of a clock which floor places."""
+        """Note that the tube has no path, or an open bar, for events that floor places."""
         self.untied.add(clock)
 
     def note(self, clock: ClockId, distance_ns: int) -> None:
@@ -211,7 +211,7 @@ def floor_cost_at_snapshots(
         if limit is not None:
             cost.note(listed[k], limit)
         else:
-            cost.clocks_left_out += changes[k] > cost.largest_ns
+            cost.clocks_left_out += int(changes[k] > cost.largest_ns)
     are_tied = graph._parts.tubes.machines.are_tied
     cost.untied = {listed[k] for k in away if not are_tied(listed[k], trace_clock)}
     cost.settled = not (cost.clocks_left_out or cost.ended_early or cost.other_ways)

@@ -20,7 +20,7 @@ from tracetime.analysis.floor_cost import (
 )
 from tracetime.analysis.groups import Group
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import AS_IS, REASONS, RESOLVED, TraceError
+from tracetime.errors import PLACED, REASONS, RESOLVED, TraceError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.tube.bars import Bars
 
@@ -296,7 +296,7 @@ def _by_clock(
     by_reason: dict[str, Counter[ClockId]] = defaultdict(Counter)
     for group in groups:
         events[group.clock] += group.events
-        if group.reason not in (REASONS[RESOLVED], REASONS[AS_IS]):
+        if REASONS.index(group.reason) not in PLACED:
             unresolved[group.clock] += group.events
             by_reason[group.reason][group.clock] += group.events
     uses = [ClockUse(*info, events[info.clock], unresolved[info.clock]) for info in infos]

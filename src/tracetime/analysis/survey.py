@@ -28,7 +28,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.error_bars import ErrorBars
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
-    AS_IS,
+    PLACED,
     REASONS,
     RESOLVED,
     ConversionError,
@@ -72,6 +72,7 @@ class Survey:
     Attributes:
         late: clocks of events that later snapshots of the file would place elsewhere: how many by
             more than is healthy, and by how much at most, ns.
+        late_wakings: see `TraceReading`.
 
     Raises:
         UsageError: a negative tolerance.
@@ -124,6 +125,7 @@ class Survey:
                 watch(columns)
         self._floor_cost.finish()
         self._as_written = reading.written
+        self.late_wakings = reading.late_wakings
         self.counted = groups.take()
 
     def _count(self, columns: Columns, numbers: Values) -> None:
@@ -143,7 +145,7 @@ class Survey:
             rows = np.flatnonzero(resolved & known)
             for number, places in places_of(numbers[rows]).items():
                 clock, ours = self.clocks[number], rows[places]
-                if clock in self._straying:
+                if clock in self.straying_ns:
                     self._compare(clock, source[ours], columns["trace_time"][ours])
 
     def _compare(self, clock: ClockId, source: Values, placed: Values) -> None:
@@ -152,7 +154,7 @@ class Survey:
         there = self.graph.convert(readings, clock, self.trace_clock, errors="mask")
         better, known = known_of(there)
         off = distances(placed[known], better[known])
-        beyond = off[off > self._straying[clock]]
+        beyond = off[off > self.straying_ns[clock]]
         if len(beyond):
             events, worst = self.late.get(clock, (0, 0))
             self.late[clock] = events + len(beyond), max(worst, int(beyond.max()))
@@ -224,7 +226,7 @@ class Survey:
     @cached_property
     def lost(self) -> dict[ClockId, int]:
         """How many events of each clock have no trace time."""
-        return self._by_clock(~np.isin(self.counted.status, (RESOLVED, AS_IS)))
+        return self._by_clock(~np.isin(self.counted.status, PLACED))
 
     def _by_clock(self, rows: npt.NDArray[np.bool_]) -> dict[ClockId, int]:
         """The events of some groups by clock, in order of the groups."""
@@ -236,7 +238,9 @@ class Survey:
 
     @cached_property
     def discontinuities(self) -> list[PairDiscontinuity]:
-        return self.graph._parts.tubes.discontinuities(self._examined[0])
+        """What happened to pairs of clocks, by their snapshots; what orders show is told apart."""
+        found = self.graph._parts.tubes.discontinuities(self._examined[0])
+        return [one for one in found if not one.orders]
 
     @property
     def most_examined(self) -> int:
@@ -265,7 +269,7 @@ class Survey:
         return self._floor_cost.reordered or 0
 
     @cached_property
-    def _straying(self) -> dict[ClockId, int]:
+    def straying_ns(self) -> dict[ClockId, int]:
         """The largest healthy distance, ns, of clocks that snapshots place further apart."""
         drift_ns = self.ways.drift_ns
         far = np.flatnonzero(drift_ns > self.tolerance_ns).tolist()

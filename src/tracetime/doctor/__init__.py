@@ -21,10 +21,12 @@ from tracetime.doctor.lost_events import lost_events
 from tracetime.doctor.machines import machines
 from tracetime.doctor.merging import merged
 from tracetime.doctor.nesting import nested
+from tracetime.doctor.orders import messages
 from tracetime.doctor.placement import placement
 from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
 from tracetime.doctor.trace_clock import moved
+from tracetime.doctor.wakings import late_wakings
 from tracetime.trace import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
@@ -79,4 +81,6 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from far_events(survey)
     yield from placement(survey)
     yield from machines(survey)
+    yield from late_wakings(survey)
+    yield from messages(survey)
     yield from unexamined(survey)

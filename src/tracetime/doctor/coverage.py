@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracetime.analysis.survey import MOST_EXAMINED, Survey
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding
+from tracetime.doctor.finding import Finding, all_of
 from tracetime.text import count
 
 
@@ -24,6 +24,7 @@ def unexamined(survey: Survey) -> Iterator[Finding]:
         "clocks-not-examined",
         clocks=left,
         events=sum(survey.used.get(clock, 0) for clock in left),
+        selections=all_of(left),
         parts=parts,
         left=count(len(left), "clock"),
         allowed=allowed,

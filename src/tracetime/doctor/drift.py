@@ -14,7 +14,7 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, Severity, names
+from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of, names
 from tracetime.graph.values import difference, gains
 from tracetime.quantiles import median
 from tracetime.text import count, duration
@@ -72,6 +72,7 @@ def _drifts(
         clocks=(clock, *others),
         packets=survey.packets_of(sorted(snapshots)[:3]),
         events=used,
+        selections=all_of(found),
         others=names(others),
         ppm=ppm,
         enough_ppm=abs(ppm) * 2,
@@ -87,6 +88,7 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Findi
             clocks=(clock,),
             packets=packets,
             events=used,
+            selections=all_of([clock]),
             parts=("used",) if used else ("unused",),
             rate=1 + found.rate,
         )
@@ -99,6 +101,7 @@ def _other_unit(survey: Survey, clock: ClockId, found: Rate, used: int) -> Findi
         packets=packets,
         events=used,
         worst_ns=worst,
+        selections=all_of([clock]),
         reference=found.reference,
         rate=1 + found.rate,
     )
@@ -221,7 +224,11 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         enough_ns = float(gap[k]) * survey.tolerance_ns / worst
         spans = [(int(ours[i]), int(ours[i + 1])) for i in bad.tolist()]
         events = survey.count_within({here: spans})[here] if here in clocks else 0
-        events = events or sum(survey.used[clock] for clock in clocks if clock != here)
+        selections = [EventSelection(here, spans=spans)]
+        if not events:
+            others = [clock for clock in clocks if clock != here]
+            events = sum(survey.used[clock] for clock in others)
+            selections = list(all_of(others))
         severity: Severity = "error" if events else "info"
         yield finding(
             "snapshots-too-sparse",
@@ -230,6 +237,7 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
             packets=survey.packets_of(snapshots[bad + 1]),
             events=events,
             worst_ns=worst,
+            selections=selections,
             here=here,
             there=there,
             ppm=worst / gap[k] * 1e6,

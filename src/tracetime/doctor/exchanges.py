@@ -16,7 +16,7 @@ from tracetime.analysis.snapshots import Series, Values
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, Severity
+from tracetime.doctor.finding import Finding, Severity, all_of
 from tracetime.graph.tube.results import PairDiscontinuity
 from tracetime.graph.values import difference
 from tracetime.quantiles import median
@@ -78,12 +78,14 @@ def exchanged(survey: Survey) -> Iterator[Finding]:
 def _finding(
     one: ClockId, other: ClockId, apart_ns: int, packets: list[int], events: int
 ) -> Finding:
+    """The finding; its events are all of both clocks, or none."""
     return finding(
         EXCHANGED,
         "error" if events else "warning",
         clocks=(one, other),
         packets=packets,
         events=events,
+        selections=all_of((one, other)) if events else (),
         worst_ns=apart_ns,
         parts=("in_some",) if packets else ("in_all",),
         other=other,
@@ -174,7 +176,8 @@ def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Find
         if middle <= _LEAST_NS or middle <= _least_ns(apart, at):
             continue
         sign = _sleeps_backwards(survey, boottime, monotonic)
-        events = _among_the_other(survey, boottime, monotonic)
+        among = _among_the_other(survey, boottime, monotonic)
+        events = sum(survey.used[clock] for clock in among)
         severity: Severity = "warning"
         parts = ["unknown"]
         if sign or events:
@@ -188,6 +191,7 @@ def _below(survey: Survey, known: set[tuple[ClockId, ClockId]]) -> Iterator[Find
             packets=packets[:1],
             events=events,
             worst_ns=middle,
+            selections=all_of(among),
             parts=parts,
             boottime=boottime,
             monotonic=monotonic,
@@ -219,13 +223,13 @@ def _sleeps_backwards(survey: Survey, boottime: ClockId, monotonic: ClockId) -> 
     return any(map(rises, survey.discontinuities))
 
 
-def _among_the_other(survey: Survey, one: ClockId, other: ClockId) -> int:
-    """Return how many events are beyond their own clock's readings, among those of the other."""
-    return sum(
-        survey.used[clock]
+def _among_the_other(survey: Survey, one: ClockId, other: ClockId) -> list[ClockId]:
+    """Return which have events beyond their own readings, among those of the other."""
+    return [
+        clock
         for clock, there in ((one, other), (other, one))
         if clock in survey.spans
         and there in survey.spans
         and survey.used.get(clock)
         and _matches(survey, clock, there, partly=True)
-    )
+    ]

@@ -16,7 +16,7 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.catalogue.events import FAR_CAUSES
-from tracetime.doctor.finding import Finding, Severity, names
+from tracetime.doctor.finding import EventSelection, Finding, Severity, names
 from tracetime.doctor.placement import beyond_doubt
 
 _FAR_NS: Final = 600_000_000_000
@@ -52,6 +52,7 @@ class _Found:
     cause: _Cause
     clocks: list[ClockId] = field(default_factory=list)
     stray: Stray = field(default_factory=Stray)
+    selections: list[EventSelection] = field(default_factory=list)
 
 
 def far_events(survey: Survey) -> Iterator[Finding]:
@@ -85,6 +86,7 @@ def far_events(survey: Survey) -> Iterator[Finding]:
                 found = groups.setdefault(key, _Found(cause))
                 found.clocks.append(clock)
                 found.stray.add(there)
+                found.selections.append(EventSelection(clock, spans=((there.low, there.high),)))
     are_tied = survey.graph._parts.tubes.machines.are_tied
     for (_, _, before, *_), found in groups.items():
         if not found.cause.title and (
@@ -116,6 +118,7 @@ def _finding(found: _Found, trace: Span, side: str) -> Finding:
         packets=[stray.packet],
         events=stray.events,
         worst_ns=stray.far,
+        selections=found.selections,
         parts=("because",) if cause.title else (),
         which=which,
         side=side,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 
@@ -16,6 +19,32 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 be; info: worth knowing, and normal."""
 
 _MOST_PACKETS: Final = 10
+
+
+class EventSelection(NamedTuple):
+    """Events of a trace that a finding is about: those that fit all that is given.
+
+    Attributes:
+        clock: that they were read in; None: any.
+        reason: their status, of `errors.REASONS`; empty: any.
+        spans: of readings of the clock in ns, ends included; None: any.
+        before_zero: only those whose trace time is below 0.
+        placed_in: spans of packets, ends included, with an end of None for that of the file: only
+            those that snapshots placed there; None: anywhere.
+        moved_ns: only those that floor would place farther off than this with all snapshots of the
+            file; a selection of one clock.
+        readings: of the clock in ns, each exactly; None: any.
+        packets: that hold them; None: any.
+    """
+
+    clock: ClockId | None = None
+    reason: str = ""
+    spans: npt.NDArray[np.int64] | Sequence[tuple[int, int]] | None = None
+    before_zero: bool = False
+    placed_in: Sequence[tuple[int, int | None]] | None = None
+    moved_ns: int | None = None
+    readings: npt.NDArray[np.int64] | None = None
+    packets: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +62,7 @@ class Finding:
         why: its cause.
         fix: what to do.
         consequences: findings that this one leads to.
+        selections: which events it touches; empty where they are only counted.
     """
 
     code: str
@@ -45,6 +75,7 @@ class Finding:
     why: str = ""
     fix: str = ""
     consequences: tuple[Finding, ...] = field(default=())
+    selections: tuple[EventSelection, ...] = field(default=(), repr=False, compare=False)
 
     def to_dict(self) -> dict[str, object]:
         """The finding in the types of JSON; clocks as `str(ClockId)` writes them."""
@@ -77,6 +108,18 @@ def rank(finding: Finding) -> tuple[Any, ...]:
         finding.code,
         [clock.order() for clock in finding.clocks],
     )
+
+
+def in_order(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield each finding, and after it its consequences."""
+    for finding in findings:
+        yield finding
+        yield from in_order(finding.consequences)
+
+
+def all_of(clocks: Iterable[ClockId]) -> tuple[EventSelection, ...]:
+    """Select all events of some clocks."""
+    return tuple(map(EventSelection, clocks))
 
 
 def first_packets(packets: Any) -> tuple[int, ...]:

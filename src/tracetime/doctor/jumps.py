@@ -15,7 +15,7 @@ from tracetime.clocks.families import NANOSECONDS, WALL
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, ClockId
 from tracetime.doctor.attribution import attributed_jumps
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, Severity
+from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of
 from tracetime.doctor.incidents import BACK, distinct_jumps, distinct_suspends
 from tracetime.doctor.jump_columns import JumpSnapshots, Pair, farthest_ns, spans_after, spans_read
 from tracetime.graph.tube.results import PairDiscontinuity
@@ -34,6 +34,7 @@ Shared = Callable[[ClockId, ClockId], tuple[Values, Values, Values]]
 _OTHER_UNIT: Final = 0.01
 """A clock whose rate is this far from nominal does not count ns."""
 
+_LOST: Final = "non_monotonic_source"
 _JUMPS: Final = ("step", "reset", "possible_step")
 
 
@@ -85,23 +86,58 @@ def jumps(survey: Survey) -> Iterator[Finding]:
         else:
             found.append(d)
     jumping_clocks = _jumping_clocks(survey, found)
-    within = survey.count_within(_zones(survey, jumping_clocks, by_machine.values()))
-    misplaced = survey.count_within(_after_outliers(survey, jumping_clocks))
+    within = _EventsWithin(survey, _zones(survey, jumping_clocks, by_machine.values()))
+    misplaced = _EventsWithin(survey, _after_outliers(survey, jumping_clocks))
     for machine, those in by_machine.items():
         yield _suspend(survey, machine, those, within)
     for jumping in jumping_clocks:
-        affected = sum(within.get(clock, 0) for clock in {jumping.clock, *jumping.references})
-        wrong = sum(misplaced.get(clock, 0) for clock in _placed_by(survey, jumping))
+        affected = within.of({jumping.clock, *jumping.references})
+        wrong = misplaced.of(_placed_by(survey, jumping))
         yield from _findings(survey, jumping, affected, wrong)
 
 
+class _Events(NamedTuple):
+    """Events that a finding is about: how many, and which."""
+
+    number: int
+    selections: tuple[EventSelection, ...]
+
+    def otherwise(self, others: _Events) -> _Events:
+        """Return these if there are any, else the others."""
+        return self if self.number else others
+
+
+_NO_EVENTS: Final = _Events(0, ())
+
+
+class _EventsWithin:
+    """The events with readings in some spans, by clock; none of the trace clock are counted."""
+
+    def __init__(self, survey: Survey, spans: _Spans) -> None:
+        self._trace_clock = survey.trace_clock
+        self._spans = spans
+        self._counted = survey.count_within(spans)
+
+    def of(self, clocks: set[ClockId]) -> _Events:
+        """Return the events of some clocks."""
+        number = sum(self._counted.get(clock, 0) for clock in clocks)
+        return _Events(
+            number,
+            tuple(
+                EventSelection(clock, spans=self._spans[clock])
+                for clock in sorted(clocks)
+                if clock in self._spans and clock != self._trace_clock
+            ),
+        )
+
+
 def _suspend(
-    survey: Survey, machine: int, found: list[PairDiscontinuity], within: dict[ClockId, int]
+    survey: Survey, machine: int, found: list[PairDiscontinuity], within: _EventsWithin
 ) -> Finding:
     """Return the finding that a machine slept, whichever of its clocks show it."""
     clocks = {clock for d in found for clock in (d.src, d.dst)}
     suspends = distinct_suspends(found)
-    worst, affected = max(map(_size, suspends)), sum(within.get(clock, 0) for clock in clocks)
+    worst, (affected, selections) = max(map(_size, suspends)), within.of(clocks)
     size = farthest_ns(survey, suspends, 0)
     by_trace_clock = survey.trace_clock.clock == BUILTIN_IDS["BOOTTIME"]
     return finding(
@@ -111,6 +147,7 @@ def _suspend(
         packets=survey.packets_of(d.snapshots[-1] for d in suspends),
         events=affected,
         worst_ns=worst,
+        selections=selections,
         parts=("boottime" if by_trace_clock else "other", *_size_parts(len(suspends), size)),
         which=f"machine {machine}" if machine else "the machine",
         often=_often(len(suspends)),
@@ -183,6 +220,7 @@ def _open_wraps(survey: Survey) -> Iterator[Finding]:
             clocks=(clock,),
             packets=packets,
             events=used,
+            selections=all_of([clock]),
             parts=("open", "open_why", "open_fix"),
             error=error,
         )
@@ -274,12 +312,13 @@ def _ticks_per_ns(readings: Values, theirs: Values) -> float:
 
 
 def _findings(
-    survey: Survey, jumping: _JumpingClock, affected: int, misplaced: int
+    survey: Survey, jumping: _JumpingClock, affected: _Events, misplaced: _Events
 ) -> Iterator[Finding]:
     """Yield the findings about a clock: one for why it ran backwards, one for each other kind."""
     clock = jumping.clock
-    lost = sum(
-        group.events for group in survey.groups_of(clock) if group.reason == "non_monotonic_source"
+    lost = _Events(
+        sum(group.events for group in survey.groups_of(clock) if group.reason == _LOST),
+        (EventSelection(clock, _LOST),),
     )
     if jumping.wraps:
         # A counter whose bits were declared is expected to wrap.
@@ -305,17 +344,18 @@ def _findings(
         for d in found:
             by_code[_CODES[d.kind]].append(d)
     for code, those in by_code.items():
-        wrong = misplaced if code == "snapshot-outlier" else 0
-        events = (lost if code == cause else wrong) or affected
+        wrong = misplaced if code == "snapshot-outlier" else _NO_EVENTS
+        events = (lost if code == cause else wrong).otherwise(affected)
         if code == "clock-id-collision":
             # It is unknown which of the two clocks an event was read in.
-            events = survey.used.get(clock, 0)
+            events = _Events(survey.used.get(clock, 0), all_of([clock]))
         made = _finding(survey, jumping, code, those, events, bits, code == cause)
         severity: Severity = "info"
-        if wrong or (lost and code == cause):
+        if wrong.number or (lost.number and code == cause):
             severity = "error"
         elif code == "clock-id-collision" or (
-            (made.worst_ns or 0) > survey.tolerance_ns and (affected or code == "snapshot-outlier")
+            (made.worst_ns or 0) > survey.tolerance_ns
+            and (affected.number or code == "snapshot-outlier")
         ):
             severity = "warning"
         yield replace(made, severity=severity)
@@ -339,7 +379,7 @@ def _finding(
     jumping: _JumpingClock,
     code: str,
     found: list[PairDiscontinuity],
-    events: int,
+    events: _Events,
     bits: int | None,
     is_cause: bool,
 ) -> Finding:
@@ -367,8 +407,9 @@ def _finding(
         "info",
         clocks=(clock,),
         packets=survey.packets_of(numbers),
-        events=events,
+        events=events.number,
         worst_ns=worst or None,
+        selections=events.selections,
         parts=parts,
         often=_often(times),
         size=duration(seen),

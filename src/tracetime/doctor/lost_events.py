@@ -10,9 +10,9 @@ from tracetime.analysis.groups import Group
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, Severity, names
+from tracetime.doctor.finding import EventSelection, Finding, Severity, names
 from tracetime.doctor.machine_ties import tied_machines
-from tracetime.errors import RESOLVED
+from tracetime.errors import RESOLVED, TracetimeError
 
 _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
 
@@ -24,7 +24,13 @@ def lost_events(survey: Survey) -> Iterator[Finding]:
     yield from _without_trace_clock(survey)
     apart = [g for g in survey.of("no_path") if g.clock.machine in tied]
     for groups in _by_number(apart).values():
-        yield _finding("clock-not-tied", groups, trace_clock=survey.trace_clock)
+        yield _finding(
+            "clock-not-tied",
+            groups,
+            None,
+            _by_orders(survey, groups),
+            trace_clock=survey.trace_clock,
+        )
     overflowed = survey.of("overflow")
     if overflowed:
         yield _finding("timestamp-overflow", overflowed)
@@ -54,17 +60,50 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     apart = counted.each(rows, survey.clocks)
     for found in _by_machine(apart).values():
         lost = any(survey.lost.get(g.clock) for g in found)
+        tie = ("messages_only", "by_messages", "use_messages")
+        if not _placed_by_orders(survey, found):
+            tried = survey.trace.flows is not None
+            tie = ("nothing", "no_time", *(() if tried else ("try_messages",)))
         yield _finding(
             "machine-not-synchronised",
             found,
             "error" if lost else "warning",
-            ("other_why", "other_fix") if survey.trace_clock.machine else ("host_why", "host_fix"),
+            (
+                *tie,
+                *(
+                    ("other_why", "other_fix")
+                    if survey.trace_clock.machine
+                    else ("host_why", "host_fix")
+                ),
+            ),
             machine=found[0].clock.machine,
             trace_clock=survey.trace_clock,
             trace_machine=survey.trace_clock.machine,
         )
     for found in _by_number(plain).values():
-        yield _finding("clock-without-snapshot", found, trace_clock=survey.trace_clock)
+        yield _finding(
+            "clock-without-snapshot",
+            found,
+            None,
+            _by_orders(survey, found),
+            trace_clock=survey.trace_clock,
+        )
+
+
+def _by_orders(survey: Survey, groups: list[Group]) -> tuple[str, ...]:
+    return ("by_orders",) if _placed_by_orders(survey, groups) else ()
+
+
+def _placed_by_orders(survey: Survey, groups: list[Group]) -> bool:
+    """Whether the tube places the events of every group, by orders."""
+    if not len(survey.graph._parts.state.orders):
+        return False
+    try:
+        for group in groups:
+            survey.graph._parts.tubes.path(group.clock, survey.trace_clock)
+    except TracetimeError:
+        return False
+    return True
 
 
 def _without_trace_clock(survey: Survey) -> Iterator[Finding]:
@@ -75,6 +114,7 @@ def _without_trace_clock(survey: Survey) -> Iterator[Finding]:
             clocks=(survey.trace_clock, *_clocks(groups)),
             packets=(g.first_packet for g in groups),
             events=_events(groups),
+            selections=of_groups(groups),
         )
 
 
@@ -93,9 +133,15 @@ def _finding(
         packets=(group.first_packet for group in groups),
         events=_events(groups),
         worst_ns=None,
+        selections=of_groups(groups),
         parts=parts,
         **values,
     )
+
+
+def of_groups(groups: list[Group]) -> list[EventSelection]:
+    """Select the events of some groups."""
+    return [EventSelection(group.clock, group.reason) for group in groups]
 
 
 def _others(survey: Survey, clock: ClockId) -> list[ClockId]:

@@ -10,10 +10,12 @@ import numpy as np
 
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding
+from tracetime.doctor.finding import EventSelection, Finding, all_of
 from tracetime.errors import ConversionError
 from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.values import difference
 from tracetime.quantiles import median
 from tracetime.text import count
 
@@ -46,6 +48,7 @@ def _unusable(survey: Survey) -> Iterator[Finding]:
             clocks=clocks,
             packets=(one.packet for one in those),
             events=used_by,
+            selections=_all_of(survey, machine),
             parts=("no_others",) if lost else (),
             machine=machine,
             unused=unused,
@@ -74,7 +77,7 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
             best[theirs.machine] = rank
     for machine, (_, bar_ns, pair, ours) in best.items():
         # Where bars are wider than that, drift between messages is the larger part.
-        if bar_ns > 2 * pair.half_width_ns:
+        if pair.half_width_ns is None or bar_ns > 2 * pair.half_width_ns:
             continue
         theirs = pair.b if pair.a == ours else pair.a
         yield finding(
@@ -82,6 +85,7 @@ def _round_trips(survey: Survey) -> Iterator[Finding]:
             "warning" if events[machine] and bar_ns > survey.tolerance_ns else "info",
             clocks=(ours, theirs),
             events=events[machine],
+            selections=_all_of(survey, machine),
             worst_ns=bar_ns,
             machine=machine,
             theirs=theirs,
@@ -96,16 +100,25 @@ def _usual_bar(survey: Survey, pair: Pair, clock: ClockId) -> int:
     groups = survey.groups_of(clock)
     if groups:
         ends = [min(g.low_ns for g in groups), max(g.high_ns for g in groups)]
-        there = pair.tube.convert(np.array(ends), inverse=True).earliest if backwards else ends
-        first, last = min(first, int(there[0])), max(last, int(there[1]))
+        if backwards:
+            there = pair.tube.convert(np.array(ends), inverse=True)
+            known = there.earliest != INT64_MIN
+            ends = np.where(known, there.earliest, there.estimate).tolist()
+        first, last = min(first, ends[0]), max(last, ends[1])
     steps = np.arange(_SAMPLES, dtype=np.int64)
     bars = pair.tube.convert(first + (last - first) // (_SAMPLES - 1) * steps)
-    return int(median((bars.latest - bars.earliest) // 2))
+    # A bar with an open side is wider than any other.
+    return int(median(np.floor(difference(bars.latest, bars.earliest) / 2)))
 
 
 def _bounded(survey: Survey) -> list[tuple[ClockId, ClockId]]:
     """Return the pairs of clocks, a host's and a client's, that messages bound."""
     return survey.graph._parts.state.between.pairs()
+
+
+def _all_of(survey: Survey, machine: int) -> tuple[EventSelection, ...]:
+    """Select the events of a machine."""
+    return all_of(clock for clock in survey.used if clock.machine == machine)
 
 
 def _events(survey: Survey) -> dict[int, int]:

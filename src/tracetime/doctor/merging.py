@@ -52,5 +52,6 @@ def _one(those: list[Finding], survey: Survey) -> Finding:
         events=min(sum(one.events for one in those), affected) if every else worst.events,
         worst_ns=max((one.worst_ns for one in those if one.worst_ns is not None), default=None),
         why=f"Of the worst of them: {worst.why}",
+        selections=tuple(chain.from_iterable(one.selections for one in those)),
         consequences=tuple(merged(chain.from_iterable(one.consequences for one in those), survey)),
     )

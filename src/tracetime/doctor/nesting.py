@@ -7,12 +7,14 @@ from itertools import chain
 from typing import Final
 
 from tracetime.analysis.survey import Survey
+from tracetime.clocks.families import NEVER_SET, STOPS_IN_SUSPEND, WALL
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor.exchanges import BELOW, EXCHANGED
 from tracetime.doctor.finding import Finding
 from tracetime.doctor.recordings import DISORDERED, JOINED, MIXED
 from tracetime.doctor.trace_clock import MOVED
 
+_GO_ON: Final = WALL | NEVER_SET - STOPS_IN_SUSPEND
 _WRONG_RATE: Final = (
     "tsc-without-rate",
     "rate-not-nominal",
@@ -64,6 +66,10 @@ _MIXED_UP: Final = (
     "lost-incremental-state",
     "sequence-clock-of-another-sequence",
     "trace-clock-changed-late",
+    "effect-before-cause",
+    "messages-reversed",
+    "step-between-machines",
+    "wrong-order",
 )
 """What follows from reading several recordings as one, or one out of order."""
 _UNTIL_LATER: Final = ("used-after-last-snapshot", "snapshots-too-sparse", "events-reordered")
@@ -98,6 +104,10 @@ _LEADS_TO: Final = (
     (("snapshots-too-sparse",), ("used-before-first-snapshot", "used-after-last-snapshot")),
     (("snapshots-too-sparse", "snapshots-late"), ("events-reordered",)),
     (("trace-clock-changed-late",), _LOST),
+    (
+        ("machine-not-synchronised",),
+        ("messages-reversed", "used-before-first-snapshot", "used-after-last-snapshot"),
+    ),
 )
 """Causes and their consequences, if they share a clock; the first that fits counts."""
 
@@ -144,6 +154,8 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
                 reached = open_ones
             else:
                 reached = [j for clock in cause.clocks for j in by_clock[clock]]
+                if cause.code == "suspend":
+                    reached = [j for j in reached if _may_follow_from_sleep(findings[j])]
             parent.update({j: i for j in reached if j not in parent and j != i})
     consequences: dict[int, list[Finding]] = defaultdict(list)
     for j in sorted(parent):
@@ -153,6 +165,11 @@ def nested(findings: list[Finding], survey: Survey) -> list[Finding]:
         for i, finding in enumerate(findings)
         if i not in parent
     ]
+
+
+def _may_follow_from_sleep(effect: Finding) -> bool:
+    """Not a new rate of clocks that go on while the machine sleeps, such as REALTIME."""
+    return effect.code != "rate-changed" or any(c.clock not in _GO_ON for c in effect.clocks)
 
 
 def _of_codes(by_code: dict[str, list[int]], codes: tuple[str, ...]) -> list[int]:

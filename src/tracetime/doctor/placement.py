@@ -15,7 +15,7 @@ from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, names
+from tracetime.doctor.finding import EventSelection, Finding, names
 from tracetime.errors import RESOLVED, TraceError, TracetimeError
 from tracetime.text import duration
 
@@ -85,6 +85,9 @@ def _late(survey: Survey) -> Iterator[Finding]:
         packets=(late.packet,),
         events=events,
         worst_ns=worst,
+        selections=[
+            EventSelection(clock, moved_ns=survey.straying_ns[clock]) for clock in survey.late
+        ],
         late=duration(late.late_ns),
         clocks_late=names(survey.late),
     )
@@ -118,6 +121,7 @@ def _outside(survey: Survey, beyond: _Beyond, by_tube: bool) -> Iterator[Finding
         packets=[group.first_packet if before else group.last_packet],
         events=events,
         worst_ns=most_ns,
+        selections=[EventSelection(clock, spans=(span,))],
         parts=("by_rate",) if least_ns else ("by_limits",),
         away=duration(abs(at - end_ns)),
         least=duration(least_ns),
@@ -176,6 +180,9 @@ def _negative(survey: Survey) -> Iterator[Finding]:
             packets=(group.negative_packet for group in groups),
             events=events,
             worst_ns=-least,
+            selections=[
+                EventSelection(group.clock, group.reason, before_zero=True) for group in groups
+            ],
             trace_clock=survey.trace_clock,
             begun=" or ".join(begun),
         )
@@ -190,5 +197,6 @@ def _skipped(survey: Survey) -> Iterator[Finding]:
             clocks=tuple(sorted({group.clock for group in groups})),
             packets=(group.first_packet for group in groups),
             events=events,
+            selections=[EventSelection(group.clock, group.reason) for group in groups],
             need="it needs" if events == 1 else "they need",
         )

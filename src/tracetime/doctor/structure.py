@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import compress
 from typing import Final
 
@@ -13,7 +13,8 @@ from tracetime.analysis.survey import Survey
 from tracetime.clocks.families import COARSE, NEVER_SET
 from tracetime.clocks.ids import BUILTIN_IDS, FIRST_GLOBAL_CLOCK, FIRST_HASHED_CLOCK, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding, names
+from tracetime.doctor.finding import EventSelection, Finding, all_of, names
+from tracetime.errors import AS_IS, REASONS, RESOLVED
 from tracetime.graph.tube.results import Inconsistency
 from tracetime.text import count, duration
 from tracetime.trace import SnapshotFault
@@ -61,9 +62,10 @@ def _faults(survey: Survey) -> Iterator[Finding]:
         rejected = f"{least}{count(len(found) + more, 'snapshot')} rejected"
         packets = [one.packet for one in found]
         fell_by_ns = max(one.fell_by_ns for one in found)
-        placed = 0
+        placed, spans = 0, []
         if fell_by_ns > survey.tolerance_ns:
-            placed = survey.count_placed(_falls_on(survey, clocks[0], packets, more=bool(not_kept)))
+            spans = _falls_on(survey, clocks[0], packets, more=bool(not_kept))
+            placed = survey.count_placed(spans)
         by = f" by {'up to ' if len(found) > 1 else ''}{duration(fell_by_ns)}" if fell_by_ns else ""
         steady = clocks[0].clock in NEVER_SET
         yield finding(
@@ -73,6 +75,7 @@ def _faults(survey: Survey) -> Iterator[Finding]:
             packets=packets,
             events=placed or sum(survey.lost.get(clock, 0) for clock in clocks),
             worst_ns=fell_by_ns or None,
+            selections=[EventSelection(placed_in=spans)] if placed else _lost(survey, clocks),
             parts=("steady",) if steady else ("settable",),
             which=names(clocks, 1),
             by=by,
@@ -100,6 +103,16 @@ def _falls_on(
     return spans
 
 
+def _lost(survey: Survey, clocks: Iterable[ClockId]) -> list[EventSelection]:
+    """Select the events of some clocks that have no trace time."""
+    return [
+        EventSelection(clock, group.reason)
+        for clock in clocks
+        for group in survey.groups_of(clock)
+        if group.reason not in (REASONS[RESOLVED], REASONS[AS_IS])
+    ]
+
+
 def _ad_hoc(survey: Survey) -> Iterator[Finding]:
     is_one = [FIRST_GLOBAL_CLOCK <= clock.clock < FIRST_HASHED_CLOCK for clock in survey.clocks]
     clocks = sorted(compress(survey.clocks, is_one), key=ClockId.order)
@@ -112,6 +125,7 @@ def _ad_hoc(survey: Survey) -> Iterator[Finding]:
             clocks=tuple(clocks),
             packets=counted.first_packet[ours],
             events=events,
+            selections=all_of(clocks),
         )
 
 
@@ -146,6 +160,7 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
             packets=packets,
             events=events,
             worst_ns=found.gap_ns,
+            selections=all_of(sorted(ends)),
             src=found.src,
             dst=found.dst,
             over=", ".join(map(str, found.via)),
@@ -162,6 +177,7 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
                 clocks=tuple(path),
                 packets=(group.first_packet for group in survey.groups_of(clock)),
                 events=survey.used[clock],
+                selections=all_of([clock]),
                 trace_clock=survey.trace_clock,
                 hops=len(path) - 1,
                 path=" -> ".join(map(str, path)),
@@ -176,6 +192,7 @@ def _missing(survey: Survey) -> Iterator[Finding]:
         yield finding(
             "no-snapshots",
             events=events,
+            selections=[EventSelection()],
             parts=("clock_named",) if named else ("no_clock_named",),
         )
     elif not _has_realtime(survey):
@@ -190,7 +207,10 @@ def _unsynchronised(survey: Survey) -> Iterator[Finding]:
     if survey.trace.is_unsynchronised and _has_realtime(survey):
         realtime = ClockId(_REALTIME)
         yield finding(
-            "realtime-unsynchronised", clocks=(realtime,), events=survey.used.get(realtime, 0)
+            "realtime-unsynchronised",
+            clocks=(realtime,),
+            events=survey.used.get(realtime, 0),
+            selections=all_of([realtime]),
         )
 
 
@@ -220,6 +240,7 @@ def _of_ticks(
             clocks=tuple(ticks_ns),
             events=sum(survey.used[clock] for clock in ticks_ns),
             worst_ns=round(max(ticks_ns.values())),
+            selections=all_of(ticks_ns),
             parts=parts,
             tick=tick,
         )

@@ -11,7 +11,7 @@ from tracetime.analysis.survey import Survey
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
-from tracetime.doctor.finding import Finding
+from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.doctor.machine_ties import tied_machines
 from tracetime.errors import ConversionError
 from tracetime.graph.values import distances
@@ -26,7 +26,8 @@ def moved(survey: Survey) -> Iterator[Finding]:
     moves = survey.trace.trace_clock_moves
     late = [move for move in moves if move.is_late]
     now = survey.trace_clock
-    events = survey.count_placed([(0, late[-1].packet - 1)]) if late else 0
+    before_last: list[tuple[int, int | None]] = [(0, late[-1].packet - 1)] if late else []
+    events = survey.count_placed(before_last) if late else 0
     stray = survey.trace.n_stray_syncs
     if not events and not stray:
         return
@@ -49,6 +50,7 @@ def moved(survey: Survey) -> Iterator[Finding]:
         clocks=tuple(dict.fromkeys((*before, now))),
         packets=(move.packet for move in moves),
         events=events,
+        selections=[EventSelection(placed_in=before_last)],
         worst_ns=worst_ns,
         parts=(part for part, applies in applying.items() if applies),
         first=moves[0].before,

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Final
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.catalogue import events, files, jumps, machines, rates, snapshots
+from tracetime.doctor.catalogue import events, files, jumps, machines, orders, rates, snapshots
 from tracetime.doctor.catalogue.row import Row
-from tracetime.doctor.finding import Finding, Severity, first_packets, names
+from tracetime.doctor.finding import EventSelection, Finding, Severity, first_packets, names
 from tracetime.text import count, duration
 
 __all__ = ["CATALOGUE", "Row", "finding"]
@@ -23,6 +23,7 @@ _ROWS: Final = (
     *files.ROWS,
     *jumps.ROWS,
     *machines.ROWS,
+    *orders.ROWS,
     *rates.ROWS,
     *snapshots.ROWS,
 )
@@ -31,7 +32,7 @@ CATALOGUE: Final[Mapping[str, Row]] = MappingProxyType({row.code: row for row in
 """Every kind of finding, by its code."""
 
 
-def finding(
+def finding(  # noqa: PLR0913  the attributes of a finding
     code: str,
     severity: Severity | None = None,
     *,
@@ -40,6 +41,7 @@ def finding(
     events: int = 0,
     worst_ns: int | None = None,
     parts: Iterable[str] = (),
+    selections: Iterable[EventSelection] = (),
     **values: object,
 ) -> Finding:
     """Return a finding with the texts of its row.
@@ -47,7 +49,7 @@ def finding(
     Args:
         code: of a row of the catalogue.
         severity: one of the row's; the first of them if None.
-        clocks, events, worst_ns: as of a `Finding`.
+        clocks, events, worst_ns, selections: as of a `Finding`.
         packets: all that are concerned; the finding has the first few.
         parts: the names of the row's parts that apply.
         **values: the values that its texts name.
@@ -68,6 +70,7 @@ def finding(
         worst_ns=worst_ns,
         why=row.why.format_map(texts),
         fix=row.fix.format_map(texts),
+        selections=tuple(selections),
     )
 
 

@@ -64,6 +64,8 @@ FAR_CAUSES: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 """Why events are far from the trace: what follows the title's colon, why, and what to do."""
 
+_BY_ORDERS: Final = " Messages tie it (orders): `--policy tube` places its events, with error bars."
+
 ROWS: Final = (
     Row(
         "clock-not-tied",
@@ -72,9 +74,10 @@ ROWS: Final = (
         title="{clocks}: no snapshots lead from it to {trace_clock}",
         why=(
             f"{ADVICE['no_path'].why} A conversion goes from snapshot to snapshot, through clocks "
-            "that they share."
+            "that they share.{by_orders}"
         ),
         fix=ADVICE["no_path"].fix,
+        parts={"by_orders": _BY_ORDERS},
     ),
     Row(
         "clock-without-snapshot",
@@ -83,9 +86,10 @@ ROWS: Final = (
         title="{clocks}: used by {events}, but in no snapshot",
         why=(
             f"{ADVICE['unknown_source_clock'].why} Nothing relates it to the trace clock, "
-            "{trace_clock}, so Perfetto drops these events (clock_sync_failure)."
+            "{trace_clock}, so Perfetto drops these events (clock_sync_failure).{by_orders}"
         ),
         fix=ADVICE["unknown_source_clock"].fix,
+        parts={"by_orders": _BY_ORDERS},
     ),
     Row(
         "events-far-from-trace",

@@ -20,20 +20,31 @@ ROWS: Final = (
         "machine-not-synchronised",
         {"error": "", "warning": "where all its events have a trace time nevertheless"},
         "Nothing relates the clocks of a machine to the trace clock.",
-        title="machine {machine}: nothing relates its clocks to {trace_clock}",
+        title="machine {machine}: {nothing}{messages_only} its clocks to {trace_clock}",
         why="{host_why}{other_why}",
         fix="{host_fix}{other_fix}",
         parts={
+            "nothing": "nothing relates",
+            "messages_only": "messages alone relate",
+            "no_time": ", so `--policy tube` gives these events no time.",
+            "by_messages": (
+                "; messages between the machines relate them, so `--policy tube` places these "
+                "events by the messages."
+            ),
+            "use_messages": " Or convert with `--policy tube --orders flows`.",
+            "try_messages": (
+                " Or, where events of one flow are on both machines, let them relate the clocks: "
+                "`--policy tube --orders flows`."
+            ),
             "host_why": (
                 "The clocks of two machines are different clocks, even under the same name. Only "
                 "RemoteClockSync packets relate them, and there are none. Perfetto assumes that "
                 "the REALTIME clocks of both are one clock, or else their BOOTTIME clocks, and "
-                "drops events that reach neither. No reading supports this, so `--policy tube` "
-                "gives these events no time."
+                "drops events that reach neither. No reading supports this{no_time}{by_messages}"
             ),
             "host_fix": (
                 "Record with a relay (traced_relay) that sends RemoteClockSync, or convert each "
-                "machine's trace alone."
+                "machine's trace alone.{use_messages}{try_messages}"
             ),
             "other_why": (
                 "The trace clock is machine {trace_machine}'s, because of a snapshot of that "

@@ -1,0 +1,127 @@
+"""Where an instant that a person wrote is in a trace; see `clocks/instants.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tracetime.arrays import known_of
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.instants import Instant, parse_instant
+from tracetime.clocks.wall_time import NS_PER_DAY
+from tracetime.errors import ConversionError, UsageError
+from tracetime.graph.arguments import PolicyName
+from tracetime.wall_times import REALTIME
+
+if TYPE_CHECKING:
+    from tracetime.graph.tube.bars import Bars
+    from tracetime.trace import Trace
+
+_TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
+"""The trace clock of a trace without snapshots: a rule sets it equal to BOOTTIME."""
+
+_INT64: Final = range(-(1 << 63), 1 << 63)
+
+
+class Span(NamedTuple):
+    """Trace times from `start` to before `until`; None where there is no such limit."""
+
+    start: int | None
+    until: int | None
+
+
+def reading_of(
+    trace: Trace, instant: Instant, policy: PolicyName = "floor", bars: Bars = "estimated"
+) -> tuple[int, ClockId]:
+    """Return what a clock read at the instant, and which clock.
+
+    That is the trace clock for a reading, and for a time after the start of the trace. The others
+    are of REALTIME.
+
+    Raises:
+        UsageError: the trace has no start; the reading is beyond int64.
+        ConversionError: a time of day, and the start of the trace does not convert to REALTIME.
+    """
+    if instant.kind == "wall_time":
+        return _checked(instant.ns), REALTIME
+    if instant.kind == "reading":
+        return _checked(instant.ns), trace.trace_clock
+    start, end = bounds_of(trace)
+    if instant.kind == "elapsed":
+        return _checked(start + instant.ns), trace.trace_clock
+
+    def wall(ns: int) -> int:
+        return trace.clocks.convert(ns, trace.trace_clock, REALTIME, policy=policy, bars=bars)
+
+    first = wall(start)
+    at = first // NS_PER_DAY * NS_PER_DAY + instant.ns
+    # A trace that goes over midnight has a time of day before its start on the next day. Some have
+    # snapshots at their start alone: events tell how long they last.
+    next_day = at + NS_PER_DAY
+    if at < first and (next_day <= wall(end) or next_day <= wall(max(end, _last_event(trace)))):
+        at = next_day
+    return _checked(at), REALTIME
+
+
+def trace_time_of(
+    trace: Trace, text: str, policy: PolicyName = "floor", bars: Bars = "estimated"
+) -> int:
+    """Return the trace time of an instant; a whole number is one already.
+
+    Raises:
+        UsageError: `text` says no instant; as `reading_of`.
+        ConversionError: it does not convert to trace time.
+    """
+    instant = parse_instant(text)
+    try:
+        value, clock = reading_of(trace, instant, policy, bars)
+        return trace.clocks.convert(value, clock, trace.trace_clock, policy=policy, bars=bars)
+    except ConversionError as error:
+        if instant.kind in ("reading", "elapsed"):
+            raise
+        raise ConversionError(
+            f"{text!r} is a time of REALTIME, and {error.message}. Give a time after the start of "
+            "the trace, such as 12.5s",
+            error.reason,
+        ) from None
+
+
+def bounds_of(trace: Trace) -> tuple[int, int]:
+    """Return the start of a trace and its end, in trace time.
+
+    They are the first and the last reading of the trace clock in a snapshot. Where no snapshot has
+    it, they are the first and the last trace time of events: the file is read for them.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    for info in trace.clocks.clocks():
+        read = info.clock == trace.trace_clock and info.clock.clock != _TRACE_FILE
+        if read and info.first_ns is not None and info.last_ns is not None:
+            return info.first_ns, info.last_ns
+    found = _event_bounds(trace)
+    if found is None:
+        raise UsageError(
+            "the trace has no start: no snapshot has its trace clock, and no event a trace time"
+        )
+    return found
+
+
+def _event_bounds(trace: Trace) -> tuple[int, int] | None:
+    times = [known_of(batch["trace_time"]) for batch in trace.events()]
+    known = [values[there] for values, there in times if there.any()]
+    if not known:
+        return None
+    return min(int(values.min()) for values in known), max(int(values.max()) for values in known)
+
+
+def _last_event(trace: Trace) -> int:
+    found = _event_bounds(trace)
+    return _INT64.start if found is None else found[1]
+
+
+def _checked(ns: int) -> int:
+    if ns not in _INT64:
+        raise UsageError(
+            f"{ns} ns does not fit into int64: give a time of the trace (REALTIME ends in 2262)"
+        )
+    return ns

@@ -1,0 +1,188 @@
+"""Findings about what happened before what.
+
+The checks are in `wakings.py` and `orders.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tracetime.doctor.catalogue.row import Row
+
+_MESSAGES: Final = (
+    "A message leaves before it arrives, so each bounds the two clocks from one side: how far "
+    "apart they are at most, or at least."
+)
+
+ROWS: Final = (
+    Row(
+        "effect-before-cause",
+        {"warning": "", "error": "beyond the tolerance"},
+        "Threads run on one CPU before another CPU wakes them, by their times.",
+        title="CPUs disagree: threads run up to {worst} before they are woken ({times})",
+        why=(
+            "A thread that sleeps is woken before it runs again. Thread {tid} runs on CPU {cpu} "
+            "from {ns} ns (packet {packet}), and the waking on CPU {waking_cpu} has {waking_ns} ns "
+            "(packet {waking_packet}). Both are readings of {clock}, which each CPU reads by "
+            "itself: the CPUs disagree by that much at least. Snapshots do not relate them, so no "
+            "policy corrects this, and error bars do not include it."
+        ),
+        fix=(
+            "Times of different CPUs are good to {worst} at best: compare events of one CPU. "
+            "Record with ftrace's clock boot or mono, and a clock source that all CPUs share (see "
+            "the kernel's log for an unstable TSC, and current_clocksource in /sys)."
+        ),
+    ),
+    Row(
+        "loop",
+        {"info": "", "warning": "beyond the tolerance"},
+        "The estimates of three clocks do not add up: messages are slower one way than the other.",
+        title="{one}, {other} and {third} disagree by {worst}: a path is slower one way{more}",
+        why=(
+            "From the first of them over the second to the third, the estimates lead somewhere "
+            "else than directly, by that much all the time. Error bars hold either way: messages "
+            "that are slower one way than the other shift an estimate within them. Two clocks do "
+            "not show it, a third does."
+        ),
+        fix=(
+            "Look for what delays messages one way: a queue, an interrupt, another route. The fit "
+            "over all clocks shares the disagreement out."
+        ),
+        parts={"more": ", and {number}"},
+    ),
+    Row(
+        "messages-reversed",
+        {"warning": "", "error": "beyond the tolerance"},
+        "Perfetto's rule places messages before they were sent.",
+        title="{wrong} from {clocks_to} arrive up to {worst} before they were sent, by floor",
+        why=(
+            "The one sent at {sent} on {before} and received at {received} on {after} arrives "
+            "{worst} too early on {trace_clock}. Floor knows the two clocks by their snapshots "
+            "alone. {corrected}{uncorrected}"
+        ),
+        fix="Convert with `--policy tube --orders flows`: error bars keep every message in order.",
+        parts={
+            "corrected": "The error bars allow a correction: they put it in order.",
+            "uncorrected": "The error bars allow no correction of this one: see wrong-order.",
+        },
+    ),
+    Row(
+        "one-sided",
+        {"warning": "", "info": "where no events depend on it"},
+        "All messages between two clocks go one way.",
+        title="all {messages} go from {before} to {after}: one side of the error bars is open",
+        why=(
+            f"{_MESSAGES} {{after}} may be behind by any amount more than shown: nothing bounds "
+            "how long the messages took."
+        ),
+        fix="One message back closes the bar, or a greatest delay (max_delay_ns of add_order).",
+    ),
+    Row(
+        "slow-messages",
+        {"info": "", "warning": "beyond the tolerance"},
+        "The fastest messages there and back limit how well two clocks are known.",
+        title=(
+            "{clocks}: the fastest way there and back takes {round_trip}: no bar below +- {worst}"
+        ),
+        why=(
+            f"{_MESSAGES} Of the time there and back, nobody knows which part each way took, so "
+            "bars are half of it wide at least."
+        ),
+        fix=(
+            "Exchange more messages: the fastest ones decide. Where a least delay is known, give "
+            "it as min_delay_ns of `add_order`: it narrows the bars by as much."
+        ),
+    ),
+    Row(
+        "step-between-machines",
+        {"warning": "", "error": "beyond the tolerance, where events depend on it"},
+        "Messages before and after an instant contradict each other: a clock stepped.",
+        title="{clocks}: messages contradict each other from one time on{by}",
+        why=(
+            "No drift within the limits of the two clocks fits the messages on both sides of "
+            "{at} ns on {clock}: one of the clocks was set, or messages are wrongly matched and "
+            "the evidence does not tell the two apart."
+        ),
+        fix=(
+            "Check the two clocks around that time, and how messages are matched. Error bars hold "
+            "on both sides, and are wider between them."
+        ),
+        parts={"by": ", by up to {worst}"},
+    ),
+    Row(
+        "uncovered",
+        {"info": "", "warning": "beyond the tolerance"},
+        "Messages span a small part of the trace: outside it, error bars are wide.",
+        title=(
+            "{clocks}: messages span {span} of the trace's {whole}: at its {side} the bar is +- "
+            "{worst}, {times} times as wide"
+        ),
+        why=(
+            f"{_MESSAGES} Before the first message and after the last one, the clocks drift "
+            "apart by any rate that their limits and the messages allow."
+        ),
+        fix="Exchange messages from the start of the recording to its end.",
+    ),
+    Row(
+        "undirected-flows",
+        {"info": "", "warning": "where no flow says which of its events came first"},
+        "Flows between machines do not say which of their events came first.",
+        title="{undirected:,} of {flows} between machines are no evidence: which end came first?",
+        why=(
+            "An id in flow_ids begins a flow or passes it on, and Perfetto takes the order from "
+            "the times. As evidence for these times that would be circular. Ids that begin or "
+            "terminate twice are of several flows."
+        ),
+        fix=(
+            "Give the id in terminating_flow_ids of the last event (or a legacy flow_direction), "
+            "and use each id for one flow."
+        ),
+    ),
+    Row(
+        "wander",
+        {"info": "", "warning": "where a wander is declared"},
+        "The rates of two clocks change more than was assumed, or declared.",
+        title="{clocks} wander by more than the {limit} ppm {assumed}{declared}: {found} ppm",
+        why=(
+            "Messages show that the rate between the two clocks changes by more than "
+            "{assumed_why}{declared_why}"
+        ),
+        fix=(
+            "Exchange messages more often, or find what changes the rate (temperature, NTP that "
+            "steers). {assumed_fix}{declared_fix}"
+        ),
+        parts={
+            "assumed": "assumed",
+            "declared": "declared",
+            "assumed_why": (
+                "their kind usually does. Error bars are made for what was found, and are wider "
+                "for it."
+            ),
+            "declared_why": (
+                "was declared. Estimated error bars rest on what was declared, so they may miss "
+                "the truth; guaranteed ones do not."
+            ),
+            "assumed_fix": "Where the wander is known, declare it: `--wander-ppm`.",
+            "declared_fix": "Declare more: `--wander-ppm`.",
+        },
+    ),
+    Row(
+        "wrong-order",
+        {"warning": "", "error": "where half of the messages or more are left out"},
+        "Messages arrive before they were sent, while those around them do not.",
+        title=(
+            "{wrong:,} of {messages} from {before} to {after} arrive{up_to} before they were "
+            "sent, while those around them do not: wrong matches? Left out: {numbers}"
+        ),
+        why=(
+            "An effect before its cause: {example} No error bar allows this. The other messages "
+            "agree with each other, so these are taken for wrong: matched with the wrong "
+            "partner, stamped by a clock that stepped back, or with both ends exchanged."
+        ),
+        fix=(
+            "Check how these messages are matched (an id that is used twice), and their "
+            "timestamps. Error bars do not use them."
+        ),
+        parts={"up_to": " up to {worst}"},
+    ),
+)
