@@ -291,7 +291,7 @@ def test_a_picture_shows_what_was_worked_out():
         )
     )
     curves = graph.curves("BOOTTIME", "REALTIME")
-    offset, drift, _ = panels = graph.plot("BOOTTIME", "REALTIME").children
+    _, offset, drift, _ = panels = graph.plot("BOOTTIME", "REALTIME").children
     us = 1e3
     band, *_, whiskers, dots, odd = (
         r.data_source.data for r in offset.renderers if r.level == "glyph"

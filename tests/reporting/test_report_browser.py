@@ -58,9 +58,19 @@ def colours(page, figure):
     )
 
 
+def unfold(page):
+    """Open all that is folded, and wait until its pictures are drawn."""
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true;")
+    for figure in page.locator("figure").all():
+        figure.scroll_into_view_if_needed()
+    page.wait_for_function("() => !document.querySelector('figure:not([data-drawn])')")
+
+
 def test_it_opens_draws_and_zooms(visit, demo, screenshots):
     page = visit(demo)
     page.screenshot(path=screenshots / "demo-light.png", full_page=True)
+    assert page.locator("figure[data-drawn]").count() == page.locator("figure:visible").count()
+    unfold(page)
     for figure in page.locator("figure").all():
         assert colours(page, figure.get_attribute("id")) > 5_000
     name = "pair-1-picture"
@@ -105,6 +115,7 @@ def test_the_wheel_zooms_with_ctrl_and_scrolls_without(visit, demo):
 
 def test_tables_sort_by_number_both_ways(visit, demo):
     page = visit(demo)
+    page.locator("#snapshots > summary").click()
     table = page.locator("#snapshots table")
     head = table.get_by_role("button", name="packet")
 
@@ -132,8 +143,11 @@ def test_hostile_names_stay_text(visit, tmp_path, screenshots):
     page = visit(written(trace, tmp_path / "hostile.html", domains=names))
     assert page.locator("img").count() == 0
     assert HOSTILE in page.locator("h1").inner_text()
+    unfold(page)
     assert HOSTILE in page.locator("#clocks table").inner_text()
-    assert page.locator("script").count() == 2 + page.locator("script.figure").count()
+    assert HOSTILE in page.locator("#strip").inner_text()
+    # BokehJS as text and as a script, and that of the page.
+    assert page.locator("script").count() == 3 + page.locator("script.figure").count()
     page.screenshot(path=screenshots / "hostile.png", full_page=True)
 
 
@@ -144,6 +158,7 @@ def test_on_a_desktop_a_long_name_does_not_cut_the_table_of_clocks(visit, tmp_pa
         for n in range(3):
             rec.snapshot({device: 10**9 + n * 10**9, "MONOTONIC": 2 * 10**9 + n * 10**9})
     page = visit(written(path, tmp_path / "run.html"), viewport={"width": 1280, "height": 900})
+    unfold(page)
     box = page.locator("#clocks .wide:has(table)").first
     assert device in box.inner_text()
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
@@ -157,12 +172,24 @@ def test_dark_phone_and_paper(visit, tmp_path, screenshots):
     page.screenshot(path=screenshots / "suspend-dark.png", full_page=True)
     page.pdf(path=screenshots / "suspend.pdf", format="A4")
     stills = page.locator("img.still")
-    assert stills.count() == page.locator("figure").count()
+    assert stills.count() == page.locator("figure:visible").count() > 0
     assert all(still.get_attribute("alt") for still in stills.all())
     phone = visit(path, viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     phone.screenshot(path=screenshots / "suspend-phone.png", full_page=True)
     # Wide things scroll in boxes of their own, the page only down.
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_without_scripts_the_text_is_there_and_no_room_for_pictures(chrome, demo):
+    page = chrome.new_page(java_script_enabled=False)
+    page.goto(demo.resolve().as_uri())
+    assert page.locator("noscript p").is_visible()
+    assert page.locator("#finding-1").is_visible()
+    assert page.get_by_role("table", name="Discontinuities").first.is_visible()
+    for drawn in (".frame", ".tools", ".key", ".show"):
+        assert page.locator(drawn).count()
+        assert not page.locator(drawn).first.is_visible(), drawn
+    page.close()
 
 
 def test_everything_has_a_name_for_those_who_do_not_see_it(visit, demo):

@@ -155,7 +155,8 @@ def test_the_table_of_very_many_clocks_has_those_that_have_a_picture(reported, m
         assert re.search(rf">{clock}</a>", table)
     assert table.count("<tr>") == 1 + 12
     # BOOTTIME is one of them.
-    assert "29 more clocks are not shown" in page.split("</table>")[1]
+    after = page.split("<caption>Clocks<")[1].split("</table>")[1]
+    assert after.startswith('</div><p class="hint">29 more clocks are not shown')
 
 
 def test_findings_of_the_page_and_of_a_picture_are_cut(reported, monkeypatch):

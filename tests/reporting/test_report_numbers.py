@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId
-from tracetime.errors import AS_IS, RESOLVED
+from tracetime.errors import AS_IS, ONE_SIDED, RESOLVED
 from tracetime.graph.tube.curves import MOST_POINTS, since
 from tracetime.reporting.allan import allan_deviation
 from tracetime.reporting.drawing import Bokeh
@@ -238,3 +238,8 @@ def test_white_frequency_noise_falls_as_the_root():
 
 def test_few_offsets_say_nothing():
     assert len(allan_deviation(np.zeros(15), 1e9)[0]) == 0
+
+
+def test_events_with_a_bar_of_one_side_have_a_trace_time():
+    _, (row,) = rows_of(batch([S, 2 * S], status=[RESOLVED, ONE_SIDED]))
+    assert (row.resolved.sum(), row.unresolved.sum()) == (2, 0)

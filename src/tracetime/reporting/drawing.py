@@ -28,6 +28,12 @@ FLOOR: Final = "#a3477f"
 BORDER: Final = 74
 """Pixels left of a frame, the same in all panels, so that their times are aligned."""
 
+# Looks of glyphs.
+BAND: Final = {"fill_color": TUBE, "fill_alpha": 0.18, "line_color": None}
+LINE: Final = {"line_color": TUBE, "line_width": 2}
+DOT: Final = {"marker": "circle", "size": 5, "fill_color": INK, "line_color": None}
+OUTLIER: Final = {"marker": "x", "size": 10, "line_color": BROKEN, "line_width": 2}
+
 _TIMES: Final = (("h", 3.6e12, 4 * 3.6e12), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("us", 1e3, 0.0))
 _SIZES: Final = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
 
@@ -156,3 +162,17 @@ def tools(bokeh: Bokeh, alone: bool = False) -> list[Any]:
     wheel = models.WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
     more = [models.PanTool(dimensions="width"), models.ResetTool()] if alone else []
     return [models.BoxZoomTool(dimensions="width"), wheel, *more]
+
+
+def panel_of(
+    bokeh: Bokeh, height: int, across: Any, label: str, alone: bool, top: bool = False, **more: Any
+) -> Any:
+    """Return an empty panel over the time axis `across`; `top` is that of the toolbar, if any."""
+    made = tools(bokeh, alone)
+    location = "above" if alone and top else None
+    figure = bokeh.figure(
+        height, clear=not alone, x_range=across, tools=made, toolbar_location=location, **more
+    )
+    figure.toolbar.active_scroll = made[1]
+    figure.yaxis.axis_label = bokeh.plain(label)
+    return figure

@@ -32,6 +32,7 @@ class Figures:
         name: str,
         figure: Any,
         caption: str,
+        readout: dict[str, Any],
         *,
         zoomable: bool = True,
         key: Html | None = None,
@@ -42,11 +43,13 @@ class Figures:
             name: the unique id of the element.
             figure: of Bokeh.
             caption: the picture in words.
+            readout: what readout.js says at a place.
             zoomable: whether buttons and keys zoom it along time.
             key: the legend of its lines and marks.
         """
         target = f"{name}-canvas"
-        self._blocks.append(data(self._item(figure, target), class_="figure", data_figure=name))
+        drawn = {"item": self._item(figure, target), "readout": readout}
+        self._blocks.append(data(drawn, class_="figure", data_figure=name))
         panels = getattr(figure, "children", None) or [figure]
         height = sum(panel.height for panel in panels)
         buttons = _buttons(name) if zoomable else None
@@ -58,10 +61,11 @@ class Figures:
                 tag("div", id=target, class_="canvas", role="img", aria_label=caption),
                 class_="frame",
                 style=f"min-height:{height}px",
-                tabindex="0" if zoomable else None,
+                tabindex="0",
                 data_keys=name if zoomable else None,
-                role="group" if zoomable else None,
-                aria_label="Picture; + and − zoom, arrows move, 0 shows all" if zoomable else None,
+                role="group",
+                aria_label="Picture; comma and full stop read its values"
+                + ("; + and − zoom, arrows move, 0 shows all" if zoomable else ""),
             ),
             tag("figcaption", caption),
             id=name,

@@ -12,8 +12,11 @@ from typing import Final
 from tracetime.analysis.survey import Survey
 from tracetime.clocks.ids import ClockId
 from tracetime.doctor import Finding, findings_of
+from tracetime.events_table import Columns
 from tracetime.graph.clock_names import fold
+from tracetime.reporting.file_places import FilePlaces
 from tracetime.reporting.measure import ClockPair, Measured, PairFacts, measure
+from tracetime.reporting.span_facts import SpanFacts, measure_spans
 from tracetime.reporting.timeline import Histogram, Timeline
 from tracetime.trace import Trace
 
@@ -52,6 +55,8 @@ class Facts:
         histogram: events over time.
         names: of every clock.
         start_ns, end_ns: the span of the histogram, on the trace clock.
+        places: when on trace time each packet is.
+        spans: what is open about slices; None where all are of one clock.
         left_out: the clocks of pairs without a picture.
     """
 
@@ -64,6 +69,8 @@ class Facts:
     names: dict[ClockId, str]
     start_ns: int
     end_ns: int
+    places: FilePlaces
+    spans: SpanFacts | None
     left_out: list[str] = field(default_factory=list)
 
     @property
@@ -76,6 +83,16 @@ class Facts:
         """The number of events."""
         return int(self.survey.counted.events.sum())
 
+    @property
+    def has_length(self) -> bool:
+        """Whether anything in the trace has a trace time."""
+        return self.end_ns - self.start_ns > 1
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether no finding is an error or a warning."""
+        return all(finding.severity == "info" for finding in self.findings)
+
 
 def gather(trace: Trace, tolerance_ns: int) -> Facts:
     """Read a trace, and return the facts of its report.
@@ -83,14 +100,20 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     Raises:
         TraceError: the trace cannot be read.
     """
-    timeline = Timeline()
-    survey = Survey(trace, tolerance_ns, timeline.add)
+    timeline, places = Timeline(), FilePlaces()
+
+    def watch(columns: Columns) -> None:
+        timeline.add(columns)
+        places.add(columns)
+
+    survey = Survey(trace, tolerance_ns, watch)
     findings = findings_of(survey)
     graph = survey.graph
     info = survey.infos.get(survey.trace_clock)
     least = None
     if info is not None and info.first_ns is not None and info.last_ns is not None:
         least = info.first_ns, info.last_ns
+    places.add_snapshots(graph.readings(), survey.snapshot_packets, survey.trace_clock)
     histogram = timeline.histogram(trace.machines, MOST_BINS, least, MOST_ROWS)
     if len(histogram.edges):
         start, end = int(histogram.edges[0]), int(histogram.edges[-1])
@@ -99,7 +122,19 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
     names = fold(survey.infos, graph.name)
     compared = graph.compared()
     measured = measure(survey, findings, names, compared)
-    facts = Facts(trace, survey, findings, compared, measured, histogram, names, start, end)
+    facts = Facts(
+        trace,
+        survey,
+        findings,
+        compared,
+        measured,
+        histogram,
+        names,
+        start,
+        end,
+        places,
+        measure_spans(survey),
+    )
     _choose_pictures(facts)
     return facts
 

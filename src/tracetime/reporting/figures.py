@@ -87,12 +87,6 @@ def events_figure(facts: Facts, rows: list[tuple[str, Row]]) -> Any:
             dict(zip(("left", "right", "bottom", "top", "events"), columns, strict=True))
         )
         drawn[kind] = bokeh.draw(figure, "Quad", source, **sides, **_EVENTS[kind])
-        figure.add_tools(
-            bokeh.models.HoverTool(
-                renderers=[drawn[kind]],
-                tooltips=[("from", f"@left {name}"), (f"{kind} events", "@events{0,0}")],
-            )
-        )
     _names(bokeh, figure, [label for label, _ in rows], 0.35)
     figure.xaxis.axis_label = bokeh.plain(f"time ({name})")
     lost = any(row.unresolved.any() for _, row in rows)

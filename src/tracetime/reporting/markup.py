@@ -61,6 +61,24 @@ def more_of(n: int, what: str, where: str | None = None) -> Html | None:
     return tag("p", prose(text + (f": {where}." if where else ".")), class_="hint")
 
 
+def foldable(title: str, line: Any, *parts: Any, is_open: bool, **attributes: Any) -> Html:
+    """Return a section that folds to its title and a line of text."""
+    return tag(
+        "details",
+        tag("summary", tag("h2", title), " ", tag("span", line, class_="line")),
+        *parts,
+        class_="section",
+        open=is_open,
+        **attributes,
+    )
+
+
+def empty(title: str, line: str, **attributes: Any) -> Html:
+    """Return a section of which there is only its line of text."""
+    heading = tag("h2", title), " ", tag("span", line, class_="line")
+    return tag("section", heading, class_="section empty", **attributes)
+
+
 class Cell(NamedTuple):
     """A cell that sorts by `value`, a number or another text."""
 

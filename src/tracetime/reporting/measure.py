@@ -34,7 +34,7 @@ class PairFacts:
         name: of the clock; clocks with one number on many sequences share it.
         snapshots: how many have both clocks.
         drift_ppm: of the clock against the reference, over its longest run; None if unknown.
-        bar_ns: median half-width of the estimated bars.
+        bar_ns: median half-width of the estimated bars; NaN where one side of them is open.
         floor_ns: the largest change of the offset from one snapshot to the next.
         events, lost: events of the clock, and those of them without a trace time.
         findings: numbers, from 1, of the findings that name the clock.
@@ -107,7 +107,7 @@ def measure(
                 names[clock],
                 len(pair.snapshots),
                 drift,
-                pair.bar_ns,
+                pair.known_bar_ns,
                 float(moved.max()) if len(moved) else 0.0,
                 survey.used.get(clock, 0),
                 survey.lost.get(clock, 0),

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the figures one after the other, and gives them buttons, keys, and a still for the printer;
+// Draws the figures that are unfolded, one after the other, and gives them buttons, keys, and a still for the printer;
 // sorts tables. It fetches nothing.
 (() => {
   const ranges = new Map();
@@ -9,13 +9,23 @@
 
   const panels = (model) => (model.children ?? [model]).map((c) => (Array.isArray(c) ? c[0] : c));
 
+  // Bokeh is run when it is needed: that takes longer than all else on the page.
+  function loadBokeh() {
+    if (window.Bokeh !== undefined) return;
+    const script = document.createElement("script");
+    script.textContent = document.getElementById("bokeh").textContent;
+    document.head.append(script);
+  }
+
   async function draw(block) {
+    loadBokeh();
     const name = block.dataset.figure;
-    const item = JSON.parse(block.textContent);
+    const { item, readout } = JSON.parse(block.textContent);
     const manager = await Bokeh.embed.embed_item(item, item.target_id);
     const view = manager.roots[0];
     const all = panels(view.model);
     views.set(name, view);
+    Readout.attach(document.getElementById(name), view, readout);
     const range = all[0].x_range;
     ranges.set(name, { range, start: range.start, end: range.end });
     // A finger scrolls the page; it zooms by the buttons.
@@ -116,15 +126,22 @@
     });
   }
 
-  // A link into a closed finding opens it.
-  function open() {
-    const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
-    if (target instanceof HTMLDetailsElement) target.open = true;
+  // A link to something folded opens it, also when it is followed again.
+  function open(hash) {
+    const target = hash.length > 1 ? document.getElementById(hash.slice(1)) : null;
+    for (let at = target; at !== null; at = at.parentElement) {
+      if (at instanceof HTMLDetailsElement) at.open = true;
+    }
+    return target;
   }
-  addEventListener("hashchange", open);
-  open();
+  addEventListener("hashchange", () => open(location.hash)?.scrollIntoView());
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link !== null) open(link.getAttribute("href"));
+  });
+  open(location.hash)?.scrollIntoView();
 
-  // What is in sight is drawn at once, the rest while nobody waits.
+  // What is in sight is drawn at once, what is unfolded while nobody waits, the rest when opened.
   const waiting = new Map();
   for (const block of document.querySelectorAll("script.figure")) waiting.set(block.dataset.figure, block);
   let last = Promise.resolve();
@@ -133,8 +150,9 @@
     const block = waiting.get(name);
     if (block === undefined) return last;
     waiting.delete(name);
-    last = last.then(() => draw(block)).catch((error) => {
-      document.getElementById(name).querySelector(".frame")
+    const figure = document.getElementById(name);
+    last = last.then(() => draw(block)).then(() => (figure.dataset.drawn = "")).catch((error) => {
+      figure.querySelector(".frame")
         .append("This picture could not be drawn; its tables say the same.");
       console.error(error);
     });
@@ -149,6 +167,10 @@
   );
   for (const name of waiting.keys()) sight.observe(document.getElementById(name));
 
+  const unfolded = () =>
+    [...waiting.keys()].filter((name) => document.getElementById(name).checkVisibility());
+  document.addEventListener("toggle", () => unfolded().forEach(drawn), true);
+
   const idle = () =>
     new Promise((done) => {
       if (window.requestIdleCallback) requestIdleCallback(done, { timeout: 500 });
@@ -157,9 +179,9 @@
   (async () => {
     await idle();
     performance.mark("shown");
-    while (waiting.size > 0) {
+    for (const name of unfolded()) {
       await idle();
-      await drawn(waiting.keys().next().value);
+      await drawn(name);
     }
     await last;
     document.documentElement.dataset.drawn = "all";

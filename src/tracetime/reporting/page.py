@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import Counter
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any, Final
 
 from tracetime._version import __version__
 from tracetime.doctor import Finding
-from tracetime.reporting.clock_graph import clock_graph
+from tracetime.doctor.verdict import faults, verdict
 from tracetime.reporting.embedding import Figures
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
-from tracetime.reporting.markup import Html, join, more_of, prose, tag
+from tracetime.reporting.markup import Html, empty, foldable, join, more_of, prose, tag
 from tracetime.reporting.pairs import pair_sections, snapshots_section
 from tracetime.reporting.sections import (
     allan_section,
     bars_section,
-    clocks_table,
+    clocks_section,
     events_section,
     pair_links,
 )
+from tracetime.reporting.spans import spans_section
+from tracetime.reporting.strip import strip
 from tracetime.text import count, duration, printable
 
 _MOST_OPEN: Final = 20
@@ -39,25 +40,21 @@ def page(facts: Facts) -> str:
     figures = Figures()
     name = printable(Path(facts.trace.path).name)
     links = pair_links(facts)
+    sections = [
+        strip(facts, links),
+        _findings(facts, links),
+        pair_sections(facts, figures),
+        clocks_section(facts, links),
+        events_section(facts, figures),
+        spans_section(facts),
+        bars_section(facts, figures),
+        allan_section(facts, figures),
+        snapshots_section(facts),
+    ]
     body = join(
         tag("a", "Skip to the findings", href="#findings", class_="skip"),
         _header(facts, name),
-        tag(
-            "main",
-            _findings(facts, links),
-            tag(
-                "section",
-                tag("h2", "Clocks"),
-                clock_graph(facts, {facts.names[c]: link for c, link in links.items()}),
-                clocks_table(facts, links),
-                id="clocks",
-            ),
-            events_section(facts, figures),
-            pair_sections(facts, figures),
-            bars_section(facts, figures),
-            allan_section(facts, figures),
-            snapshots_section(facts),
-        ),
+        tag("main", sections),
         _footer(),
     )
     return _document(f"Clocks of {name}", body, figures.blocks())
@@ -65,36 +62,28 @@ def page(facts: Facts) -> str:
 
 def _header(facts: Facts, name: str) -> Html:
     survey, trace = facts.survey, facts.trace
-    counts = Counter(finding.severity for finding in facts.findings)
-    bad = [count(n, severity) for severity in ("error", "warning") if (n := counts[severity])]
+    severities = {finding.severity for finding in facts.findings}
+    sentence = verdict(facts.findings)
+    good = facts.is_healthy and not faults(facts.findings)
     lost = sum(survey.lost.values())
     summary = [
         ("trace clock", survey.graph.name(survey.trace_clock)),
-        ("length", duration(facts.end_ns - facts.start_ns) if len(facts.histogram.edges) else "-"),
+        ("length", duration(facts.end_ns - facts.start_ns) if facts.has_length else "-"),
         ("events", f"{facts.events:,}" + (f", {lost:,} without trace time" if lost else "")),
         ("clocks", f"{len(survey.infos):,}"),
         ("snapshots", f"{len(survey.snapshot_packets):,}"),
         ("file", f"{trace.size:,} bytes" if trace.size else "-"),
     ]
-    sections = (
-        ("findings", "Findings"),
-        ("clocks", "Clocks"),
-        ("events", "Events"),
-        ("pairs", "Pairs"),
-        ("bars", "Error bars"),
-        ("snapshots", "Snapshots"),
-    )
     return tag(
         "header",
         tag("p", "tracetime report", class_="kicker"),
         tag("h1", name),
         tag(
             "p",
-            "The clocks are in order." if not bad else " and ".join(bad) + ".",
-            class_=f"verdict {'bad' if counts['error'] else 'fair' if bad else 'good'}",
+            f"{sentence[0].upper()}{sentence[1:]}.",
+            class_=f"verdict {'bad' if 'error' in severities else 'good' if good else 'fair'}",
         ),
         tag("dl", (tag("div", tag("dt", a), tag("dd", b)) for a, b in summary), class_="facts"),
-        tag("nav", (tag("a", text, href=f"#{at}") for at, text in sections), aria_label="Sections"),
         tag(
             "noscript", tag("p", "The pictures need JavaScript. The tables have the same numbers.")
         ),
@@ -102,19 +91,22 @@ def _header(facts: Facts, name: str) -> Html:
 
 
 def _findings(facts: Facts, links: dict[Any, str]) -> Html:
-    if not facts.findings:
-        inner: Any = tag(
-            "p",
-            "No findings.",
-        )
-    else:
-        inner = [
-            _finding(facts, finding, links, number)
-            for number, finding in enumerate(facts.findings[:MOST_FINDINGS], 1)
-        ]
-        more = len(facts.findings) - MOST_FINDINGS
-        inner.append(more_of(more, "finding", _IN_FULL))
-    return tag("section", tag("h2", "Findings"), inner, id="findings")
+    """Return the section of findings; it is folded where all of them are only information."""
+    findings = facts.findings
+    if not findings:
+        return empty("Findings", "There are none.", id="findings")
+    inner = [
+        *(
+            _finding(facts, finding, links, n)
+            for n, finding in enumerate(findings[:MOST_FINDINGS], 1)
+        ),
+        more_of(len(findings) - MOST_FINDINGS, "finding", _IN_FULL),
+    ]
+    if not facts.is_healthy:
+        return tag("section", tag("h2", "Findings"), inner, id="findings")
+    line = f"for information: {findings[0].title}"
+    more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+    return foldable("Findings", line + more, inner, is_open=False, id="findings")
 
 
 def _finding(
@@ -184,8 +176,9 @@ def _document(title: str, body: Html, blocks: list[Html]) -> str:
     """Return the file. Only scripts with these hashes run, and nothing may be fetched."""
     here = resources.files("tracetime.reporting")
     style = here.joinpath("page.css").read_text(encoding="utf-8")
-    scripts = [_bokeh_script(), here.joinpath("page.js").read_text(encoding="utf-8")]
-    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    bokeh = _bokeh_script()
+    script = "".join(here.joinpath(f"{name}.js").read_text("utf-8") for name in ("readout", "page"))
+    hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (bokeh, script))
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
@@ -198,6 +191,7 @@ def _document(title: str, body: Html, blocks: list[Html]) -> str:
         tag("meta", name="generator", content=f"tracetime {__version__}"),
         tag("title", title),
         tag("style", Html(style)),
+        tag("noscript", tag("style", Html(".frame, .tools, .key, .show { display: none }"))),
     )
     return join(
         Html('<!DOCTYPE html>\n<html lang="en">\n'),
@@ -205,7 +199,9 @@ def _document(title: str, body: Html, blocks: list[Html]) -> str:
         Html("\n<body>\n"),
         body,
         blocks,
-        (tag("script", Html(script)) for script in scripts),
+        # page.js runs it when the first picture is drawn: a page with none opens at once.
+        tag("script", Html(bokeh), type="text/plain", id="bokeh") if blocks else None,
+        tag("script", Html(script)),
         Html("\n</body>\n</html>\n"),
     )
 

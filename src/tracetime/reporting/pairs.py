@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,13 +10,23 @@ import numpy as np
 
 from tracetime.doctor import Finding
 from tracetime.graph.tube.curves import Break, Curves
-from tracetime.reporting.drawing import time_unit
 from tracetime.reporting.facts import MOST_FINDINGS, Facts
 from tracetime.reporting.legend import pair_key
-from tracetime.reporting.markup import Cell, Html, join, number_cell, prose, table, tag
+from tracetime.reporting.markup import (
+    Cell,
+    Html,
+    empty,
+    foldable,
+    join,
+    number_cell,
+    prose,
+    table,
+    tag,
+)
 from tracetime.reporting.measure import MOST_MEASURED, PairFacts
-from tracetime.reporting.plot import pair_figure
-from tracetime.text import count, duration
+from tracetime.reporting.plot import pair_figure, time_unit_of
+from tracetime.reporting.readout import pair_readout
+from tracetime.text import count, duration, half_width, signed_duration
 
 if TYPE_CHECKING:
     from tracetime.reporting.embedding import Figures
@@ -30,11 +41,15 @@ _SAMPLES: Final = 16
 _LONG_ZONE: Final = 30
 """Gaps between snapshots from which a discontinuity is long: a view has only one end of it."""
 
+_NO_DRIFT_PPM: Final = 5e-4
+"""A drift below this is no drift: a nanosecond in half an hour."""
+
 _BREAK_NAMES: Final = {
     "suspend": "suspend",
     "step": "step",
     "reset": "reset",
     "outlier": "outlier",
+    "wrong_order": "message before it was sent",
     "rate_change": "change of rate",
     "possible_step": "step, or two changes of rate",
 }
@@ -43,8 +58,8 @@ _BREAK_NAMES: Final = {
 def pair_sections(facts: Facts, figures: Figures) -> Html:
     """Return the section of pairs: a picture of each that matters, with its findings."""
     pairs = [_pair(facts, figures, number, pair) for number, pair in enumerate(facts.pictured, 1)]
-    if not pairs:
-        pairs = [tag("p", "No snapshot has two clocks.")]
+    if not pairs and not facts.measured.without:
+        return empty("Pairs of clocks", "No snapshot has two clocks.", id="pairs")
     return tag(
         "section",
         tag("h2", "Pairs of clocks"),
@@ -62,26 +77,28 @@ def _without_picture(facts: Facts) -> Html | None:
         return None
     more = len(left_out) - _MOST_NAMES
     text = (
-        f"Without a picture: {', '.join(left_out[:_MOST_NAMES])}"
+        f"{', '.join(left_out[:_MOST_NAMES])}"
         + (f" and {more:,} more" if more > 0 else "")
         + ". Pairs with findings come first, then those with events, with discontinuities, and "
-        "those that floor misplaces most"
+        "those that floor misplaces most."
     )
-    if not measured.beyond:
-        return tag("p", f"{text}. The table of clocks has all.", class_="hint")
-    n = len(facts.compared) - len(measured.beyond)
-    return join(
-        tag("p", f"{text}.", class_="hint"),
-        tag(
-            "p",
-            f"The first {n:,} of {len(facts.compared):,} pairs of clocks in this order are "
+    beyond = None
+    if measured.beyond:
+        n = len(facts.compared) - len(measured.beyond)
+        beyond = join(
+            f" The first {n:,} of {len(facts.compared):,} pairs of clocks in this order are "
             "measured: the table of clocks has drift and bars of these only. ",
             prose(
                 "In Python `trace.clocks.plot(src, dst)` draws any pair"
                 + ("; `--max-tubes` allows more." if n < MOST_MEASURED else ".")
             ),
-            class_="hint",
-        ),
+        )
+    without = len(facts.compared) - len(facts.pictured)
+    return tag(
+        "details",
+        tag("summary", f"{count(without, 'more pair')} without a picture"),
+        tag("p", text, beyond or " The table of clocks has all.", class_="hint"),
+        class_="pair line",
     )
 
 
@@ -104,19 +121,26 @@ def _without_bars(facts: Facts) -> Html | None:
 
 
 def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
+    """Return what there is of a pair; of one in order only a line is seen until it is opened."""
     curves = pair.curves
     assert curves is not None
     graph = facts.survey.graph
     reference, clock = graph.name(pair.reference), graph.name(pair.clock)
     place = f"pair-{number}-picture"
     return tag(
-        "section",
-        tag("h3", f"{clock} − {reference}"),
+        "details",
+        tag(
+            "summary",
+            tag("h3", f"{clock} − {reference}"),
+            " ",
+            tag("span", _line(pair, curves), class_="line"),
+        ),
         _findings(facts, pair, curves, place),
         figures.place(
             place,
             pair_figure(curves, reference, clock, alone=False),
             in_words(pair, reference, clock),
+            pair_readout(curves, reference, clock),
             key=pair_key(outliers=bool(curves.seen.odd.any()), breaks=bool(curves.breaks)),
         ),
         _breaks(curves, place) if curves.breaks else None,
@@ -127,7 +151,32 @@ def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
         ),
         id=f"pair-{number}",
         class_="pair",
+        open=not _is_in_order(facts, pair, curves),
     )
+
+
+def _is_in_order(facts: Facts, pair: PairFacts, curves: Curves) -> bool:
+    """Whether nothing is wrong: clocks that are set right slowly change their rate."""
+    return (
+        not pair.lost
+        and all(facts.findings[number - 1].severity == "info" for number in pair.findings)
+        and all(b.kind == "rate_change" for b in curves.breaks)
+    )
+
+
+def _line(pair: PairFacts, curves: Curves) -> str:
+    """Return a pair in one line of text."""
+    most = max(curves.most_bar_ns, curves.median_bar_ns)
+    most = most if np.isfinite(most) else curves.median_bar_ns
+    parts = [f"error bar {'at most ' if np.isfinite(most) else ''}{half_width(most)}"]
+    if pair.drift_ppm is not None and curves.n_snapshots > 1:
+        drift = f"{pair.drift_ppm:+.3g} ppm" if abs(pair.drift_ppm) >= _NO_DRIFT_PPM else "none"
+        parts.append(f"drift {drift}")
+    parts.append(count(curves.n_snapshots, "snapshot"))
+    if curves.n_breaks:
+        kinds = Counter(_BREAK_NAMES[b.kind] for b in curves.breaks)
+        parts += [f"{n} × {kind}" if n > 1 else kind for kind, n in kinds.items()]
+    return ", ".join(parts)
 
 
 def in_words(pair: PairFacts, reference: str, clock: str) -> str:
@@ -144,7 +193,8 @@ def in_words(pair: PairFacts, reference: str, clock: str) -> str:
             if abs(curves.trend_ppm) >= 1e-3
             else "no drift"
         )
-    bar = f"error bars of ± {duration(curves.median_bar_ns)}"
+    median = curves.median_bar_ns
+    bar = f"error bars {'of ' if np.isfinite(median) else ''}{half_width(median)}"
     if np.isfinite(curves.most_bar_ns):
         bar += f", at most ± {duration(curves.most_bar_ns)}"
     parts.append(bar + (", from assumed half-widths" if curves.assumed else ""))
@@ -200,7 +250,7 @@ def _window_of(facts: Facts, curves: Curves, finding: Finding) -> tuple[float, f
 def _window(curves: Curves, start: float, end: float) -> tuple[float, float]:
     """Return what to zoom to for a span and its surroundings, in units of the time axis."""
     margin = max((end - start) * 0.75, 3 * _gap(curves))
-    _, ns = time_unit(curves.end - min(0.0, float(np.nanmin(curves.sampled.time))))
+    _, ns = time_unit_of(curves)
     return (start - margin) / ns, (end + margin) / ns
 
 
@@ -277,7 +327,7 @@ def _size(b: Break) -> str:
     if b.size_ns is None:
         return "-"
     low_ns, high_ns = b.size_ns
-    first, last = duration(low_ns), duration(high_ns)
+    first, last = signed_duration(low_ns), signed_duration(high_ns)
     return first if first == last else f"{first} to {last}"
 
 
@@ -290,8 +340,8 @@ def _numbers(curves: Curves) -> Html:
         (
             Cell(_seconds(tube.time[k]), float(tube.time[k])),
             Cell(f"{tube.estimate[k]:,.0f}", float(tube.estimate[k])),
-            Cell(f"{tube.half[k]:,.0f}", float(tube.half[k])),
-            Cell(f"{tube.floor[k]:,.0f}", float(tube.floor[k])),
+            _whole(tube.half[k]),
+            _whole(tube.floor[k]),
         )
         for k in chosen.tolist()
     ]
@@ -300,6 +350,10 @@ def _numbers(curves: Curves) -> Html:
         (">time", ">offset − trend, ns", ">half-width, ns", ">|floor − estimate|, ns"),
         rows,
     )
+
+
+def _whole(ns: float) -> Cell:
+    return Cell(f"{ns:,.0f}", float(ns)) if np.isfinite(ns) else Cell("-", -1.0)
 
 
 def snapshots_section(facts: Facts) -> Html:
@@ -324,18 +378,15 @@ def snapshots_section(facts: Facts) -> Html:
         ),
         rows,
     )
-    return tag(
-        "section",
-        tag("h2", "Snapshots"),
-        tag(
-            "p",
-            f"{count(len(facts.survey.snapshot_packets), 'snapshot')} in the trace. The table has "
-            f"{count(len(rows), 'reading')} of the pairs above"
-            f"{f', one of {every}' if every > 1 else ''}.",
-        ),
-        tag("details", tag("summary", "Table of snapshots"), inner, open=len(rows) <= 200)
-        if rows
-        else None,
+    total_line = f"{count(len(facts.survey.snapshot_packets), 'snapshot')} in the trace"
+    if not rows:
+        return empty("Snapshots", f"{total_line}.", id="snapshots")
+    return foldable(
+        "Snapshots",
+        f"{total_line}; a table of {count(len(rows), 'reading')} of the pairs above"
+        f"{f', one of {every}' if every > 1 else ''}",
+        inner,
+        is_open=False,
         id="snapshots",
     )
 

@@ -12,18 +12,24 @@ import numpy.typing as npt
 
 from tracetime.graph.tube.curves import Curves
 from tracetime.reporting.drawing import (
+    BAND,
     BROKEN,
+    DOT,
     FLOOR,
     INK,
+    LINE,
+    OUTLIER,
     TUBE,
     Bokeh,
     Floats,
+    panel_of,
     time_name,
     time_range,
     time_unit,
-    tools,
     unit_of,
 )
+from tracetime.reporting.drift import drift_panel
+from tracetime.reporting.jumps import jumps_of, jumps_panel
 
 _MOST_MARKS: Final = 40
 """Discontinuities that are marked: of more, the numbers overlap."""
@@ -31,20 +37,14 @@ _MOST_MARKS: Final = 40
 _CROWDED: Final = 40
 """Snapshots from which their whiskers are pale: they would hide the dots."""
 
-_LEAST_DRIFT_PPM: Final = 0.05
-"""Half of the range of the drift axis at least: less is noise."""
-
 # Looks of glyphs.
-_BAND: Final = {"fill_color": TUBE, "fill_alpha": 0.18, "line_color": None}
-_LINE: Final = {"line_color": TUBE, "line_width": 2}
 _FLOOR_LINE: Final = {"line_color": FLOOR, "line_width": 1.5, "line_dash": [5, 3]}
-_DOT: Final = {"marker": "circle", "size": 5, "fill_color": INK, "line_color": None}
-_DIAMOND: Final = {"marker": "diamond", "size": 7, "fill_color": INK, "line_color": None}
-_OUTLIER: Final = {"marker": "x", "size": 10, "line_color": BROKEN, "line_width": 2}
 
 
 def pair_figure(curves: Curves, reference: str, clock: str, *, alone: bool = True) -> Any:
-    """Draw three panels over one time: the offset with its bars, the drift, and the bars' width.
+    """Draw panels over one time: the offset with its bars, the drift, and the bars' width.
+
+    Where the offset jumped, a panel above them draws it with the jumps, the others without.
 
     Args:
         curves: what to draw.
@@ -55,12 +55,13 @@ def pair_figure(curves: Curves, reference: str, clock: str, *, alone: bool = Tru
         UsageError: Bokeh is not installed.
     """
     bokeh = Bokeh()
-    start = min(0.0, float(np.nanmin(curves.sampled.time)))
-    name, ns = time_unit(curves.end - start)
+    start, (name, ns) = first_of(curves), time_unit_of(curves)
     across = time_range(bokeh, start / ns, curves.end / ns)
+    jumps = [jumps_panel(bokeh, curves, ns, across, alone)] if jumps_of(curves) else []
     panels = [
+        *jumps,
         _offset_panel(bokeh, curves, ns, across, alone),
-        _drift_panel(bokeh, curves, ns, across, alone),
+        drift_panel(bokeh, curves, ns, across, alone),
         _width_panel(bokeh, curves, ns, across, alone),
     ]
     for panel in panels:
@@ -73,49 +74,54 @@ def pair_figure(curves: Curves, reference: str, clock: str, *, alone: bool = Tru
     return bokeh.layouts.column(*panels, sizing_mode="stretch_width", spacing=0)
 
 
-def _panel(
-    bokeh: Bokeh, height: int, across: Any, label: str, alone: bool, top: bool = False, **more: Any
-) -> Any:
-    made = tools(bokeh, alone)
-    location = "above" if alone and top else None
-    figure = bokeh.figure(
-        height, clear=not alone, x_range=across, tools=made, toolbar_location=location, **more
-    )
-    figure.toolbar.active_scroll = made[1]
-    figure.yaxis.axis_label = bokeh.plain(label)
-    return figure
+def first_of(curves: Curves) -> float:
+    """Return the first moment of a picture, ns after the origin."""
+    return min(0.0, float(np.nanmin(curves.sampled.time)))
+
+
+def time_unit_of(curves: Curves) -> tuple[str, float]:
+    """Return the unit of the time axis, and how many ns it has."""
+    return time_unit(curves.end - first_of(curves))
+
+
+def offset_unit_of(curves: Curves) -> tuple[str, float]:
+    """Return the unit of the offsets without jumps, and how many ns it has."""
+    seen, tube = curves.seen, curves.sampled
+    plain = ~seen.odd
+    return unit_of(np.concatenate([seen.offset[plain], seen.half[plain], tube.high, tube.low]))
 
 
 def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
-    seen, tube = curves.seen, curves.sampled
-    plain = ~seen.odd
-    unit, size = unit_of(
-        np.concatenate([seen.offset[plain], seen.half[plain], tube.high, tube.low])
-    )
-    panel = _panel(
-        bokeh, 260, across, f"offset − trend ({unit})", alone, True, x_axis_location=None
+    tube = curves.sampled
+    unit, size = offset_unit_of(curves)
+    jumped = bool(jumps_of(curves))
+    label = "without jumps" if jumped else "offset − trend"
+    panel = panel_of(
+        bokeh, 260, across, f"{label} ({unit})", alone, not jumped, x_axis_location=None
     )
     xs, ys = _pieces(tube.time / ns, tube.low / size, tube.high / size)
-    band = bokeh.draw(panel, "Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", **_BAND)
+    band = bokeh.draw(panel, "Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", **BAND)
     source = bokeh.models.ColumnDataSource(
         {
             "time": tube.time / ns,
             "estimate": tube.estimate / size,
             "low": tube.low / size,
             "high": tube.high / size,
-        }
+        },
+        name="tube",
     )
     edges = [
         bokeh.draw(panel, "Line", source, x="time", y=side, line_color=TUBE, line_alpha=0.7)
         for side in ("low", "high")
     ]
-    line = bokeh.draw(panel, "Line", source, x="time", y="estimate", **_LINE)
-    dots, whiskers = _draw_snapshots(bokeh, panel, curves, ns, size, unit)
+    line = bokeh.draw(panel, "Line", source, x="time", y="estimate", **LINE)
+    dots, whiskers = _draw_snapshots(bokeh, panel, curves, ns, size)
     # Outliers and the bars over a jump do not count for the scale: all else would be flat.
     panel.y_range.renderers = [line, *edges, dots[0]]
     panel.y_range.range_padding = 0.15
     panel.y_range.min_interval = 2.0 / size
     if alone:
+        panel.add_tools(_hover(bokeh, dots, ns, unit))
         outlier = [("outlier", dots[1:])]
         bokeh.legend(
             panel,
@@ -130,12 +136,12 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
 
 
 def _draw_snapshots(
-    bokeh: Bokeh, panel: Any, curves: Curves, ns: float, size: float, unit: str
+    bokeh: Bokeh, panel: Any, curves: Curves, ns: float, size: float
 ) -> tuple[list[Any], Any]:
     """Draw the snapshots: dots, outliers last, and the whiskers of those that are none."""
     models, seen = bokeh.models, curves.seen
 
-    def snapshots(which: npt.NDArray[np.bool_]) -> Any:
+    def snapshots(name: str, which: npt.NDArray[np.bool_]) -> Any:
         offset, half = seen.offset[which] / size, seen.half[which] / size
         return models.ColumnDataSource(
             {
@@ -145,72 +151,42 @@ def _draw_snapshots(
                 "high": offset + half,
                 "number": seen.number[which],
                 "half": seen.half[which],
-            }
+            },
+            name=name,
         )
 
-    read = snapshots(~seen.odd)
+    read = snapshots("snapshots", ~seen.odd)
     look = {"line_color": INK, "line_alpha": 0.5 if len(seen.time) < _CROWDED else 0.2}
     whiskers = bokeh.draw(panel, "Segment", read, x0="time", y0="low", x1="time", y1="high", **look)
-    dots = [bokeh.draw(panel, "Scatter", read, x="time", y="offset", **_DOT)]
+    dots = [bokeh.draw(panel, "Scatter", read, x="time", y="offset", **DOT)]
     if seen.odd.any():
-        outliers = snapshots(seen.odd)
-        dots.append(bokeh.draw(panel, "Scatter", outliers, x="time", y="offset", **_OUTLIER))
-    panel.add_tools(
-        models.HoverTool(
-            renderers=dots,
-            tooltips=[
-                ("snapshot", "@number"),
-                ("time", f"@time {time_name(ns)}"),
-                ("offset", f"@offset {unit}"),
-                ("half-width", "@half{0,0} ns"),
-            ],
-        )
-    )
+        outliers = snapshots("outliers", seen.odd)
+        dots.append(bokeh.draw(panel, "Scatter", outliers, x="time", y="offset", **OUTLIER))
     return dots, whiskers
 
 
-def _drift_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
-    rate = curves.rate
-    panel = _panel(bokeh, 130, across, "drift (ppm)", alone, x_axis_location=None)
-    known = rate.end > rate.start
-    middle = rate.ppm[known]
-    low, high = _robust(
-        np.concatenate([curves.gap_ppm, middle]),
-        np.concatenate([curves.gap_span, (rate.end - rate.start)[known]]),
+def _hover(bokeh: Bokeh, dots: list[Any], ns: float, unit: str) -> Any:
+    """Return what says the values of a snapshot; the report has readout.js for that."""
+    return bokeh.models.HoverTool(
+        renderers=dots,
+        tooltips=[
+            ("snapshot", "@number"),
+            ("time", f"@time {time_name(ns)}"),
+            ("offset", f"@offset {unit}"),
+            ("half-width", "@half{0,0} ns"),
+        ],
     )
-    spread = high - low
-    most = (low - 20 * spread, high + 20 * spread)
-    runs = bokeh.models.ColumnDataSource(
-        {
-            "start": rate.start[known] / ns,
-            "end": rate.end[known] / ns,
-            "ppm": middle,
-            "low": np.clip(rate.low[known], *most),
-            "high": np.clip(rate.high[known], *most),
-        }
-    )
-    box = bokeh.draw(
-        panel, "Quad", runs, left="start", right="end", bottom="low", top="high", **_BAND
-    )
-    line = bokeh.draw(panel, "Segment", runs, x0="start", y0="ppm", x1="end", y1="ppm", **_LINE)
-    gaps = {"time": curves.gap_time / ns, "ppm": curves.gap_ppm}
-    dots = bokeh.draw(panel, "Scatter", gaps, x="time", y="ppm", **_DIAMOND)
-    panel.y_range = bokeh.models.Range1d(low - 0.15 * spread, high + 0.15 * spread)
-    panel.yaxis.ticker.desired_num_ticks = 4
-    panel.yaxis.formatter.use_scientific = False
-    if alone:
-        held = [("rate", [line]), ("error bar", [box])] if known.any() else []
-        bokeh.legend(panel, [("between snapshots", [dots]), *held])
-    return panel
 
 
 def _width_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
     tube = curves.sampled
-    panel = _panel(bokeh, 190, across, "error", alone, y_axis_type="log")
+    panel = panel_of(bokeh, 190, across, "error", alone, y_axis_type="log")
     # A logarithmic axis has no zero, and 1 ns is the resolution of all times.
     half, floor = np.maximum(tube.half, 1.0), np.maximum(tube.floor, 1.0)
-    source = bokeh.models.ColumnDataSource({"time": tube.time / ns, "half": half, "floor": floor})
-    bar = bokeh.draw(panel, "Line", source, x="time", y="half", **_LINE)
+    source = bokeh.models.ColumnDataSource(
+        {"time": tube.time / ns, "half": half, "floor": floor}, name="width"
+    )
+    bar = bokeh.draw(panel, "Line", source, x="time", y="half", **LINE)
     off = bokeh.draw(panel, "Line", source, x="time", y="floor", **_FLOOR_LINE)
     bokeh.time_ticks(panel.yaxis[0], np.concatenate([half, floor]))
     if alone:
@@ -276,17 +252,3 @@ def _pieces(time: Floats, low: Floats, high: Floats) -> tuple[list[Any], list[An
         xs.append(np.concatenate([time[there], time[back]]))
         ys.append(np.concatenate([low[there], high[back]]))
     return xs, ys
-
-
-def _robust(values: Floats, weights: Floats) -> tuple[float, float]:
-    """Return the range of all values but a few of little weight, which short gaps make."""
-    some = np.isfinite(values) & (weights > 0)
-    if not some.any():
-        return -1.0, 1.0
-    order = np.argsort(values[some])
-    values, weights = values[some][order], weights[some][order]
-    share = np.cumsum(weights) / weights.sum()
-    low = float(values[np.searchsorted(share, 0.02)])
-    high = float(values[min(int(np.searchsorted(share, 0.98)), len(values) - 1)])
-    middle, half = (low + high) / 2, max((high - low) / 2, _LEAST_DRIFT_PPM)
-    return middle - half, middle + half

@@ -11,11 +11,23 @@ from tracetime.clocks.ids import ClockId
 from tracetime.graph.clock_names import coverage, span_ns
 from tracetime.graph.tube.curves import since
 from tracetime.reporting.allan import allan_deviation
+from tracetime.reporting.clock_graph import clock_graph
 from tracetime.reporting.facts import Facts
 from tracetime.reporting.figures import MOST_LINES, allan_figure, bars_figure, events_figure
-from tracetime.reporting.markup import Cell, Html, join, more_of, number_cell, table, tag
+from tracetime.reporting.markup import (
+    Cell,
+    Html,
+    empty,
+    foldable,
+    join,
+    more_of,
+    number_cell,
+    table,
+    tag,
+)
 from tracetime.reporting.measure import PairFacts
-from tracetime.text import count, duration
+from tracetime.reporting.readout import bar_in_words, events_readout, points_readout
+from tracetime.text import count, duration, half_width
 
 if TYPE_CHECKING:
     from tracetime.reporting.embedding import Figures
@@ -35,7 +47,20 @@ def pair_links(facts: Facts) -> dict[ClockId, str]:
     return links
 
 
-def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
+def clocks_section(facts: Facts, links: dict[ClockId, str]) -> Html:
+    """Return the section of clocks: how snapshots tie them, and a table."""
+    infos = facts.survey.infos
+    return foldable(
+        "Clocks",
+        f"{count(len(infos), 'clock')} in {count(len(facts.compared), 'pair')}",
+        clock_graph(facts, {facts.names[c]: link for c, link in links.items()}),
+        _clocks_table(facts, links),
+        is_open=not facts.is_healthy,
+        id="clocks",
+    )
+
+
+def _clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
     """Return the table of clocks; one number on many sequences has one row."""
     survey = facts.survey
     lines: dict[str, list[ClockId]] = {}
@@ -72,7 +97,9 @@ def clocks_table(facts: Facts, links: dict[ClockId, str]) -> Html:
                 number_cell(sum(info.snapshots for info in infos)),
                 Cell(coverage(infos), max((span_ns(info) or 0 for info in infos), default=0)),
                 _range(drifts, _ppm),
-                _range(bars, lambda v: f"± {duration(v)}"),
+                _range(bars, half_width)
+                if np.isfinite(bars).all()
+                else Cell(half_width(np.nan), float("inf")),
                 ", ".join(notes),
             )
         )
@@ -143,7 +170,7 @@ def events_section(facts: Facts, figures: Figures) -> Html:
     histogram = facts.histogram
     named = [(_scoped(graph.name(row.clock), row.clock), row) for row in histogram.rows]
     if not named:
-        return tag("section", tag("h2", "Events"), tag("p", "There are none."), id="events")
+        return empty("Events", "There are none.", id="events")
     rows = []
     for name, row in named:
         both = row.resolved + row.unresolved
@@ -170,10 +197,13 @@ def events_section(facts: Facts, figures: Figures) -> Html:
         )
         + f". Time 0 is {graph.name(facts.survey.trace_clock)} {facts.start_ns:,} ns."
     )
-    return tag(
-        "section",
-        tag("h2", "Events"),
-        figures.place("events-picture", events_figure(facts, named), caption),
+    return foldable(
+        "Events",
+        f"{count(facts.events, 'event')} of {count(histogram.clocks, 'clock')}"
+        + (f", {lost:,} of them without a trace time" if lost else ""),
+        figures.place(
+            "events-picture", events_figure(facts, named), caption, events_readout(facts, named)
+        ),
         table(
             "Events by clock",
             ("clock", ">with trace time", ">without", ">outside the picture", ">busiest time"),
@@ -187,6 +217,7 @@ def events_section(facts: Facts, figures: Figures) -> Html:
         )
         if histogram.outside
         else None,
+        is_open=lost > 0,
         id="events",
     )
 
@@ -202,7 +233,7 @@ def bars_section(facts: Facts, figures: Figures) -> Html:
     graph = facts.survey.graph
     pairs = [(graph.name(pair.clock), pair) for pair in facts.pictured]
     if not pairs:
-        return tag("section", tag("h2", "Error bars"), tag("p", "There are none."), id="bars")
+        return empty("Error bars", "There are none.", id="bars")
     rows = []
     for name, pair in pairs:
         curves = pair.curves
@@ -211,7 +242,7 @@ def bars_section(facts: Facts, figures: Figures) -> Html:
             (
                 name,
                 graph.name(pair.reference),
-                Cell(f"± {duration(curves.median_bar_ns)}", curves.median_bar_ns),
+                _time(curves.median_bar_ns, "± "),
                 _time(curves.most_bar_ns, "± "),
                 _time(curves.most_floor_ns),
                 "assumed" if curves.assumed else "measured",
@@ -222,10 +253,19 @@ def bars_section(facts: Facts, figures: Figures) -> Html:
         "widest between snapshots, and, as a cross, how far Perfetto's floor rule is off at most. "
         "Where the cross is right of the bar, floor misplaces events by more than the bar."
     )
-    return tag(
-        "section",
-        tag("h2", "Error bars"),
-        figures.place("bars-picture", bars_figure(pairs), caption, zoomable=False),
+    bars = [max(c.most_bar_ns, c.median_bar_ns) for _, p in pairs if (c := p.curves) is not None]
+    known = [bar for bar in bars if np.isfinite(bar)]
+    most = f"at most {half_width(max(known))}" if known else half_width(np.nan)
+    return foldable(
+        "Error bars",
+        f"{most} for {count(len(pairs), 'pair')}",
+        figures.place(
+            "bars-picture",
+            bars_figure(pairs),
+            caption,
+            points_readout(_bar_points(pairs)),
+            zoomable=False,
+        ),
         table(
             "Error bars by clock",
             (
@@ -238,8 +278,21 @@ def bars_section(facts: Facts, figures: Figures) -> Html:
             ),
             rows,
         ),
+        is_open=False,
         id="bars",
     )
+
+
+def _bar_points(pairs: list[tuple[str, PairFacts]]) -> list[tuple[float, float, str]]:
+    """Return the marks of the picture of error bars; each says all of its clock."""
+    points = []
+    for level, (name, pair) in enumerate(reversed(pairs)):
+        curves = pair.curves
+        assert curves is not None
+        for ns in (curves.median_bar_ns, curves.most_bar_ns, curves.most_floor_ns):
+            if np.isfinite(ns):
+                points.append((max(ns, 1.0), float(level), bar_in_words(name, curves)))
+    return points
 
 
 def _time(ns: float, sign: str = "") -> Cell:
@@ -281,12 +334,24 @@ def allan_section(facts: Facts, figures: Figures) -> Html | None:
         "tenfold length, noise of the readings dominates; where it is flat or rises, the rates "
         "of the clocks wander."
     )
-    return tag(
-        "section",
-        tag("h2", "Allan deviation"),
+    return foldable(
+        "Allan deviation",
+        f"how the rates of {count(len(lines), 'pair')} wander",
         figures.place(
-            "allan-picture", allan_figure([line[1:] for line in lines]), caption, zoomable=False
+            "allan-picture",
+            allan_figure([line[1:] for line in lines]),
+            caption,
+            points_readout(
+                [
+                    (time / 1e9, dev, f"{number}: {dev:.3g} over {duration(time)}")
+                    for number, (_, times, deviations) in enumerate(lines, 1)
+                    for time, dev in zip(times.tolist(), deviations.tolist(), strict=True)
+                    if dev > 0
+                ]
+            ),
+            zoomable=False,
         ),
         table("Allan deviation", (">no.", "pair", ">shortest interval", ">least deviation"), rows),
+        is_open=False,
         id="allan",
     )

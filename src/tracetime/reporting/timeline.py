@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import AS_IS, RESOLVED
+from tracetime.errors import PLACED
 from tracetime.event_clocks import machine_indexes
 from tracetime.events_table import Columns
 
@@ -84,7 +84,7 @@ class Timeline:
         n = len(time)
         if not n:
             return
-        known = (status == RESOLVED) | (status == AS_IS)
+        known = np.isin(status, PLACED)
         keys = self._key(columns) * 2 + ~known
         if not known.all():
             before = np.maximum.accumulate(np.where(known, np.arange(n), -1))
