@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.arrays import arrow_of, texts_of
-from tracetime.errors import AS_IS, REASONS
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.errors import AS_IS, ONE_SIDED, REASONS
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.pandas_metadata import exact_in_pandas
 
@@ -147,6 +148,21 @@ NAMES_SCHEMA: Final = exact_in_pandas(
 The dictionaries with int32 are those of one batch.
 """
 
+FINDING_EVENTS: Final = exact_in_pandas(
+    pa.schema(
+        [
+            pa.field("finding", pa.int64(), nullable=False),
+            pa.field("code", pa.string(), nullable=False),
+            *(EVENTS_SCHEMA.field(name) for name in ("packet", "kind", "item")),
+            NAMES_SCHEMA.field("name"),
+            *(EVENTS_SCHEMA.field(name) for name in ("timestamp", "trace_time", "status")),
+            pa.field("off_ns", pa.int64()),
+        ]
+    )
+)
+"""The events of findings: `finding` is the number of the finding in the order of the doctor's
+report, `off_ns` how much later floor places the event than the tube does."""
+
 _BITS: Final = {
     "value": HAS_VALUE,
     "track": HAS_TRACK,
@@ -189,8 +205,8 @@ def record_batch(
         schema = with_names(schema)
     payload = vocabulary.payload_index[columns["payload"]]
     no_payload = payload < 0
-    # RESOLVED and AS_IS come first among the reasons: only they have a trace time.
-    unresolved = columns["status"] > AS_IS
+    # RESOLVED and AS_IS come first among the reasons: only they, and ONE_SIDED, have a trace time.
+    unresolved = (columns["status"] > AS_IS) & (columns["status"] != ONE_SIDED)
     arrays = []
     for field in schema:
         if field.name == "args":
@@ -207,7 +223,9 @@ def record_batch(
         elif field.name == "trace_time":
             arrays.append(arrow_of(column, unresolved))
         elif field.name in ("earliest", "latest"):
-            arrays.append(arrow_of(column, columns["earliest"] > columns["latest"]))
+            open_end = INT64_MIN if field.name == "earliest" else INT64_MAX
+            is_open = (columns["status"] == ONE_SIDED) & (column == open_end)
+            arrays.append(arrow_of(column, (columns["earliest"] > columns["latest"]) | is_open))
         elif field.name in TEXTS:
             arrays.append(_dictionary(column, _strings(columns, field.name), column < 0))
         elif field.name == "type":

@@ -54,6 +54,8 @@ BOUNDED_SLICES_SCHEMA: Final = exact_in_pandas(
             pa.field("end_earliest", pa.int64()),
             pa.field("end_latest", pa.int64()),
             pa.field("dur_error_ns", pa.int64()),
+            pa.field("clock", _TEXT),
+            pa.field("end_clock", _TEXT),
         ]
     )
 )
@@ -159,7 +161,7 @@ def slice_batches(
     slices: Mapping[str, npt.NDArray[Any]],
     owners: Owners,
     strings: Strings,
-    bars: Mapping[str, npt.NDArray[np.int64]],
+    bars: Mapping[str, pa.Array],
     args: Args | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield slices as batches; each column of text has one dictionary in all of them.
@@ -168,8 +170,7 @@ def slice_batches(
         slices: ts, dur, depth, parent, track, name, category.
         owners: of their tracks.
         strings: what numbers of names stand for.
-        bars: the columns of `BOUNDED_SLICES_SCHEMA` that `SLICES_SCHEMA` has not, or none: no bar
-            where earliest is after latest, nor error where that is negative.
+        bars: the columns of `BOUNDED_SLICES_SCHEMA` that `SLICES_SCHEMA` has not, or none.
         args: gives their arguments; None: they are not read.
     """
     columns = _columns(slices, owners, strings, bars)
@@ -195,7 +196,7 @@ def _columns(
     slices: Mapping[str, npt.NDArray[Any]],
     owners: Owners,
     strings: Strings,
-    bars: Mapping[str, npt.NDArray[np.int64]],
+    bars: Mapping[str, pa.Array],
 ) -> dict[str, pa.Array]:
     """All columns but the arguments, whole."""
     track = slices["track"]
@@ -220,14 +221,7 @@ def _columns(
         "pid": arrow_of(_at(pids, process), process < 0),
         "process_name": _named(_at(process_names, process), strings),
     }
-    for name, values in bars.items():
-        if name == "dur_error_ns":
-            missing = values < 0
-        else:
-            which = "end_" if name.startswith("end_") else ""
-            missing = bars[f"{which}earliest"] > bars[f"{which}latest"]
-        columns[name] = arrow_of(values, missing)
-    return columns
+    return {**columns, **bars}
 
 
 def _at(values: npt.NDArray[Any], which: npt.NDArray[np.int32]) -> npt.NDArray[Any]:

@@ -16,6 +16,7 @@ from typing import ClassVar, Final, Protocol
 import pyarrow as pa
 
 from tracetime.errors import UsageError
+from tracetime.events_table import BATCH_ROWS
 
 ROW_GROUP_ROWS: Final = 131_072
 """Rows of one Parquet row group: few enough to hold in memory, enough to scan fast."""
@@ -28,9 +29,13 @@ class TableWriter(Protocol):
         path: the file, which is made or overwritten.
         schema: of every batch to come.
         metadata: of the file, where `metadata_first`; else it is only given to `finish`.
+
+    Attributes:
+        rows_at_once: how many rows to give to one `write`: Ctrl-C waits until they are written.
     """
 
     metadata_first: ClassVar[bool]
+    rows_at_once: ClassVar[int]
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None: ...
 
@@ -44,13 +49,16 @@ class TableWriter(Protocol):
         """Close a file that will not be finished. May follow any failure."""
 
 
-def table_writer(path: Path) -> type[TableWriter]:
-    """Return the writer for the ending of `path`: .parquet, .arrow or .csv, in any case.
+def table_writer(path: Path, kind: str | None = None) -> type[TableWriter]:
+    """Return the writer of a format, by default that of the ending of `path`, in any case.
+
+    Args:
+        kind: parquet, arrow or csv.
 
     Raises:
-        UsageError: another ending.
+        UsageError: another format or ending.
     """
-    writer = _WRITERS.get(path.suffix.lower())
+    writer = _WRITERS.get(path.suffix.lower() if kind is None else f".{kind}")
     if writer is None:
         endings = ", ".join(_WRITERS)
         raise UsageError(f"cannot tell the format of {str(path)!r}: let it end in one of {endings}")
@@ -61,6 +69,7 @@ class ParquetTable:
     """Parquet: zstd, delta encodings for what grows, dictionaries for what repeats."""
 
     metadata_first: ClassVar[bool] = False
+    rows_at_once: ClassVar[int] = ROW_GROUP_ROWS
     _DELTA: Final = frozenset(
         {
             *("packet", "item", "timestamp", "trace_time", "earliest", "latest", "to_time"),
@@ -129,6 +138,8 @@ class ArrowTable:
     """
 
     metadata_first: ClassVar[bool] = True
+    # Each batch stays one in the file.
+    rows_at_once: ClassVar[int] = BATCH_ROWS
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
         self._schema = pa.schema(
@@ -167,6 +178,7 @@ class CsvTable:
     """
 
     metadata_first: ClassVar[bool] = False
+    rows_at_once: ClassVar[int] = 8192
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> None:
         import pyarrow.csv as csv

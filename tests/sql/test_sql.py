@@ -15,7 +15,7 @@ from tracetime.doctor import diagnose
 from tracetime.sql import tables
 from tracetime.sql.session import Session
 from tracetime.sql.streams import Faults, Stream
-from tracetime.sql.tables import View
+from tracetime.sql.view import View
 
 pytest_plugins = ["cli"]
 
@@ -209,6 +209,16 @@ def test_findings_come_from_the_doctor_those_that_follow_from_one_with_its_code(
     ]
 
 
+def test_events_of_findings_join_with_findings_and_events(ask):
+    model = Model()
+    FAULTS["clock_without_snapshot"](model, Random(3))
+    sql = """select f.code, f.events, count(*), count(distinct e.packet)
+        from findings f join finding_events using (finding) join events e using (packet, kind, item)
+        where f.code = 'clock-without-snapshot' group by all"""
+    ((code, events, rows, packets),) = ask(model.build(), sql)
+    assert (code, rows, packets) == ("clock-without-snapshot", events, events)
+
+
 def test_several_traces_are_distinguished(ask, tmp_path):
     sql = "select trace, count(*) from events group by trace order by trace"
     assert ask(CLOCK_SYNC, UNRESOLVED, sql) == [
@@ -289,6 +299,39 @@ def test_with_several_traces_a_function_needs_to_know_which(ask):
     assert ask(CLOCK_SYNC, EMPTY, sql) == [(1001,)]
     with pytest.raises(UsageError, match="no trace"):
         ask(CLOCK_SYNC, EMPTY, "select to_clock(1, 'MONOTONIC', 'BOOTTIME', 'x')")
+
+
+def test_trace_time_is_that_of_an_instant(ask):
+    sql = "select trace_time('100ns'), trace_time('14:48:40.123458889'), trace_time('7'), trace_time(null)"
+    assert ask(CLOCK_SYNC, sql) == [(2100, 2100, 7, None)]
+    sql = "select packet from events where trace_time < trace_time('104.0ns') + 1"
+    assert ask(CLOCK_SYNC, sql) == [(7,)]
+    texts = "select trace_time(t) from (values ('1ns'), ('2ns'), (null)) v(t)"
+    assert ask(CLOCK_SYNC, texts) == [(2001,), (2002,), (None,)]
+
+
+def test_an_error_of_one_of_several_traces_says_of_which(ask, write):
+    cut = MANY[:-1]
+    with pytest.raises(TraceError, match=r"t1\.pftrace: the trace is cut off") as raised:
+        ask(MANY, cut, "select count(*) from events")
+    assert raised.value.offset is not None
+    with pytest.raises(TraceError, match=r"^the trace is cut off"):
+        ask(cut, "select count(*) from events")
+
+
+def test_trace_time_of_several_traces_needs_to_know_which(ask):
+    with pytest.raises(UsageError, match=r"several traces: give the trace, as in trace_time\("):
+        ask(CLOCK_SYNC, EMPTY, "select trace_time('1ns')")
+    sql = "select trace_time('1ns', trace) from (select distinct trace from snapshots) order by 1"
+    assert ask(CLOCK_SYNC, EMPTY, sql) == [(2,), (2001,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [("soon", "12.5s"), ("0.5ns", "whole number"), ("25:00", "hours go to 23")]
+)
+def test_what_is_no_instant_is_refused(ask, text, error):
+    with pytest.raises(UsageError, match=error):
+        ask(CLOCK_SYNC, f"select trace_time('{text}')")
 
 
 @pytest.mark.parametrize("clock", ["NOPE", "64", "", "'; drop view events; --"])
@@ -470,11 +513,14 @@ def test_slices_of_several_traces_are_one_table(ask):
     assert ask(SLICES, EMPTY, SLICES, sql) == [(4, 2)]
 
 
-def test_a_statement_that_is_to_stop_ends_the_reading_of_slices(write):
-    faults = Faults()
+@pytest.mark.parametrize("table", ["events", "slices", "clocks", "snapshots", "findings"])
+def test_a_statement_that_is_to_stop_ends_the_reading_of_a_trace(write, table):
     with open_trace(write(SLICES)) as opened:
-        stream = tables.tables([opened], View(), faults)["slices"]
-        assert sum(batch.num_rows for batch in stream._batches()) == 2
-        faults.stopping = True
-        with pytest.raises(KeyboardInterrupt):
-            list(stream._batches())
+        with Session([opened]) as session:
+            session._faults.stopping = True
+            with pytest.raises(KeyboardInterrupt):
+                list(session.run(f"from {table}").batches)
+            session._faults.stopping = False
+            (row,) = next(session.run(f"select count(*) n from {table}").batches).to_pylist()
+            assert row["n"] >= 0
+        assert opened.on_read == []

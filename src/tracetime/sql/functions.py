@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tracetime.analysis.trace_instants import trace_time_of
 from tracetime.arrays import arrow_of, known_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
@@ -16,7 +17,7 @@ from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.sql.streams import Faults
 
 if TYPE_CHECKING:
-    from tracetime.sql.tables import View
+    from tracetime.sql.view import View
     from tracetime.trace import Trace
 
 _Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -62,14 +63,16 @@ class Convert:
             if start is None or end is None:
                 continue
             rows = rows[known[rows]]
-            got = self._graph_convert(values[rows], self._clock(start), self._clock(end), path)
+            got = self._graph_convert(values[rows], start, end, path)
             there, placed = known_of(got)
             out[rows] = np.where(placed, there, 0)
             missing[rows] = ~placed
         return arrow_of(out, missing)
 
-    def _graph_convert(self, values: Any, src: ClockId, dst: ClockId, path: str | None) -> Any:
-        graph = self._trace(path).clocks
+    def _graph_convert(self, values: Any, start: str, end: str, path: str | None) -> Any:
+        call = f"{self._which}(timestamp, 'MONOTONIC', 'BOOTTIME', trace)"
+        graph = trace_of(self._traces, path, call).clocks
+        src, dst = (self._named.get(text) or graph.clock(text) for text in (start, end))
         policy, bars = self._view.policy, self._view.bars
         if self._which == "to_clock":
             if policy == "floor" and (path, src, dst) not in self._admitted:
@@ -81,20 +84,59 @@ class Convert:
         )
         return getattr(bounds, self._which)
 
-    def _clock(self, text: str) -> ClockId:
-        return self._named.get(text) or ClockId.parse(text)
 
-    def _trace(self, path: str | None) -> Trace:
-        if path is None and len(self._traces) > 1:
-            raise UsageError(
-                f"there are several traces: give the trace of the clocks, as in "
-                f"{self._which}(timestamp, 'MONOTONIC', 'BOOTTIME', trace)"
-            )
-        if path is None:
-            return next(iter(self._traces.values()))
-        if path not in self._traces:
-            raise UsageError(f"no trace {path!r} is open: the traces are {', '.join(self._traces)}")
-        return self._traces[path]
+class TraceTime:
+    """The function of SQL that finds the trace time of an instant: (text, trace) columns to ns.
+
+    Args:
+        traces: by path.
+        faults: keeps errors.
+    """
+
+    def __init__(self, traces: Mapping[str, Trace], view: View, faults: Faults) -> None:
+        self._traces = traces
+        self._view = view
+        self._faults = faults
+        self._known: dict[tuple[str, str | None], int] = {}
+
+    def __call__(self, text: _Column, trace: _Column) -> pa.Array:
+        """Return trace times; null where the text is.
+
+        Raises:
+            UsageError: a text that says no instant, or an unknown trace.
+            ConversionError: an instant without a trace time.
+        """
+        try:
+            rows = zip(_whole(text).to_pylist(), _whole(trace).to_pylist(), strict=True)
+            return pa.array([self._trace_time(*row) for row in rows], pa.int64())
+        except BaseException as error:
+            self._faults.add(error)
+            raise
+
+    def _trace_time(self, text: str | None, path: str | None) -> int | None:
+        if text is None:
+            return None
+        if (text, path) not in self._known:
+            trace = trace_of(self._traces, path, "trace_time('12.5s', trace)")
+            found = trace_time_of(trace, text, self._view.policy, self._view.bars)
+            self._known[text, path] = found
+        return self._known[text, path]
+
+
+def trace_of(traces: Mapping[str, Trace], path: str | None, call: str) -> Trace:
+    """Return the trace with a path, or the only one.
+
+    Raises:
+        UsageError: no path, and there are several, of which `call` says how to give one; no such
+            trace.
+    """
+    if path is None and len(traces) > 1:
+        raise UsageError(f"there are several traces: give the trace, as in {call}")
+    if path is None:
+        return next(iter(traces.values()))
+    if path not in traces:
+        raise UsageError(f"no trace {path!r} is open: the traces are {', '.join(traces)}")
+    return traces[path]
 
 
 def _whole(column: _Column) -> pa.Array:

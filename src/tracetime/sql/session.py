@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -19,12 +19,14 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tracetime.atomic_file import refuse_input
 from tracetime.errors import TracetimeError, UsageError
-from tracetime.events_table import NAMES_SCHEMA
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.sql.casts import cast
-from tracetime.sql.functions import FUNCTIONS, Convert
+from tracetime.sql.events import EXTRAS, NAMES, Extras, extras_in, unqualified_extras_in
+from tracetime.sql.functions import FUNCTIONS, Convert, TraceTime
 from tracetime.sql.streams import Faults
-from tracetime.sql.tables import View, tables
+from tracetime.sql.tables import Tables
+from tracetime.sql.view import View
+from tracetime.text import did_you_mean
 
 if TYPE_CHECKING:
     from tracetime.trace import Trace
@@ -38,11 +40,15 @@ _BATCH_ROWS: Final = 1 << 16
 _RETRY_S: Final = 0.05
 """Time from one interrupt of a statement to the next, until it stops."""
 
-_MISSING: Final = re.compile(r'column "(\w+)" not found')
-"""How DuckDB says that there is no such column."""
-
 _QUOTED: Final = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"|\$(?:\w*)\$(.*?)\$\w*\$", re.DOTALL)
 """Quoted text of a statement: the name of a file is one."""
+
+_CREATE: Final = re.compile(r"\s*create\b.*?\bas\b", re.DOTALL | re.IGNORECASE)
+"""What is before the query in a statement that creates a table or view of its result."""
+
+_NO_COLUMN: Final = re.compile(r'column (?:named )?"([^"]+)"')
+_CANDIDATES: Final = re.compile(r"\n*Candidate bindings: .*")
+"""How DuckDB says which column there is not, and which of those that it knows are alike."""
 
 
 class Result(NamedTuple):
@@ -63,6 +69,8 @@ class Session:
         view: how statements see them.
         allow_files: let statements read and write files, and change DuckDB's settings.
         memory: bytes of memory that DuckDB may use. Reading a trace needs a few windows besides.
+        keep: keep what has been read for the next statements: each table that takes less than a
+            quarter of `memory`.
 
     Raises:
         UsageError: no trace, one trace twice, or what `tables` refuses.
@@ -75,16 +83,22 @@ class Session:
         *,
         allow_files: bool = False,
         memory: int = MEMORY,
+        keep: bool = False,
     ) -> None:
         view = view or View()
-        self._names = view.names
+        self._always: Extras = frozenset((NAMES,)) if view.names else frozenset()
+        self._extras = self._always
         self._allow_files = allow_files
         by_path = {trace.path: trace for trace in traces}
         if not traces or len(by_path) < len(traces):
             raise UsageError("give one trace or more, each once")
         self._faults = Faults()
+        self._traces = tuple(traces)
         self._reader: pa.RecordBatchReader | None = None
-        self._tables = tables(traces, view, self._faults)
+        self._planned = ""
+        self._tables = Tables(traces, view, self._faults, memory // 4 if keep else 0)
+        for trace in traces:
+            trace.on_read.append(self._faults.check)
         self._directory = tempfile.mkdtemp(prefix="tracetime-")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tracetime sql")
         try:
@@ -99,7 +113,7 @@ class Session:
                     "autoload_known_extensions": False,
                 },
             )
-            self._fill(Convert(name, by_path, view, self._faults) for name in FUNCTIONS)
+            self._fill(by_path, view)
             if not allow_files:
                 self._con.execute("SET enable_external_access = false")
                 self._con.execute("SET lock_configuration = true")
@@ -107,22 +121,32 @@ class Session:
             self._release()
             raise
 
-    def _fill(self, functions: Iterator[Convert]) -> None:
-        for name, table in self._tables.items():
-            self._con.register(name, table)
-        for name, function in zip(FUNCTIONS, functions, strict=True):
-            self._con.create_function(
-                f"_{name}",
-                function,
-                ["BIGINT", "VARCHAR", "VARCHAR", "VARCHAR"],
-                "BIGINT",
-                type=PythonUDFType.ARROW,
-                null_handling=FunctionNullHandling.SPECIAL,
-            )
+    def _fill(self, by_path: Mapping[str, Trace], view: View) -> None:
+        for name in self._tables.names:
+            self._con.register(name, self._tables.stream(name, self._extras))
+        for name in FUNCTIONS:
+            function = Convert(name, by_path, view, self._faults)
+            self._add(name, function, "BIGINT", "VARCHAR", "VARCHAR", "VARCHAR")
             self._con.execute(
                 f"CREATE MACRO {name}(ts, src, dst) AS _{name}(ts, src, dst, NULL), "
                 f"(ts, src, dst, trace) AS _{name}(ts, src, dst, trace)"
             )
+
+        self._add("trace_time", TraceTime(by_path, view, self._faults), "VARCHAR", "VARCHAR")
+        self._con.execute(
+            "CREATE MACRO trace_time(instant) AS _trace_time(instant, NULL), "
+            "(instant, trace) AS _trace_time(instant, trace)"
+        )
+
+    def _add(self, name: str, function: Convert | TraceTime, *arguments: str) -> None:
+        self._con.create_function(
+            f"_{name}",
+            function,
+            list(arguments),
+            "BIGINT",
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
 
     def __enter__(self) -> Session:
         return self
@@ -140,13 +164,16 @@ class Session:
             self._release()
 
     def _release(self) -> None:
+        for trace in self._traces:
+            trace.on_read.remove(self._faults.check)
         self._thread.shutdown()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     @property
     def tables(self) -> dict[str, pa.Schema]:
-        """The schema of each table."""
-        return {name: stream.schema for name, stream in self._tables.items()}
+        """The schema of each table, with all columns that it can have."""
+        every = frozenset(EXTRAS)
+        return {name: self._tables.stream(name, every).schema for name in self._tables.names}
 
     def statements(self, text: str) -> list[str]:
         """Split a text into its statements.
@@ -177,7 +204,7 @@ class Session:
             self._keep_inputs(statement)
 
         def start() -> pa.RecordBatchReader | None:
-            relation = self._con.sql(statement)
+            relation = self._relation(statement)
             if relation is None:
                 return None
             return cast(relation, times_as_text=times_as_text).to_arrow_reader(_BATCH_ROWS)
@@ -187,6 +214,67 @@ class Session:
             return Result(pa.schema([]), iter(()))
         schema = exact_in_pandas(_with_unique_names(reader.schema))
         return Result(schema, self._batches(reader, schema))
+
+    def run_all(self, text: str, *, times_as_text: bool = False) -> Result:
+        """Run the statements of a text, and return the result of the last one; see `run`.
+
+        Raises:
+            UsageError: there is no statement; and what `run` raises.
+        """
+        statements = self.statements(text)
+        if not statements:
+            raise UsageError("there is no statement in the query")
+        for statement in statements[:-1]:
+            for _ in self.run(statement).batches:
+                pass
+        return self.run(statements[-1], times_as_text=times_as_text)
+
+    def _relation(self, statement: str) -> duckdb.DuckDBPyRelation | None:
+        """Plan a statement, with the columns that it uses, and run it if it is no query.
+
+        What is refused while it is planned has changed nothing, and can be planned again.
+        """
+        extras = self._always
+        self._planned = statement
+        while True:
+            self._give(self._meant(statement, extras))
+            try:
+                return self._con.sql(statement)
+            except duckdb.BinderException as error:
+                # The error names a column that a view uses, which is not in the statement.
+                more = extras | extras_in(statement, str(error))
+                if more == extras:
+                    raise
+                extras = more
+
+    def _meant(self, statement: str, extras: Extras) -> Extras:
+        """Return the groups that a statement is run with: those of all columns that it names.
+
+        A name in a subquery on `events`, here or in a view, would else be that of a column around
+        the subquery, and a name in WHERE that of a result. Not where the groups change what the
+        statement returns, as with `*`, or where a name would not be clear with them, as in a join
+        with `clocks`.
+        """
+        views = self._con.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
+        more = extras | unqualified_extras_in(statement, *(view for (view,) in views))
+        if more == extras or len(self._con.extract_statements(statement)) != 1:
+            return extras
+        plan = f"DESCRIBE {_CREATE.sub('', statement, count=1)}"
+        try:
+            self._give(extras)
+            narrow = self._con.execute(plan).fetchall()
+            self._give(more)
+            return more if self._con.execute(plan).fetchall() == narrow else extras
+        except duckdb.Error:
+            return extras
+
+    def _give(self, extras: Extras) -> None:
+        """Register the tables that have other columns with these groups than now."""
+        changed = extras ^ self._extras
+        for name in self._tables.names:
+            if changed & self._tables.extras(name):
+                self._con.register(name, self._tables.stream(name, extras))
+        self._extras = extras
 
     def _keep_inputs(self, statement: str) -> None:
         """Refuse a statement that may write over a trace: no query, and it names one."""
@@ -245,17 +333,35 @@ class Session:
             return fault
         if fault is not None and not isinstance(fault, Exception):
             return fault
-        hint = ""
+        hint, text = "", str(error).strip()
+        if isinstance(error, duckdb.BinderException):
+            text = self._with_near_columns(text)
         if isinstance(error, duckdb.OutOfMemoryException):
             hint = "\nGive more memory (--memory-limit), or select fewer columns."
         elif isinstance(error, duckdb.PermissionException):
             hint = "\nStatements cannot use files unless --allow-files is given."
         elif isinstance(error, duckdb.ProgrammingError):
-            hint = f"\nThe tables are {', '.join(self._tables)}."
-            missing = _MISSING.search(str(error))
-            if missing and missing[1] in NAMES_SCHEMA.names and not self._names:
-                hint = f"\nGive --with-names: the events then have the column {missing[1]}."
-        return UsageError(f"{str(error).strip()}{hint}")
+            hint = f"\nThe tables are {', '.join(self._tables.names)}."
+        return UsageError(f"{text}{hint}")
+
+    def _with_near_columns(self, text: str) -> str:
+        """Name the columns most like one that there is not, those for statements that use them too.
+
+        They are the columns of the tables that the statement names, and the candidates of DuckDB.
+        """
+        missing, candidates = _NO_COLUMN.search(text), _CANDIDATES.search(text)
+        words = set(re.findall(r"\w+", self._planned.lower()))
+        columns = [
+            column
+            for name, schema in self.tables.items()
+            if name in words
+            for column in schema.names
+        ]
+        columns += re.findall(r'"([^"]+)"', candidates[0]) if candidates else []
+        near = "" if missing is None else did_you_mean(missing[1], columns)
+        if not near:
+            return text
+        return f"{_CANDIDATES.sub('', text)}\nD{near.removeprefix(': d')}"
 
 
 def _with_unique_names(schema: pa.Schema) -> pa.Schema:

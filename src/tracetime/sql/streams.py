@@ -23,7 +23,7 @@ class Faults:
         self.stopping = False
 
     def check(self, _: int) -> None:
-        """Stop a table that is long in the making: DuckDB stops between batches alone.
+        """Stop the reading of a trace: DuckDB stops between batches alone.
 
         Raises:
             KeyboardInterrupt: the statement is to stop.

@@ -1,4 +1,4 @@
-"""The tables that SQL sees: events, slices, clocks, snapshots, discontinuities and findings.
+"""The tables that SQL sees: events, slices, clocks, snapshots, findings and others.
 
 Tables are made as columns from a trace and its graph. Strings of a trace are values in them, and
 never part of a statement.
@@ -7,27 +7,28 @@ never part of a statement.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tracetime.clocks.ids import ClockId
-from tracetime.events_table import BATCH_ROWS, schema_of
-from tracetime.graph.arguments import PolicyName
-from tracetime.slices_table import slices_schema
+from tracetime.errors import TraceError
+from tracetime.events_table import BATCH_ROWS, FINDING_EVENTS
+from tracetime.sql.events import EXTRAS, Extras, KeptRows, event_batches, events_schema
+from tracetime.sql.slices import SLICES_EXTRAS, slice_batches, slices_schema
 from tracetime.sql.streams import Faults, Stream
+from tracetime.sql.view import View
+from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.doctor import Finding
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import Readings
-    from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
+_TRACE: Final = pa.field("trace", _NAME)
 # As in the events table, so that tables join on (clock, sequence, machine).
 _CLOCK: Final = (
     ("name", _NAME),
@@ -86,75 +87,94 @@ FINDINGS: Final = pa.schema(
         ("why", pa.string()),
         ("fix", pa.string()),
         ("follows_from", pa.string()),
+        ("finding", pa.int64()),
     ]
 )
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """How statements see traces.
+class _Maker(NamedTuple):
+    """How a table is made: the groups of columns that it can have, its schema, its rows."""
 
-    Attributes:
-        policy, bars: of the events and of `to_clock`, as for `Trace.events`.
-        names: whether events have columns that say what they are.
-        labels: names given to clocks.
+    extras: Extras
+    schema: Callable[[View, Extras], pa.Schema]
+    batches: Callable[[Trace, View, Extras], Iterator[pa.RecordBatch]]
+
+
+class Tables:
+    """The tables of traces. Rows of several traces have a column `trace`.
+
+    Args:
+        room: bytes of rows of each table that are kept once a scan has read the table; 0 keeps
+            none.
+        faults: keeps errors.
     """
 
-    policy: PolicyName = "floor"
-    bars: Bars = "estimated"
-    names: bool = False
-    labels: Mapping[ClockId, str] = field(default_factory=dict)
+    def __init__(self, traces: Sequence[Trace], view: View, faults: Faults, room: int = 0) -> None:
+        self._traces = traces
+        self._view = view
+        self._faults = faults
+        self._makers = {
+            "events": _Maker(frozenset(EXTRAS), events_schema, event_batches),
+            "slices": _Maker(SLICES_EXTRAS, slices_schema, slice_batches),
+            **{name: _fixed(schema, maker) for name, (schema, maker) in _FIXED.items()},
+        }
+        self._rows = {
+            name: KeptRows(self._together(maker.batches), room)
+            for name, maker in self._makers.items()
+        }
 
-    def name(self, clock: ClockId) -> str:
-        """Return the name of a clock: a label, or its id."""
-        return self.labels.get(clock) or str(clock)
+    @property
+    def names(self) -> list[str]:
+        """The names of the tables."""
+        return list(self._makers)
+
+    def extras(self, name: str) -> Extras:
+        """The groups of columns that a table has only for statements that use them."""
+        return self._makers[name].extras
+
+    def stream(self, name: str, extras: Extras) -> Stream:
+        """A table, with those of these groups that it can have."""
+        maker, rows = self._makers[name], self._rows[name]
+        extras = extras & maker.extras
+        schema = maker.schema(self._view, extras)
+        if len(self._traces) > 1:
+            schema = schema.insert(0, _TRACE)
+        return Stream(schema, lambda: rows.batches(extras, schema), self._faults)
+
+    def _together(
+        self, batches: Callable[[Trace, View, Extras], Iterator[pa.RecordBatch]]
+    ) -> Callable[[Extras], Iterator[pa.RecordBatch]]:
+        """Return a generator of the batches of all traces, of several with a column `trace`."""
+        traces, view = self._traces, self._view
+        if len(traces) == 1:
+            return lambda extras: batches(traces[0], view, extras)
+        # DuckDB needs the same dictionary in all batches of a column.
+        paths = pa.array([trace.path for trace in traces], pa.string())
+
+        def chained(extras: Extras) -> Iterator[pa.RecordBatch]:
+            for index, trace in enumerate(traces):
+                for batch in _naming(trace, batches(trace, view, extras)):
+                    which = pa.array(np.full(batch.num_rows, index, dtype=np.int32))
+                    column = pa.DictionaryArray.from_arrays(which, paths)
+                    schema = batch.schema.insert(0, _TRACE)
+                    yield pa.RecordBatch.from_arrays([column, *batch.columns], schema=schema)
+
+        return chained
 
 
-def tables(traces: Sequence[Trace], view: View, faults: Faults) -> dict[str, Stream]:
-    """Return the tables by name. Rows of several traces have a column `trace`."""
-    makers: dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]] = {
-        "events": (schema_of(view.policy, view.names), _events),
-        "slices": (slices_schema(view.policy), partial(_slices, faults)),
-        "clocks": (CLOCKS, _clocks),
-        "snapshots": (SNAPSHOTS, _snapshots),
-        "discontinuities": (DISCONTINUITIES, _discontinuities),
-        "findings": (FINDINGS, _findings),
-    }
-    return {
-        name: Stream(*_together(traces, view, schema, batches), faults)
-        for name, (schema, batches) in makers.items()
-    }
+def _naming(trace: Trace, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pass on the batches of one of several traces; its errors say which."""
+    try:
+        yield from batches
+    except TraceError as error:
+        raise error.of(printable(trace.path)) from None
 
 
-def _together(
-    traces: Sequence[Trace],
-    view: View,
-    schema: pa.Schema,
-    batches: Callable[[Trace, View], Iterator[pa.RecordBatch]],
-) -> tuple[pa.Schema, Callable[[], Iterator[pa.RecordBatch]]]:
-    """Return the schema and a generator of the batches of all traces, with a column `trace`."""
-    if len(traces) == 1:
-        return schema, lambda: batches(traces[0], view)
-    # DuckDB needs the same dictionary in all batches of a column.
-    paths = pa.array([trace.path for trace in traces], pa.string())
-    labelled = schema.insert(0, pa.field("trace", _NAME))
-
-    def chained() -> Iterator[pa.RecordBatch]:
-        for index, trace in enumerate(traces):
-            for batch in batches(trace, view):
-                which = pa.array(np.full(batch.num_rows, index, dtype=np.int32))
-                column = pa.DictionaryArray.from_arrays(which, paths)
-                yield pa.RecordBatch.from_arrays([column, *batch.columns], schema=labelled)
-
-    return labelled, chained
-
-
-def _events(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
-    return trace.events(view.policy, bars=view.bars, names=view.names)
-
-
-def _slices(faults: Faults, trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
-    return trace.slices(view.policy, faults.check, bars=view.bars)
+def _fixed(schema: pa.Schema, maker: Callable[[Trace, View], Iterator[pa.RecordBatch]]) -> _Maker:
+    """A table whose columns are always the same."""
+    return _Maker(
+        frozenset(), lambda view, extras: schema, lambda trace, view, extras: maker(trace, view)
+    )
 
 
 def _clocks(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
@@ -187,7 +207,7 @@ def _clock_columns(
         for values in ([c.clock for c in clocks], [c.sequence for c in clocks], ids)
     ]
     # A dictionary of its own for each batch, which DuckDB accepts here.
-    names = pa.array([view.name(clock) for clock in clocks], pa.string())
+    names = pa.array([view.name(clock, trace.clocks) for clock in clocks], pa.string())
     which = pa.array(indices.astype(np.int32))
     return [pa.DictionaryArray.from_arrays(which, names), *map(pa.array, numbers)]
 
@@ -243,8 +263,8 @@ def _snapshot_batch(
 def _discontinuities(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
     found = [
         {
-            "src": view.name(d.src),
-            "dst": view.name(d.dst),
+            "src": view.name(d.src, trace.clocks),
+            "dst": view.name(d.dst, trace.clocks),
             "kind": d.kind,
             "from_ns": d.a_from,
             "to_ns": d.a_to,
@@ -263,7 +283,10 @@ def _findings(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
     # Imported here: it takes a while to load, and few queries use it.
     from tracetime.doctor import diagnose
 
-    yield pa.RecordBatch.from_pylist(list(_finding_rows(diagnose(trace))), schema=FINDINGS)
+    rows = list(_finding_rows(diagnose(trace)))
+    for number, row in enumerate(rows):
+        row["finding"] = number
+    yield pa.RecordBatch.from_pylist(rows, schema=FINDINGS)
 
 
 def _finding_rows(
@@ -273,3 +296,21 @@ def _finding_rows(
     for finding in findings:
         yield {**finding.to_dict(), "follows_from": follows_from}
         yield from _finding_rows(finding.consequences, finding.code)
+
+
+def _finding_events(trace: Trace, view: View) -> Iterator[pa.RecordBatch]:
+    from tracetime.doctor import diagnose
+    from tracetime.doctor.finding import in_order
+    from tracetime.doctor.finding_events import finding_events
+
+    yield from finding_events(trace, dict(enumerate(in_order(diagnose(trace)))))
+
+
+_FIXED: Final[dict[str, tuple[pa.Schema, Callable[[Trace, View], Iterator[pa.RecordBatch]]]]] = {
+    "clocks": (CLOCKS, _clocks),
+    "snapshots": (SNAPSHOTS, _snapshots),
+    "discontinuities": (DISCONTINUITIES, _discontinuities),
+    "findings": (FINDINGS, _findings),
+    "finding_events": (FINDING_EVENTS, _finding_events),
+}
+"""The tables whose columns are always the same."""
