@@ -23,6 +23,7 @@ def test_at_1104_is_2104(tracetime, write):
         "to": "BOOTTIME",
         "value": 1104,
         "value_unit": "ns",
+        "policy": "floor",
         "unit_ns": 1,
         "result": 2104,
         "unit": "ns",
@@ -47,6 +48,21 @@ def test_at_1104_is_2104(tracetime, write):
     }
 
 
+def test_lines_are_as_wide_as_the_screen_and_numbers_keep_their_units(
+    tracetime, write, monkeypatch
+):
+    path = write(CLOCK_SYNC)
+    args = ("at", path, 10**17 + 1104, "--from", "MONOTONIC", "--to", "BOOTTIME")
+    wide, narrow = [], []
+    for lines, columns in ((wide, "300"), (narrow, "80")):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines += tracetime(*args)[1].splitlines()
+    assert max(map(len, wide)) > 100
+    assert max(map(len, narrow)) <= 80
+    assert "\n".join(narrow).replace("\n     ", " ") == "\n".join(wide)
+    assert [line for line in narrow if line.lstrip().startswith(("ns", "ms"))] == []
+
+
 def test_at_from_the_trace_clock_to_wall_time_and_back(tracetime, write):
     path = write(CLOCK_SYNC)
     _, text, _ = tracetime("at", path, 2000, "--to", "REALTIME")
@@ -56,6 +72,21 @@ def test_at_from_the_trace_clock_to_wall_time_and_back(tracetime, write):
         assert text.splitlines()[0] == f"REALTIME {WALL + 2000} -> BOOTTIME 2000 ns"
     result = json.loads(tracetime("at", path, 2000, "--to", "REALTIME", "--json")[1])
     assert result["result_utc"] == "2026-08-22T14:48:40.123458789Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("100ns", "BOOTTIME 2100 -> MONOTONIC 1100 ns"),
+        ("1.5us", "BOOTTIME 3500 -> MONOTONIC 2000 ns"),
+        ("14:48:40.123458889", f"REALTIME {WALL + 2100} -> MONOTONIC 1100 ns"),
+    ],
+)
+def test_at_takes_times_as_people_write_them(tracetime, write, text, line):
+    path = write(CLOCK_SYNC)
+    assert tracetime("at", path, text, "--to", "MONOTONIC")[1].splitlines()[0] == line
+    clock = line.split()[0]
+    assert tracetime("at", path, text, "--from", clock, "--to", "MONOTONIC")[1].startswith(line)
 
 
 @pytest.mark.parametrize("name", ["t.pftrace", "t.pftrace.gz"])
@@ -80,6 +111,10 @@ def test_at_a_clock_of_a_sequence(tracetime, write, name):
         (["2026-08-22", "--to", "BOOTTIME"], 2, "date and time"),
         (["2026-08-22T14:48:40", "--to", "BOOTTIME"], 2, "no time zone"),
         (["2026-08-22T14:48:40Z", "--from", "MONOTONIC"], 2, "reading of REALTIME"),
+        (["1s", "--from", "MONOTONIC"], 2, "is trace time, not of MONOTONIC: leave out --from"),
+        (["14:48", "--from", "BOOTTIME"], 2, "reading of REALTIME"),
+        (["24:48", "--to", "BOOTTIME"], 2, "hours go to 23"),
+        (["0.5ns", "--to", "REALTIME"], 2, "no whole number of nanoseconds"),
         (["9223372036854775808", "--to", "REALTIME"], 2, "int64"),
         (["9" * 5000, "--to", "REALTIME"], 2, "whole number"),
         (["5", "--to", "REALTIME", "--sequence", "7"], 2, "64 to 127"),
@@ -181,8 +216,9 @@ def test_near_says_which_wrap_of_a_short_counter(tracetime, write):
     code, _, err = tracetime(*args)
     assert code == 1
     assert "say near which time" in err
-    code, text, _ = tracetime(*args, "--near", 1009 * second + 20, "--json")
-    assert abs(json.loads(text)["result"] - 1009 * second) < 10
+    for near in (1009 * second + 20, "9s"):
+        code, text, _ = tracetime(*args, "--near", near, "--json")
+        assert abs(json.loads(text)["result"] - 1009 * second) < 10
 
 
 def test_near_is_for_the_tube(tracetime, write):

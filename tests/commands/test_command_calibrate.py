@@ -10,6 +10,9 @@ import termios
 
 import pytest
 
+from tracetime.capture import calibrate
+from tracetime.sources.fake import FakeClock, FakeDevice, FakeSource, FakeTime
+
 pytest_plugins = ["cli"]
 
 QUICK = ("-n", "5", "--clock", "MONOTONIC", "--clock", "REALTIME")
@@ -29,6 +32,25 @@ def test_calibrate_as_json_has_the_fields_of_the_interface(tracetime):
     for clock in result["clocks"]:
         assert {"name", "id", "tick_ns", "read_ns", "offset_ns", "drift_ppm"} <= clock.keys()
         assert clock["half_width_ns"].keys() == {"min", "median", "p99", "max"}
+
+
+def test_calibrate_lists_the_time_domains_of_devices(tracetime, monkeypatch):
+    time = FakeTime(10**9)
+    raw = FakeClock("MONOTONIC_RAW")
+    gpu = FakeClock("dev.tracetime.vulkan.fake", valid_bits=36)
+    made = [FakeSource(time, [raw]), FakeDevice(time, gpu, [raw], unknown_domains=(77,))]
+    result = calibrate.calibrate(n=2, seconds=0, sources=made)
+    monkeypatch.setattr(calibrate, "calibrate", lambda *_, **__: result)
+    code, text, _ = tracetime("calibrate")
+    assert code == 0
+    listed = text.partition("Time domains of devices\n")[2].splitlines()
+    assert [line.split(maxsplit=2) for line in listed] == [
+        ["device", "number", "domain"],
+        [gpu.name, "0", "DEVICE"],
+        [gpu.name, "2", "CLOCK_MONOTONIC_RAW"],
+        [gpu.name, "77", "unknown: not used"],
+    ]
+    assert "Time domains" not in tracetime("calibrate", "--json")[1]
 
 
 @pytest.mark.parametrize("command", ["calibrate", "watch"])

@@ -2,13 +2,13 @@
 
 import csv
 import gzip
+import io
 import json
-import os
-import pty
-import select
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from building import event, packet, pb, snapshot, trace
@@ -32,6 +32,74 @@ def test_convert_writes_the_events(tracetime, write, tmp_path):
         ("1104", "2104"),
         ("2", "7000"),
     ]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_convert_to_standard_output(spawn, write, tmp_path, kind):
+    child = spawn("convert", write(CLOCK_SYNC), "-o", "-", "--format", kind, stdout=subprocess.PIPE)
+    data = child.communicate()[0]
+    assert child.returncode == 0
+    read = {"csv": pa.csv.read_csv, "parquet": pq.read_table, "arrow": read_arrow}[kind]
+    assert read(io.BytesIO(data))["trace_time"].to_pylist() == [2104, 7000]
+    assert [path.name for path in tmp_path.iterdir()] == ["t.pftrace"]
+
+
+def read_arrow(file):
+    return pa.ipc.open_file(file).read_all()
+
+
+def test_convert_to_standard_output_says_what_was_not_read(spawn, write):
+    args = ("convert", write(CLOCK_SYNC[:-1]), "-o", "-", "--format", "csv", "--partial")
+    child = spawn(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    text, err = child.communicate()
+    assert len(text.splitlines()) == 2
+    assert err.startswith("warning: reading stopped early: ")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-o", "-"], "give --format parquet, arrow or csv"),
+        (["-o", "-", "--format", "csv", "--json"], "--json writes the summary"),
+        (["-o", "-", "--format", "xls"], "'xls' is not one of"),
+    ],
+)
+def test_convert_refuses_standard_output(tracetime, write, args, message):
+    code, text, err = tracetime("convert", write(CLOCK_SYNC), *args)
+    assert (code, text) == (2, "")
+    assert message in err
+
+
+def test_convert_in_a_format_that_the_name_does_not_say(tracetime, write, tmp_path):
+    out = tmp_path / "events.txt"
+    assert tracetime("convert", write(CLOCK_SYNC), "-o", out, "--format", "csv")[0] == 0
+    assert out.read_text().startswith("packet,")
+
+
+@pytest.mark.parametrize(
+    ("limits", "times"),
+    [
+        (["--from", "104ns", "--until", "105ns"], ["2104"]),
+        (["--from", "14:48:40.123458894"], ["7000"]),
+        (["--until", "2026-08-22T14:48:40.123458894Z"], ["2104"]),
+        (["--until", "2104"], []),
+    ],
+    ids=str,
+)
+def test_convert_from_and_until(tracetime, write, tmp_path, limits, times):
+    out = tmp_path / "events.csv"
+    code, text, err = tracetime("convert", write(CLOCK_SYNC), "-o", out, *limits)
+    nothing = "nothing is between --from and --until: the trace starts at 2000 ns, and by its"
+    assert code == 0
+    assert err == ("" if times else f"warning: {nothing} snapshots lasts 3 us\n")
+    with out.open() as file:
+        assert [row["trace_time"] for row in csv.DictReader(file)] == times
+
+
+def test_convert_until_is_after_from(tracetime, write, tmp_path):
+    limits = ("--from", "2s", "--until", "1s")
+    code, _, err = tracetime("convert", write(CLOCK_SYNC), "-o", tmp_path / "o.csv", *limits)
+    assert (code, err) == (2, "tracetime: error: --until 1s is not after --from 2s\n")
 
 
 def test_convert_reads_standard_input(write, tmp_path):
@@ -141,24 +209,6 @@ def test_the_summary_says_why_and_what_to_do(tracetime, write, tmp_path):
     reasons = text.partition("3 events without a trace time\n")[2]
     assert "  unknown_source_clock: 1 event (777: 1)\n    No snapshot in the trace" in reasons
     assert "  non_monotonic_source: 1 event (MONOTONIC: 1)\n    This clock ran" in reasons
-
-
-def test_a_progress_bar_on_a_terminal_only(spawn, write, tmp_path):
-    # The pipe of stdout does not matter: the bar goes to stderr.
-    path = write(MANY)
-    master, slave = pty.openpty()
-    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    for more, visible in (([], True), (["--json"], False)):
-        args = ("convert", path, "-o", tmp_path / "o.csv", *more)
-        with spawn(*args, stdout=subprocess.PIPE, stderr=slave, env=env) as child:
-            out = child.stdout.read()
-        ready = select.select([master], [], [], 0.2 if not visible else 10)[0]
-        assert bool(ready) == visible
-        if visible:
-            assert "1.4 kB" in os.read(master, 65536).decode()
-        assert b"\x1b" not in out
-    os.close(master)
-    os.close(slave)
 
 
 def test_equal_warnings_are_printed_once(tracetime, write, tmp_path):

@@ -4,7 +4,7 @@ import json
 from random import Random
 
 import pytest
-from building import snapshot, trace
+from building import event, snapshot, trace
 from faults import FAULTS, Model
 from samples import BOOTTIME
 
@@ -194,3 +194,41 @@ def test_many_findings_of_one_kind_are_folded(tracetime, write):
     assert "--verbose" not in verbose
     findings = json.loads(tracetime("doctor", path, "--json")[1])["traces"][0]["findings"]
     assert [finding["code"] for finding in findings].count("clock-reset") == 12
+
+
+def test_the_events_of_a_finding(tracetime, write):
+    path = write(faulty("clock_without_snapshot"))
+    code, text, err = tracetime("doctor", path, "--events", "clock-without-snapshot")
+    assert (code, err) == (0, "")
+    head, names, _, *lines, total = text.splitlines()
+    assert head.startswith(f"{path}: clock-without-snapshot: {len(lines)} events")
+    assert total == f"({len(lines)} rows)"
+    assert names.split()[:3] == ["packet", "kind", "item"]
+    options = ("--events", "clock-without-snapshot", "--json")
+    (result,) = json.loads(tracetime("doctor", path, *options)[1])["traces"]
+    (found,) = (one for one in result["findings"] if one["code"] == "clock-without-snapshot")
+    assert len(result["events"]) == found["events"] == len(lines)
+    assert {row["status"] for row in result["events"]} == {"unknown_source_clock"}
+
+
+def test_a_finding_that_a_trace_has_not_has_no_events(tracetime, write):
+    path = write(Model().build())
+    code, text, _ = tracetime("doctor", path, "--events", "suspend")
+    assert (code, text) == (0, f"{path}: suspend: there is no such finding\n")
+    late = write(faulty("snapshots_late"))
+    (found,) = json.loads(tracetime("doctor", late, "--json")[1])["traces"][0]["findings"]
+    _, text, _ = tracetime("doctor", late, "--events", "snapshots-late")
+    assert f": snapshots-late: {found['events']} events\n" in text
+
+
+def test_events_of_what_is_no_finding(tracetime, write):
+    code, _, err = tracetime("doctor", write(Model().build()), "--events", "supend")
+    assert code == 2
+    assert "there is no finding 'supend': did you mean suspend" in err
+
+
+def test_many_events_of_a_finding_are_cut(tracetime, write):
+    path = write(trace(snapshot({BOOTTIME: 1}), *(event(n, 777) for n in range(120))))
+    _, text, _ = tracetime("doctor", path, "--events", "clock-without-snapshot")
+    assert "120 events; --json has all, these are the first" in text
+    assert text.endswith("(100 rows)\n")

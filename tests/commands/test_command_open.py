@@ -12,7 +12,8 @@ import webbrowser
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from samples import CLOCK_SYNC
+from building import event, pb, trace
+from samples import CLOCK_SYNC, SLICES, UNRESOLVED
 
 from tracetime import UsageError, serve
 from tracetime.serve import PORT, UI, serving
@@ -191,6 +192,39 @@ def test_ranges(served, requested, status, first, last):
     assert served.wait(30 if len(body) == N else 0) == (len(body) == N)
 
 
+@pytest.mark.parametrize(
+    ("requested", "first", "last"),
+    [
+        ("", 0, N + 4),
+        (f"bytes={N - 3}-{N + 1}", N - 3, N + 1),
+        (f"bytes={N}-", N, N + 4),
+        (f"bytes={N + 2}-{N + 3}", N + 2, N + 3),
+        (f"bytes=0-{N - 1}", 0, N - 1),
+        ("bytes=-7", N - 2, N + 4),
+        (f"bytes=0-{N + 99}", 0, N + 4),
+    ],
+)
+def test_what_is_appended_follows_the_file(write, requested, first, last):
+    content = CLOCK_SYNC + b"12345"
+    with serving(write(CLOCK_SYNC), inserted=[(N, b"12345")], port=0) as served:
+        status, headers, body = ask(served.url, Range=requested)
+        assert (status, body) == (206 if requested else 200, content[first : last + 1])
+        assert headers["Content-Length"] == str(len(body))
+        assert served.wait(10 if body == content else 0) == (body == content)
+
+
+def test_what_is_inserted_stands_between_the_bytes_of_the_file(write):
+    inserted = [(0, b"first"), (50, b"12345"), (50, b""), (60, b"678")]
+    file = CLOCK_SYNC[:100]
+    content = b"first" + file[:50] + b"12345" + file[50:60] + b"678" + file[60:]
+    with serving(write(CLOCK_SYNC), inserted=inserted, end=100, port=0) as served:
+        assert ask(served.url)[2] == content
+        for first in range(len(content)):
+            for last in (first, first + 7, first + 30):
+                body = ask(served.url, Range=f"bytes={first}-{last}")[2]
+                assert body == content[first : last + 1]
+
+
 def test_what_was_opened_is_served_whatever_is_there_later(write, tmp_path):
     path = write(CLOCK_SYNC)
     with serving(path, port=0) as served:
@@ -300,8 +334,11 @@ def test_open_refuses_what_is_no_file(tracetime, write, tmp_path):
     assert tracetime("open", tmp_path / "empty", "--timeout", "0")[0] == 2
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it(write, number, code):
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"terminated")],
+)
+def test_a_signal_ends_it(write, number, code, said):
     # In a process of its own, with a port that nobody else has.
     program = "import sys, tracetime.serve as s, tracetime.commands as c; s.PORT = 0; c.main()"
     command = [sys.executable, "-c", program, "open", write(CLOCK_SYNC), "--no-browser"]
@@ -312,4 +349,101 @@ def test_a_signal_ends_it(write, number, code):
         assert child.stdout.readline().startswith(b"https://ui.perfetto.dev/")
         child.send_signal(number)
         err = child.stderr.read()
-    assert (child.returncode, err.strip()) == (code, b"")
+    assert (child.returncode, err.strip()) == (code, b"tracetime: " + said)
+
+
+# Error tracks
+
+
+def served_with_tracks(tracetime, path, browser, *options):
+    """(output, what the UI got after the file)."""
+    content = path.read_bytes()
+    code, text, err = tracetime("open", path, "--tube", *options)
+    assert (code, err) == (0, "")
+    assert path.read_bytes() == content
+    got = browser()[-1]
+    assert got[: len(content)] == content
+    return text, got[len(content) :]
+
+
+def test_open_with_the_tube_adds_tracks_to_what_is_served(tracetime, written, browser):
+    path = written([CLOCK_SYNC])
+    text, added = served_with_tracks(tracetime, path, browser)
+    names = [p.track_descriptor.name for p in pb.Trace.FromString(added).packet]
+    assert list(filter(None, names)) == [
+        "tracetime",
+        "tracetime: error of 64@seq7 (ns)",
+        "tracetime: error of MONOTONIC (ns)",
+        "tracetime: shift of MONOTONIC (ns)",
+    ]
+    lines = text.splitlines()
+    assert lines[0] == "How far off events can be in the UI: tracks in the group tracetime"
+    assert lines[2].split() == ["clock", "events", "at", "most", "drawn", "late", "by"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["64@seq7", "1"], ["MONOTONIC", "1"]]
+    assert lines[-2].startswith(f"{UI}/#!/?url=http://127.0.0.1:")
+
+
+def test_open_with_the_tube_as_json(tracetime, written, browser):
+    content = CLOCK_SYNC + trace(event(2, 777))
+    text, _ = served_with_tracks(tracetime, written([content]), browser, "--json")
+    errors = json.loads(text)["errors"]
+    assert [(c["clock"], c["events"], c["track"]) for c in errors["clocks"]] == [
+        ("64@seq7", 1, True),
+        ("MONOTONIC", 1, True),
+    ]
+    assert errors["clocks"][1]["error_ns"] >= 1000
+    assert errors["clocks"][1]["shift_ns"] == {"least": -167, "greatest": -167}
+    assert errors["without_error"] == [
+        {
+            "clock": "777",
+            "name": "777",
+            "events": 1,
+            "drawn": False,
+            "reason": "unknown_source_clock",
+        }
+    ]
+    assert json.loads(tracetime("open", written([content]), "--json")[1])["errors"] is None
+
+
+def test_open_names_clocks_without_an_error(tracetime, written, browser):
+    text, added = served_with_tracks(tracetime, written([UNRESOLVED]), browser)
+    named = "not drawn: 1 event in MONOTONIC (non_monotonic_source), 1 event in 777"
+    assert text.startswith(named)
+    assert added == b""
+
+
+def test_open_says_so_where_nothing_can_be_off(tracetime, written, browser):
+    text, added = served_with_tracks(tracetime, written([SLICES]), browser)
+    assert text.startswith("All events are in trace time already: no tracks are added.\n")
+    assert added == b""
+
+
+def test_limits_of_clocks_are_used(tracetime, written, browser):
+    options = ("--assume-half-width", "MONOTONIC=1ms", "--clock-name", "MONOTONIC=mine")
+    text, added = served_with_tracks(tracetime, written([CLOCK_SYNC]), browser, *options)
+    assert "1 ms" in text
+    assert b"tracetime: error of mine (ns)" in added
+
+
+def test_what_is_for_error_bars_needs_the_tube(tracetime, write):
+    code, _, err = tracetime("open", write(CLOCK_SYNC), "--assume-half-width", "MONOTONIC=1ms")
+    assert code == 2
+    assert "give --tube, too" in err
+
+
+def test_a_trace_that_is_cut_off_is_served_as_far_as_it_was_read(tracetime, write, browser):
+    code, _, err = tracetime("open", write(CLOCK_SYNC[:-3]), "--tube", "--partial")
+    assert (code, err) == (0, "")
+    got = pb.Trace.FromString(browser()[-1]).packet
+    whole = pb.Trace.FromString(CLOCK_SYNC).packet
+    n = len(whole) - 1
+    assert got[:n] == whole[:n]
+    assert got[n].trusted_packet_sequence_id == (1 << 32) - 1
+
+
+@pytest.mark.parametrize("content", [CLOCK_SYNC[:-3], b"{}", b"PK\x03\x04" + bytes(100)])
+def test_a_broken_trace_gets_no_tracks(tracetime, write, content):
+    code, text, err = tracetime("open", write(content), "--tube", "--no-browser")
+    assert (code, text) == (3, "")
+    assert err.startswith("tracetime: error: ")
+    assert "without --tube it is opened as it is (byte" in err

@@ -12,12 +12,15 @@ import subprocess
 import sys
 import time
 
+import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from building import event, trace
 from samples import BOOTTIME, CLOCK_SYNC, EMPTY, UNRESOLVED
 
 from tracetime.commands.prompt import is_whole
+from tracetime.formats.perfetto.read.reader import PerfettoTrace
 
 pytest_plugins = ["cli"]
 
@@ -42,6 +45,13 @@ def test_several_traces_and_a_query(tracetime, write):
     code, text, _ = tracetime("sql", *paths, sql, "--json")
     assert code == 0
     assert json.loads(text) == [{"trace": paths[0], "n": 20}, {"trace": paths[1], "n": 2}]
+
+
+def test_of_several_traces_the_bad_one_is_named(tracetime, write):
+    words = ("sql", write(CLOCK_SYNC, "a.pftrace"), write(b"", "b.pftrace"), "from clocks")
+    code, _, err = tracetime(*words)
+    assert code == 3
+    assert "b.pftrace: the file is empty" in err
 
 
 def test_the_last_of_several_statements_is_written(tracetime, write):
@@ -97,10 +107,6 @@ def test_options_are_those_of_convert(tracetime, write):
         (["select 1"], "give a trace before the query"),
         (["{trace}", "selec 1"], "LINE 1"),
         (["{trace}", "from nope"], "The tables are events"),
-        (
-            ["{trace}", "select thread_name from events"],
-            "Give --with-names: the events then have the column thread_name.",
-        ),
         (["{trace}", "--with-names", "select nme from events"], "The tables are events"),
         (["{trace}", "from nowhere.pftrace"], "nowhere"),
         (["{trace}", "none.pftrace", "select 1"], "No such file"),
@@ -111,6 +117,7 @@ def test_options_are_those_of_convert(tracetime, write):
         (["{trace}", " ; "], "no statement"),
         (["{trace}", "select 1", "-o", "x.xls"], ".parquet"),
         (["{trace}", "select 1", "--format", "parquet"], "-o"),
+        (["{trace}", "select 1", "-o", "-"], "give --format csv, json or parquet"),
         (["{trace}", "select 1", "--format", "csv", "--json"], "exclude each other"),
         (["{trace}", "select 1", "-o", "x", "--format", "table"], "for the terminal"),
         (["{trace}", "select 1", "-o", "nowhere/x.csv"], "nowhere/x.csv"),
@@ -190,6 +197,15 @@ def test_parquet_has_the_columns(tracetime, write, tmp_path):
     assert table.column_names[0] == "packet"
     assert tracetime("sql", write(CLOCK_SYNC), "select 1 as x, 2 as x", "-o", out)[0] == 0
     assert pq.read_table(out).to_pylist() == [{"x": 1, "x_1": 2}]
+
+
+def test_a_file_may_be_standard_output(spawn, write):
+    sql = "select packet from events order by all"
+    for kind, read in (("parquet", pq.read_table), ("csv", pa.csv.read_csv)):
+        child = spawn(
+            "sql", write(CLOCK_SYNC), sql, "-o", "-", "--format", kind, stdout=subprocess.PIPE
+        )
+        assert read(io.BytesIO(child.communicate()[0]))["packet"].to_pylist() == [7, 8]
 
 
 def test_a_table_shows_the_first_rows(tracetime, write):
@@ -308,7 +324,23 @@ def test_dot_commands(write):
     assert "Ctrl-D leaves" in out
     assert "\nevents\nslices\nclocks\nsnapshots\ndiscontinuities\nfindings\n" in out
     assert "column_name" in out and "first_ns" in out
+    schema = piped(write(CLOCK_SYNC), ".schema events")[1]
+    assert "\nthread_name" in schema and "\nwall_time" in schema
     assert piped(write(CLOCK_SYNC), '.schema x"; drop view events; --')[0] == 2
+
+
+def test_the_prompt_keeps_what_it_has_read(tracetime, write, monkeypatch):
+    reads, columns = [], PerfettoTrace.columns
+
+    def counted(trace, *args, **more):
+        reads.append(trace)
+        return columns(trace, *args, **more)
+
+    monkeypatch.setattr(PerfettoTrace, "columns", counted)
+    path = write(CLOCK_SYNC)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("select count(*) from events;\n" * 3))
+    assert tracetime("sql", path)[0] == 0
+    assert len(reads) == 1
 
 
 class Terminal:
@@ -402,11 +434,16 @@ def test_control_c_at_the_prompt(terminal, write):
     assert there.child.wait(60) == 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code", "says"),
+    [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"terminated")],
+)
 @pytest.mark.parametrize(
     "query", [FOREVER, "select sum(a.packet + b.packet) from events a, events b, events c"]
 )
-def test_a_signal_stops_a_query_and_leaves_nothing(spawn, write, tmp_path, number, code, query):
+def test_a_signal_stops_a_query_and_leaves_nothing(
+    spawn, write, tmp_path, number, code, says, query
+):
     made = tmp_path / "temporary"
     made.mkdir()
     path = write(trace(*(event(n, BOOTTIME) for n in range(20_000))))
@@ -419,6 +456,6 @@ def test_a_signal_stops_a_query_and_leaves_nothing(spawn, write, tmp_path, numbe
         time.sleep(0.2)
         child.send_signal(number)
         err = child.stderr.read()
-    assert (child.returncode, err.strip()) == (code, b"")
+    assert (child.returncode, err) == (code, b"tracetime: " + says + b"\n")
     assert list(made.iterdir()) == []
     assert {p.name for p in tmp_path.iterdir()} == {"t.pftrace", "temporary"}

@@ -7,7 +7,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
 from building import packet, pb, trace
-from samples import EMPTY, SLICES
+from samples import BOOTTIME, EMPTY, SLICES
 
 from tracetime import UsageError, open_trace
 from tracetime.convert import convert_slices
@@ -133,3 +133,36 @@ def test_events_without_a_time_are_counted_and_strict_refuses_them(tracetime, wr
     assert "1 event without a trace time" in text
     assert tracetime("convert", path, "-o", out, "--slices", "--strict")[0] == 1
     assert tracetime("convert", write(SLICES), "-o", out, "--slices", "--strict")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("start", "until", "names"),
+    [
+        (None, 7, ["outer"]),
+        (None, 8, ["outer", "inner"]),
+        (10, None, ["outer", "mark", "open"]),
+        (9, 12, ["outer", "inner"]),
+        (15, None, ["mark", "open"]),
+        (20, 21, ["mark", "open"]),
+        (21, None, ["open"]),
+        (None, 5, []),
+    ],
+)
+def test_a_part_has_what_lasts_within_it(tracetime, write, tmp_path, start, until, names):
+    more = trace(
+        packet(20, BOOTTIME, 1, track_event=pb.TrackEvent(type=3, name="mark", track_uuid=8)),
+        packet(18, BOOTTIME, 1, track_event=pb.TrackEvent(type=1, name="open", track_uuid=7)),
+    )
+    ends = (("--from", start), ("--until", until))
+    given = [str(word) for option in ends if option[1] is not None for word in option]
+    out = tmp_path / "part.parquet"
+    code, _, err = tracetime("convert", write(SLICES + more), "-o", out, "--slices", *given)
+    assert (code, "nothing is between" in err) == (0, not names)
+    assert sorted(pq.read_table(out)["name"].to_pylist()) == sorted(names)
+
+
+def test_slices_go_to_standard_output(tracetime, write):
+    path = write(SLICES)
+    code, text, err = tracetime("convert", path, "-o", "-", "--format", "csv", "--slices")
+    assert (code, err) == (0, "")
+    assert [row["name"] for row in csv.DictReader(text.splitlines())] == ["outer", "inner"]

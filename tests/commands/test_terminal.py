@@ -238,7 +238,29 @@ def test_what_is_printed_has_no_character_that_acts(text):
     assert lines == text or not all(c.isprintable() or c in "\n\t" for c in text)
 
 
-def test_styles_that_are_ours_stay_and_others_do_not(capsys):
+@pytest.mark.parametrize(
+    ("name", "value", "styled"),
+    [
+        ("NO_COLOR", "1", False),
+        ("NO_COLOR", "", True),
+        ("TERM", "dumb", False),
+        ("TERM", "xterm", True),
+    ],
+)
+def test_no_styles_where_the_environment_says_so(capsys, monkeypatch, name, value, styled):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(name, value)
+    monkeypatch.setattr(click.utils, "should_strip_ansi", lambda *_: False)
+    echo("\x1b[1merror\x1b[0m: \x07", styled=True)
+    assert capsys.readouterr().out == (
+        "\x1b[1merror\x1b[0m: \\x07\n" if styled else "error: \\x07\n"
+    )
+
+
+def test_styles_that_are_ours_stay_and_others_do_not(capsys, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     echo("\x1b[1m\x1b[31merror\x1b[0m: \x1b[2J\x07", styled=True)
     # click takes styles away where no terminal is.
     assert capsys.readouterr().out == "error: \\x1b[2J\\x07\n"

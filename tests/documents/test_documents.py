@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import click
+import documents
 import pytest
+import vulkan
 from documents import ROOT, blocks, claimed, commands, differs, pages, run_page
 from platforms import LINUX
 
@@ -22,7 +24,9 @@ def has_runnable(page):
 # They show the clocks of such a machine.
 @LINUX
 @pytest.mark.parametrize("page", [page for page in PAGES if has_runnable(page)], ids=str)
-def test_blocks_run_and_show_what_the_page_says(page, tmp_path):
+def test_blocks_run_and_show_what_the_page_says(page, tmp_path, monkeypatch):
+    for name, value in vulkan.environment().items():
+        monkeypatch.setenv(name, value)
     run_page(page, tmp_path)
 
 
@@ -96,14 +100,32 @@ def test_pictures_are_what_their_program_draws(name):
 
 
 def test_every_picture_is_shown():
-    expected = set(re.findall(r"\(pictures/(\w+)\.svg\)", PAGES[Path("docs/ideas.md")]))
-    assert expected == set(PICTURES) == {p.stem for p in (ROOT / "docs/pictures").iterdir()}
+    shown = set(re.findall(r"\((?:\.\./)?pictures/(\w+)\.svg\)", "".join(PAGES.values())))
+    assert shown == set(PICTURES) == {p.stem for p in (ROOT / "docs/pictures").iterdir()}
 
 
 def test_every_page_is_in_the_site():
     listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
     assert {Path("docs", page) for page in listed} == {p for p in PAGES if p.parts[0] == "docs"}
     assert len(listed) == len(set(listed))
+
+
+def test_each_of_the_twenty_questions_is_answered_by_one_command():
+    page = Path("docs/cookbook.md")
+    _, *questions = re.split(r"^### (?=\d)", PAGES[page], flags=re.M)
+    assert [int(question.partition(".")[0]) for question in questions] == list(range(1, 21))
+    for question in questions:
+        (block,) = blocks(page, question)
+        ((command, output),) = commands(block)
+        assert block.runs, question
+        assert command.startswith("tracetime sql demo/demo.pftrace "), question
+        assert output, question
+
+
+def test_the_glossary_is_in_alphabetical_order():
+    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", PAGES[Path("docs/glossary.md")], re.M)
+    assert len(terms) > 40
+    assert terms == sorted(terms, key=str.lower)
 
 
 def test_every_command_has_a_page():
@@ -179,6 +201,17 @@ def test_a_block_marked_not_run_is_not(tmp_path):
     run(tmp_path, "<!-- not run: it takes a browser -->\n~~~console\n$ false\n~~~\n")
 
 
+def test_a_block_runs_where_the_machine_has_what_it_needs(tmp_path, monkeypatch):
+    text = "<!-- needs: vulkan -->\n~~~console\n$ false\n~~~\n"
+    monkeypatch.setattr(documents, "has_device", lambda: False)
+    run(tmp_path / "1", text)
+    monkeypatch.setattr(documents, "has_device", lambda: True)
+    with pytest.raises(AssertionError, match="ended with 1"):
+        run(tmp_path / "2", text)
+    with pytest.raises(AssertionError, match="needs a moon, which nobody knows"):
+        run(tmp_path / "3", text.replace("vulkan", "a moon"))
+
+
 def test_targets_of_make_must_exist(tmp_path):
     run(tmp_path / "1", "~~~console\n$ make demo    # shows it\n~~~\n")
     with pytest.raises(AssertionError, match="no such target"):
@@ -211,6 +244,7 @@ def test_marks_and_fences_that_lead_nowhere_are_errors():
         ("REALTIME  43 ns  +0.1", "REALTIME     1.2 us  -3", "numbers", True),
         ("REALTIME  43 ns", "BOOTTIME  43 ns", "numbers", False),
         ("20778 d 3 h", "12 s", "numbers", True),
+        ("LLVM 15.0.6, 256 bits", "LLVM 19.1.7, 128 bits", "numbers", True),
         ("code    n\n------  --", "code       n\n---------  ---", "numbers", True),
         ("0x93259a8e", "0x83259a8e", "numbers", False),
     ],

@@ -19,9 +19,9 @@ def chromium():
     return None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome():
-    """One browser for all tests."""
+    """One browser for the tests of a module. While it runs, `asyncio.run` does not, in any test."""
     path = chromium()
     if path is None:
         pytest.skip("no Chromium on this machine: apt install chromium")

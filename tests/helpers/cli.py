@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from json_output import check
 
 from tracetime.commands import run
 
@@ -19,11 +20,17 @@ def write(tmp_path):
 
 @pytest.fixture
 def tracetime(capsys):
-    """Run the command line; returns (exit code, stdout, stderr)."""
+    """Run the command line; returns (exit code, stdout, stderr).
+
+    What it prints with --json is checked against its schema.
+    """
 
     def call(*args):
-        code = run([str(arg) for arg in args])
-        return code, *capsys.readouterr()
+        words = tuple(map(str, args))
+        code = run(words)
+        printed = capsys.readouterr()
+        check(words, code, *printed)
+        return code, *printed
 
     return call
 

@@ -1,7 +1,7 @@
 """The code blocks of README.md and docs/, and how to run them. What the marks mean: CONTRIBUTING.md.
 
 A block is run as a reader would: in the order of its page, in a directory of the page's own that
-has `demo/` in it, commands by bash, Python in one namespace.
+has `demo/` and `docs/schemas/` in it, commands by bash, Python in one namespace.
 """
 
 import ast
@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from places import ROOT
+from vulkan import has_device
+
+from tools import console_blocks
 
 LIMIT_S = 120
 """No command and no block of Python takes longer, or it hangs."""
@@ -28,7 +31,7 @@ LIMIT_S = 120
 LANGUAGES = ("python", "console", "json", "text", "")
 """What a fence may say; the first two are run."""
 
-_MARK = re.compile(r"<!-- (not run|varies|exit code): (.+?) -->")
+_MARK = re.compile(r"<!-- (not run|varies|exit code|needs): (.+?) -->")
 _FENCE = re.compile(r"```(\w*)$")
 
 
@@ -85,27 +88,10 @@ def blocks(page, text):
 
 def commands(block):
     """The commands of a console block, each with the lines expected below it."""
-    found, command, expected = [], None, []
-    for line in block.text.splitlines():
-        if command is not None and not _whole(command):
-            command += "\n" + line
-        elif line.startswith("$ "):
-            if command is not None:
-                found.append((command, expected))
-            command, expected = line[2:], []
-        else:
-            assert command is not None, f"{block.place}: output before the first command"
-            expected.append(line)
-    return [*found, (command, expected)]
-
-
-def _whole(command):
-    """Whether a shell would run it, rather than ask for more."""
     try:
-        shlex.split(command, comments=True)
-    except ValueError:
-        return False
-    return not command.endswith("\\")
+        return console_blocks.commands(block.text)
+    except ValueError as error:
+        raise AssertionError(f"{block.place}: {error}") from None
 
 
 def run_console(block, directory):
@@ -175,7 +161,7 @@ def differs(expected, real, varies=None):
     return "\n".join(difflib.unified_diff(want, got, "expected", "real", lineterm="", n=1))
 
 
-_NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?"
+_NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)*"
 _UNITS = ("ns", "us", "ms", "s", "min", "h", "d", "B", "kB", "MB", "ppm")
 
 
@@ -290,13 +276,21 @@ def _time_limit():
         signal.signal(signal.SIGALRM, before)
 
 
+def missing(block):
+    """What a block needs and this machine lacks; None where it can run."""
+    needs = block.marks.get("needs")
+    assert needs in (None, "vulkan"), f"{block.place}: it needs {needs}, which nobody knows"
+    return needs if needs and not has_device() else None
+
+
 def run_page(page, directory, text=None):
-    """Run all blocks of a page that are to be run, in order."""
+    """Run all blocks of a page that are to be run, in order, where the machine has what they need."""
     text = (ROOT / page).read_text() if text is None else text
     shutil.copytree(ROOT / "demo", directory / "demo", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs" / "schemas", directory / "docs" / "schemas")
     namespace = {"__name__": "__main__"}
     for block in blocks(page, text):
-        if not block.runs:
+        if not block.runs or missing(block):
             continue
         if block.language == "console":
             run_console(block, directory)

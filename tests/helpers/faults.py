@@ -22,6 +22,7 @@ from building import (
     snapshot,
     trace,
 )
+from scheduling import bundles, woken_late
 
 from tracetime.clocks.families import STOPS_IN_SUSPEND
 
@@ -528,6 +529,15 @@ def below(m: Model, r: Random) -> Expected:
     return Expected("boottime-below-monotonic")
 
 
+def woken_too_late(m: Model, r: Random) -> Expected:
+    k = r.randrange(1, m.n - 1)
+    events = woken_late(4, r.randrange(100, 450_000), start=m.time(k), target=r.choice([0, 3]))
+    # At even times BOOTTIME would look coarse.
+    events = [one._replace(ns=one.ns + 13 * i) for i, one in enumerate(events)]
+    m.extra[k] = bundles(events, compact=r.random() < 0.5)
+    return Expected("effect-before-cause")
+
+
 FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
     function.__name__: function
     for function in (
@@ -581,5 +591,6 @@ FAULTS: dict[str, Callable[[Model, Random], Expected]] = {
         trace_clock_moved,
         exchanged,
         below,
+        woken_too_late,
     )
 }

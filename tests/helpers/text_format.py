@@ -4,6 +4,7 @@
     snapshot,0,MONOTONIC,1000
     snapshot,0,com.example.gpu,77
     event,com.example.gpu,80
+    order,MONOTONIC,1000,com.example.gpu,82
 
 The first line is its magic. Trace time is the clock of the first reading. Clocks are as `ClockId`
 parses them, values are ns.
@@ -50,6 +51,12 @@ class TextTrace(Trace):
             self._graph = ClockGraph(self.trace_clock)
             for readings in self._snapshots():
                 self._graph.add_snapshot(Snapshot(readings))
+            for at, row in self._rows():
+                if row[0] == "order":
+                    before, after = (
+                        (int(ts), self._clock(clock, at)) for clock, ts in (row[1:3], row[3:5])
+                    )
+                    self._graph.add_order(before, after)
             self.apply_options(self._graph)
         return self._graph
 

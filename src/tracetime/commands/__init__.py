@@ -6,6 +6,7 @@ Each subcommand is a module here with a `command`, which is imported when it is 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -18,8 +19,10 @@ from typing import Final, NoReturn
 import click
 
 from tracetime._version import __version__
+from tracetime.commands import signals
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import ConversionError, SourceError, TraceError, TracetimeError, UsageError
+from tracetime.text import did_you_mean
 
 SUBCOMMANDS: Final = (
     "convert",
@@ -44,6 +47,12 @@ NO_SOURCE: Final = 4
 INTERRUPTED: Final = 128 + signal.SIGINT
 BROKEN_PIPE: Final = 128 + signal.SIGPIPE
 
+_ENDED_BY: Final[dict[int, str]] = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "hung up",
+}
+
 _EXIT_CODES: Final[dict[type[TracetimeError], int]] = {
     UsageError: USAGE,
     TraceError: BAD_TRACE,
@@ -57,6 +66,10 @@ SCHEMA: Final = 1
 
 class ReaderGone(Exception):
     """The reader of the output has closed it, as `head` does."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C ended the command."""
 
 
 _OBJECTS_PER_COLLECTION: Final = 200_000
@@ -76,12 +89,23 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
+            near = did_you_mean(args[0], SUBCOMMANDS) or f": there are {', '.join(SUBCOMMANDS)}"
+            ctx.fail(f"there is no command {args[0]!r}{near}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
             # Click would end a BrokenPipeError with exit code 1.
             raise ReaderGone from error
+        except KeyboardInterrupt as error:
+            # Click would print an empty line.
+            raise Interrupted from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -103,23 +127,45 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit; the entry point of the console script."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # nohup ignores hang-ups: they stay ignored.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _terminate)
+    """Run the command line and exit."""
     sys.excepthook = _print_fault
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
-    sys.exit(run(sys.argv[1:]))
+    if sys.stdout is None:
+        # It was closed by who wants no output.
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    try:
+        signals.install()
+        code = run(sys.argv[1:])
+    except BaseException:
+        # What is interrupted while it loads may raise another error.
+        number = signals.received()
+        if number is None:
+            raise
+        code = 128 + number
+    signals.ignore()
+    number = signals.received()
+    if number is not None and code == 128 + number:
+        _say_why(number)
+        # Python's own end takes a while, and flushes what nobody waits for.
+        os._exit(code)
+    sys.exit(code)
+
+
+def _say_why(number: int) -> None:
+    """Print which signal ended the command."""
+    # A terminal that was closed takes no text.
+    with contextlib.suppress(OSError, ValueError):
+        # The terminal has written ^C.
+        start = "\n" if number == signal.SIGINT and sys.stderr.isatty() else ""
+        echo(f"{start}tracetime: {_ENDED_BY[number]}", err=True)
 
 
 def run(args: Sequence[str]) -> int:
     """Run the command line `args` and return the exit code; errors are printed on stderr."""
     try:
         result = cli.main(list(args), prog_name="tracetime", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except (click.Abort, KeyboardInterrupt):
+        sys.stdout.flush()
+    except (click.Abort, Interrupted):
         return INTERRUPTED
     except (ReaderGone, BrokenPipeError):
         _silence()
@@ -178,8 +224,3 @@ def _print_fault(
     from traceback import format_exception
 
     echo("".join(format_exception(kind, error, frames)).rstrip(), err=True)
-
-
-def _terminate(number: int, frame: object) -> NoReturn:
-    # As an exception, so that unfinished files are removed.
-    sys.exit(128 + number)

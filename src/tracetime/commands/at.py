@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from tracetime.clocks.families import WALL
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.clocks.wall_time import format_wall_time, looks_like_wall_time, parse_wall_time
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
+from tracetime.clocks.instants import parse_instant
+from tracetime.clocks.wall_time import format_wall_time
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in, warn_of_unused
 from tracetime.commands.options import (
     Clock,
     clock_in,
     json_option,
+    lacks_sequence,
     policy_options,
     trace_options,
 )
-from tracetime.commands.show import print_json
+from tracetime.commands.output import result_option
+from tracetime.commands.progress import Progress
+from tracetime.commands.show import console, print_json, print_text
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
-_INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 
 
 @click.command("at")
@@ -46,9 +48,9 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 )
 @click.option(
     "--near",
-    type=int,
-    metavar="NS",
-    help="Roughly when that was, in trace time: for a counter that wraps, it says which wrap.",
+    metavar="TIME",
+    help="Roughly when that was, in trace time or as TIME may be written: for a counter that "
+    "wraps, it says which wrap.",
 )
 @policy_options
 @limit_options
@@ -57,15 +59,17 @@ _INTEGER = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
     is_flag=True,
     help="Exit with 1 if TIME is outside the snapshots that convert it.",
 )
+@result_option
 @json_option
+# long: half of it is its help
 def command(  # noqa: PLR0913  a parameter for each option
     trace: str,
     reading: dict[str, Any],
     value: str,
-    src: ClockId | None,
-    dst: ClockId | None,
+    src: ClockLike | None,
+    dst: ClockLike | None,
     sequence: int | None,
-    near: int | None,
+    near: str | None,
     policy: PolicyName,
     bars: Bars,
     strict: bool,
@@ -74,8 +78,14 @@ def command(  # noqa: PLR0913  a parameter for each option
 ) -> int:
     """Convert one TIME from a clock to another, and explain how.
 
-    TIME is what the clock read, in its own unit (ns for most), or for REALTIME a date and time in
-    ISO 8601. For an incremental clock it is the absolute value. Put -- before a TIME below 0.
+    TIME is what the clock read, in its own unit (ns for most). For an incremental clock it is the
+    absolute value. Put -- before a TIME below 0. TIME may also be:
+
+    \b
+      12.5s          so long after the start of the trace, in trace time
+      14:48:40.5     a time of day of REALTIME, in UTC, on the day of the start
+      2026-08-22T14:48:40.123456789Z
+                     a date and time of REALTIME, in ISO 8601
 
     A clock is a name (MONOTONIC), a number (6, 0x8a01b2c3), a name with dots (com.example.gpu) or
     64@seq7. Give --from, --to or both: the other one is the trace clock.
@@ -89,6 +99,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     Examples:
       tracetime at trace.pftrace 1104 --from MONOTONIC --to BOOTTIME
       tracetime at trace.pftrace 868258201186 --to REALTIME
+      tracetime at trace.pftrace 12.5s --to REALTIME
       tracetime at trace.pftrace 2026-08-22T14:48:40.123456789Z --to MONOTONIC
       tracetime at trace.pftrace 870001 --from 64 --sequence 7
       tracetime at trace.pftrace 1104 --from MONOTONIC --policy tube
@@ -98,7 +109,10 @@ def command(  # noqa: PLR0913  a parameter for each option
     from tracetime.formats import open_trace
 
     domains = domains_of(limits)
-    with open_trace(trace, **reading, domains=domains) as opened:
+    with (
+        Progress("working out clocks") as progress,
+        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+    ):
         warn_of_absent_in(opened.clocks, domains)
         if policy != "tube":
             warn_of_unused(limits)
@@ -106,7 +120,9 @@ def command(  # noqa: PLR0913  a parameter for each option
     if as_json:
         print_json(_facts(trace, explanation))
     else:
-        echo(str(explanation))
+        screen = console()
+        for line in str(explanation).split("\n"):
+            print_text(screen, line, hanging="     ")
         ends = (explanation.src, explanation.value), (explanation.dst, explanation.result)
         for clock, ns in ends:
             if clock.clock in WALL:
@@ -117,56 +133,44 @@ def command(  # noqa: PLR0913  a parameter for each option
 def _explain(  # noqa: PLR0913  the options of the command that concern the conversion
     trace: Trace,
     text: str,
-    src: ClockId | None,
-    dst: ClockId | None,
+    src: ClockLike | None,
+    dst: ClockLike | None,
     sequence: int | None,
-    near: int | None,
+    near: str | None,
     policy: PolicyName,
     bars: Bars,
 ) -> Explanation | TubeExplanation:
-    value, wall_time = _value(text)
-    if wall_time:
-        src = REALTIME if src is None else src
-        if src.clock not in WALL:
-            raise UsageError(
-                f"a date and time is a reading of REALTIME, not of {src}: leave out --from"
-            )
-    if src is None and dst is None:
+    from tracetime.analysis.trace_instants import reading_of, trace_time_of
+    from tracetime.graph.ticks import refuse_floor_into_ticks
+
+    instant = parse_instant(text)
+    if src is None and dst is None and instant.kind == "reading":
         raise UsageError("give the clock to convert from or to: --from CLOCK, --to CLOCK or both")
-    if sequence and not any(
-        clock is not None and clock.is_sequence_scoped and not clock.sequence
-        for clock in (src, dst)
-    ):
+    if sequence and not (lacks_sequence(src) or lacks_sequence(dst)):
         raise UsageError("--sequence is for a clock numbered 64 to 127 without @seq: none is given")
     if near is not None and policy != "tube":
         raise UsageError("only the tube distinguishes wraps: give --policy tube, too")
-    from tracetime.graph.ticks import refuse_floor_into_ticks
-
     graph = trace.clocks
     source = trace.trace_clock if src is None else clock_in(graph, src, sequence)
     target = trace.trace_clock if dst is None else clock_in(graph, dst, sequence)
+    value = instant.ns
+    if instant.kind != "reading":
+        value, clock = reading_of(trace, instant, policy, bars)
+        source = clock if src is None else source
+        if source != clock and not (clock == REALTIME and source.clock in WALL):
+            what = "trace time" if instant.kind == "elapsed" else "a reading of REALTIME"
+            raise UsageError(f"{text!r} is {what}, not of {source}: leave out --from")
     if policy == "floor":
         refuse_floor_into_ticks(graph, source, target)
+    around = None if near is None else trace_time_of(trace, near, policy, bars)
     return graph.explain(
         value,
         source,
         target,
         policy=policy,
         bars=bars,
-        near=None if near is None else (near, trace.trace_clock),
+        near=None if around is None else (around, trace.trace_clock),
     )
-
-
-def _value(text: str) -> tuple[int, bool]:
-    """Return the number that `text` means, and whether it is a date and time."""
-    if looks_like_wall_time(text):
-        return parse_wall_time(text), True
-    if _INTEGER.fullmatch(text) is None or len(text) > 40:
-        raise UsageError(
-            f"cannot read {text!r} as a time: give a whole number, or for REALTIME a date and "
-            "time such as 2026-08-22T14:48:40.123456789Z"
-        )
-    return int(text), False
 
 
 def _facts(trace: str, explanation: Explanation | TubeExplanation) -> dict[str, Any]:
@@ -191,6 +195,7 @@ def _facts(trace: str, explanation: Explanation | TubeExplanation) -> dict[str, 
         }
     else:
         facts |= {
+            "policy": "floor",
             "unit_ns": explanation.unit_ns,
             "result": explanation.result,
             "unit": explanation.unit,
@@ -199,10 +204,20 @@ def _facts(trace: str, explanation: Explanation | TubeExplanation) -> dict[str, 
     facts["extrapolated"] = "" if outside is None else outside.side
     facts["outside_ns"] = 0 if outside is None else outside.ns
     facts["steps"] = [
-        step._asdict() | {"src": str(step.src), "dst": str(step.dst)} for step in explanation.steps
+        {name: _plain(value) for name, value in step._asdict().items()}
+        for step in explanation.steps
     ]
     if explanation.src.clock in WALL:
         facts["value_utc"] = format_wall_time(explanation.value)
     if explanation.dst.clock in WALL:
         facts["result_utc"] = format_wall_time(explanation.result)
     return facts
+
+
+def _plain(value: Any) -> Any:
+    """A part of a step in the types of JSON."""
+    from tracetime.graph.tube.binding import BindingOrder
+
+    if isinstance(value, BindingOrder):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    return str(value) if isinstance(value, ClockId) else value

@@ -9,6 +9,8 @@ import click
 
 from tracetime.commands import CHECK_FAILED, DONE
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
+from tracetime.commands.output import result_option
+from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_table, print_text
 from tracetime.commands.terminal import echo
 from tracetime.text import count, duration
@@ -34,7 +36,9 @@ _ANSWERS: Final = {True: "yes", False: "no", None: "?"}
     help="How many snapshots to take.",
 )
 @click.option(
+    "--duration",
     "--seconds",
+    "seconds",
     type=Seconds(0, 3600),
     default=1.0,
     show_default=True,
@@ -47,6 +51,7 @@ _ANSWERS: Final = {True: "yes", False: "no", None: "?"}
     help="Instead check what devices promise of their calibrated timestamps; exit with 1 if a "
     "promise that error bars rest on is broken.",
 )
+@result_option
 @json_option
 def command(
     clocks: tuple[str, ...],
@@ -59,12 +64,13 @@ def command(
     """Measure how exactly this machine's clocks can be read.
 
     Each clock is read between two readings of the reference clock. Half of the time between these,
-    plus the ticks of both clocks, is the half-width: it bounds the error of the offset.
+    plus the ticks of both clocks, is the half-width: it bounds the error of the offset. Devices are
+    listed with the time domains that they can be calibrated with.
 
     \b
     Examples:
       tracetime calibrate
-      tracetime calibrate --clock MONOTONIC --clock vulkan:0 --seconds 10
+      tracetime calibrate --clock MONOTONIC --clock vulkan:0 --duration 10s
       tracetime calibrate --check
       tracetime calibrate --json | jq '.clocks[] | [.name, .half_width_ns.median]'
     """
@@ -72,7 +78,8 @@ def command(
         return _check(clocks, as_json)
     from tracetime.capture.calibrate import calibrate
 
-    result = calibrate(clocks or None, snapshots, reference=reference, seconds=seconds)
+    with Progress("reading clocks", seconds):
+        result = calibrate(clocks or None, snapshots, reference=reference, seconds=seconds)
     if as_json:
         print_json(result.to_dict())
         return DONE
@@ -85,6 +92,7 @@ def command(
             print_text(screen, f"{clock.short_name}: {clock.note}", hanging="  ")
     _print_unavailable(screen, result.unavailable)
     _print_findings(screen, result.findings)
+    _print_time_domains(screen, result)
     return DONE
 
 
@@ -92,7 +100,8 @@ def _check(clocks: tuple[str, ...], as_json: bool) -> int:
     """Check what devices promise; return the exit code."""
     from tracetime.capture.promise_checks import check
 
-    checked, unavailable = check(clocks or None)
+    with Progress("checking devices"):
+        checked, unavailable = check(clocks or None)
     code = CHECK_FAILED if any(clock.fails for clock in checked) else DONE
     if as_json:
         print_json(
@@ -122,6 +131,17 @@ def _check(clocks: tuple[str, ...], as_json: bool) -> int:
         echo("\nNo device was checked.")
     _print_unavailable(screen, unavailable)
     return code
+
+
+def _print_time_domains(screen: Console, result: Calibration) -> None:
+    """Print what each device lists; a number without a name is that of an unknown domain."""
+    rows = [
+        (clock.short_name, str(domain.number), domain.name or "unknown: not used")
+        for clock in result.clocks
+        for domain in clock.time_domains
+    ]
+    if rows:
+        print_table(screen, "Time domains of devices", ("device", ">number", "domain"), rows)
 
 
 def _print_unavailable(screen: Console, clocks: Iterable[Unavailable]) -> None:

@@ -12,6 +12,8 @@ import click
 from tracetime.clocks.ids import ClockId
 from tracetime.commands.limits import domains_of, name_option, warn_of_absent_in
 from tracetime.commands.options import json_option, trace_options
+from tracetime.commands.output import result_option
+from tracetime.commands.progress import Progress
 from tracetime.commands.show import (
     console,
     fold,
@@ -44,6 +46,7 @@ The help of the command names this number.
     "--all", "every", is_flag=True, help="Give each clock of each packet sequence its own line."
 )
 @name_option
+@result_option
 @json_option
 def command(
     trace: str,
@@ -72,7 +75,10 @@ def command(
     if dot and as_json:
         raise UsageError("--dot and --json exclude each other: give one")
     domains = domains_of(limits)
-    with open_trace(trace, **reading, domains=domains) as opened:
+    with (
+        Progress("working out clocks") as progress,
+        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+    ):
         warn_of_absent_in(opened.clocks, domains)
         if as_json:
             print_json(_facts(opened))
@@ -100,6 +106,10 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "series": [
             {"clocks": [str(clock) for clock in clocks], "snapshots": snapshots}
             for clocks, snapshots in graph.series()
+        ],
+        "orders": [
+            {"before": str(before), "after": str(after), "orders": orders}
+            for before, after, orders in graph.orders()
         ],
         "warnings": [warning._asdict() for warning in trace.warnings],
         "n_warnings": trace.n_warnings,
@@ -130,6 +140,7 @@ def _print(trace: Trace, every: bool) -> None:
     print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated, trace.events_dropped)
     if not infos:
         echo("The trace has no clock snapshots: timestamps stay as they are.")
+        _print_orders(graph, every)
         return
     names = fold((info.clock for info in infos), every, graph.names)
     columns = ("clock", "scope", ">unit ns", ">snapshots", ">coverage", "notes")
@@ -147,6 +158,24 @@ def _print(trace: Trace, every: bool) -> None:
         series.items(),
         lambda line: (f"{line[1]:,}", line[0]),
     )
+    _print_orders(graph, every)
+
+
+def _print_orders(graph: ClockGraph, every: bool) -> None:
+    """Print which clocks are known to have been read before which; nothing without any."""
+    infos = graph.orders()
+    names = fold((clock for info in infos for clock in info[:2]), every, graph.names)
+    orders = Counter[tuple[str, str]]()
+    for before, after, n in infos:
+        orders[names[before], names[after]] += n
+    if orders:
+        print_table(
+            console(),
+            "Orders",
+            (">orders", "before", "after"),
+            orders.items(),
+            lambda line: (f"{line[1]:,}", *line[0]),
+        )
 
 
 def _clock_cells(trace_clock: ClockId, line: tuple[str, list[ClockInfo]]) -> tuple[str, ...]:

@@ -11,19 +11,27 @@ import click
 from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option
+from tracetime.commands.output import result_option
+from tracetime.commands.progress import Progress
+from tracetime.commands.results import print_result
 from tracetime.commands.show import console, print_json, print_text, wrapped
 from tracetime.commands.terminal import echo, echo_error
-from tracetime.errors import TracetimeError
+from tracetime.errors import TracetimeError, UsageError
 from tracetime.graph.clock_names import named
-from tracetime.text import count, printable
+from tracetime.text import count, did_you_mean, printable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import Console
 
     from tracetime.clocks.ids import ClockId
     from tracetime.doctor import Finding
+    from tracetime.trace import Trace
 
 _COLOURS: Final[dict[str, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
+_IN_ORDER: Final = "the clocks are in order."
+_MOST_EVENTS: Final = 100
+"""Events of a finding that are printed; --json has all."""
 _MOST_ALIKE: Final = 5
 """Findings of one code and severity that are printed without --verbose: about a screen."""
 
@@ -38,6 +46,12 @@ _MOST_ALIKE: Final = 5
     type=click.Choice(["error", "warning"]),
     help="Exit with 1 if there is a finding of this severity, or a worse one.",
 )
+@click.option(
+    "--events",
+    "code",
+    metavar="FINDING",
+    help="List the events of the findings with this code, and how far off each is.",
+)
 @limits_of_reading
 @click.option(
     "-v",
@@ -46,12 +60,14 @@ _MOST_ALIKE: Final = 5
     help="Explain findings of severity info, too, and print all findings.",
 )
 @limit_options
+@result_option
 @json_option
 # long: a third of it is its help
 def command(
     traces: tuple[str, ...],
     tolerance: int,
     fail_on: str | None,
+    code: str | None,
     reading: dict[str, Any],
     verbose: bool,
     as_json: bool,
@@ -67,56 +83,119 @@ def command(
     its "findings", or with the "error" if it cannot be read. The exit code is then 2 or 3, as for
     one trace alone.
 
+    --events FINDING lists the events that the findings of a code are about: off_ns is how much
+    later they are by the floor policy than by the tube. In --json they are "events" of the trace.
+    The table finding_events of `tracetime sql` has those of all findings.
+
     \b
     Examples:
       tracetime doctor trace.pftrace
       tracetime doctor trace.pftrace --json | jq '.traces[].findings[].code'
+      tracetime doctor trace.pftrace --events clock-without-snapshot
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
     from tracetime.doctor import SEVERITIES, diagnose
     from tracetime.formats import open_trace
 
+    if code is not None:
+        _check_code(code)
     domains = domains_of(limits)
     results: list[dict[str, Any]] = []
-    code = DONE
+    exit_with = DONE
     worst = len(SEVERITIES)
     names: dict[ClockId, str] = {}
     present: set[ClockId] = set()
-    for path in traces:
-        try:
-            with open_trace(path, partial=True, **reading, domains=domains) as trace:
-                findings = diagnose(trace, tolerance)
-                own_names = trace.clocks.names
-                present |= {info.clock for info in trace.clocks.clocks()}
-                names |= own_names
-        except TracetimeError as error:
-            # The other traces are read all the same.
-            code = max(code, exit_code(error))
-            results.append({"trace": path, "error": error.to_dict()})
-            if not as_json:
-                prefix = f"{printable(path)}: " if len(traces) > 1 else ""
-                echo_error("tracetime: error", f"{prefix}{error}")
-            continue
-        worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
-        results.append({"trace": path, "findings": [finding.to_dict() for finding in findings]})
-        if not as_json:
-            _print(path, findings, own_names, verbose)
+    with Progress("looking for faults") as progress:
+        for path in traces:
+            try:
+                with progress.follow(
+                    open_trace(path, partial=True, **reading, domains=domains)
+                ) as trace:
+                    findings = diagnose(trace, tolerance)
+                    events = None if code is None else _events(trace, findings, code)
+                    own_names = trace.clocks.names
+                    present |= {info.clock for info in trace.clocks.clocks()}
+                    names |= own_names
+            except TracetimeError as error:
+                # The other traces are read all the same.
+                exit_with = max(exit_with, exit_code(error))
+                results.append({"trace": path, "error": error.to_dict()})
+                if not as_json:
+                    prefix = f"{printable(path)}: " if len(traces) > 1 else ""
+                    echo_error("tracetime: error", f"{prefix}{error}")
+                continue
+            worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])
+            result = {"trace": path, "findings": [finding.to_dict() for finding in findings]}
+            if events is not None:
+                result["events"] = events.to_pylist()
+            results.append(result)
+            if as_json:
+                continue
+            if code is None or events is None:
+                _print(path, findings, own_names, verbose)
+            else:
+                _print_events(path, findings, code, events)
     if as_json:
         print_json({"schema": SCHEMA, "traces": results})
     if any("findings" in result for result in results):
         warn_of_absent(domains, present, names)
-    if code != DONE:
-        return code
+    if exit_with != DONE:
+        return exit_with
     failed = fail_on is not None and worst <= SEVERITIES.index(fail_on)
     return CHECK_FAILED if failed else DONE
 
 
+def _check_code(code: str) -> None:
+    """Raise UsageError for a code that no finding has."""
+    from tracetime.doctor.catalogue import CATALOGUE
+
+    if code not in CATALOGUE:
+        raise UsageError(f"there is no finding {code!r}{did_you_mean(code, CATALOGUE)}")
+
+
+def _events(trace: Trace, findings: list[Finding], code: str) -> pa.Table:
+    """Return the events of the findings with a code."""
+    import pyarrow as pa
+
+    from tracetime.doctor.finding import in_order
+    from tracetime.doctor.finding_events import finding_events
+    from tracetime.events_table import FINDING_EVENTS
+
+    numbered = enumerate(in_order(findings))
+    return pa.Table.from_batches(
+        finding_events(trace, {k: one for k, one in numbered if one.code == code}), FINDING_EVENTS
+    )
+
+
+def _print_events(path: str, findings: list[Finding], code: str, events: pa.Table) -> None:
+    from tracetime.doctor.finding import in_order
+    from tracetime.sql.session import Result
+
+    found = [one for one in in_order(findings) if one.code == code]
+    total = sum(one.events for one in found)
+    if not found:
+        text = "there is no such finding"
+    elif total and not events.num_rows:
+        text = f"{count(total, 'event')}, of which the number alone is known: none can be listed"
+    elif events.num_rows > _MOST_EVENTS:
+        text = f"{count(events.num_rows, 'event')}; --json has all, these are the first"
+    else:
+        text = count(events.num_rows, "event")
+    echo(f"{printable(path)}: {code}: {text}")
+    if events.num_rows:
+        shown = events.drop_columns(["finding", "code"]).slice(0, _MOST_EVENTS)
+        print_result(Result(shown.schema, iter(shown.to_batches())), _MOST_EVENTS, None)
+
+
 def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], verbose: bool) -> None:
+    from tracetime.doctor.verdict import faults
+
     screen = console()
     path = printable(path)
     counts = Counter[str](finding.severity for finding in findings)
     if not counts["error"] and not counts["warning"]:
-        echo(f"{path}: the clocks are in order.")
+        said = f"no errors or warnings, {counts['info']} info" if faults(findings) else _IN_ORDER
+        echo(f"{path}: {said}")
     else:
         found = [
             f"{n} {severity}" if severity == "info" else count(n, severity)

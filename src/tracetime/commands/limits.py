@@ -13,6 +13,7 @@ import click
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.instants import NS_OF_UNIT
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import printable
@@ -28,9 +29,15 @@ _MOST_NAMED: Final = 8
 """Clocks that a warning names: about three lines."""
 
 _QUANTITY: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?) ?([a-zµ]*)", re.IGNORECASE | re.ASCII)
+_SECONDS: Final = re.compile(r"\d{1,30}(?:\.\d{1,30})?", re.ASCII)
 _HERTZ: Final = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
-_S: Final = 10**9
-_NS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}
+
+
+def given_names() -> Mapping[str, ClockId]:
+    """Return the clocks of each --clock-name of this command line, by their names."""
+    context = click.get_current_context(silent=True)
+    names: Mapping[str, ClockId] = {} if context is None else context.meta.get(_NAMES, {})
+    return names
 
 
 def named_clock(text: str) -> ClockId:
@@ -39,12 +46,10 @@ def named_clock(text: str) -> ClockId:
     Raises:
         UsageError: `text` is no clock.
     """
+    clock = given_names().get(text) or ClockId.parse(text)
     context = click.get_current_context(silent=True)
-    if context is None:
-        return ClockId.parse(text)
-    names: Mapping[str, ClockId] = context.meta.get(_NAMES, {})
-    clock = names[text] if text in names else ClockId.parse(text)
-    context.meta.setdefault(_TYPED, {}).setdefault(clock, text)
+    if context is not None:
+        context.meta.setdefault(_TYPED, {}).setdefault(clock, text)
     return clock
 
 
@@ -95,15 +100,17 @@ def _rate(text: str) -> Fraction:
 
 def _width_ns(text: str) -> int:
     """Return the whole ns, rounded up, of a duration such as 1us."""
-    return -int(-_quantity(text, _NS) // 1)
+    return -int(-_quantity(text, NS_OF_UNIT) // 1)
 
 
 def time_ns(text: str) -> int:
-    """Return the whole ns, rounded up, of an option's duration such as 1us."""
+    """Return the whole ns, rounded up, of an option's time such as 1us; a number is in seconds."""
     try:
-        return _width_ns(text)
+        return _width_ns(f"{text}s" if _SECONDS.fullmatch(text) else text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not a time: write it as 100us, 5s or 2min") from None
+        raise click.BadParameter(
+            f"{text!r} is not a time: write it as 100us, 5s or 2min; a number is in seconds"
+        ) from None
 
 
 def _quantity(text: str, units: Mapping[str, int]) -> Fraction:

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from typing import IO, TYPE_CHECKING, Any, Final
+
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE
-from tracetime.commands.options import Seconds, json_option
-from tracetime.commands.show import print_json
+from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
+from tracetime.commands.options import Seconds, json_option, reading_options
+from tracetime.commands.progress import Progress
+from tracetime.commands.show import console, print_json, print_table, print_text
 from tracetime.commands.terminal import echo
+from tracetime.errors import TraceError, UsageError
+from tracetime.text import count, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracetime.analysis.placement_errors import ClockError
+    from tracetime.clocks.domain import ClockDomain
+    from tracetime.clocks.ids import ClockId
+    from tracetime.error_tracks import ErrorTracks
+
+_MOST_LISTED: Final = 8
+"""Clocks without an error bar that are listed: about three lines."""
 
 
 @click.command("open")
 @click.argument("trace", type=click.Path())
+@click.option(
+    "--tube",
+    is_flag=True,
+    help="Add tracks that say, for each clock, how far off its events can be.",
+)
 @click.option("--no-browser", is_flag=True, help="Only print the link.")
 @click.option(
     "--timeout",
@@ -23,30 +45,58 @@ from tracetime.commands.terminal import echo
     metavar="URL",
     help="Another UI than https://ui.perfetto.dev. Only this UI may read the trace.",
 )
+@reading_options
+@limit_options
 @json_option
 def command(
-    trace: str, no_browser: bool, timeout: float | None, ui: str | None, as_json: bool
+    trace: str,
+    tube: bool,
+    no_browser: bool,
+    timeout: float | None,
+    ui: str | None,
+    reading: dict[str, Any],
+    as_json: bool,
+    **limits: Any,
 ) -> int:
     """Open TRACE in the Perfetto UI.
 
     The trace is served on 127.0.0.1, port 9001 (the only one that the UI fetches from), until the
     UI has fetched it. Nothing is uploaded, and no other file is served. Ctrl-C ends it.
 
+    The UI places events by Perfetto's rule. With --tube it also shows, in a group of tracks named
+    tracetime, how far off they can be there: for each clock but the trace clock its error, and by
+    how much later than the tube's best estimate its events are drawn. The file stays as it is.
+
     \b
     Examples:
       tracetime open trace.pftrace
+      tracetime open trace.pftrace --tube
+      tracetime open trace.pftrace --tube --assume-half-width BOOTTIME=100ns
       tracetime open trace.pftrace --no-browser --timeout 60
     """
     from tracetime.serve import UI, serving
 
-    with serving(trace, ui=ui or UI) as served:
+    if any(limits.values()) and not tube:
+        raise UsageError("options that describe clocks are for error bars: give --tube, too")
+    content, tracks = None, None
+    name: Callable[[ClockId], str] = str
+    if tube:
+        content, tracks, name = _with_tracks(trace, reading, domains_of(limits))
+    inserted, end = ((), None) if tracks is None else (tracks.inserted, tracks.end)
+    with serving(trace, content=content, inserted=inserted, end=end, ui=ui or UI) as served:
         if as_json:
-            print_json({"trace": trace, "url": served.url, "link": served.link})
+            errors = None if tracks is None else _facts(tracks, name)
+            facts = {"trace": trace, "url": served.url, "link": served.link, "errors": errors}
+            print_json(facts)
         else:
+            if tracks is not None:
+                _print_errors(tracks, name)
             echo(served.link)
         if not (no_browser or _browse(served.link)):
             echo("no browser could be started: open the link above", err=True)
-        if not served.wait(timeout):
+        with Progress("waiting for the UI to fetch the trace"):
+            is_fetched = served.wait(timeout)
+        if not is_fetched:
             echo(f"the UI did not fetch the trace within {timeout:g} s", err=True)
             return CHECK_FAILED
         if not as_json:
@@ -58,3 +108,93 @@ def _browse(link: str) -> bool:
     import webbrowser
 
     return webbrowser.open_new_tab(link)
+
+
+def _with_tracks(
+    trace: str, reading: dict[str, Any], domains: list[ClockDomain]
+) -> tuple[IO[bytes], ErrorTracks, Callable[[ClockId], str]]:
+    """What to serve, the tracks to add, and what clocks are called."""
+    from tracetime.error_tracks import with_error_tracks
+    from tracetime.formats import open_trace
+
+    try:
+        with (
+            Progress("working out error bars") as progress,
+            progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+        ):
+            warn_of_absent_in(opened.clocks, domains)
+            return *with_error_tracks(opened), opened.clocks.name
+    except TraceError as error:
+        message = f"{error.message}; without --tube it is opened as it is"
+        raise TraceError(message, error.offset, error.packet) from error
+
+
+def _facts(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> dict[str, Any]:
+    return {
+        "truncated": None if tracks.truncated is None else tracks.truncated.to_dict(),
+        "clocks": [_clock_facts(one, name) | {"track": True} for one in tracks.clocks]
+        + [_clock_facts(one, name) | {"track": False} for one in tracks.left_out],
+        "without_error": [
+            {
+                "clock": str(one.clock),
+                "name": name(one.clock),
+                "events": one.events,
+                "drawn": one.drawn,
+                "reason": one.reason,
+            }
+            for one in tracks.others
+        ],
+    }
+
+
+def _clock_facts(one: ClockError, name: Callable[[ClockId], str]) -> dict[str, Any]:
+    return {
+        "clock": str(one.clock),
+        "name": name(one.clock),
+        "events": one.events,
+        "error_ns": one.most_ns,
+        "shift_ns": {"least": one.earliest_shift_ns, "greatest": one.latest_shift_ns},
+    }
+
+
+def _print_errors(tracks: ErrorTracks, name: Callable[[ClockId], str]) -> None:
+    screen = console()
+    if tracks.truncated is not None:
+        print_text(screen, f"warning: reading stopped early: {tracks.truncated}", hanging="  ")
+    if tracks.clocks:
+        print_text(screen, "How far off events can be in the UI: tracks in the group tracetime")
+        print_table(
+            screen,
+            "",
+            ("clock", ">events", ">at most", ">drawn late by"),
+            [
+                (name(c.clock), f"{c.events:,}", duration(c.most_ns), _shift(c))
+                for c in tracks.clocks
+            ],
+        )
+    elif not tracks.others:
+        echo("All events are in trace time already: no tracks are added.")
+    if tracks.left_out:
+        most = duration(tracks.left_out[0].most_ns)
+        print_text(
+            screen,
+            f"and {count(len(tracks.left_out), 'clock')} more without a track: {most} at most",
+        )
+    for drawn, what in ((True, "no error bar, but drawn"), (False, "not drawn")):
+        those = [one for one in tracks.others if one.drawn == drawn]
+        if those:
+            listed = ", ".join(
+                f"{count(one.events, 'event')} in {name(one.clock)} ({one.reason})"
+                for one in those[:_MOST_LISTED]
+            )
+            more = len(those) - _MOST_LISTED
+            also = f", and {more:,} more" if more > 0 else ""
+            print_text(screen, f"{what}: {listed}{also}", hanging="  ")
+    echo()
+
+
+def _shift(one: ClockError) -> str:
+    if not (one.earliest_shift_ns or one.latest_shift_ns):
+        return ""
+    least, greatest = duration(one.earliest_shift_ns), duration(one.latest_shift_ns)
+    return least if least == greatest else f"{least} to {greatest}"

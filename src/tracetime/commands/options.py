@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
-from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.commands.limits import named_clock, time_ns
-from tracetime.errors import UsageError
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, ClockLike
+from tracetime.commands.limits import given_names, time_ns
+from tracetime.errors import TracetimeError, UsageError
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_COMPLETED: Final = 32 << 20
+"""Bytes of a trace whose clocks a shell completes: they are read in about a second."""
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
@@ -69,42 +73,37 @@ def _seconds(value: Any) -> float:
 
 
 class Clock(click.ParamType):  # type: ignore[type-arg]
-    """A clock, in the forms that `ClockId.parse` takes, or by a --clock-name."""
+    """A clock: by a --clock-name as its id, else as text, which `clock_in` finds in a trace."""
 
     name = "clock"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> ClockId:
-        if isinstance(value, ClockId):
-            return value
-        try:
-            return named_clock(value)
-        except UsageError as error:
-            self.fail(str(error), param, ctx)
+    ) -> ClockLike:
+        return value if isinstance(value, ClockId) else given_names().get(value, value)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        known = [name for name in BUILTIN_IDS if name.startswith(incomplete.upper())]
-        return [CompletionItem(name) for name in known]
+        # What is before an option without its value is still among the arguments.
+        words = (ctx.params.get("trace"), *ctx.args)
+        path = next((word for word in words if word and Path(word).is_file()), None)
+        known = _clocks_of(path) or list(BUILTIN_IDS)
+        typed = incomplete.casefold()
+        return [CompletionItem(name) for name in known if name.casefold().startswith(typed)]
 
 
-def output_option(help: str, *, required: bool = False) -> Callable[[F], F]:
-    """Add -o, the file to write; the command takes it as `out`.
+def _clocks_of(path: str | None) -> list[str]:
+    """Return the clocks of a trace to complete; none of a large one, which takes long to read."""
+    from tracetime.formats import open_trace
 
-    What writes the file checks the path: `file_target`, for all commands alike.
-    """
-    return click.option(
-        "-o",
-        "--output",
-        "--out",
-        "out",
-        required=required,
-        type=click.Path(),
-        metavar="FILE",
-        help=help,
-    )
+    try:
+        if path is None or Path(path).stat().st_size > _MOST_COMPLETED:
+            return []
+        with open_trace(path, partial=True) as trace:
+            return [trace.clocks.name(info.clock) for info in trace.clocks.clocks()]
+    except (OSError, ValueError, TracetimeError):
+        return []
 
 
 def time_option(*names: str, default: str | None = None, help: str) -> Callable[[F], F]:
@@ -168,6 +167,11 @@ _LIMITS: Final = (
         show_default=True,
         help="Compute error bars of at most this many pairs of clocks; 1,000 take about a second.",
     ),
+    click.option(
+        "--orders",
+        type=click.Choice(["flows"]),
+        help="Let error bars use what happened before what: events of one flow on two machines.",
+    ),
 )
 
 
@@ -183,7 +187,7 @@ def reading_options(function: F) -> F:
 
 def _as_reading(function: F, options: Sequence[Callable[[Any], Any]]) -> F:
     """Add options whose values the command takes as one dictionary, `reading`."""
-    names = ("partial", "max_expansion", "max_clocks", "max_tubes")
+    names = ("partial", "max_expansion", "max_clocks", "max_tubes", "orders")
 
     @wraps(function)
     def command(*args: Any, **values: Any) -> Any:
@@ -232,14 +236,25 @@ def policy_options(function: F) -> F:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def clock_in(graph: ClockGraph, clock: ClockId, sequence: int | None = None) -> ClockId:
-    """Return `clock`, with `sequence` if it is sequence-scoped and has none.
+def lacks_sequence(given: ClockLike | None) -> ClockId | None:
+    """Return the clock, if it is one of a packet sequence and does not say of which."""
+    try:
+        clock = None if given is None else ClockId.parse(given)
+    except UsageError:  # It may be a name in the trace.
+        return None
+    return clock if clock and clock.is_sequence_scoped and not clock.sequence else None
+
+
+def clock_in(graph: ClockGraph, given: ClockLike, sequence: int | None = None) -> ClockId:
+    """Return the clock of a graph that is given, with `sequence` if it is one of a sequence.
 
     Raises:
-        UsageError: a sequence-scoped clock, and no sequence is given.
+        UsageError: it is no clock; a sequence-scoped clock, and no sequence is given.
+        ConversionError: no snapshot has the name.
     """
-    if not clock.is_sequence_scoped or clock.sequence:
-        return clock
+    clock = lacks_sequence(given)
+    if clock is None:
+        return graph.clock(given, known=True)
     if sequence:
         return ClockId(clock.clock, sequence, clock.machine, clock.file)
     found = [str(info.clock.sequence) for info in graph.clocks() if info.clock.clock == clock.clock]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from tracetime.commands import signals
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TracetimeError, UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tracetime.sql.session import Result, Session
 
 _FIRST: Final = "tracetime> "
@@ -27,7 +31,8 @@ being typed, or stops the one that runs. Ctrl-D leaves the prompt.
   .format FORMAT   table, csv or json
   .help            this text
   .quit            leave the prompt
-to_clock(ts, 'FROM', 'TO'), earliest(...) and latest(...) convert timestamps between clocks."""
+to_clock(ts, 'FROM', 'TO'), earliest(...) and latest(...) convert timestamps between clocks;
+trace_time('12.5s'), trace_time('14:48:40.5') or of a date and time (ISO 8601) is an instant."""
 
 
 class Answer(Protocol):
@@ -39,8 +44,8 @@ class Answer(Protocol):
     def is_text(self) -> bool:
         """Whether results are written as text."""
 
-    def give(self, result: Result) -> None:
-        """Write a result."""
+    def give(self, run: Callable[[], Result]) -> None:
+        """Run a statement, and write its result."""
 
 
 class _Left(Exception):
@@ -70,6 +75,7 @@ def prompt(session: Session, answer: Answer) -> None:
                 except KeyboardInterrupt:
                     if not interactive:
                         raise
+                    signals.accept()
                     echo("\ninterrupted", err=True)
 
 
@@ -82,6 +88,7 @@ def _texts(interactive: bool) -> Iterator[str]:
         except KeyboardInterrupt:
             if not interactive:
                 raise
+            signals.accept()
             echo()
             held = ""
             continue
@@ -139,7 +146,7 @@ def _run(session: Session, answer: Answer, text: str) -> None:
         _dot(session, answer, text.split())
         return
     for statement in session.statements(text):
-        answer.give(session.run(statement, times_as_text=answer.is_text))
+        answer.give(partial(session.run, statement, times_as_text=answer.is_text))
 
 
 def _dot(session: Session, answer: Answer, words: list[str]) -> None:
@@ -150,7 +157,9 @@ def _dot(session: Session, answer: Answer, words: list[str]) -> None:
             echo("\n".join(session.tables))
         case [".schema", *names]:
             for name in names or session.tables:
-                answer.give(session.run(f"DESCRIBE {_quoted(name, session)}"))
+                # By name: * leaves out columns of events that take longer to read.
+                columns = ", ".join(f'"{column}"' for column in _schema(name, session).names)
+                answer.give(partial(session.run, f'DESCRIBE SELECT {columns} FROM "{name}"'))
         case [".format", kind] if kind in _FORMATS:
             answer.kind = kind
         case [".quit" | ".exit"]:
@@ -159,10 +168,10 @@ def _dot(session: Session, answer: Answer, words: list[str]) -> None:
             raise UsageError(f"there is no command {' '.join(words)}: type .help")
 
 
-def _quoted(name: str, session: Session) -> str:
+def _schema(name: str, session: Session) -> pa.Schema:
     if name not in session.tables:
         raise UsageError(f"there is no table {name}: the tables are {', '.join(session.tables)}")
-    return f'"{name}"'
+    return session.tables[name]
 
 
 @contextlib.contextmanager
@@ -174,7 +183,16 @@ def _line_editing(session: Session) -> Iterator[None]:
         yield
         return
     words = sorted(
-        {*session.tables, "to_clock(", "earliest(", "latest(", ".help", ".tables", ".schema"}
+        {
+            *session.tables,
+            "to_clock(",
+            "earliest(",
+            "latest(",
+            "trace_time(",
+            ".help",
+            ".tables",
+            ".schema",
+        }
         | {name for schema in session.tables.values() for name in schema.names}
     )
 

@@ -18,10 +18,11 @@ from tracetime.commands.options import (
     Size,
     clocks_option,
     json_option,
-    output_option,
     reference_option,
     time_option,
 )
+from tracetime.commands.output import output_option
+from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json, size
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
@@ -198,11 +199,12 @@ def _wait(duration_ns: int | None, signals: _Signals) -> int:
     if duration_ns is None:
         echo("Recording until Ctrl-C ...", err=True)
     end_s = None if duration_ns is None else time.monotonic() + duration_ns / _S
-    while signals.received is None:
-        left_s = _POLL_S if end_s is None else min(_POLL_S, end_s - time.monotonic())
-        if left_s <= 0:
-            break
-        time.sleep(left_s)
+    with Progress("recording", None if duration_ns is None else duration_ns / _S):
+        while signals.received is None:
+            left_s = _POLL_S if end_s is None else min(_POLL_S, end_s - time.monotonic())
+            if left_s <= 0:
+                break
+            time.sleep(left_s)
     return 0 if signals.received in (None, signal.SIGINT) else 128 + signals.received
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent_in
-from tracetime.commands.options import json_option, output_option, tolerance_option, trace_options
+from tracetime.commands.options import json_option, tolerance_option, trace_options
+from tracetime.commands.output import file_for, output_option
+from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
-from tracetime.text import count, printable
+from tracetime.errors import UsageError
+from tracetime.text import printable
 
 _MOST_CLOCKS: Final = 1 << 16
 """Of more clocks a page takes seconds and 0.5 GB, and still shows only the first ones."""
@@ -19,7 +21,10 @@ _MOST_CLOCKS: Final = 1 << 16
 
 @click.command("report", context_settings={"default_map": {"max_clocks": _MOST_CLOCKS}})
 @trace_options
-@output_option("The HTML file to write. By default the trace's name with .html added, here.")
+@output_option(
+    "The HTML file to write; - is standard output. By default the trace's name with .html added, "
+    "here."
+)
 @tolerance_option
 @limit_options
 @json_option
@@ -39,16 +44,27 @@ def command(
     \b
     Examples:
       tracetime report trace.pftrace -o report.html
+      tracetime report trace.pftrace -o - | ssh host 'cat > report.html'
       tracetime report trace.pftrace --clock-name 0x8a01b2c3=com.example.gpu
     """
+    from tracetime.doctor.verdict import verdict
     from tracetime.formats import open_trace
     from tracetime.reporting import report
 
+    to_stdout = out == "-"
+    if to_stdout and as_json:
+        raise UsageError("--json writes the summary to standard output, as -o - does the page")
     domains = domains_of(limits)
     path = out or (("stdin" if trace == "-" else Path(trace).name) + ".html")
-    with open_trace(trace, **reading, domains=domains) as opened:
-        page = report(opened, path, tolerance)
+    with (
+        Progress("drawing the page") as progress,
+        progress.follow(open_trace(trace, **reading, domains=domains)) as opened,
+        file_for(path, ".html") as file,
+    ):
+        page = report(opened, file, tolerance)
         warn_of_absent_in(opened.clocks, domains)
+    if to_stdout:
+        return
     if as_json:
         print_json(
             {
@@ -62,8 +78,5 @@ def command(
         )
         return
     screen = console()
-    counts = Counter[str](finding.severity for finding in page.findings)
-    bad = [count(n, what) for what in ("error", "warning") if (n := counts[what])]
-    verdict = " and ".join(bad) if bad else "the clocks are in order"
-    print_text(screen, f"{printable(trace)}: {verdict}.", hanging="  ")
+    print_text(screen, f"{printable(trace)}: {verdict(page.findings)}.", hanging="  ")
     print_text(screen, f"report: {printable(page.path)} ({size(page.size)})", hanging="  ")

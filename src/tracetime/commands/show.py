@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
@@ -39,6 +40,8 @@ def print_json(facts: Any) -> None:
 NARROWEST: Final = 72
 """Width that tables need; on a narrower terminal their lines wrap, and nothing is cut."""
 
+_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=(?:ns|us|ms|s|ppm|ticks)\b)")
+
 
 def console() -> Console:
     """Return the console on stdout; it prints plain text if that is not a terminal."""
@@ -54,7 +57,7 @@ def print_text(screen: Console, text: str, indent: str = "", hanging: str = "") 
 
 
 def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> str:
-    """Return what `print_text` prints."""
+    """Return what `print_text` prints. A number stays on the line of its unit."""
     wrap = textwrap.TextWrapper(
         screen.width,
         initial_indent=indent,
@@ -62,7 +65,8 @@ def wrapped(screen: Console, text: str, indent: str = "", hanging: str = "") -> 
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return wrap.fill(printable(text, lines=True))
+    joined = _BEFORE_UNIT.sub("\u00a0", printable(text, lines=True))
+    return wrap.fill(joined).replace("\u00a0", " ")
 
 
 def print_table(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -14,19 +15,20 @@ from tracetime.commands.limits import domains_of, labels, limit_options, warn_of
 from tracetime.commands.options import (
     Size,
     json_option,
-    output_option,
     policy_options,
     reading_options,
 )
+from tracetime.commands.output import output_option
+from tracetime.commands.progress import Progress, clear_progress
 from tracetime.commands.results import for_terminal, print_result
 from tracetime.commands.terminal import echo
-from tracetime.errors import UsageError
+from tracetime.errors import TraceError, UsageError
 from tracetime.text import printable
 
 if TYPE_CHECKING:
     from tracetime.graph.arguments import PolicyName
     from tracetime.graph.tube.bars import Bars
-    from tracetime.sql.session import Result, Session
+    from tracetime.sql.session import Result
     from tracetime.trace import Trace
 
 _FORMATS: Final = ("table", "csv", "json", "parquet")
@@ -41,7 +43,9 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
     required=True,
     type=click.Path(allow_dash=True),
 )
-@output_option("Write the result to this file: .csv, .json or .parquet, by its ending.")
+@output_option(
+    "Write the result to this file: .csv, .json or .parquet, by its ending; - is standard output."
+)
 @click.option(
     "--format",
     "kind",
@@ -58,7 +62,7 @@ _FORMATS: Final = ("table", "csv", "json", "parquet")
 @click.option(
     "--with-names",
     is_flag=True,
-    help="Add columns to events that say what each is: name, category, thread, args.",
+    help="Let * of events have the columns that say what each is: name, category, thread, args.",
 )
 @policy_options
 @limit_options
@@ -92,15 +96,24 @@ def command(  # noqa: PLR0913  a parameter for each option
     Without QUERY, statements are read from a prompt, or from standard input.
 
     The tables are events (as `tracetime convert` writes them), slices (what lasted how long),
-    clocks, snapshots (one row for each reading), discontinuities and findings. With several traces
-    they have the column trace. The SQL is DuckDB's.
+    clocks, snapshots (one row for each reading), discontinuities, findings and finding_events. With
+    several traces they have the column trace. The SQL is DuckDB's.
+
+    Where a query uses them, events also have the columns of `convert --with-names` (name, category,
+    thread_name, args, ...), and events and slices wall_time: trace_time or ts as a TIMESTAMP_NS of
+    REALTIME, in UTC.
 
     to_clock(ts, 'FROM', 'TO') converts a timestamp to ns of the clock TO, by --policy;
     earliest(...) and latest(...) are its error bar, always by the tube. They are NULL where a
     timestamp does not convert. With several traces they take a fourth argument, trace.
 
-    A query reads the traces while it scans them. It cannot read or write files unless --allow-files
-    is given. Of several statements, only the result of the last one is written.
+    trace_time('12.5s') is the trace time so long after the start; '14:48:40.5' is a time of day of
+    REALTIME, in UTC, on the day of the start; a date and time is in ISO 8601. With several traces
+    trace_time takes a second argument, trace.
+
+    A query reads the traces while it scans them; the prompt keeps what it has read. A query cannot
+    read or write files unless --allow-files is given. Of several statements, only the result of the
+    last one is written.
 
     \b
     Examples:
@@ -109,32 +122,47 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime sql trace.pftrace "from discontinuities" --json
       tracetime sql trace.pftrace -o late.parquet "from events
         where trace_time > to_clock(868258201186, 'MONOTONIC', 'BOOTTIME')"
+      tracetime sql trace.pftrace "select name, wall_time from events
+        where trace_time between trace_time('12.5s') and trace_time('13s')"
       tracetime sql a.pftrace b.pftrace "select trace, count(*) from events
         group by trace"
       tracetime sql trace.pftrace
     """
     from tracetime.formats import open_trace
     from tracetime.sql.session import Session
-    from tracetime.sql.tables import View
+    from tracetime.sql.view import View
 
     paths, query = _split(arguments)
     kind = _format(kind, out, as_json)
+    out = None if out == "-" else out
     if query is None and "-" in paths:
         raise UsageError("the trace is read from standard input: give the query as an argument")
     domains = domains_of(limits)
     view = View(policy, bars, with_names, labels(domains))
     with contextlib.ExitStack() as stack:
-        traces = [
-            stack.enter_context(open_trace(path, **reading, domains=domains)) for path in paths
-        ]
+        traces = []
+        for path in paths:
+            try:
+                traces.append(stack.enter_context(open_trace(path, **reading, domains=domains)))
+            except TraceError as error:
+                raise (error if len(paths) == 1 else error.of(printable(path))) from None
         if domains:
             graphs = [trace.clocks for trace in traces]
             present = {info.clock for graph in graphs for info in graph.clocks()}
             warn_of_absent(domains, present, labels(domains))
-        session = stack.enter_context(Session(traces, view, allow_files=allow_files, memory=memory))
+        session = stack.enter_context(
+            Session(
+                traces,
+                view,
+                allow_files=allow_files,
+                memory=memory,
+                # At the prompt one statement follows another.
+                keep=query is None and out is None,
+            )
+        )
         answer = _Answer(traces, kind, out, rows)
         if query is not None:
-            _run(session, query, answer)
+            answer.give(partial(session.run_all, query, times_as_text=answer.is_text))
         elif sys.stdin is None:
             raise UsageError("there is no standard input to read statements from: give a query")
         elif out is None:
@@ -142,7 +170,7 @@ def command(  # noqa: PLR0913  a parameter for each option
 
             prompt(session, answer)
         else:
-            _run(session, sys.stdin.read(), answer)
+            answer.give(partial(session.run_all, sys.stdin.read(), times_as_text=answer.is_text))
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
@@ -173,6 +201,12 @@ def _format(kind: str | None, out: str | None, as_json: bool) -> str:
         if kind not in (None, "json"):
             raise UsageError(f"--json and --format {kind} exclude each other: give one")
         return "json"
+    if out == "-":
+        if kind is None:
+            raise UsageError("standard output has no ending: give --format csv, json or parquet")
+        if kind == "parquet" and sys.stdout.isatty():
+            raise UsageError("Parquet is no text: send it to a file or a pipe, not to the terminal")
+        return kind
     if kind is None:
         kind = "table" if out is None else Path(out).suffix.lower().removeprefix(".")
         if kind not in _FORMATS[1:] and out is not None:
@@ -202,8 +236,21 @@ class _Answer:
         """Whether results are written as text."""
         return self.kind != "parquet"
 
-    def give(self, result: Result) -> None:
-        """Write a result, and warn once of each trace that was not read to its end."""
+    def give(self, run: Callable[[], Result]) -> None:
+        """Run a statement, and write its result; warn once of traces not read to their end."""
+        with Progress("running the query") as progress:
+            for trace in self._traces:
+                progress.follow(trace)
+            self._write(run())
+        for trace in self._traces:
+            if trace.truncated is not None and trace.path not in self._warned:
+                self._warned.add(trace.path)
+                echo(
+                    f"warning: {printable(trace.path)}: reading stopped early: {trace.truncated}",
+                    err=True,
+                )
+
+    def _write(self, result: Result) -> None:
         from tracetime.sql.results import WRITERS, save
 
         if self._out is not None:
@@ -219,16 +266,12 @@ class _Answer:
                 schema, batches = for_terminal(result)
             writer = WRITERS[self.kind](binary, schema)
             for batch in batches:
+                if sys.stdout.isatty():
+                    clear_progress()
                 writer.write(batch)
+            clear_progress()
             writer.finish()
             binary.flush()
-        for trace in self._traces:
-            if trace.truncated is not None and trace.path not in self._warned:
-                self._warned.add(trace.path)
-                echo(
-                    f"warning: {printable(trace.path)}: reading stopped early: {trace.truncated}",
-                    err=True,
-                )
 
 
 def _terminal_width() -> int | None:
@@ -238,13 +281,3 @@ def _terminal_width() -> int | None:
     from rich.console import Console
 
     return Console().width
-
-
-def _run(session: Session, text: str, answer: _Answer) -> None:
-    statements = session.statements(text)
-    if not statements:
-        raise UsageError("there is no statement in the query")
-    for statement in statements[:-1]:
-        for _ in session.run(statement).batches:
-            pass
-    answer.give(session.run(statements[-1], times_as_text=answer.is_text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections import deque
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.commands import signals
 from tracetime.commands.options import Seconds, clocks_option, json_option, reference_option
 from tracetime.commands.show import console, table_of
 from tracetime.commands.terminal import echo
@@ -104,11 +104,13 @@ def command(
         lines = {clock: _Line() for clock in sampler.domains if clock != sampler.reference}
         samples = _samples(sampler, interval, snapshots)
         # Ctrl-C is the usual end.
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             if as_json or not screen.is_terminal:
                 _print_lines(sampler, lines, samples, as_json)
             else:
                 _draw(screen, sampler, lines, samples)
+        except KeyboardInterrupt:
+            signals.accept()
 
 
 def _print_lines(

@@ -1,0 +1,78 @@
+"""-o of the commands: what goes to a file, and - for standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+from tracetime.atomic_file import file_target, protect, whole_file
+from tracetime.commands.progress import clear_progress
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def output_option(help: str, *, required: bool = False) -> Callable[[F], F]:
+    """Add -o, the file to write; the command takes it as `out`.
+
+    What writes the file checks the path: `file_target`, for all commands alike.
+    """
+    return click.option(
+        "-o",
+        "--output",
+        "--out",
+        "out",
+        required=required,
+        type=click.Path(),
+        metavar="FILE",
+        help=help,
+    )
+
+
+def result_option(function: F) -> F:
+    """Add -o to a command that prints: what it prints goes to the file.
+
+    The command does not know of it. The file appears when the command is done, also with a check
+    that failed; an error leaves none.
+    """
+
+    @output_option("Write to this file what would be printed; - is standard output.")
+    @wraps(function)
+    def command(*args: Any, out: str | None, **values: Any) -> Any:
+        if out is None or out == "-":
+            return function(*args, **values)
+        with contextlib.ExitStack() as stack:
+            for path in (values.get("trace"), *values.get("traces", ())):
+                if path == "-" and sys.stdin is not None:
+                    protect(sys.stdin.buffer)
+                elif path is not None and Path(path).is_file():
+                    protect(stack.enter_context(Path(path).open("rb")))
+            part = stack.enter_context(whole_file(file_target(out)))
+            file = stack.enter_context(part.open("w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stdout(file))
+            return function(*args, **values)
+
+    return cast("F", command)
+
+
+@contextlib.contextmanager
+def file_for(out: str, ending: str) -> Iterator[str]:
+    """Give the file to write; for - a temporary one, which is copied to standard output."""
+    if out != "-":
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="tracetime-") as directory:
+        file = Path(directory) / f"out{ending}"
+        yield str(file)
+        clear_progress()
+        sys.stdout.flush()
+        with file.open("rb") as written:
+            shutil.copyfileobj(written, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

@@ -1,0 +1,270 @@
+"""What every command prints with --json of traces and clocks of many kinds, by schema."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from building import BOOTTIME, event, snapshot, trace
+from corpus import OWN
+from faults import FAULTS, GPU, Model
+from json_output import values
+from places import ROOT
+from samples import CLOCK_SYNC, EMPTY, MANY, SLICES, UNRESOLVED
+from simulated import Machine, usual_clocks
+from text_format import MAGIC, TextTrace, is_text
+
+from tracetime import ClockId, formats, serve
+from tracetime.analysis import summary
+from tracetime.capture import calibrate, promise_checks, sampling
+from tracetime.capture import record as recording
+from tracetime.commands import clocks, run
+from tracetime.reporting import facts
+from tracetime.sources.fake import DeviceFaults, FakeClock, FakeDevice, FakeSource, FakeTime
+from tracetime.sources.source import ClockSource, Unavailable
+
+CHROMIUM = OWN / "traces" / "chromium_small.pftrace"
+DEMO = ROOT / "demo" / "demo.pftrace"
+TABLES = (
+    "events",
+    "slices",
+    "clocks",
+    "snapshots",
+    "discontinuities",
+    "findings",
+    "finding_events",
+)
+_HOST = ("--clock", "MONOTONIC", "--clock", "REALTIME")
+
+Samples = dict[str, list[Any]]
+"""Values by schema."""
+
+
+class Printed:
+    """Runs the command line, and keeps what it prints.
+
+    Args:
+        folder: for traces and outputs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.samples: Samples = defaultdict(list)
+
+    def trace(self, name: str, data: bytes) -> str:
+        path = self.folder / f"{name}.pftrace"
+        path.write_bytes(data)
+        return str(path)
+
+    def __call__(self, *args: object, code: int = 0) -> None:
+        out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            found = run([*map(str, args), "--json"])
+        out.flush()
+        text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+        assert found == code, f"{args} ended with {found}: {err.getvalue()}"
+        name = str(args[0]) if text else "error"
+        self.samples[name] += values(name, text or err.getvalue())
+
+
+def every_sample(folder: Path) -> Samples:
+    """Everything."""
+    printed = Printed(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        _of_traces(printed, patch)
+        _of_conversions(printed)
+        _of_orders(printed, patch)
+        _of_this_machine(printed)
+        _of_faulty_clocks(printed, patch)
+        _errors(printed)
+    return printed.samples
+
+
+def _traces(printed: Printed) -> Iterator[str]:
+    yield str(DEMO)
+    for name, data in (
+        ("healthy", Model().build()),
+        ("clock_sync", CLOCK_SYNC),
+        ("empty", EMPTY),
+        ("many", MANY),
+        ("slices", SLICES),
+        ("unresolved", UNRESOLVED),
+        ("no_snapshots", trace(event(5))),
+        ("cut", UNRESOLVED[:-3]),
+        ("warned", _with_fault("incremental_global")),
+        ("\x1b]0;hostile\x07\n\u202e", CLOCK_SYNC),
+    ):
+        yield printed.trace(name, data)
+
+
+def _with_fault(name: str) -> bytes:
+    model = Model()
+    FAULTS[name](model, Random(1))
+    return model.build()
+
+
+def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
+    out = printed.folder / "out"
+    for path in _traces(printed):
+        convert = ("convert", path, "--partial", "-o", f"{out}.csv")
+        printed(*convert)
+        printed(*convert, "--policy", "tube", "--with-names")
+        printed(*convert, "--slices")
+        printed(*convert, "--slices", "--policy", "tube", "--bars", "guaranteed")
+        printed("clocks", path, "--partial", "--clock-name", "MONOTONIC=cpu")
+    for path in (DEMO, printed.trace("cut", UNRESOLVED[:-3])):
+        printed("report", path, "--partial", "-o", f"{out}.html")
+        printed("convert", path, "--partial", "-o", f"{out}.csv", "--to", "BOOTTIME")
+        for table in TABLES:
+            printed("sql", path, "--partial", f"from {table} limit 20")
+    printed("convert", DEMO, "-o", f"{out}.csv", "--to", "REALTIME")
+    # It has more clocks than are compared by the tube.
+    printed("convert", CHROMIUM, "-o", f"{out}.csv")
+    with patch.context() as limited:
+        limited.setattr(clocks, "EDGES_LISTED", 1)
+        printed("clocks", DEMO)
+        limited.setattr(facts, "LEAST_PAIRS", 1)
+        limited.setattr(facts, "MOST_PAIRS", 1)
+        printed("report", DEMO, "-o", f"{out}.html")
+        limited.setattr(summary, "_COUNTED_ROWS", 0)
+        limited.setattr(summary, "_COMPARED_ROWS", 0)
+        printed("convert", DEMO, "-o", f"{out}.csv")
+    # A trace for each kind of fault: nearly all findings.
+    broken = {name: printed.trace(name, _with_fault(name)) for name in FAULTS}
+    for path in (*broken.values(), DEMO):
+        printed("doctor", path)
+    for code in ("clock-without-snapshot", "snapshots-too-sparse"):
+        printed("doctor", DEMO, broken["sparse"], broken["incremental_global"], "--events", code)
+    printed("doctor", DEMO, printed.trace("junk", b"junk"), "/none", code=3)
+    patch.setattr(serve, "PORT", 0)
+    cut = printed.trace("cut", UNRESOLVED[:-3])
+    for path, *more in ((DEMO,), (DEMO, "--tube"), (cut, "--tube", "--partial")):
+        printed("open", path, "--no-browser", "--timeout", "1ms", *more, code=1)
+
+
+def _of_conversions(printed: Printed) -> None:
+    path = printed.trace("at", CLOCK_SYNC)
+    ticks = printed.trace(
+        "ticks",
+        trace(*(snapshot({BOOTTIME: 1000 + t, 9: 10**9 + 2445 * t, 200: t}) for t in range(9))),
+    )
+    # Of one snapshot nobody learns how long a tick lasts.
+    once = printed.trace("once", trace(snapshot({BOOTTIME: 1000, 9: 10**9})))
+    printed("at", once, 10**9 + 70, "--from", "TSC")
+    frame_ns, start = 16_666_667, 10**12
+    frames = printed.trace(
+        "frames",
+        trace(
+            *(
+                snapshot({BOOTTIME: start + t, GPU: (start + t) // frame_ns * frame_ns})
+                for t in (k * 10**9 + k * k * 7_654_321 % 200_000_000 for k in range(60))
+            )
+        ),
+    )
+    for more in ((), ("--policy", "tube")):
+        for instant in (900, 1104, 99_999):
+            printed("at", path, instant, "--from", "MONOTONIC", "--to", "REALTIME", *more)
+        printed("at", path, 2000, "--from", "BOOTTIME", "--to", "BOOTTIME", *more)
+        printed("at", path, 10**18, "--from", "REALTIME", *more)
+        printed("at", path, 2, "--from", "64", "--sequence", 7, *more)
+        printed("at", ticks, 10**9 + 70, "--from", "TSC", *more)
+        printed("at", ticks, 1, "--from", "TSC", *more)
+        printed("at", frames, start + 2 * 10**9, "--from", GPU, *more)
+        printed("at", frames, start + 2 * 10**9, "--to", GPU, *more)
+
+
+def _of_orders(printed: Printed, patch: pytest.MonkeyPatch) -> None:
+    lines = (
+        "snapshot,0,BOOTTIME,1000",
+        "order,MONOTONIC,1000,BOOTTIME,1500",
+        "order,BOOTTIME,2000,MONOTONIC,1600",
+        "event,BOOTTIME,1700",
+        "event,MONOTONIC,1200",
+    )
+    path = printed.folder / "orders.txt"
+    path.write_bytes(MAGIC + "\n".join([*lines, ""]).encode())
+    with patch.context() as here:
+        here.setattr(formats, "_formats", [*formats._formats])
+        formats.register_format(is_text, TextTrace)
+        printed("clocks", path)
+        printed("at", path, 1200, "--from", "MONOTONIC", "--policy", "tube")
+        printed("at", path, 1700, "--to", "MONOTONIC", "--policy", "tube")
+        path.write_bytes(MAGIC + "\n".join([*lines[:2], *lines[3:], ""]).encode())
+        printed("at", path, 1200, "--from", "MONOTONIC", "--policy", "tube")
+        printed("at", path, 1700, "--to", "MONOTONIC", "--policy", "tube")
+
+
+def _of_this_machine(printed: Printed) -> None:
+    recorded = printed.folder / "recorded.pftrace"
+    printed("record", "--force", "-o", recorded, *_HOST, "--duration", "0s")
+    printed("watch", "-n", 3, "--interval", "20ms", *_HOST)
+    printed("calibrate", "-n", 3, "--seconds", "1ms", *_HOST)
+    printed("calibrate", "-n", 3, "--seconds", "0.1")
+
+
+def _of_faulty_clocks(printed: Printed, patch: pytest.MonkeyPatch) -> None:
+    for sources in (_failing, _garbage):
+        sampler = sampling.Sampler(sources=sources(), tries=1)
+        with patch.context() as here:
+            here.setattr(sampling, "Sampler", lambda *_, made=sampler, **__: made)
+            printed("watch", "-n", 3, "--interval", "10ms")
+    for sources in (_failing, _garbage):
+        result = calibrate.calibrate(n=3, seconds=0, tries=1, sources=sources())
+        with patch.context() as here:
+            here.setattr(calibrate, "calibrate", lambda *_, made=result, **__: made)
+            printed("calibrate")
+    for faults in (None, DeviceFaults(stamp_back_ns=500), DeviceFaults(lost_at=1)):
+        clock, *sources = _device(faults)
+        sources.append(_Lacking(clock, []))
+        checked = promise_checks.check(sources=sources, wait=clock.pass_ns)
+        with patch.context() as here:
+            here.setattr(promise_checks, "check", lambda _, made=checked: made)
+            printed("calibrate", "--check", code=int(faults is not None))
+    machine = Machine(usual_clocks())
+    machine.clocks[ClockId(BOOTTIME)].lost = True
+    with warnings.catch_warnings(action="ignore"):
+        recorder = recording.record(printed.folder / "faulty.pftrace", sampler=machine)
+    with patch.context() as here:
+        here.setattr(recording, "record", lambda *_, **__: recorder)
+        printed("record", "-o", recorder.path, "--duration", "0s")
+    target = ("--target-error", "1ns", "--duration", "10ms")
+    printed("record", "-o", printed.folder / "target.pftrace", *_HOST, *target)
+
+
+def _failing() -> list[ClockSource]:
+    """A clock that can be read once, and one that is not there."""
+    raw, failing = FakeClock("MONOTONIC_RAW"), FakeClock("REALTIME", lost_at=1)
+    return [_Lacking(FakeTime(10**9), [raw, failing])]
+
+
+def _garbage() -> list[ClockSource]:
+    """A device that sets bits above its valid ones."""
+    return [*_device(DeviceFaults(garbage_bits=40))[1:]]
+
+
+class _Lacking(FakeSource):
+    unavailable = (Unavailable("com.example.nic", "there is none"),)
+
+
+def _device(faults: DeviceFaults | None = None) -> tuple[FakeTime, FakeSource, FakeDevice]:
+    """The time, a host, and a device that lists a time domain which nobody knows."""
+    time, raw = FakeTime(10**12), FakeClock("MONOTONIC_RAW", step_ticks=10)
+    gpu = FakeClock("dev.tracetime.vulkan.fake", valid_bits=36)
+    device = FakeDevice(time, gpu, [raw], faults, unknown_domains=(77,))
+    return time, FakeSource(time, [raw]), device
+
+
+def _errors(printed: Printed) -> None:
+    junk, path = printed.trace("junk", b"junk"), printed.trace("cut", UNRESOLVED[:-3])
+    printed("clocks", junk, code=3)
+    printed("clocks", path, code=3)
+    printed("clocks", "/none", code=2)
+    printed("at", DEMO, 5, "--from", "777", code=1)
+    printed("calibrate", "--clock", "123", code=4)
