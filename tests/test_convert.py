@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 
 import numpy as np
@@ -13,10 +14,12 @@ import pytest
 from building import event, packet, pb, snapshot, trace
 from hypothesis import given, settings
 from random_traces import traces
+from samples import UNRESOLVED
 
 import tracetime.convert
 from tracetime import ClockId, ConversionError, TraceError, UsageError, open_trace, table_files
 from tracetime.analysis.event_counts import EventCounts
+from tracetime.analysis.trace_instants import Span
 from tracetime.convert import convert
 from tracetime.events_table import BOUNDED_SCHEMA, EVENTS_SCHEMA, NAMES_SCHEMA
 from tracetime.formats.perfetto.read import reader
@@ -47,21 +50,24 @@ def files_of(path):
 
 
 class FakeTrace:
-    """Yields `batches` of one row, then raises `error`."""
+    """Yields `batches` of `rows`, then raises `error`."""
 
     trace_clock = "BOOTTIME"
     vocabulary = vocabulary()
 
-    def __init__(self, batches, error):
+    def __init__(self, batches, error, rows=1):
         self.path, self._batches, self._error = "fake.pftrace", batches, error
+        self._rows = rows
 
     def placed_columns(self, policy, progress, *, bars, names, observer):
-        columns = {field.name: np.zeros(1, np.int64) for field in EVENTS_SCHEMA}
-        columns |= {name: np.zeros(1, np.uint32) for name in ("clock", "sequence", "machine")}
-        columns |= {"status": np.zeros(1, np.uint8), "source_ns": np.zeros(1, np.int64)}
+        n = self._rows
+        columns = {field.name: np.zeros(n, np.int64) for field in EVENTS_SCHEMA}
+        columns |= {name: np.zeros(n, np.uint32) for name in ("clock", "sequence", "machine")}
+        columns |= {"status": np.zeros(n, np.uint8), "source_ns": np.zeros(n, np.int64)}
         for _ in range(self._batches):
             yield columns
-        raise self._error
+        if self._error is not None:
+            raise self._error
 
 
 def test_the_file_holds_what_read_all_returns(path, tmp_path):
@@ -156,6 +162,36 @@ def test_names_of_many_batches(tmp_path, ending, monkeypatch):
         assert chunk.has_dictionary_page and "PLAIN" in chunk.encodings
 
 
+@pytest.mark.parametrize(
+    ("span", "times"),
+    [
+        (Span(2001, None), [2001, 2001, 2001]),
+        (Span(None, 2001), [2000, 2000, 2000]),
+        (Span(2000, 2001), [2000, 2000, 2000]),
+        (Span(2002, 9999), []),
+    ],
+    ids=str,
+)
+def test_a_span_is_all_that_is_written_and_counted(tmp_path, span, times):
+    path, out = named_trace(tmp_path / "t.pftrace"), tmp_path / "events.parquet"
+    for policy in ("floor", "tube"):
+        with open_trace(path) as opened:
+            summary = convert(opened, out, to="REALTIME", policy=policy, names=True, span=span)
+        table = pq.read_table(out)
+        assert table["trace_time"].to_pylist() == times
+        assert len(set(table["name"].to_pylist())) == len(times)
+        assert summary.rows == len(times) == sum(kind.events for kind in summary.kinds)
+        assert sum(use.events for use in summary.clocks) == len(times)
+
+
+def test_a_span_has_no_events_without_trace_time(tmp_path):
+    path, out = tmp_path / "t.pftrace", tmp_path / "events.csv"
+    path.write_bytes(UNRESOLVED)
+    with open_trace(path) as opened:
+        summary = convert(opened, out, span=Span(-(2**63), None))
+    assert (summary.rows, summary.unresolved) == (1, 0)
+
+
 def test_to_a_clock_out_of_reach_is_refused_at_once(path, tmp_path):
     with open_trace(path) as opened, pytest.raises(ConversionError) as raised:
         convert(opened, tmp_path / "events.parquet", to="TSC")
@@ -246,6 +282,30 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, ending, batches, error):
     assert out.read_text() == "of an earlier run"
 
 
+def test_an_interrupted_run_does_not_write_what_waits(tmp_path, monkeypatch):
+    writing, going_on = threading.Event(), threading.Event()
+    written = []
+
+    class Slow(table_files.CsvTable):
+        def write(self, batch):
+            written.append(batch.num_rows)
+            writing.set()
+            going_on.wait(30)
+
+    class Interrupted(FakeTrace):
+        def placed_columns(self, *args, **options):
+            yield from super().placed_columns(*args, **options)
+            writing.wait(30)
+            threading.Timer(0.2, going_on.set).start()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tracetime.convert, "table_writer", lambda path, kind: Slow)
+    with pytest.raises(KeyboardInterrupt):
+        convert(Interrupted(3, None, 20_000), tmp_path / "events.csv")
+    assert written == [Slow.rows_at_once]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("fails", ["write", "finish"])
 @pytest.mark.parametrize(
     ("error", "expected"),
@@ -259,7 +319,7 @@ def test_an_error_in_writing_ends_the_run(path, tmp_path, monkeypatch, fails, er
         raise error
 
     setattr(Failing, fails, fail)
-    monkeypatch.setattr(tracetime.convert, "table_writer", lambda path: Failing)
+    monkeypatch.setattr(tracetime.convert, "table_writer", lambda path, kind: Failing)
     with open_trace(path) as opened, pytest.raises(expected) as raised:
         convert(opened, tmp_path / "events.csv")
     if expected is UsageError:
@@ -272,7 +332,7 @@ def test_a_writer_that_fails_does_not_leave_the_reader_waiting(tmp_path, monkeyp
         def write(self, batch):
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tracetime.convert, "table_writer", lambda path: Failing)
+    monkeypatch.setattr(tracetime.convert, "table_writer", lambda path, kind: Failing)
     with pytest.raises(UsageError, match="No space left"):
         convert(FakeTrace(1000, AssertionError("read to the end")), tmp_path / "events.csv")
 

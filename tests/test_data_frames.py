@@ -198,3 +198,36 @@ def test_a_trace_without_names_is_read_by_polars_too(tracetime, write, tmp_path)
     path = write(trace(snapshot({BOOTTIME: 1}), event(1, BOOTTIME)))
     assert tracetime("convert", path, "-o", out, "--with-names")[0] == 0
     assert from_polars(pl.read_ipc(out)) == exactly(pa.ipc.open_file(out).read_all())
+
+
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+def test_frames_of_a_trace_have_its_columns_and_wall_time(path, policy):
+    with tt.open_trace(path) as opened:
+        wanted = opened.read_all(policy, names=True)
+        wall = opened.clocks.convert(
+            wanted["trace_time"].combine_chunks(),
+            opened.trace_clock,
+            "REALTIME",
+            policy=policy,
+            errors="mask",
+        ).to_pylist()
+        pandas_frame = opened.to_pandas(policy, names=True)
+        polars_frame = opened.to_polars(policy, names=True)
+    assert any(wall)
+    assert str(pandas_frame["wall_time"].dtype) == "datetime64[ns, UTC]"
+    got = pandas_frame.pop("wall_time")
+    assert [None if pd.isna(one) else one.value for one in got] == wall
+    assert as_values(pandas_frame) == exactly(wanted)
+    assert polars_frame.schema["wall_time"] == pl.Datetime("ns", "UTC")
+    assert polars_frame["wall_time"].to_physical().to_list() == wall
+    assert from_polars(polars_frame.drop("wall_time")) == exactly(wanted)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_say_what_to_install(path, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with (
+        tt.open_trace(path) as opened,
+        pytest.raises(tt.UsageError, match=f"^{library} is not installed: pip install {library}$"),
+    ):
+        getattr(opened, f"to_{library}")()

@@ -26,6 +26,7 @@ def test_reasons_are_those_of_the_interface_in_the_kernels_order():
         "ambiguous_source",
         "overflow",
         "skipped_incremental_state",
+        "one_sided",
     )
 
 

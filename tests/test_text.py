@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracetime.text import duration
+from tracetime.text import did_you_mean, duration
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,17 @@ def test_what_rounds_up_to_the_next_unit_is_said_in_that(ns, text):
 def test_decimals_too_go_on_to_the_next_unit():
     assert duration(999_999_999, decimals=True) == "1.000 s"
     assert duration(999.6, decimals=True) == "1.000 us"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("supend", ": did you mean suspend?"),
+        ("MONOTONC", ": did you mean MONOTONIC?"),
+        ("monotonic", ": did you mean MONOTONIC?"),
+        ("xyz", ""),
+        ("", ""),
+    ],
+)
+def test_did_you_mean(text, said):
+    assert did_you_mean(text, ["suspend", "MONOTONIC", "BOOTTIME"]) == said

@@ -15,6 +15,7 @@ CHANGING = {
     "FakeClock",
     "GraphState",
     "Group",
+    "Lane",
     "PairFacts",
     "SliceReading",
     "Stray",
@@ -28,6 +29,7 @@ CHANGING = {
 }
 # Not compared by value: they hold arrays, or their identity counts.
 ALONE = {
+    "Closed",
     "Cores",
     "Curves",
     "Evidence",
@@ -35,11 +37,14 @@ ALONE = {
     "FloorRoute",
     "GraphData",
     "GraphState",
+    "Meeting",
+    "OrderCurve",
     "Owners",
     "Pieces",
     "Reading",
     "Runs",
     "Segments",
+    "SliceEnds",
     "SliceReading",
     "TraceReading",
     "_Deduction",

@@ -14,10 +14,10 @@ def what_conversions_return(graph: ClockGraph, array: Int64s) -> None:
     assert_type(graph.convert(5, "MONOTONIC", 6), int)
     assert_type(graph.convert(np.int64(5), ClockId(3), 6), int)
     assert_type(graph.convert(5, 3, 6, errors="mask"), int | None)
-    assert_type(graph.convert(5, 3, 6, policy="tube", bounds=True), Bounds[int])
+    assert_type(graph.convert(5, 3, 6, policy="tube", bounds=True), Bounds[int, int | None])
     assert_type(graph.convert(array, 3, 6), Int64s)
     assert_type(graph.convert([5], 3, 6, policy="tube", near=(7, "MONOTONIC")), Int64s)
-    assert_type(graph.convert(array, 3, 6, policy="tube", bounds=True), Bounds[Int64s])
+    assert_type(graph.convert(array, 3, 6, policy="tube", bounds=True), Bounds[Int64s, Int64s])
     assert_type(graph.convert(array, 3, 6, policy="tube", bounds=True).latest, Int64s)
 
 

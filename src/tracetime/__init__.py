@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 from tracetime._version import __version__
 
 if TYPE_CHECKING:
+    from tracetime._kernels.perfetto.events import Span
     from tracetime._kernels.perfetto.writer import Track
     from tracetime.capture.calibrate import Calibration, ClockCalibration, calibrate
+    from tracetime.capture.parts import join_parts
     from tracetime.capture.problems import Problem
     from tracetime.capture.record import record
     from tracetime.capture.recorder import Recorder
@@ -32,10 +34,11 @@ if TYPE_CHECKING:
     from tracetime.formats import open_trace, register_format
     from tracetime.graph.explanation import Explanation, Hop, Outside
     from tracetime.graph.graph import ClockGraph
-    from tracetime.graph.info import ClockInfo, Readings, SeriesInfo
+    from tracetime.graph.info import ClockInfo, FlowCounts, OrdersInfo, Readings, SeriesInfo
     from tracetime.graph.tube.curves import Curves
-    from tracetime.graph.tube.explanation import TubeExplanation, TubeHop
+    from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
     from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+    from tracetime.matching import MatchedMessages, match_messages
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
     from tracetime.trace import (
@@ -62,10 +65,14 @@ __all__ = [
     "Curves",
     "Explanation",
     "Finding",
+    "FlowCounts",
     "Hop",
     "Inconsistency",
     "KernelClock",
     "LateSnapshots",
+    "MatchedMessages",
+    "MeshHop",
+    "OrdersInfo",
     "Outside",
     "PairDiscontinuity",
     "Problem",
@@ -79,6 +86,7 @@ __all__ = [
     "Snapshot",
     "SnapshotFault",
     "SourceError",
+    "Span",
     "Trace",
     "TraceClockMove",
     "TraceError",
@@ -94,6 +102,8 @@ __all__ = [
     "calibrate",
     "clock_id",
     "diagnose",
+    "join_parts",
+    "match_messages",
     "open_trace",
     "record",
     "register_format",
@@ -115,10 +125,13 @@ _HOMES: Final = {
     "Curves": "tracetime.graph.tube.curves",
     "Explanation": "tracetime.graph.explanation",
     "Finding": "tracetime.doctor",
+    "FlowCounts": "tracetime.graph.info",
     "Hop": "tracetime.graph.explanation",
     "Inconsistency": "tracetime.graph.tube.results",
     "KernelClock": "tracetime.clocks.kernel_clock",
     "LateSnapshots": "tracetime.trace",
+    "MatchedMessages": "tracetime.matching",
+    "OrdersInfo": "tracetime.graph.info",
     "Outside": "tracetime.graph.explanation",
     "PairDiscontinuity": "tracetime.graph.tube.results",
     "Problem": "tracetime.capture.problems",
@@ -137,8 +150,10 @@ _HOMES: Final = {
     "TraceError": "tracetime.errors",
     "TraceWarning": "tracetime.trace",
     "TracetimeError": "tracetime.errors",
+    "Span": "tracetime._kernels.perfetto.events",
     "Track": "tracetime._kernels.perfetto.writer",
     "TubeExplanation": "tracetime.graph.tube.explanation",
+    "MeshHop": "tracetime.graph.tube.explanation",
     "TubeHop": "tracetime.graph.tube.explanation",
     "Unavailable": "tracetime.sources.source",
     "UnusedBounds": "tracetime.trace",
@@ -146,6 +161,8 @@ _HOMES: Final = {
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
     "diagnose": "tracetime.doctor",
+    "join_parts": "tracetime.capture.parts",
+    "match_messages": "tracetime.matching",
     "open_trace": "tracetime.formats",
     "record": "tracetime.capture.record",
     "register_format": "tracetime.formats",

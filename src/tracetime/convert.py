@@ -22,11 +22,13 @@ from tracetime._version import __version__
 from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.summary import ConvertOptions, Summary, summarise
+from tracetime.analysis.trace_instants import Span
+from tracetime.arrays import known_of
 from tracetime.atomic_file import Part, file_target, not_written
 from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.events_table import record_batch, schema_of, with_names
+from tracetime.events_table import Columns, record_batch, schema_of, with_names
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
@@ -47,7 +49,7 @@ _BATCHES_AHEAD: Final = 4
 
 
 # long: a third of it says what it takes
-def convert(
+def convert(  # noqa: PLR0913  the options of the command
     trace: Trace,
     out: str | os.PathLike[str],
     *,
@@ -55,6 +57,8 @@ def convert(
     policy: PolicyName = "floor",
     bars: Bars = "estimated",
     names: bool = False,
+    span: Span | None = None,
+    kind: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
     """Write every event of `trace`, on trace time, to a table file.
@@ -67,23 +71,25 @@ def convert(
             snapshot of the trace, null where that fails.
         policy, bars: how events come to trace time; see `Trace.events`. to_time follows them.
         names: add the columns of `NAMES_SCHEMA`, after all others; see `Trace.events`.
+        span: of trace time; only events within it are written and counted.
+        kind: the format of the file, where its ending does not say it: parquet, arrow or csv.
         progress: called with the byte position reached in the trace.
 
     Returns:
         A Summary of what was written.
 
     Raises:
-        UsageError: no such ending, clock, policy or bars; `to` counts ticks, by floor; `out` cannot
+        UsageError: no such format, clock, policy or bars; `to` counts ticks, by floor; `out` cannot
             be written, or is the trace.
         ConversionError: the trace clock does not convert to `to` at all.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
     target = file_target(out)
-    writer_class = table_writer(target)
+    writer_class = table_writer(target, kind)
     schema = placed_schema = schema_of(policy)
     to_clock = None
     if to is not None:
-        to_clock = ClockId.parse(to)
+        to_clock = trace.clocks.clock(to, known=True)
         trace.clocks.path(trace.trace_clock, to_clock, policy=policy)
         if policy == "floor":
             refuse_floor_into_ticks(trace.clocks, trace.trace_clock, to_clock)
@@ -107,6 +113,8 @@ def convert(
         reading = trace.placed_columns(policy, progress, bars=bars, names=names, observer=cost)
         for columns in reading:
             batch = record_batch(columns, trace.vocabulary, placed_schema)
+            if span is not None:
+                batch, columns = _within(batch, columns, span)
             if to_clock is not None:
                 to_time = on(to_clock, batch["trace_time"], policy)
                 counts.to_time.add(to_time, batch["trace_time"])
@@ -177,27 +185,32 @@ def convert_slices(
     *,
     policy: PolicyName = "floor",
     bars: Bars = "estimated",
+    span: Span | None = None,
+    kind: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SlicesSummary:
     """Write every slice of `trace` to a table file; see `Trace.slices`.
 
     Args:
-        trace, out, progress: as of `convert`.
+        trace, out, kind, progress: as of `convert`.
         policy, bars: how both ends of a slice come to trace time.
+        span: of trace time; only slices that last, or are instants, within it are written.
 
     Raises:
-        UsageError: no such ending, policy or bars, or a trace without slices; `out` cannot be
+        UsageError: no such format, policy or bars, or a trace without slices; `out` cannot be
             written, or is the trace.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
     target = file_target(out)
-    writer_class = table_writer(target)
+    writer_class = table_writer(target, kind)
     slices = trace.slices(policy, progress, bars=bars)
     rows = still_open = 0
     with _Output(target) as output:
         first = _metadata(trace, policy, bars) if writer_class.metadata_first else {}
         output.start(writer_class, slices.schema, first)
         for batch in slices:
+            if span is not None:
+                batch = _slices_within(batch, span)
             output.put(batch)
             rows += batch.num_rows
             still_open += int(np.count_nonzero(np.asarray(batch["dur"]) == OPEN))
@@ -230,6 +243,29 @@ def _metadata(trace: Trace, policy: PolicyName, bars: Bars) -> dict[str, str]:
     return facts
 
 
+def _within(batch: pa.RecordBatch, columns: Columns, span: Span) -> tuple[pa.RecordBatch, Columns]:
+    """Return the rows within a span, and their columns that are counted."""
+    times, keep = known_of(batch["trace_time"])
+    if span.start is not None:
+        keep = keep & (times >= span.start)
+    if span.until is not None:
+        keep = keep & (times < span.until)
+    return batch.filter(pa.array(keep)), {
+        name: column[keep] for name, column in columns.items() if ":" not in name
+    }
+
+
+def _slices_within(batch: pa.RecordBatch, span: Span) -> pa.RecordBatch:
+    """Return the slices that last, or are instants, within a span."""
+    ts, dur = np.asarray(batch["ts"]), np.asarray(batch["dur"])
+    keep = np.ones(len(ts), dtype=np.bool_)
+    if span.start is not None:
+        keep &= (ts >= span.start) | (ts + dur > span.start) | (dur == OPEN)
+    if span.until is not None:
+        keep &= ts < span.until
+    return batch.filter(pa.array(keep))
+
+
 class _Output:
     """A table file in the making, written by a thread of its own.
 
@@ -240,6 +276,7 @@ class _Output:
         self._target = target
         self._part = Part(target)
         self._error: BaseException | None = None
+        self._is_abandoned = False
         self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
         self._writer: TableWriter | None = None
         self._thread: threading.Thread | None = None
@@ -271,12 +308,18 @@ class _Output:
             # Here and not before, because what it needs takes a while to load.
             self._writer = writer_class(part, schema, metadata)
             while (batch := self._queue.get()) is not None:
-                self._writer.write(batch)
+                self._write(self._writer, batch)
         except BaseException as error:
             self._error = error
             # The reader may be waiting for room in the queue: take what it has left.
             while self._queue.get() is not None:
                 pass
+
+    def _write(self, writer: TableWriter, batch: pa.RecordBatch) -> None:
+        at_once = writer.rows_at_once
+        for start in range(0, batch.num_rows, at_once):
+            if not self._is_abandoned:
+                writer.write(batch.slice(start, at_once))
 
     def put(self, batch: pa.RecordBatch) -> None:
         """Hand a batch to the writing thread; waits while it is behind."""
@@ -300,6 +343,7 @@ class _Output:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is not None:
+                self._is_abandoned = True
                 self._stop()
                 if self._writer is not None:
                     self._writer.abandon()

@@ -16,8 +16,10 @@ from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     NO_PATH,
     NON_MONOTONIC_SOURCE,
+    ONE_SIDED,
     REASONS,
     RESOLVED,
+    UNKNOWN_SOURCE_CLOCK,
     ConversionError,
 )
 from tracetime.event_clocks import by_clock, machine_indexes
@@ -44,7 +46,7 @@ class PlacementObserver(Protocol):
         """Both placings of events of one clock."""
 
     def untie(self, clock: ClockId) -> None:
-        """Floor placed events of this clock, and the tube has no path for them."""
+        """Floor placed events of this clock; the tube has no path for them, or an open bar."""
 
     def order(self, floor: Values, earliest: Values, latest: Values) -> None:
         """Events of all clocks that both placed, in file order."""
@@ -85,16 +87,19 @@ class ErrorBars:
 
         Rows that floor resolved, or refused because their clock ran backwards, are placed by the
         tube, or null with its reason; so are those for which floor has no path (it leads over a
-        clock that ran backwards, or has many hops) and the tube has one. All others stay as they
-        are. Without a bar, earliest is after latest.
+        clock that ran backwards, has many hops, or starts at a clock with orders and no snapshot)
+        and the tube has one. All others stay as they are. Without a bar, earliest is after latest;
+        a side that nothing bounds is the end of int64, and the status then one_sided.
         """
         floor, before = columns["trace_time"], columns["status"]
         source = columns["source_ns"]
         estimate, status = floor.copy(), before.copy()
         earliest, latest = np.ones_like(floor), np.zeros_like(floor)
-        rows = np.flatnonzero(
-            (before == RESOLVED) | (before == NON_MONOTONIC_SOURCE) | (before == NO_PATH)
-        )
+        placeable = (before == RESOLVED) | (before == NON_MONOTONIC_SOURCE) | (before == NO_PATH)
+        orders = self._graph._parts.state.orders
+        if len(orders):
+            placeable |= before == UNKNOWN_SOURCE_CLOCK
+        rows = np.flatnonzero(placeable)
         groups = list(by_clock(columns, rows, self._machines))
         others = (clock for clock, _ in groups if clock != self._trace_clock)
         self._graph._parts.tubes.expect(others, self._trace_clock)
@@ -102,17 +107,21 @@ class ErrorBars:
             if clock in self._incremental:
                 # Perfetto no longer sums the deltas of a clock that ran backwards.
                 group = group[before[group] == RESOLVED]
+            unread = before[group] == UNKNOWN_SOURCE_CLOCK
             if not self._has_way(clock):
-                group = group[before[group] != NO_PATH]
+                group = group[(before[group] != NO_PATH) & ~unread]
+            if unread.any() and not len(group):
+                continue
             reached = self._convert(clock, source[group], columns["snapshots"][group])
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
             if self._observer is not None and clock != self._trace_clock:
                 both = group[(before[group] == RESOLVED) & (status[group] == RESOLVED)]
                 self._observer.compare(clock, floor[both], estimate[both])
-                if np.any((before[group] == RESOLVED) & (status[group] == NO_PATH)):
+                unsure = np.isin(status[group], (NO_PATH, ONE_SIDED))
+                if np.any((before[group] == RESOLVED) & unsure):
                     self._observer.untie(clock)
-        barred = (status == RESOLVED) | (status == AMBIGUOUS_SOURCE)
+        barred = np.isin(status, (RESOLVED, AMBIGUOUS_SOURCE, ONE_SIDED))
         earliest[~barred], latest[~barred] = 1, 0
         if self._observer is not None:
             both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]

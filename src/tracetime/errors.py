@@ -23,6 +23,7 @@ REASONS: Final[tuple[str, ...]] = (
     "ambiguous_source",
     "overflow",
     "skipped_incremental_state",
+    "one_sided",
 )
 """Every value of the status column and of `ConversionError.reason`.
 
@@ -39,7 +40,11 @@ The order is fixed: the kernels' status code is the index in this tuple.
     AMBIGUOUS_SOURCE,
     OVERFLOW,
     SKIPPED_INCREMENTAL_STATE,
+    ONE_SIDED,
 ) = range(len(REASONS))
+
+PLACED: Final = (RESOLVED, AS_IS, ONE_SIDED)
+"""The codes of events that have a trace time."""
 
 
 class TracetimeError(Exception):
@@ -81,6 +86,10 @@ class TraceError(TracetimeError):
         self.message = message
         self.offset = offset
         self.packet = packet
+
+    def of(self, path: str) -> TraceError:
+        """The same error with the trace's path, for where several traces are read."""
+        return TraceError(f"{path}: {self.message}", self.offset, self.packet)
 
     def to_dict(self) -> dict[str, str | int | None]:
         """The same as of other errors; the message does not repeat offset and packet."""

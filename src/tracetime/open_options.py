@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
@@ -16,6 +16,9 @@ MAX_CLOCKS: Final = 1 << 17
 MAX_TUBES: Final = 3000
 """Pairs of clocks whose error bars may be worked out, which takes about a millisecond each."""
 
+OrderSource = Literal["flows"]
+"""What a trace may show to have happened before what: flows of events between machines."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
@@ -26,3 +29,4 @@ class OpenOptions:
     max_clocks: int = MAX_CLOCKS
     max_tubes: int = MAX_TUBES
     domains: tuple[ClockDomain, ...] = ()
+    orders: OrderSource | None = None

@@ -10,9 +10,11 @@ import errno
 import os
 import re
 import secrets
+import socket
 import stat
 import threading
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,12 +55,22 @@ class Serving:
 
 @contextmanager
 def serving(
-    path: str | os.PathLike[str], *, ui: str = UI, port: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    content: IO[bytes] | None = None,
+    inserted: Iterable[tuple[int, bytes]] = (),
+    end: int | None = None,
+    ui: str = UI,
+    port: int | None = None,
 ) -> Iterator[Serving]:
     """Serve one file, and nothing else, on 127.0.0.1 for as long as the block lasts.
 
     Args:
         path: of the file, whatever it is: the UI opens more than we read.
+        content: an open file to serve in its place, under its name; it is closed at the end.
+        inserted: what the UI gets before a byte of the file, or after its last, in order; the file
+            stays as it is.
+        end: so many bytes of the file are served; None for all.
         ui: address of the UI; only its origin may read the answers.
         port: another than `PORT`, 0 for any free one; a UI with the usual policy cannot fetch
             from it.
@@ -70,13 +82,13 @@ def serving(
     port = PORT if port is None else port
     parts = urlsplit(ui)
     written = ui.isascii() and ui.isprintable() and " " not in ui
-    if parts.scheme not in ("http", "https") or not parts.netloc or not written:
-        raise UsageError(f"{ui!r} is no address of a UI: write it as {UI}")
-    with _opened(path) as file:
+    with _opened(path) if content is None else content as file:
+        if parts.scheme not in ("http", "https") or not parts.netloc or not written:
+            raise UsageError(f"{ui!r} is no address of a UI: write it as {UI}")
         try:
             server = _Server(
                 (_HOST, port),
-                file,
+                _Content(file, inserted, end),
                 os.fsencode(Path(path).name),
                 f"{parts.scheme}://{parts.netloc}",
             )
@@ -118,12 +130,53 @@ def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
     return file
 
 
+class _Content:
+    """The bytes to serve: the file's up to its byte `end`, with others in between."""
+
+    def __init__(
+        self, file: IO[bytes], inserted: Iterable[tuple[int, bytes]], end: int | None
+    ) -> None:
+        self._file = file
+        # Where pieces begin: of the file, from that byte on, or other bytes.
+        self._begins: list[int] = []
+        self._pieces: list[int | bytes] = []
+        self.size = reached = 0
+        size = os.fstat(file.fileno()).st_size
+        end = size if end is None else min(size, end)
+        for at, content in (*inserted, (end, b"")):
+            self._add(reached, at - reached)
+            self._add(content, len(content))
+            reached = at
+
+    def _add(self, piece: int | bytes, n: int) -> None:
+        if n > 0:
+            self._begins.append(self.size)
+            self._pieces.append(piece)
+            self.size += n
+
+    def send(self, to: socket.socket, first: int, n: int) -> int:
+        """Send n bytes from `first` on; returns how many there were."""
+        at, end = first, first + n
+        k = bisect_right(self._begins, first) - 1
+        while at < end:
+            piece, begin = self._pieces[k], self._begins[k]
+            k += 1
+            until = min(end, self._begins[k] if k < len(self._begins) else self.size)
+            if isinstance(piece, bytes):
+                to.sendall(memoryview(piece)[at - begin : until - begin])
+            elif to.sendfile(self._file, piece + at - begin, until - at) < until - at:
+                break
+            at = until
+        return at - first
+
+
 class _Server(ThreadingHTTPServer):
     """Answers for one file, which stays open: what is at its path later does not matter."""
 
-    def __init__(self, address: tuple[str, int], file: IO[bytes], name: bytes, origin: str) -> None:
-        self.file = file
-        self.size = os.fstat(file.fileno()).st_size
+    def __init__(
+        self, address: tuple[str, int], content: _Content, name: bytes, origin: str
+    ) -> None:
+        self.content = content
         # Nobody who was not given the link can fetch the file: not another user of this machine,
         # nor a page that guesses its name. A slash of its own the name cannot have.
         self.where = f"{secrets.token_urlsafe(_TOKEN_BYTES)}/".encode() + name
@@ -182,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_the_file():
             self.send_error(HTTPStatus.NOT_FOUND)
             return
-        size = self.server.size
+        size = self.server.content.size
         span = self._span(size)
         if span is None:
             self.send_response(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
@@ -199,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
         self.end_headers()
         if body:
-            sent = self.connection.sendfile(self.server.file, first, last - first + 1)
+            sent = self.server.content.send(self.connection, first, last - first + 1)
             self._sent_all = sent == size
 
     def _span(self, size: int) -> tuple[int, int, bool] | None:

@@ -34,6 +34,16 @@ def duration(ns: float, *, decimals: bool = False) -> str:
     return f"{sign}{hours} h {minutes} min" if hours else f"{sign}{minutes} min {seconds} s"
 
 
+def half_width(ns: float) -> str:
+    """A bar's half-width in words; NaN: one side of it is open."""
+    return f"± {duration(ns)}" if ns == ns else "open to one side"
+
+
+def signed_duration(ns: float) -> str:
+    """A change of time in words, with its sign: +3.2 s, −5 us."""
+    return ("+" if ns > 0 else "") + duration(ns).replace("-", "−")
+
+
 def count(n: int, what: str) -> str:
     """1 event, 1,234 events."""
     return f"{n:,} {what}" + ("" if n == 1 else "s")
@@ -79,3 +89,12 @@ def printable(value: str, most: int | None = None, *, lines: bool = False) -> st
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def did_you_mean(text: str, known: Iterable[str]) -> str:
+    """Return ``: did you mean ...?`` with what is most like `text`; empty if nothing is."""
+    from difflib import get_close_matches
+
+    by_folded = {one.casefold(): one for one in known}
+    near = [by_folded[one] for one in get_close_matches(text.casefold(), by_folded, n=2)]
+    return f": did you mean {' or '.join(near)}?" if near else ""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +28,17 @@ from tracetime.events_table import (
 )
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.info import FlowCounts
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
+from tracetime.slice_ends import SliceEnds
 from tracetime.slices_table import Slices
 from tracetime.text import printable
+from tracetime.wall_times import WALL_TIME, wall_times
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 
 class TraceWarning(NamedTuple):
@@ -134,6 +142,8 @@ class TraceReading:
         names_left_out: how many names it had no room for; known at its end.
         written: the snapshots as the file lists them, where they were requested and the format
             keeps them; known at its end.
+        late_wakings: int64[11, n], where `written` were requested: switches to threads whose waking
+            on another CPU has a later time; see `LateWakings.table` of the kernels.
         truncated: with `partial`, the error after which the rest was not read; known at its end.
         faults: see `Events`.
     """
@@ -141,6 +151,7 @@ class TraceReading:
     batches: Iterator[Columns]
     names_left_out: int = 0
     written: WrittenSnapshots = NOTHING_WRITTEN
+    late_wakings: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((11, 0), np.int64))
     truncated: TraceError | None = None
     faults: TubeFaults = field(default_factory=dict)
 
@@ -192,6 +203,9 @@ class Trace(ABC):
         path: as given to `open_trace`.
         size: of the file on disk, bytes.
         domains: as given to `open_trace`.
+        on_read: functions that are called with the byte position reached, whenever the file is
+            read, by whatever reads it and in its thread, and at its end where more is to be done.
+            What one raises ends that.
     """
 
     def __init__(self, path: str, size: int, options: OpenOptions) -> None:
@@ -199,6 +213,7 @@ class Trace(ABC):
         self.size = size
         self.options = options
         self.domains = options.domains
+        self.on_read: list[Callable[[int], None]] = []
 
     @property
     @abstractmethod
@@ -386,6 +401,73 @@ class Trace(ABC):
         """
         raise UsageError(f"no slices are read of {printable(self.path)}: not in this format")
 
+    def sql(
+        self, query: str, *, policy: PolicyName = "floor", bars: Bars = "estimated"
+    ) -> pa.Table:
+        """Query the trace in SQL, that of DuckDB; the result of the last statement is returned.
+
+        The tables are `events`, `slices`, `clocks`, `snapshots`, `discontinuities`, `findings` and
+        `finding_events`, as in `tracetime sql`. Where a query uses them, `events` has the columns
+        of names, and `events` and `slices` have `wall_time`, a `timestamp_ns` in UTC.
+
+        Args:
+            query: one statement or more. They cannot access files.
+            policy, bars: of events and of `to_clock`, as for `events`.
+
+        Raises:
+            UsageError: DuckDB refuses a statement, or there is none; no such policy or bars.
+            TraceError: as `events`.
+        """
+        from tracetime.sql.query import query as run
+
+        return run(self, query, policy, bars)
+
+    def to_pandas(
+        self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
+    ) -> pd.DataFrame:
+        """All events as a DataFrame of pandas, with the column `wall_time`; see `read_all`.
+
+        Whole numbers stay whole: columns with nulls are Int64 and UInt64. `wall_time` is
+        `datetime64[ns, UTC]`: what REALTIME read at `trace_time`.
+
+        Raises:
+            UsageError: pandas is not installed; and as `events`.
+        """
+        _require("pandas")
+        return self._with_wall_time(policy, bars, names).to_pandas()
+
+    def to_polars(
+        self, policy: PolicyName = "floor", *, bars: Bars = "estimated", names: bool = False
+    ) -> pl.DataFrame:
+        """All events as a DataFrame of polars, with the column `wall_time`; see `read_all`.
+
+        `wall_time` is `Datetime("ns", "UTC")`: what REALTIME read at `trace_time`.
+
+        Raises:
+            UsageError: polars is not installed; and as `events`.
+        """
+        frame: pl.DataFrame = _require("polars").from_arrow(
+            self._with_wall_time(policy, bars, names)
+        )
+        return frame
+
+    def _with_wall_time(self, policy: PolicyName, bars: Bars, names: bool) -> pa.Table:
+        table = self.read_all(policy, bars=bars, names=names)
+        trace_time = table["trace_time"].combine_chunks()
+        column = wall_times(trace_time, self.clocks, self.trace_clock, policy, bars)
+        in_utc = pa.timestamp("ns", "UTC")
+        return table.append_column(WALL_TIME.with_type(in_utc), column.cast(in_utc))
+
+    def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
+        """Read the file from its start: where its slices begin and end, by their own clocks.
+
+        None where no two of their events are of different clocks, or the format has no slices.
+
+        Raises:
+            TraceError: as `events`.
+        """
+        return None
+
     def apply_options(self, graph: ClockGraph) -> None:
         """Give a graph of this trace what the caller gave: the limit of tubes, and domains.
 
@@ -457,6 +539,11 @@ class Trace(ABC):
         return []
 
     @property
+    def flows(self) -> FlowCounts | None:
+        """The flows between machines that are orders; None where `open_trace` is not asked for."""
+        return None
+
+    @property
     def events_dropped(self) -> int:
         """How many events the recorder says that it dropped; 0 where it does not say."""
         return 0
@@ -499,3 +586,15 @@ def check_trace(trace: object) -> None:
     if not isinstance(trace, Trace):
         kind = type(trace).__name__
         raise UsageError(f"a {kind} is no open trace: give what tracetime.open_trace(path) returns")
+
+
+def _require(library: str) -> Any:
+    """Return a library that is needed for one call only.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        return import_module(library)
+    except ImportError:
+        raise UsageError(f"{library} is not installed: pip install {library}") from None
