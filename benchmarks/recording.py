@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from time import clock_gettime_ns, perf_counter
+from time import clock_gettime_ns, perf_counter, thread_time
 
 from benchmarks.table import Table
 from tracetime import ClockDomain, Recorder, open_trace, record
@@ -23,6 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"
 from simulated import GPU, TSC, Clock, Machine, usual_clocks
 
 EVENTS = 2_000_000
+COMPARED = 200_000
+MOST_NS = 350  # of a plain event
+MOST_TIMES_VIZTRACER = 1.2
 HOURS = 24
 MOST_GROWTH_MIB = 8
 S = 10**9
@@ -162,6 +165,62 @@ def many_names(rec: Recorder, n: int) -> None:
         rec.instant(names[i % 1_000], timestamp=start + i, clock="REALTIME", track=tracks[i % 100])
 
 
+def best_ns(run: Callable[[], object]) -> float:
+    """CPU time of one of the calls that `run` makes: the least of five, as others disturb it."""
+    tries = []
+    for _ in range(5):
+        before = thread_time()
+        run()
+        tries.append(thread_time() - before)
+    return min(tries) / COMPARED * 1e9
+
+
+def calls(table: Table, path: Path) -> None:
+    """What one call costs its caller, and what viztracer's cheapest one does."""
+    machine = Machine(usual_clocks())
+    with record(
+        path, interval=None, sampler=machine, buffer_bytes=1 << 30, flush_bytes=1 << 40
+    ) as rec:
+
+        def plain() -> None:
+            for _ in range(COMPARED):
+                rec.instant("event", clock="MONOTONIC")
+
+        def rich() -> None:
+            for i in range(COMPARED):
+                rec.instant("event", clock="MONOTONIC", category="io", rows=i, to="host")
+
+        def span() -> None:
+            for i in range(COMPARED):
+                with rec.span("event", clock="MONOTONIC", category="io", rows=i, to="host"):
+                    pass
+
+        plain_ns, rich_ns, span_ns = best_ns(plain), best_ns(rich), best_ns(span)
+    table.row("a plain event, CPU", f"<= {MOST_NS} ns", f"{plain_ns:.0f} ns", plain_ns <= MOST_NS)
+    table.note("a span with a category and two arguments, CPU", f"{span_ns:.0f} ns")
+    what = "an event with a category and two arguments, CPU"
+    try:
+        from viztracer import VizTracer
+    except ImportError:
+        table.note(what, f"{rich_ns:.0f} ns; viztracer is not installed")
+        return
+    other = VizTracer(tracer_entries=6 * COMPARED, verbose=0, max_stack_depth=0)
+
+    def others() -> None:
+        for i in range(COMPARED):
+            other.add_instant("event", {"rows": i, "to": "host"})
+
+    other.start()
+    other_ns = best_ns(others)
+    other.stop()
+    table.row(
+        what,
+        f"<= {MOST_TIMES_VIZTRACER} times viztracer's add_instant, its cheapest call",
+        f"{rich_ns / other_ns:.2f} times: {rich_ns:.0f} ns, {other_ns:.0f} ns",
+        rich_ns <= MOST_TIMES_VIZTRACER * other_ns,
+    )
+
+
 def host(table: Table, path: Path) -> None:
     """Start-up time and memory of a process that records, and of one that imports NumPy alone."""
 
@@ -204,6 +263,7 @@ def main() -> int:
             ("counter, float", counters(0.1)),
         ):
             events(table, path, what, emit, EVENTS)
+        calls(table, path)
         writing(table, path)
         host(table, path)
         for n in (7, 9):
