@@ -28,6 +28,8 @@ help: ## this list
 
 install: $(VENV)/.installed ## tracetime, editable, in .venv
 
+LONGEST := select name, wall_time, dur / 1e6 as ms, track_name from slices order by dur desc limit 5
+
 demo: $(VENV)/.installed-report ## convert the demo trace; record the clocks of this machine
 	@mkdir -p out
 	$(call show,tracetime convert demo/demo.pftrace -o out/demo.parquet)
@@ -35,6 +37,7 @@ demo: $(VENV)/.installed-report ## convert the demo trace; record the clocks of 
 	$(call show,tracetime at demo/demo.pftrace 40376950728 --from com.example.gpu --to BOOTTIME)
 	$(call show,tracetime at demo/demo.pftrace 18723683250240 --from BOOTTIME --to REALTIME)
 	$(call show,tracetime doctor demo/demo.pftrace)
+	$(call show,tracetime sql demo/demo.pftrace "$(LONGEST)")
 	$(call show,tracetime calibrate)
 	$(call show,python demo/record_demo.py -o out/recording.pftrace)
 	$(call show,tracetime convert out/recording.pftrace -o out/floor.parquet)
@@ -45,7 +48,7 @@ demo: $(VENV)/.installed-report ## convert the demo trace; record the clocks of 
 # $(call show,COMMAND): print it as one would type it, and run it.
 show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
-test: $(VENV)/.installed-test ## run every test (PYTEST_ARGS goes to pytest)
+test: $(VENV)/.installed-test $(VENV)/.installed-docs ## run every test (PYTEST_ARGS goes to pytest)
 	@tools/system-packages
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
@@ -70,11 +73,12 @@ bench: $(VENV)/.installed-test ## measure speed and memory, and those of alterna
 
 accuracy: $(VENV)/.installed-test ## compare error bars with what they must reach (BENCH_ARGS=--quick)
 	@$(BIN)/python -m benchmarks.accuracy $(BENCH_ARGS)
+	@$(BIN)/python -m benchmarks.orders $(BENCH_ARGS)
 
 soundness: $(VENV)/.installed-test ## check that every bar contains the truth, in 1,000 random worlds
 	@$(BIN)/python -m benchmarks.soundness $(BENCH_ARGS)
 
-coverage: $(VENV)/.installed-test $(VENV)/.installed-mutants ## check that the tests cover enough lines; mutants uses the same run
+coverage: $(VENV)/.installed-test $(VENV)/.installed-docs $(VENV)/.installed-mutants ## check that the tests cover enough lines; mutants uses the same run
 	@tools/system-packages
 	@$(BIN)/python -m mutants.coverage_floor $(COVERAGE)
 

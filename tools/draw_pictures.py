@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/ideas.md: what the library computes for small examples.
+"""Draw the pictures of docs/ideas.md, orders.md and howto/report.md: small examples, as computed.
 
 Usage: draw_pictures.py [-o docs/pictures]
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -86,16 +87,24 @@ class Picture:
         self._parts.append(f'  <path class="{kind}" d="M{path}"/>')
 
     def area(self, upper: list[tuple[float, float]], lower: list[tuple[float, float]]) -> None:
-        self._area(upper, lower, "band")
+        self.area_of(upper, lower, "band")
 
-    def _area(
+    def area_of(
         self, upper: list[tuple[float, float]], lower: list[tuple[float, float]], kind: str
     ) -> None:
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in [*upper, *reversed(lower)])
         self._parts.append(f'  <path class="{kind}" d="M{path}Z"/>')
 
     def wide_area(self, upper: list[tuple[float, float]], lower: list[tuple[float, float]]) -> None:
-        self._area(upper, lower, "wide")
+        self.area_of(upper, lower, "wide")
+
+    def hatch(self, corner: tuple[float, float], opposite: tuple[float, float]) -> None:
+        """Diagonal lines between the upper left corner and the lower right one."""
+        (left, top), (right, bottom) = corner, opposite
+        height = bottom - top
+        for along in np.arange(left - height, right, 10).tolist():
+            first, last = max(along, left), min(along + height, right)
+            self.line([(first, bottom - (first - along)), (last, bottom - (last - along))], "one")
 
     def dot(self, x: float, y: float, kind: str = "dot", r: float = 4) -> None:
         self._parts.append(f'  <circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r:g}"/>')
@@ -471,6 +480,133 @@ def step() -> Picture:
     return picture
 
 
+def _gpu_work() -> list[dict[str, int]]:
+    """A copy by BOOTTIME and three kernels by a GPU's clock: their slices, with bars, in us.
+
+    The clocks are read 1 s apart, and drift in between.
+    """
+    time = FakeTime(1_000 * S, usual_ns=150)
+    fakes = [FakeClock("BOOTTIME"), FakeClock(GPU, 5 * S, rate_ppb=20_000)]
+    with (
+        TemporaryDirectory() as folder,
+        tt.Sampler(tries=1, sources=[FakeSource(time, fakes)]) as sampler,
+    ):
+        path = Path(folder) / "gpu.pftrace"
+        with tt.record(path, interval=None, sampler=sampler) as recorder:
+            time.pass_ns(S // 2)
+            start, gpu_start = (fake.read(time) for fake in fakes)
+            recorder.complete("copy", start, 20 * US, clock="BOOTTIME")
+            for begin, length in ((4_000, 9_000), (19_600, 7_000), (30_000, 5_000)):
+                recorder.complete("kernel", gpu_start + begin, length, clock=GPU)
+            time.pass_ns(S // 2)
+            recorder.snapshot()
+        with tt.open_trace(path) as trace:
+            rows = trace.slices("tube").read_all().to_pylist()
+    ends = ("earliest", "latest", "end_earliest", "end_latest")
+    return [{name: (row[name] - start) / US for name in ends} for row in rows]
+
+
+def overlap() -> Picture:
+    """Slices of two clocks: one pair certainly overlaps, one may, one certainly does not."""
+    copy, *kernels = _gpu_work()
+    picture = Picture(
+        "Slices of two clocks under their error bars",
+        "A copy, timed by BOOTTIME, and three kernels, timed by a GPU. The first kernel certainly "
+        "runs during the copy, the last one certainly after it. Of the second one nobody can say: "
+        "the bar of its begin contains the end of the copy.",
+        250,
+    )
+    panel = Panel(picture, 130, 40, 790, 160, (-2, 38), (0, 2))
+    panel.below([0, 10, 20, 30], lambda value: f"{value:g} us" if value else "0")
+    for y, name in ((1.5, "copy"), (0.5, "kernels")):
+        picture.text(118, panel.at(0, y)[1] + 5, name, "name end")
+    for y, row in ((1.5, copy), *((0.5, kernel) for kernel in kernels)):
+        for kind, low, high in (
+            ("wide", row["earliest"], row["end_latest"]),
+            ("band", row["latest"], row["end_earliest"]),
+        ):
+            corners = [panel.at(x, y + 0.22) for x in (low, high)]
+            picture.area_of(corners, [panel.at(x, y - 0.22) for x in (low, high)], kind)
+        for low, high in (
+            (row["earliest"], row["latest"]),
+            (row["end_earliest"], row["end_latest"]),
+        ):
+            picture.line([panel.at(low, y), panel.at(high, y)], "two")
+            for x in (low, high):
+                picture.line([panel.at(x, y - 0.12), panel.at(x, y + 0.12)], "two")
+    for kernel, verdict in zip(kernels, ("overlaps", "may overlap", "is apart"), strict=True):
+        middle = (kernel["earliest"] + kernel["end_latest"]) / 2
+        picture.text(*panel.at(middle, 0.04), verdict, "small middle")
+    _, undecided, _ = kernels
+    picture.hatch(panel.at(undecided["earliest"], 2), panel.at(copy["end_latest"], 0.2))
+    return picture
+
+
+def _messages() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Messages of two clocks in 4 s, there and back: sent, got, sent, got, ns.
+
+    B is 9 ppm slow. The way takes 20 us and a little, and often a queue.
+    """
+
+    def offset(t: np.ndarray) -> np.ndarray:
+        return 60 * US - t // 111_111
+
+    sides = []
+    for first, step in ((7, 1), (11, -1)):
+        # Fixed sequences that look random.
+        k = np.arange(90)
+        t = (k * 44 + (k * 37 + first) % 40) * (S // 1_000)
+        queue = np.where((k * 7 + first) % 10 < 6, ((k * 53 + first) % 97) ** 2 * 14, 0)
+        delay = 20 * US + (k * 29 + first) % 31 * 60 + queue
+        if step > 0:
+            sides += [t, t + delay + offset(t + delay)]
+        else:
+            sides += [t + offset(t), t + delay]
+    return sides[0], sides[1], sides[2], sides[3]
+
+
+def hull() -> Picture:
+    """Messages both ways, the tube between them, and its estimate."""
+    sent, got, replied, returned = _messages()
+    one, other = "com.example.a", "com.example.b"
+    clocks = tt.ClockGraph(
+        domains=[tt.ClockDomain(name, max_drift_ppm=100, oscillator=name) for name in (one, other)]
+    )
+    clocks.add_order(before=(sent, one), after=(got, other))
+    clocks.add_order(before=(replied, other), after=(returned, one))
+    picture = Picture(
+        "Messages of two machines, and what they say of their clocks",
+        "Messages from A to B are points above the offset of the clocks, messages back are points "
+        "below it. The fastest of each direction leave a strip that the offset must lie in; the "
+        "tube is that strip, and the estimate follows the fastest messages of both.",
+        430,
+    )
+    panel = Panel(picture, 130, 50, 790, 330, (0, 4), (-110, 190))
+    panel.ticks([-50, 0, 50, 100, 150], lambda value: f"{value:+g} us" if value else "0")
+    panel.below([0, 1, 2, 3, 4], lambda value: f"{value:g} s")
+    picture.text(130, 32, "B less A", "small")
+    at = np.arange(0, 161) * (S // 40)
+    bar = clocks.convert(at, one, other, policy="tube", bounds=True)
+    xs = (at / S).tolist()
+
+    def ahead(values: np.ndarray) -> list[float]:
+        return ((values - at) / US).tolist()
+
+    picture.area(panel.points(xs, ahead(bar.latest)), panel.points(xs, ahead(bar.earliest)))
+    picture.line(panel.points(xs, ahead(bar.estimate)), "two")
+    for x, y, kind in (
+        (sent, got - sent, "dot one"),
+        (returned, replied - returned, "dot"),
+    ):
+        for along, up in zip((x / S).tolist(), (y / US).tolist(), strict=True):
+            if -95 <= up <= 172:
+                picture.dot(*panel.at(along, up), kind, 3)
+    picture.text(*panel.at(0.06, 180), "messages from A to B: received less sent", "name one")
+    picture.text(*panel.at(4, 180), "the tube, and its estimate", "name two end")
+    picture.text(*panel.at(0.06, -106), "messages back: sent less received", "name")
+    return picture
+
+
 PICTURES: dict[str, Callable[[], Picture]] = {
     "offsets": offsets,
     "bracket": bracket,
@@ -478,6 +614,8 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "floor": floor,
     "tube": tube,
     "step": step,
+    "overlap": overlap,
+    "hull": hull,
 }
 
 
