@@ -140,6 +140,27 @@ def test_names_do_not_act_on_the_terminal(screen, write):
 
 LONG = trace(snapshot({6: 2000, 3: 1000}), *(event(n, 3) for n in range(1000, 20_000)))
 
+# However fast the machine is, the line is drawn before the command begins to read.
+PROGRAM = """
+import threading
+from tracetime.commands import main, progress
+
+progress.PATIENCE_S = 0
+drawn = threading.Event()
+follow, draw = progress.Progress.follow, progress.Progress._draw
+
+def followed(self, trace):
+    assert drawn.wait(30)
+    return follow(self, trace)
+
+def seen(self, bar):
+    drawn.set()
+    draw(self, bar)
+
+progress.Progress.follow, progress.Progress._draw = followed, seen
+main()
+"""
+
 
 @pytest.mark.parametrize(
     "words",
@@ -156,11 +177,10 @@ LONG = trace(snapshot({6: 2000, 3: 1000}), *(event(n, 3) for n in range(1000, 20
 def test_commands_show_it_and_leave_the_terminal_clean(write, tmp_path, words):
     path = write(LONG)
     master, slave = pty.openpty()
-    program = "from tracetime.commands import progress, main\nprogress.PATIENCE_S = 0\nmain()"
     command, *more = words
     with (tmp_path / "stdout").open("wb") as stdout:
         child = subprocess.Popen(
-            [sys.executable, "-c", program, command, path, *more],
+            [sys.executable, "-c", PROGRAM, command, path, *more],
             stdout=stdout,
             stderr=slave,
             cwd=tmp_path,
