@@ -280,6 +280,16 @@ _BINDING: Final = record(
     },
 )
 
+_RATES: Final = record(
+    "The rates of dst against src that the orders around the value allow, drift_ppm set aside; "
+    "null without orders.",
+    {
+        "low_ppm": or_null(number("The least; null where nothing bounds it.")),
+        "high_ppm": or_null(number("The greatest; null where nothing bounds it.")),
+        "wander_ppm": number("How far the rate strays from it; 0: one rate fits all.", minimum=0),
+    },
+)
+
 _TUBE: Final = record(
     "A conversion by the tube policy, with its error bar.",
     {
@@ -323,6 +333,7 @@ _TUBE: Final = record(
                     "latest_by": or_null(
                         _BINDING | {"description": "The order that sets the upper end; else null."}
                     ),
+                    "rates": or_null(_RATES),
                 },
             ),
         ),

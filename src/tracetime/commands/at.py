@@ -217,7 +217,8 @@ def _facts(trace: str, explanation: Explanation | TubeExplanation) -> dict[str, 
 def _plain(value: Any) -> Any:
     """A part of a step in the types of JSON."""
     from tracetime.graph.tube.binding import BindingOrder
+    from tracetime.graph.tube.feasible_rates import FeasibleRates
 
-    if isinstance(value, BindingOrder):
+    if isinstance(value, BindingOrder | FeasibleRates):
         return {name: _plain(part) for name, part in value._asdict().items()}
     return str(value) if isinstance(value, ClockId) else value

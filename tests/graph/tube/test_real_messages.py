@@ -74,5 +74,14 @@ def test_in_the_middle_of_the_messages_the_bar_is_half_of_a_round_trip(graph, ti
     assert abs(bar.estimate - int(expected(np.array([t]))[0])) < 5_000
 
 
+def test_the_packets_alone_allow_any_drift_of_two_thousand_ppm(graph, times):
+    said = graph.explain(int(times[0]) + 60_000_000, SRC, DST, policy="tube")
+    low, high, wander = said.steps[0].rates
+    assert (round(low), round(high), wander) == (-2_739, 2_637, 0)
+    assert str(said).endswith(
+        f"rate of {DST} against {SRC} by orders alone: -2,739 to +2,637 ppm; the drift limits bind"
+    )
+
+
 def test_no_order_of_them_is_wrong(graph):
     assert graph.discontinuities() == []

@@ -13,6 +13,7 @@ from tracetime.graph.explanation import Outside, farthest_outside, reading
 from tracetime.graph.ticks import Unit
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.binding import BindingOrder
+from tracetime.graph.tube.feasible_rates import FeasibleRates
 from tracetime.text import count, duration
 
 
@@ -23,7 +24,8 @@ class TubeHop(NamedTuple):
     nothing bounds. snapshots: how many the
     pair shares. half_width_ns: the median of theirs, None without any; `assumed` where the trace
     gives none. orders: how many the pair has. earliest_by, latest_by: the order that sets that side
-    of the hop's bar; None where a snapshot does.
+    of the hop's bar; None where a snapshot does. rates: of dst against src, that the orders (and
+    snapshots) around the value allow whatever `drift_ppm` says; None without orders.
     learnt: the rate of a clock was learnt from these snapshots. unit: "ns" or "ticks", of the
     result and its bar. extrapolated: "before first" or "after last" of those snapshots, or ""
     among them; outside_ns: how far from them. src_tick_ns, dst_tick_ns: the tick of each clock
@@ -49,6 +51,7 @@ class TubeHop(NamedTuple):
     orders: int = 0
     earliest_by: BindingOrder | None = None
     latest_by: BindingOrder | None = None
+    rates: FeasibleRates | None = None
 
     @property
     def lags(self) -> bool:
@@ -174,6 +177,10 @@ def _lines(number: int, hop: TubeHop) -> Iterator[str]:
                 f"     {side}: order {order.number}, {order.before} {order.before_ts} before "
                 f"{order.after} {order.after_ts}, {duration(abs(order.away_ns))} {when} the value"
             )
+    if hop.rates is not None:
+        by = "snapshots and orders" if hop.snapshots else "orders"
+        rates = hop.rates.in_words(hop.drift_ppm)
+        yield f"     rate of {hop.dst} against {hop.src} by {by} alone: {rates}"
 
 
 def _reach(estimate: int, earliest: int | None, latest: int | None) -> str:

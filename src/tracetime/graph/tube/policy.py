@@ -20,6 +20,7 @@ from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.binding import binding_orders
 from tracetime.graph.tube.distances import Reach
 from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
+from tracetime.graph.tube.feasible_rates import feasible_rates
 from tracetime.graph.tube.hops import hop, outside, to_ns, unit_of
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.loops import Loops
@@ -243,6 +244,7 @@ def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars)
     dst = pair.b if src == pair.a else pair.a
     on_a, _ = to_ns((before if src == pair.a else after).estimate, pair.a_rate)
     low_by, high_by = binding_orders(pair, on_a.item(), bars)
+    rates = feasible_rates(pair, on_a.item())
     extrapolated, outside_ns = outside(pair, before if src == pair.a else after)
     src_tick, dst_tick = pair.ticks.get(src), pair.ticks.get(dst)
     return TubeHop(
@@ -266,6 +268,7 @@ def _step(pair: Pair, src: ClockId, before: Reached, after: Reached, bars: Bars)
         # The higher the offset b - a, the earlier a.
         earliest_by=low_by if src == pair.a else high_by,
         latest_by=high_by if src == pair.a else low_by,
+        rates=rates if rates is None or src == pair.a else rates.inverse(),
     )
 
 

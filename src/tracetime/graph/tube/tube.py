@@ -198,6 +198,11 @@ class Tube:
         return np.stack([a[segments.last[:-1]], a[segments.first[1:]]], axis=1)
 
     @property
+    def left_out(self) -> Values:
+        """The snapshots of the evidence that are outliers, or wrong orders, ascending."""
+        return self._segments.outliers
+
+    @property
     def discontinuities(self) -> list[Discontinuity]:
         """Everything that no rate within the limits explains, by zone."""
         if self._found is None:
