@@ -17,6 +17,7 @@ def least_error(
     bar_ns: Callable[[ClockId, ClockId], float],
     known: Callable[[ClockId], list[ClockId] | None],
     steps: Steps,
+    ahead: Callable[[ClockId], float] = lambda here: 0.0,
 ) -> list[ClockId] | None:
     """The path of least summed bars, then of fewest hops, then of the smallest ids (Dijkstra).
 
@@ -24,9 +25,11 @@ def least_error(
 
     bar_ns: the median half-width of a hop's bars, ns; infinite where it has none.
     known: the path from a clock to the target where an earlier search found it; used as it is.
+    ahead: no path from a clock to the target is less, ns; asked where one to the target is known.
     """
     queue: list[tuple[float, int, list[ClockId]]] = [(0.0, 0, [source])]
     done: set[ClockId] = set()
+    least = float("inf")
     while queue and not steps.spent:
         width, hops, path = heappop(queue)
         here = path[-1]
@@ -35,11 +38,15 @@ def least_error(
         if here in done:
             continue
         done.add(here)
+        # Sums are rounded, but never in another order than the numbers that were added.
+        if least < float("inf") and width + ahead(here) > least:
+            continue
         rest = known(here) if here != source else None
         if rest is not None:
             for one, there in pairwise(rest):
                 width += bar_ns(one, there)
             steps.take(len(rest))
+            least = min(least, width)
             heappush(queue, (width, hops + len(rest) - 1, [*path, *rest[1:]]))
             continue
         for there in neighbours(here):
@@ -47,6 +54,8 @@ def least_error(
             if there not in done:
                 hop = bar_ns(here, there)
                 if hop < float("inf"):
+                    if there == target:
+                        least = min(least, width + hop)
                     heappush(queue, (width + hop, hops + 1, [*path, there]))
     return None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tracetime as tt
@@ -147,6 +147,17 @@ def test_the_search_for_paths_is_linear_in_the_neighbours_of_a_clock(opened, par
     assert weighed(opened, parts(120)) <= 4 * weighed(opened, parts(40))
 
 
+def test_where_all_exchange_messages_a_path_takes_the_tubes_of_its_two_ends(tubes) -> None:
+    """Ways over other clocks add up to more than the direct one."""
+    ids = [ClockId(200 + k) for k in range(24)]
+    graph = tt.ClockGraph(domains=[tt.ClockDomain(c, max_drift_ppm=50) for c in ids])
+    sent = np.arange(10, dtype=np.int64) * SECOND
+    for one, other in permutations(ids, 2):
+        graph.add_order((sent, one), (sent + 20_000 + one.clock, other))
+    assert graph.path(ids[3], ids[9], policy="tube") == [ids[3], ids[9]]
+    assert 2 * 23 - 1 <= len(tubes) < 3 * 23
+
+
 def test_a_search_that_takes_too_long_names_its_limit(opened) -> None:
     with opened(triangles(40), max_tubes=90) as trace:
         trace.clocks._parts.tubes._reach.steps.left = 50
@@ -169,14 +180,23 @@ def best(widths: dict[tuple[ClockId, ClockId], float], one: ClockId, other: Cloc
     return least[2] if least[0] < inf else None
 
 
-@given(EDGES, st.permutations(CLOCKS[1:]))
-def test_known_paths_change_no_result(edges, sources) -> None:
-    """Dead ends left out and known ways taken over, the best way is the best of all."""
+@example(
+    {(CLOCKS[0], CLOCKS[1]): 3.0, (CLOCKS[0], CLOCKS[2]): 2.0, (CLOCKS[1], CLOCKS[2]): 0.0},
+    CLOCKS[1:],
+    {CLOCKS[2]},
+)
+@given(EDGES, st.permutations(CLOCKS[1:]), st.sets(st.sampled_from(CLOCKS)))
+def test_known_paths_change_no_result(edges, sources, weighed) -> None:
+    """Dead ends left out, known ways taken over, hopeless ones left: the best way is the best."""
     widths = edges | {(b, a): width for (a, b), width in edges.items()}
     target = CLOCKS[0]
     neighbours_of = {clock: {b for a, b in widths if a == clock} for clock in CLOCKS}
     around = Neighbours(neighbours_of.__getitem__, lambda clock: len(neighbours_of[clock]) > 2)
     known: dict[ClockId, list[ClockId]] = {}
+
+    def ahead(here: ClockId) -> float:
+        return min(widths[last, target] for last in neighbours_of[target]) * (here in weighed)
+
     for source in sources:
         found = least_error(
             source,
@@ -185,6 +205,7 @@ def test_known_paths_change_no_result(edges, sources) -> None:
             lambda one, other: widths[one, other],
             known.get,
             Steps(None),
+            ahead,
         )
         assert found == best(widths, source, target)
         if found is not None:

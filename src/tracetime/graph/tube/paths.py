@@ -40,6 +40,7 @@ class Paths:
         self._reach = reach
         self._found: dict[tuple[ClockId, ClockId], list[ClockId]] = {}
         self._bars: dict[tuple[ClockId, ClockId], float | ConversionError] = {}
+        self._last_hop: dict[ClockId, float] = {}
 
     def path(self, source: ClockId, target: ClockId) -> list[ClockId]:
         """The clocks of the least-error path, source first.
@@ -72,7 +73,10 @@ class Paths:
             def onward(here: ClockId) -> list[ClockId]:
                 return self._neighbours.onward(here, target)
 
-            return least_error(start, target, onward, bar_ns, known, self._reach.steps)
+            def ahead(here: ClockId) -> float:
+                return self._least_last_hop(here, target, bar_ns)
+
+            return least_error(start, target, onward, bar_ns, known, self._reach.steps, ahead)
 
         def found(here: ClockId) -> list[ClockId] | None:
             return self._found.get((here, target))
@@ -95,6 +99,18 @@ class Paths:
             raise faults[0] if faults else _no_path(source, target)
         self._reach.found(path)
         return path
+
+    def _least_last_hop(
+        self, here: ClockId, target: ClockId, bar_ns: Callable[[ClockId, ClockId], float]
+    ) -> float:
+        """The least bar of a hop to the target, ns; 0 where to find it costs more than to go on."""
+        if target not in self._last_hop:
+            if len(self._neighbours[target]) > len(self._neighbours[here]):
+                return 0.0
+            hops = [bar_ns(there, target) for there in self._neighbours[target]]
+            self._last_hop[target] = min(hops)
+            self._reach.steps.take(len(hops))
+        return self._last_hop[target]
 
     def bar_ns(self, one: ClockId, other: ClockId) -> float | ConversionError:
         """What one hop adds to a path's bars, ns; or why there is no tube for it."""
