@@ -9,7 +9,7 @@ from diagnosed import findings
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from reading import opened
 
-from tracetime import ClockDomain, ClockId, diagnose
+from tracetime import ClockDomain, ClockGraph, ClockId, ConversionError, diagnose
 from tracetime.doctor.finding_events import finding_events
 
 S = 10**9
@@ -82,7 +82,7 @@ def test_flows_that_do_not_say_which_end_came_first(directed):
     found = found_in(*every_one, codes={"undirected-flows"})["undirected-flows"]
     assert found.severity == ("info" if directed else "warning")
     flows = "61 flows" if directed else "1 flow"
-    assert found.title.startswith(f"1 of {flows} between machines are no evidence")
+    assert found.title.startswith(f"1 of {flows} between machines is no evidence")
     assert found_in(*both_ways(), codes={"undirected-flows"}) == {}
 
 
@@ -100,6 +100,13 @@ def test_messages_that_go_one_way():
     )
 
 
+def test_a_single_message():
+    found = found_in(both_ways()[0])
+    assert found["one-sided"].title.startswith(
+        "one message goes from BOOTTIME to BOOTTIME@machine1:"
+    )
+
+
 def test_a_message_with_the_wrong_partner():
     wrong = [
         *message(1000, 13 * S + 1234, takes=-2_310_000),
@@ -113,7 +120,20 @@ def test_a_message_with_the_wrong_partner():
     assert one.title.endswith("while those around them do not: wrong matches? Left out: #30, #31")
     assert one.worst_ns == pytest.approx(2_310_000, rel=0.1)
     assert one.events == 4
+    assert "No error bar allows this." in one.why
     assert str(13 * S + 1234) in one.why
+
+
+@pytest.mark.parametrize("first", [20_000, -2_310_000])
+def test_of_two_messages_sent_at_once_the_wrong_one_is_named(first):
+    """They are one bound, which is left out; one of them was received after it was sent."""
+    takes = (first, 20_000 - 2_310_000 - first)
+    both = [m for k in (0, 1) for m in message(1000 + k, 13 * S + 1234, takes=takes[k])]
+    one = found_in(*both_ways(), both)["wrong-order"]
+    assert one.title.startswith("1 of 32 messages from BOOTTIME to BOOTTIME@machine1 arrives up to")
+    assert "before it was sent, while those around it do not: a wrong match?" in one.title
+    assert one.title.endswith(f"Left out: #{30 + takes.index(-2_310_000)}")
+    assert "No error bar allows this. With it goes what has the same reading: 1 more" in one.why
 
 
 def test_the_events_of_a_wrong_order_are_named():
@@ -159,8 +179,55 @@ def test_floor_places_messages_before_they_were_sent():
     one = found["messages-reversed"]
     assert one.severity == "warning"
     assert one.worst_ns == pytest.approx(20_000, abs=5_000)
-    assert "The error bars allow a correction" in one.why
+    assert one.title.startswith("30 of 30 messages from BOOTTIME@machine1 to BOOTTIME arrive")
+    assert "a shift within them puts each of these messages in order" in one.why
     assert found_in(sync(10 * S + 5, 0), *both_ways(), codes={"messages-reversed"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("fast", "wrong", "said"),
+    [
+        (
+            30,
+            3,
+            "The error bars allow a correction of 30 of 33: no shift within them puts the others",
+        ),
+        (0, 3, "The error bars allow no correction: no shift within them puts any of these"),
+        (1, 0, "The error bars allow a correction: a shift within them puts it in order."),
+    ],
+)
+def test_how_many_of_the_messages_error_bars_put_in_order(fast, wrong, said):
+    """Floor is 80 us off: a message of 20 us seems to arrive early, one of 200 us does not.
+
+    The worst are matched with the wrong partner: no shift puts these in order.
+    """
+    messages = [
+        message(k, 11 * S + k * S // 10, back=k % 2 == 1, takes=20_000 if k < 2 * fast else 200_000)
+        for k in range(60)
+    ]
+    messages += [message(1000 + k, 12 * S + k * S + 7, takes=-2_000_000) for k in range(wrong)]
+    found = found_in(sync(10 * S + 5, 80_000), *messages, codes={"messages-reversed"})
+    assert said in found["messages-reversed"].why
+
+
+def test_a_bar_that_is_open_allows_any_correction():
+    """Floor takes the two clocks for one, of which one is 5 s behind."""
+    there = both_ways(off=lambda at: -OFFSET - 5 * S)[::2]
+    found = found_in(*there, codes={"messages-reversed"})
+    assert "a shift within them puts each" in found["messages-reversed"].why
+
+
+def test_without_error_bars_no_correction_is_promised(monkeypatch):
+    def refuse(*_, **options):
+        if options.get("bounds"):
+            raise ConversionError("no bars", "no_path")
+        return convert(*_, **options)
+
+    convert = ClockGraph.convert
+    monkeypatch.setattr(ClockGraph, "convert", refuse)
+    found = found_in(sync(10 * S + 5, 80_000), *both_ways(), codes={"messages-reversed"})
+    why = found["messages-reversed"].why
+    assert why.endswith("The two clocks have no error bars that could allow a correction.")
 
 
 def test_clocks_that_wander():

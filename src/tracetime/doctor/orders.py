@@ -5,7 +5,7 @@ The orders are the flows between machines that the caller lets the tube use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from tracetime.graph.values import difference
 from tracetime.text import count, duration
 
 Values = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 _PAIRS: Final = 64
 """Each pair takes a tube, so their number is limited."""
@@ -62,6 +63,7 @@ def messages(survey: Survey) -> Iterator[Finding]:
             "info" if flows.orders else "warning",
             undirected=flows.undirected,
             flows=count(flows.flows, "flow"),
+            are="is" if flows.undirected == 1 else "are",
         )
     orders = survey.graph._parts.state.orders
     for one, other in orders.pairs()[:_PAIRS]:
@@ -118,6 +120,7 @@ def _reversed(survey: Survey, way: _Way) -> Iterator[Finding]:
     if not len(rows):
         return
     worst = int(np.argmax(by))
+    allowed = _allowed(survey, way, rows)
     yield finding(
         "messages-reversed",
         "error" if by[worst] > survey.tolerance_ns else "warning",
@@ -125,7 +128,8 @@ def _reversed(survey: Survey, way: _Way) -> Iterator[Finding]:
         events=2 * len(rows),
         worst_ns=min(int(by[worst]), INT64_MAX),
         selections=_selections(survey, way, rows),
-        parts=("corrected",) if _agrees(survey, way, worst) else ("uncorrected",),
+        parts=(*_correction(allowed), _number(rows)),
+        allowed="none" if allowed is None else f"{allowed.sum():,} of {len(rows):,}",
         wrong=f"{len(rows):,} of {count(len(by), 'message')}",
         clocks_to=f"{way.before} to {way.after}",
         before=way.before,
@@ -136,29 +140,65 @@ def _reversed(survey: Survey, way: _Way) -> Iterator[Finding]:
     )
 
 
-def _agrees(survey: Survey, way: _Way, row: int) -> bool:
-    """Whether error bars allow that a message was sent before it was received."""
+def _number(rows: Values) -> str:
+    """The part of a text that is right for so many messages."""
+    return "one" if len(rows) == 1 else "many"
+
+
+def _allowed(survey: Survey, way: _Way, rows: Values) -> Mask | None:
+    """Which messages error bars allow to be sent before they were received.
+
+    None where the clocks have no bars.
+    """
     try:
         bounds = survey.graph.convert(
-            int(way.sent[row]), way.before, way.after, policy="tube", bounds=True, bars="guaranteed"
+            way.sent[rows],
+            way.before,
+            way.after,
+            policy="tube",
+            bounds=True,
+            bars="guaranteed",
+            errors="mask",
         )
     except TracetimeError:
-        return False
-    return bounds.earliest is None or int(bounds.earliest) <= int(way.received[row])
+        return None
+    _, placed = known_of(bounds.estimate)
+    earliest, closed = known_of(bounds.earliest)
+    received = way.received[rows] * _units(survey, way.after)
+    mask: Mask = np.where(closed, earliest <= received, placed)
+    return mask
+
+
+def _correction(allowed: Mask | None) -> tuple[str, ...]:
+    """The part of a text that says of which messages error bars allow a correction."""
+    if allowed is None:
+        return ("no_bars",)
+    if not allowed.any():
+        return ("uncorrected",)
+    if not allowed.all():
+        return ("partly",)
+    return ("corrected",) if len(allowed) == 1 else ("all_corrected",)
 
 
 def _contradictory(survey: Survey, pair: Pair, ways: list[_Way]) -> Iterator[Finding]:
     """Yield findings about orders that the tube left out, and about steps."""
     found = survey.graph._parts.tubes.discontinuities([(pair.a, pair.b)])
-    wrong = {d.orders[0]: d for d in found if d.kind == "wrong_order" and d.orders}
+    wrong = {number: d for d in found if d.kind == "wrong_order" for number in d.orders}
     for way in ways:
         rows = np.flatnonzero(np.isin(way.numbers, list(wrong)))
         if len(rows):
-            yield _wrong(survey, way, rows, [wrong[int(way.numbers[row])] for row in rows])
+            yield _wrong(survey, way, rows, wrong)
     yield from _steps(survey, pair, found)
 
 
-def _wrong(survey: Survey, way: _Way, rows: Values, found: list[PairDiscontinuity]) -> Finding:
+def _wrong(
+    survey: Survey, way: _Way, rows: Values, left_out: Mapping[int, PairDiscontinuity]
+) -> Finding:
+    """Messages of one reading are one piece of evidence: those that bars allow are not wrong."""
+    told = _allowed(survey, way, rows)
+    allowed = np.zeros(len(rows), dtype=bool) if told is None else told
+    rows = rows if allowed.all() else rows[~allowed]
+    found = [left_out[int(way.numbers[row])] for row in rows]
     # At least: the rest may be the time that the message took.
     sizes = [min(map(abs, d.size_ns)) if d.size_ns else 0 for d in found]
     worst = int(np.argmax(sizes))
@@ -173,7 +213,13 @@ def _wrong(survey: Survey, way: _Way, rows: Values, found: list[PairDiscontinuit
         events=2 * len(rows),
         worst_ns=sizes[worst] or None,
         selections=_selections(survey, way, rows),
-        parts=("up_to",) if sizes[worst] else (),
+        parts=(
+            *(["up_to"] if sizes[worst] else []),
+            *(["not_allowed"] if not allowed.all() else []),
+            _number(rows),
+            *(["beside"] if len(rows) < len(allowed) else []),
+        ),
+        beside=count(len(allowed) - len(rows), "more message"),
         wrong=len(rows),
         messages=count(len(way.numbers), "message"),
         before=way.before,
@@ -222,7 +268,9 @@ def _one_sided(survey: Survey, way: _Way) -> Finding:
         clocks=(way.before, way.after),
         before=way.before,
         after=way.after,
-        messages=count(len(way.numbers), "message"),
+        all_go=f"all {len(way.numbers):,} messages go"
+        if len(way.numbers) > 1
+        else "one message goes",
     )
 
 

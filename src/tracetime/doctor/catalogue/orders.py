@@ -54,23 +54,40 @@ ROWS: Final = (
         "messages-reversed",
         {"warning": "", "error": "beyond the tolerance"},
         "Perfetto's rule places messages before they were sent.",
-        title="{wrong} from {clocks_to} arrive up to {worst} before they were sent, by floor",
+        title="{wrong} from {clocks_to} {one}{many}, by floor",
         why=(
             "The one sent at {sent} on {before} and received at {received} on {after} arrives "
             "{worst} too early on {trace_clock}. Floor knows the two clocks by their snapshots "
-            "alone. {corrected}{uncorrected}"
+            "alone. {corrected}{all_corrected}{partly}{uncorrected}{no_bars}"
         ),
-        fix="Convert with `--policy tube --orders flows`: error bars keep every message in order.",
+        fix=(
+            "Convert with `--policy tube --orders flows`: every message that error bars allow is "
+            "in order there."
+        ),
         parts={
-            "corrected": "The error bars allow a correction: they put it in order.",
-            "uncorrected": "The error bars allow no correction of this one: see wrong-order.",
+            "one": "arrives up to {worst} before it was sent",
+            "many": "arrive up to {worst} before they were sent",
+            "corrected": "The error bars allow a correction: a shift within them puts it in order.",
+            "all_corrected": (
+                "The error bars allow a correction: a shift within them puts each of these "
+                "messages in order."
+            ),
+            "partly": (
+                "The error bars allow a correction of {allowed}: no shift within them puts the "
+                "others in order (see wrong-order)."
+            ),
+            "uncorrected": (
+                "The error bars allow no correction: no shift within them puts any of these "
+                "messages in order (see wrong-order)."
+            ),
+            "no_bars": "The two clocks have no error bars that could allow a correction.",
         },
     ),
     Row(
         "one-sided",
         {"warning": "", "info": "where no events depend on it"},
         "All messages between two clocks go one way.",
-        title="all {messages} go from {before} to {after}: one side of the error bars is open",
+        title="{all_go} from {before} to {after}: one side of the error bars is open",
         why=(
             f"{_MESSAGES} {{after}} may be behind by any amount more than shown: nothing bounds "
             "how long the messages took."
@@ -127,7 +144,7 @@ ROWS: Final = (
         "undirected-flows",
         {"info": "", "warning": "where no flow says which of its events came first"},
         "Flows between machines do not say which of their events came first.",
-        title="{undirected:,} of {flows} between machines are no evidence: which end came first?",
+        title="{undirected:,} of {flows} between machines {are} no evidence: which end came first?",
         why=(
             "An id in flow_ids begins a flow or passes it on, and Perfetto takes the order from "
             "the times. As evidence for these times that would be circular. Ids that begin or "
@@ -170,12 +187,9 @@ ROWS: Final = (
         "wrong-order",
         {"warning": "", "error": "where half of the messages or more are left out"},
         "Messages arrive before they were sent, while those around them do not.",
-        title=(
-            "{wrong:,} of {messages} from {before} to {after} arrive{up_to} before they were "
-            "sent, while those around them do not: wrong matches? Left out: {numbers}"
-        ),
+        title=("{wrong:,} of {messages} from {before} to {after} {one}{many}? Left out: {numbers}"),
         why=(
-            "An effect before its cause: {example} No error bar allows this. The other messages "
+            "An effect before its cause: {example}{not_allowed}{beside} The other messages "
             "agree with each other, so these are taken for wrong: matched with the wrong "
             "partner, stamped by a clock that stepped back, or with both ends exchanged."
         ),
@@ -183,6 +197,16 @@ ROWS: Final = (
             "Check how these messages are matched (an id that is used twice), and their "
             "timestamps. Error bars do not use them."
         ),
-        parts={"up_to": " up to {worst}"},
+        parts={
+            "up_to": " up to {worst}",
+            "one": (
+                "arrives{up_to} before it was sent, while those around it do not: a wrong match"
+            ),
+            "many": (
+                "arrive{up_to} before they were sent, while those around them do not: wrong matches"
+            ),
+            "not_allowed": " No error bar allows this.",
+            "beside": " With it goes what has the same reading: {beside} that bars do allow.",
+        },
     ),
 )
