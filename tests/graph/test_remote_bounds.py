@@ -136,6 +136,18 @@ def test_a_third_round_narrows():
     assert widths[0] > widths[1] > widths[2]
 
 
+def test_the_estimate_is_of_the_fastest_messages():
+    """Not the mean of all: one way may take ten times as long as the other."""
+    missed = []
+    for seed in range(10):
+        relay = Relay((20 * US, 200 * US), (20 * US, 200 * US), seed)
+        with opened(relay.trace(*(relay.sync(k * 10 * S, wait_ns=0) for k in range(60)))) as trace:
+            readings, truth = relay.truth(np.arange(0, 590 * S, 3 * S + 1))
+            found = trace.clocks.convert(readings, theirs(), ours(), policy="tube")
+            missed.append(np.sqrt(np.mean(np.square(np.asarray(found) - truth))))
+    assert np.mean(missed) < 9 * US
+
+
 def test_rounds_that_perfetto_skips_bound_too():
     """30 s from one round to the next: floor takes both REALTIMEs to be one clock."""
     relay = Relay()

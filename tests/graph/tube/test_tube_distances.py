@@ -42,9 +42,9 @@ def tubes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     made: list[int] = []
     build = Tube.build
 
-    def counted(evidence, limits):
+    def counted(evidence, limits, **options):
         made.append(len(evidence.a))
-        return build(evidence, limits)
+        return build(evidence, limits, **options)
 
     monkeypatch.setattr(Tube, "build", counted)
     return made

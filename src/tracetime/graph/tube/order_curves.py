@@ -22,14 +22,14 @@ _POINTS: Final = 65
 
 
 def segment_curves(
-    evidence: Evidence, segments: Segments, limits: Limits
+    evidence: Evidence, segments: Segments, limits: Limits, wrong: Values
 ) -> list[OrderCurve | None]:
-    """The curve of each segment of orders, from all of them, the wrong ones left out.
+    """The curve of each segment, from all of the evidence but what is `wrong`.
 
     None for a segment without a window that has orders both ways.
     """
     kept = np.ones(len(evidence.a), dtype=bool)
-    kept[segments.outliers] = False
+    kept[wrong] = False
     made: list[OrderCurve | None] = []
     for first, last in zip(segments.first, segments.last, strict=True):
         some = np.unique(np.linspace(first, last, _POINTS).astype(np.int64))

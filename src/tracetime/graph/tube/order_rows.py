@@ -68,17 +68,21 @@ def estimated_rows(runs: Runs, segments: Segments, drift: int) -> Rows:
     return rows
 
 
-def with_curves(rows: Rows, runs: Runs, curves: list[OffsetCurve]) -> Rows:
-    """The rows of estimated bars, cut at the knots of their segments' curves, with these."""
+def with_curves(rows: Rows, runs: Runs, curves: Sequence[OffsetCurve | None]) -> Rows:
+    """The rows of estimated bars, cut at the knots of their segments' curves, with these.
+
+    Rows of a segment without one stay as they are.
+    """
     owner = _run_segments(runs, rows.cells[:, 1])
-    knots = np.concatenate([curve.x for curve in curves])
-    of = np.repeat(np.arange(len(curves)), [len(curve.x) for curve in curves])
+    given = {g: curve.x for g, curve in enumerate(curves) if curve is not None}
+    if not given:
+        return rows
+    knots = np.concatenate(list(given.values()))
+    of = np.repeat(list(given), [len(x) for x in given.values()])
     inside = np.searchsorted(rows.starts, knots, side="right") - 1
     starts = np.union1d(rows.starts, knots[owner[inside] == of])
     which = np.searchsorted(rows.starts, starts, side="right") - 1
-    made = Rows(
-        starts, rows.bars[which], rows.limits, np.empty((len(starts), 4)), rows.cells[which]
-    )
+    made = Rows(starts, rows.bars[which], rows.limits, rows.curves[which], rows.cells[which])
     _set_curves(made, owner[which], curves)
     return made
 
@@ -205,11 +209,13 @@ def _middles(rows: Rows, a: Values) -> Values:
     return middle
 
 
-def _set_curves(rows: Rows, owner: Values, curves: list[OffsetCurve]) -> None:
+def _set_curves(rows: Rows, owner: Values, curves: Sequence[OffsetCurve | None]) -> None:
     """Write the estimate into rows; owner: the segment of each."""
     after = np.append(rows.starts[1:], rows.starts[-1:])
     ends = np.searchsorted(owner, np.arange(len(curves) + 1))
     for g, curve in enumerate(curves):
+        if curve is None:
+            continue
         for begin in range(int(ends[g]), int(ends[g + 1]), _CHUNK):
             mine = slice(begin, min(begin + _CHUNK, int(ends[g + 1])))
             rows.bars[mine, _BASE] = curve.base

@@ -347,7 +347,7 @@ class Pairs:
                     REASONS[OVERFLOW],
                 )
         evidence = self._intervals(a, b, given, limits, ticks).evidence(bounds)
-        tube = Tube.build(evidence, limits)
+        tube = Tube.build(evidence, limits, messages=bool(given.boxed.any()))
         return Pair(
             a=a,
             b=b,

@@ -27,6 +27,7 @@ from tracetime.graph.tube.evidence import (
 from tracetime.graph.tube.findings import Around, Discontinuity
 from tracetime.graph.tube.inverse import AmbiguousValues, ambiguous_values, inverse_of
 from tracetime.graph.tube.limits import ONE, Limits, slope_up
+from tracetime.graph.tube.message_curves import message_curves
 from tracetime.graph.tube.order_curves import segment_curves
 from tracetime.graph.tube.order_estimate import OrderCurve
 from tracetime.graph.tube.order_rows import (
@@ -66,31 +67,33 @@ class Tube:
     wider, also assume that a rate which held over a run of snapshots held between them.
     """
 
-    def __init__(self, evidence: Evidence, limits: Limits) -> None:
+    def __init__(self, evidence: Evidence, limits: Limits, *, messages: bool = False) -> None:
         self._evidence = evidence
         self._limits = limits
         self._drift = slope_up(limits.drift)
         self._segments: Segments = find_segments(evidence, limits)
         self._curves: list[OrderCurve | None] = []
         if self._segments.evidence.known is not None:
-            self._curves = segment_curves(evidence, self._segments, limits)
+            self._curves = segment_curves(evidence, self._segments, limits, self._segments.outliers)
         self._runs: Runs = find_runs(self._segments, limits, self._curves)
         a = self._runs.evidence.a
         self._near = (int(a[0]), int(a[-1]))
         self._bent: list[OffsetCurve] = []
-        self._rows = rows = self._assemble()
+        self._rows = rows = self._assemble(messages)
         self._tables: dict[Bars, _Table] = {"estimated": _Table(rows, self._near)}
         self._is_open = bool(np.logical_or(*self._segments.open_sides).any())
         self._ambiguous_values: AmbiguousValues | None = None
         self._found: list[Discontinuity] | None = None
 
     @classmethod
-    def build(cls, evidence: Evidence, limits: Limits) -> Tube:
+    def build(cls, evidence: Evidence, limits: Limits, *, messages: bool = False) -> Tube:
         """Build the tube of a pair; the order of its snapshots does not matter.
+
+        messages: whether the snapshots are what messages bound, of which the fastest say most.
 
         O(n log n) in the number of snapshots.
         """
-        return cls(evidence, limits)
+        return cls(evidence, limits, messages=messages)
 
     @property
     def evidence(self) -> Evidence:
@@ -225,7 +228,7 @@ class Tube:
             )
         return self._found
 
-    def _assemble(self) -> Rows:
+    def _assemble(self, messages: bool) -> Rows:
         """The rows of the estimated bars."""
         here, runs = self._runs.evidence, self._runs
         if here.known is not None:
@@ -237,7 +240,11 @@ class Tube:
         columns = (here.a, here.r, here.low, here.high)
         knots = (self._segments.knots, runs.limits, runs.knots)
         smooth = runs.smoothed(self._drift)
-        return Rows(*assemble(*columns, self._drift, *knots, smooth, runs.table()))
+        rows = Rows(*assemble(*columns, self._drift, *knots, smooth, runs.table()))
+        if not messages:
+            return rows
+        curves = message_curves(self._evidence, self._segments, runs, self._limits)
+        return with_curves(rows, runs, curves)
 
     def _ambiguous(self) -> AmbiguousValues:
         if self._ambiguous_values is None:

@@ -1,0 +1,35 @@
+"""The estimate between machines: curves through virtual pings, where messages bound the offset.
+
+The middle of a message's bounds is off by as much as one way was slower; the fastest message each
+way, over several rounds, is off by less. The bars stay those of the bounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tracetime.graph.tube.evidence import Evidence
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.order_curves import segment_curves
+from tracetime.graph.tube.order_estimate import LEAST_PINGS
+from tracetime.graph.tube.order_rows import OffsetCurve
+from tracetime.graph.tube.runs import Runs
+from tracetime.graph.tube.segments import Segments
+
+
+def message_curves(
+    evidence: Evidence, segments: Segments, runs: Runs, limits: Limits
+) -> list[OffsetCurve | None]:
+    """The curve of each segment in which one rate held.
+
+    None where the rate changed, which the runs say better, and where pings are few.
+    """
+    wrong = np.append(segments.outliers, segments.given[runs.strays != 0])
+    n_runs = np.bincount(runs.segment, minlength=len(segments.first)).tolist()
+    curves = segment_curves(evidence, segments, limits, wrong)
+    return [
+        OffsetCurve(curve.x, curve.origin_ns, curve.offset, curve.rate)
+        if curve is not None and n == 1 and len(curve.x) >= LEAST_PINGS
+        else None
+        for curve, n in zip(curves, n_runs, strict=True)
+    ]
