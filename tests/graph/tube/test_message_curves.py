@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from tracetime.graph.tube import message_curves
 from tracetime.graph.tube.evidence import Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_estimate import LEAST_PINGS
@@ -132,6 +133,33 @@ def test_each_segment_has_a_curve_of_its_own_or_none(before: int, after: int) ->
         assert np.abs(curved.convert(at).estimate - alone).max() <= 1
         same = np.array_equal(curved.convert(at).estimate, plain.convert(at).estimate)
         assert same == (len(mine.a) == 5)
+
+
+def test_one_segment_has_a_curve_while_the_rate_changes_in_another() -> None:
+    of = sent(110, step_ns=50 * MS, change_s=495)
+    of.r[:] += np.maximum(of.a - of.a[80], 0) * 60 // 10**6
+    curved, plain = (of.tube(messages=messages) for messages in (True, False))
+    for here, expected in ((slice(50), False), (slice(50, None), True)):
+        at = of.a[here]
+        same = np.array_equal(curved.convert(at).estimate, plain.convert(at).estimate)
+        assert same == expected
+
+
+def test_two_bursts_are_two_pings() -> None:
+    near = sent(60)
+    a = BEGIN + np.arange(60) * MS + np.repeat([0, 600 * S], 30)
+    of = Messages(a, offsets(a), near.r - near.true + offsets(a), near.h)
+    at = everywhere(of)
+    curved, plain = (of.tube(messages=messages).convert(at) for messages in (True, False))
+    assert np.array_equal(curved.estimate, plain.estimate)
+
+
+def test_no_curve_is_fitted_to_a_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be thousands of machines, each with a few."""
+    monkeypatch.setattr(message_curves, "segment_curves", None)
+    sent(39).tube()
+    with pytest.raises(TypeError):
+        sent(40).tube()
 
 
 def test_a_stray_bends_no_curve() -> None:
