@@ -18,11 +18,28 @@ _KEY: Final = b"pandas"
 def exact_in_pandas(schema: pa.Schema) -> pa.Schema:
     """Return `schema` with metadata that make its columns of integers Int64, UInt64, ... in pandas.
 
-    Columns without nulls are integers of NumPy anyway. pandas itself is not needed.
+    Columns without nulls are integers of NumPy anyway. What pandas wrote of its own columns and of
+    its index stays. pandas itself is not needed.
     """
-    columns = [_column(f) for f in schema if f.nullable and pa.types.is_integer(f.type)]
-    metadata = {"index_columns": [], "column_indexes": [], "columns": columns}
+    metadata = _written(schema)
+    known = {column["field_name"] for column in metadata["columns"]}
+    metadata["columns"] += [
+        _column(field)
+        for field in schema
+        if field.nullable and pa.types.is_integer(field.type) and field.name not in known
+    ]
     return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(metadata)})
+
+
+def _written(schema: pa.Schema) -> dict[str, Any]:
+    """The metadata that a schema has, or none where they are not as pandas writes them."""
+    try:
+        metadata = json.loads((schema.metadata or {})[_KEY])
+        if all(isinstance(column["field_name"], str) for column in metadata["columns"]):
+            return dict(metadata)
+    except (KeyError, TypeError, ValueError):
+        pass
+    return {"index_columns": [], "column_indexes": [], "columns": []}
 
 
 def _column(field: pa.Field) -> dict[str, Any]:

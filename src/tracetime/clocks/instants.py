@@ -15,6 +15,9 @@ _S: Final = 10**9
 NS_OF_UNIT: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}
 """Units of time, as options and instants are written in them."""
 
+FloatUnit = Literal["s", "ms", "us", "ns"]
+"""What 1.0 is in a column of floats that are times."""
+
 _MOST_CHARACTERS: Final = 40
 """Of a number; an int64 in ns has 19 digits."""
 

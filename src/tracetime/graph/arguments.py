@@ -51,6 +51,12 @@ def check_policy(policy: str) -> None:
         raise UsageError(f"there is no policy {policy!r}: use 'floor' or 'tube'")
 
 
+def check_tube_only(policy: PolicyName, bounds: bool, near: ClockTimes | None) -> None:
+    if policy != "tube" and (bounds or near is not None):
+        what = "bounds" if bounds else "near"
+        raise UsageError(f"only the tube has {what}: convert with policy='tube'")
+
+
 def checked_domain(domain: ClockDomain) -> ClockDomain:
     if not isinstance(domain, ClockDomain):
         raise UsageError(f"a domain is a ClockDomain, as in ClockDomain('TSC'), not {domain!r}")

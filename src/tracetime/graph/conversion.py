@@ -241,6 +241,32 @@ def bounded(
     return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
 
 
+def with_reasons(
+    parts: GraphParts,
+    values: Values,
+    source: ClockId,
+    target: ClockId,
+    policy: PolicyName,
+    bars: Bars,
+) -> Reached:
+    """Values on the target; a value that does not convert has the reason as its status.
+
+    By floor, which has no bars, earliest and latest are the estimate.
+    """
+    try:
+        if policy == "tube" or source == target:
+            return bounded(parts, values, source, target, bars)
+        found, bad = parts.floor.route(source, target).convert(values)
+    except ConversionError as error:
+        none = np.zeros_like(values)
+        status = np.full(len(values), REASONS.index(error.reason), dtype=np.uint8)
+        return Reached(none, none, none, status)
+    status = np.zeros(len(values), dtype=np.uint8)
+    if bad is not None:
+        status[bad != 0] = OVERFLOW
+    return Reached(found, found, found, status)
+
+
 def _span(parts: GraphParts, near: ClockTimes, source: ClockId, n: int) -> Near:
     """The readings of `source` at the times of `near`."""
     if not (isinstance(near, (tuple, list)) and len(near) == 2):

@@ -7,7 +7,7 @@ parts of a graph (`parts.py`), and functions on them, do the work.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -25,12 +25,13 @@ from tracetime.graph.arguments import (
     PolicyName,
     Times,
     check_policy,
+    check_tube_only,
     checked_domain,
     clock_of_caller,
 )
-from tracetime.graph.clock_lookup import clock_named, unknown_name, with_given_names
+from tracetime.graph.clock_lookup import with_given_names
 from tracetime.graph.explanation import Explanation
-from tracetime.graph.info import ClockInfo, OrdersInfo, Readings, SeriesInfo
+from tracetime.graph.facts import GraphFacts
 from tracetime.graph.parts import GraphParts
 from tracetime.graph.state import GraphState
 from tracetime.graph.tube.bars import Bars, check_bars
@@ -43,10 +44,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from bokeh.models import UIElement
 
+    from tracetime.arrow_tables import SupportsArrowStream
+    from tracetime.clocks.instants import FloatUnit
     from tracetime.graph.tube.curves import Curves
 
 
-class ClockGraph:
+class ClockGraph(GraphFacts):
     """Clocks and the snapshots that tie them together.
 
     Every snapshot makes its clocks convertible to one another; a conversion takes the shortest
@@ -65,12 +68,11 @@ class ClockGraph:
     def __init__(
         self, trace_clock: ClockLike | None = None, domains: Iterable[ClockDomain] | None = None
     ) -> None:
-        self._parts = GraphParts(
-            GraphState(
-                trace_clock=None if trace_clock is None else clock_of_caller(trace_clock),
-                domains={checked_domain(domain).id: domain for domain in domains or ()},
-            )
+        state = GraphState(
+            trace_clock=None if trace_clock is None else clock_of_caller(trace_clock),
+            domains={checked_domain(domain).id: domain for domain in domains or ()},
         )
+        super().__init__(GraphParts(state))
 
     @classmethod
     def _of(cls, state: GraphState) -> ClockGraph:
@@ -79,28 +81,44 @@ class ClockGraph:
         graph._parts = GraphParts(state)
         return graph
 
-    def declare(self, domain: ClockDomain) -> None:
-        """Declare the properties of a clock, in place of any that were declared before."""
-        self._parts.declare(checked_domain(domain))
+    @classmethod
+    def from_table(  # noqa: PLR0913  what the columns of a table are
+        cls,
+        table: SupportsArrowStream,
+        readings: Mapping[str, ClockLike] | str,
+        *,
+        clock: str | None = None,
+        snapshot: str | None = None,
+        reference: ClockLike | None = None,
+        half_width_ns: Mapping[str, int | str] | int | str | None = None,
+        trace_clock: ClockLike | None = None,
+        domains: Iterable[ClockDomain] | None = None,
+        float_unit: FloatUnit | None = None,
+    ) -> ClockGraph:
+        """A graph of the snapshots in a table; see `graph.table_snapshots` for what it may be.
 
-    def domain(self, clock: ClockLike) -> ClockDomain:
-        """The declared domain of a clock, or the one of its kind."""
-        return self._parts.state.domain(ClockId.parse(clock))
+        Args:
+            table: of pyarrow, pandas, polars or DuckDB.
+            readings: the clock of each column, where a row is a snapshot (null: not read); or the
+                one column of readings, where a row is a reading.
+            clock, snapshot: of such rows, the columns that say of which clock and snapshot.
+            reference: the clock that the others were bracketed by, as of `Snapshot`.
+            half_width_ns: how far from it each was read: a number, or a column that has it; by
+                column where a row is a snapshot.
+            trace_clock, domains: as of `ClockGraph`.
+            float_unit: as of `convert_table`.
 
-    @property
-    def names(self) -> dict[ClockId, str]:
-        """The names of clocks in the declared domains: the id of a named clock is a hash."""
-        return self._parts.state.names
+        Raises:
+            UsageError: no such table or columns; as `convert_table`, `Snapshot`, `add_snapshot`.
+        """
+        from tracetime.graph.table_snapshots import TableShape, snapshots_of
 
-    @property
-    def declared(self) -> dict[ClockId, ClockDomain]:
-        """The declared domains, by clock."""
-        return dict(self._parts.state.domains)
-
-    @property
-    def trace_clock(self) -> ClockId | None:
-        """The clock given as trace clock, if any."""
-        return self._parts.state.trace_clock
+        graph = cls(trace_clock, domains)
+        hub = None if reference is None else clock_of_caller(reference)
+        shape = TableShape(readings, clock, snapshot, hub, half_width_ns, float_unit)
+        for taken in snapshots_of(table, shape):
+            graph.add_snapshot(taken)
+        return graph
 
     def add_snapshot(self, snapshot: Snapshot | ReadingsByClock) -> None:
         """Add a snapshot, or as many as the arrays in it are long, in order.
@@ -332,7 +350,7 @@ class ClockGraph:
         """
         check_policy(policy)
         check_bars(bars)
-        _check_tube_only(policy, bounds, near)
+        check_tube_only(policy, bounds, near)
         if errors not in ("raise", "mask"):
             raise UsageError(f"errors is 'raise' or 'mask', not {errors!r}")
         given, mask = take(ts), errors == "mask"
@@ -432,7 +450,7 @@ class ClockGraph:
         """
         check_policy(policy)
         check_bars(bars)
-        _check_tube_only(policy, False, near)
+        check_tube_only(policy, False, near)
         given, source, target = take(ts), self.clock(src), self.clock(dst)
         try:
             if policy == "floor":
@@ -479,56 +497,6 @@ class ClockGraph:
         drawn = self.curves(src, dst)
         return pair_figure(drawn, self.name(drawn.hub), self.name(drawn.clock))
 
-    def clock(self, clock: ClockLike, *, known: bool = False) -> ClockId:
-        """The clock that `ClockId.parse` finds in a text, or that has this name in the graph.
-
-        That is the name of a declared domain, or of a recording's clock as `tracetime record`
-        prints it: `TSC`, `TAI`; `vulkan:0` where one device was recorded.
-
-        Args:
-            known: refuse a name with dots that no snapshot has.
-
-        Raises:
-            UsageError: it is no clock's name, or that of several; a sequence-scoped clock without
-                its sequence.
-            ConversionError: no snapshot has it (`known`).
-        """
-        unknown = unknown_name(self._parts, clock) if known else None
-        if unknown is not None:
-            raise unknown
-        return clock_named(self._parts, clock)
-
-    def name(self, clock: ClockId) -> str:
-        """The declared name of a clock, or its id."""
-        return self._parts.state.name(clock)
-
-    def clocks(self) -> list[ClockInfo]:
-        """Every clock of a snapshot, in Perfetto's order."""
-        with self._parts.lock:
-            return list(self._parts.contents.clocks())
-
-    def series(self) -> list[SeriesInfo]:
-        """The ordered lists of clocks that snapshots have, in order of appearance."""
-        with self._parts.lock:
-            return list(self._parts.contents.series())
-
-    def readings(self) -> Iterator[Readings]:
-        """Every reading of every snapshot; a clock comes once for each list that has it."""
-        return self._parts.contents.readings()
-
-    def orders(self) -> list[OrdersInfo]:
-        """How many orders there are of which clocks, by direction, in order of appearance."""
-        with self._parts.lock:
-            return self._parts.state.orders.infos()
-
-    def edges(self) -> list[tuple[ClockId, ClockId, int]]:
-        """(source, target, snapshots) of all conversions of one hop.
-
-        A snapshot of n clocks makes n (n - 1) of them.
-        """
-        with self._parts.lock:
-            return self._parts.contents.edges()
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a file for `load`; the file appears when it is complete.
 
@@ -563,21 +531,6 @@ class ClockGraph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return from_bytes, (to_bytes(self),)
-
-    def _repr_html_(self) -> str:
-        from tracetime.graph.clock_names import graph_table
-
-        return graph_table(self.clocks(), self.series(), self.orders(), self.name, self.trace_clock)
-
-    def __repr__(self) -> str:
-        clocks = self._parts.contents.known()
-        return f"<ClockGraph of {len(clocks)} clocks: {', '.join(map(self.name, clocks[:6]))}>"
-
-
-def _check_tube_only(policy: PolicyName, bounds: bool, near: ClockTimes | None) -> None:
-    if policy != "tube" and (bounds or near is not None):
-        what = "bounds" if bounds else "near"
-        raise UsageError(f"only the tube has {what}: convert with policy='tube'")
 
 
 def to_bytes(graph: ClockGraph) -> bytes:

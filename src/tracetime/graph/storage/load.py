@@ -55,6 +55,15 @@ _ARRAY: Final = re.compile(
 """The head of an array of one dimension in NumPy's .npy format, version 1.0."""
 
 
+def is_saved_graph(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those that `ClockGraph.save` writes."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
 def load(path: str | os.PathLike[str]) -> GraphState:
     """A graph from a file; see `ClockGraph.load`."""
     name = os.fspath(path)

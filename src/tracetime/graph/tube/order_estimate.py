@@ -243,10 +243,8 @@ def _above_line(a: Values, low: Floats, high: Floats, height: float, slope: floa
 def _surest(orders: _Orders, wander: float, curve: Floats) -> _Fit | None:
     """The curve of the windows that leave least doubt, begun with another; wander: ns/s."""
     best: _Fit | None = None
-    for windows in _windows(orders):
-        if best is not None and windows < LEAST_PINGS:
-            break
-        fit = _fit(orders, windows, wander, best.curve if best else curve)
+    for window in _windows(orders):
+        fit = _fit(orders, window, wander, best.curve if best else curve)
         if fit is None or (best is not None and len(fit.ping) < LEAST_PINGS):
             continue
         if best is None or fit.doubt < best.doubt:
@@ -254,24 +252,21 @@ def _surest(orders: _Orders, wander: float, curve: Floats) -> _Fit | None:
     return best
 
 
-def _windows(orders: _Orders) -> Iterator[int]:
-    """Numbers of windows that hold about 5, 10, 20 .. messages of the rarer direction each."""
+def _windows(orders: _Orders) -> Iterator[float]:
+    """Lengths of windows, seconds, that hold about 5, 10, 20 .. messages of the rarer direction."""
     rarer = int(min(np.isfinite(orders.high).sum(), np.isfinite(orders.low).sum()))
     span = orders.end - orders.begin
     if not rarer or not span:
         return
     first = max(0, math.ceil(math.log2(rarer / LEAST_IN_WINDOW / MOST_WINDOWS)))
     for rung in range(first, max(RUNGS, first + LEAST_RUNGS)):
-        windows = max(1, round(rarer / LEAST_IN_WINDOW / 2**rung))
-        yield windows
-        if windows == 1:
-            return
+        yield span / max(1, round(rarer / LEAST_IN_WINDOW / 2**rung))
 
 
-def _fit(orders: _Orders, windows: int, wander: float, curve: Floats) -> _Fit | None:
-    """The curve of windows of one length, begun with another curve; wander: ns/s."""
+def _fit(orders: _Orders, window: float, wander: float, curve: Floats) -> _Fit | None:
+    """The curve of windows of one length (s), begun with another curve; wander: ns/s."""
     fit: _Fit | None = None
-    window = (orders.end - orders.begin) / windows
+    windows = round((orders.end - orders.begin) / window)
     for _ in range(PASSES):
         least, most = fastest(*orders[:3], orders.begin, window, windows, *curve[:3])
         both = np.isfinite(least) & np.isfinite(most)

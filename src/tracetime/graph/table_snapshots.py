@@ -1,0 +1,184 @@
+"""Snapshots from a table: a row for each, with a column a clock, or a row for each reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.arrow_tables import SupportsArrowStream, batches_of
+from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.instants import FloatUnit
+from tracetime.clocks.snapshot import Reading, Snapshot
+from tracetime.errors import UsageError
+from tracetime.text import printable
+from tracetime.time_columns import TimeColumn, time_column
+
+Values = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+
+
+class TableShape(NamedTuple):
+    """Which columns of a table hold snapshots; see `ClockGraph.from_table`."""
+
+    readings: Mapping[str, ClockLike] | str
+    clock: str | None
+    snapshot: str | None
+    reference: ClockId | None
+    half_width_ns: Mapping[str, int | str] | int | str | None
+    float_unit: FloatUnit | None
+
+
+class _Readings(NamedTuple):
+    """Readings of one clock in snapshots that follow each other.
+
+    Attributes:
+        half_width_ns: None where not given.
+        slack_ns: how far each may be off because it was rounded or cut off.
+    """
+
+    clock: ClockId
+    values: Values
+    half_width_ns: Values | None
+    slack_ns: Values
+
+
+def snapshots_of(table: SupportsArrowStream, shape: TableShape) -> Iterator[Snapshot]:
+    """The snapshots of a table, in its order, those of the same clocks at once.
+
+    Raises:
+        UsageError: as `ClockGraph.from_table`.
+    """
+    columns = _Columns(batches_of(table).read_all(), shape.float_unit)
+    read = _by_row if isinstance(shape.readings, str) else _by_column
+    for group in read(columns, shape):
+        yield _snapshot(group, shape.reference)
+
+
+class _Columns:
+    """The columns of a table."""
+
+    def __init__(self, table: pa.Table, float_unit: FloatUnit | None) -> None:
+        self._table = table
+        self._float_unit = float_unit
+
+    def array(self, name: str | None) -> pa.Array:
+        if name not in self._table.column_names:
+            known = ", ".join(printable(one, 30) for one in self._table.column_names[:20])
+            raise UsageError(f"there is no column {printable(str(name))!r}; it has {known}")
+        return self._table[name].combine_chunks()
+
+    def times(self, name: str) -> TimeColumn:
+        return time_column(self.array(name), name, 0, self._float_unit)
+
+    def widths(self, width: int | str | None) -> TimeColumn | None:
+        """Half-widths in ns: of a column, or one for all rows."""
+        if width is None:
+            return None
+        if isinstance(width, str):
+            return time_column(self.array(width), width)
+        return TimeColumn(np.full(self._table.num_rows, width, np.int64), None)
+
+
+def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
+    """A row is a snapshot; a null is a clock that it does not have."""
+    assert isinstance(shape.readings, Mapping)
+    widths = shape.half_width_ns or {}
+    if not isinstance(widths, Mapping):
+        raise UsageError("half_width_ns is a dict by column, where each clock has a column")
+    unread = [name for name in widths if name not in shape.readings]
+    if unread:
+        raise UsageError(f"half_width_ns names {printable(unread[0])!r}, no column of readings")
+    read = {name: columns.times(name) for name in shape.readings}
+    half = {name: columns.widths(widths.get(name)) for name in read}
+    there = np.array([~_missing(column) for column in read.values()])
+    for rows in _runs(there):
+        yield [
+            _taken(ClockId.parse(clock), read[name], half[name], rows)
+            for (name, clock), has in zip(shape.readings.items(), there[:, rows[0]], strict=True)
+            if has
+        ]
+
+
+def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
+    """A row is a reading; those of one snapshot need not be neighbours."""
+    assert isinstance(shape.readings, str)
+    if shape.clock is None or shape.snapshot is None:
+        raise UsageError("say which columns have the clock and the snapshot of each reading")
+    if isinstance(shape.half_width_ns, Mapping):
+        raise UsageError("half_width_ns is a column or a number, where each reading has a row")
+    times, half = columns.times(shape.readings), columns.widths(shape.half_width_ns)
+    snapshots = columns.array(shape.snapshot).dictionary_encode().indices
+    names = columns.array(shape.clock).dictionary_encode()
+    for name, column in ((shape.snapshot, snapshots), (shape.clock, names.indices)):
+        if column.null_count:
+            raise UsageError(f"column {printable(name)!r} has nulls: each reading needs one")
+    clocks = [ClockId.parse(name) for name in names.dictionary.to_pylist()]
+    number, which = np.asarray(snapshots), np.asarray(names.indices)
+    rows = np.flatnonzero(~_missing(times))
+    rows = rows[np.argsort(number[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(number[rows], prepend=-1))
+    groups = np.split(rows, starts[1:]) if len(rows) else []
+    at = 0
+    while at < len(groups):
+        same, end = which[groups[at]].tobytes(), at + 1
+        while end < len(groups) and which[groups[end]].tobytes() == same:
+            end += 1
+        every = np.array(groups[at:end])
+        yield [
+            _taken(clocks[which[column[0]]], times, half, column)
+            for column in np.ascontiguousarray(every.T)
+        ]
+        at = end
+
+
+def _missing(column: TimeColumn) -> npt.NDArray[np.bool_]:
+    if column.missing is None:
+        return np.zeros(len(column.values), np.bool_)
+    return column.missing
+
+
+def _runs(there: npt.NDArray[np.bool_]) -> Iterator[Rows]:
+    """Rows that follow each other and have the same clocks, at least one."""
+    n = there.shape[1]
+    starts = np.flatnonzero(np.append(True, (there[:, 1:] != there[:, :-1]).any(axis=0))[:n])
+    for rows in np.split(np.arange(n), starts[1:]):
+        if len(rows) and there[:, rows[0]].any():
+            yield rows
+
+
+def _taken(clock: ClockId, column: TimeColumn, widths: TimeColumn | None, rows: Rows) -> _Readings:
+    own = column.rows(rows)
+    slack = np.full(len(rows), own.step_ns - 1, np.int64)
+    if own.half_width_ns is not None:
+        slack += own.half_width_ns
+    if widths is not None and widths.missing is not None and widths.missing[rows].any():
+        raise UsageError(f"a half-width of {clock} is null: give one for each of its readings")
+    return _Readings(clock, own.values, None if widths is None else widths.values[rows], slack)
+
+
+def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
+    """Snapshots of readings; a half-width also holds what cutting off or rounding took."""
+    readings = {one.clock: Reading(one.values) for one in group}
+    if len(readings) != len(group):
+        twice = next(one.clock for one in group if [o.clock for o in group].count(one.clock) > 1)
+        raise UsageError(f"clock {twice} is in a snapshot twice")
+    ours = next((one for one in group if one.clock == reference), None)
+    widths = {}
+    for one in group:
+        slack = one.slack_ns if ours is None or one is ours else one.slack_ns + ours.slack_ns
+        if one is not ours and one.half_width_ns is not None and ours is not None:
+            widths[one.clock] = one.half_width_ns + slack
+        elif slack.any() and (ours is None or one is not ours):
+            raise UsageError(
+                f"{one.clock} is read in steps of {int(slack.max()) + 1} ns, or from floats: give "
+                "a reference, and the half_width_ns of each other clock, which is widened by that"
+            )
+    if reference is None and any(one.half_width_ns is not None for one in group):
+        raise UsageError("half_width_ns is relative to a reference clock: give reference=")
+    if ours is None:
+        return Snapshot(readings)
+    return Snapshot(readings, reference=reference, half_width_ns=widths)
