@@ -76,6 +76,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "__version__",
         "calibrate",
         "clock_id",
+        "convert_table",
         "diagnose",
         "join_parts",
         "match_messages",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tracetime.matching import MatchedMessages, match_messages
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
+    from tracetime.table_conversion import convert_table
     from tracetime.trace import (
         LateSnapshots,
         SnapshotFault,
@@ -101,6 +102,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "clock_id",
+    "convert_table",
     "diagnose",
     "join_parts",
     "match_messages",
@@ -160,6 +162,7 @@ _HOMES: Final = {
     "UsageError": "tracetime.errors",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
+    "convert_table": "tracetime.table_conversion",
     "diagnose": "tracetime.doctor",
     "join_parts": "tracetime.capture.parts",
     "match_messages": "tracetime.matching",

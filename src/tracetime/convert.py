@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from pathlib import Path
-from queue import Queue
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,7 +21,7 @@ from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.summary import ConvertOptions, Summary, summarise
 from tracetime.analysis.trace_instants import Span
 from tracetime.arrays import known_of
-from tracetime.atomic_file import Part, file_target, not_written
+from tracetime.atomic_file import file_target
 from tracetime.clocks.domain import domain_facts
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
@@ -33,7 +30,8 @@ from tracetime.graph.arguments import PolicyName
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.slices_table import OPEN
-from tracetime.table_files import TableWriter, table_writer
+from tracetime.table_files import table_writer
+from tracetime.table_output import TableOutput
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
@@ -44,8 +42,6 @@ METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.
 
 By the tube policy, also `tracetime.bars` and `tracetime.limits`: the declared clocks, as JSON.
 """
-
-_BATCHES_AHEAD: Final = 4
 
 
 # long: a third of it says what it takes
@@ -106,7 +102,7 @@ def convert(  # noqa: PLR0913  the options of the command
             trace_time, trace.trace_clock, clock, policy=by, bars=bars, errors="mask"
         )
 
-    with _Output(target) as output:
+    with TableOutput(target) as output:
         # To know the trace clock, the trace is read: only where the format needs it first.
         output.start(writer_class, schema, metadata() if writer_class.metadata_first else {})
         cost = FloorCost(reordered=0) if policy == "tube" else None
@@ -205,7 +201,7 @@ def convert_slices(
     writer_class = table_writer(target, kind)
     slices = trace.slices(policy, progress, bars=bars)
     rows = still_open = 0
-    with _Output(target) as output:
+    with TableOutput(target) as output:
         first = _metadata(trace, policy, bars) if writer_class.metadata_first else {}
         output.start(writer_class, slices.schema, first)
         for batch in slices:
@@ -264,99 +260,3 @@ def _slices_within(batch: pa.RecordBatch, span: Span) -> pa.RecordBatch:
     if span.until is not None:
         keep &= ts < span.until
     return batch.filter(pa.array(keep))
-
-
-class _Output:
-    """A table file in the making, written by a thread of its own.
-
-    Leaving its `with` block without `finish` having succeeded removes what was written.
-    """
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._part = Part(target)
-        self._error: BaseException | None = None
-        self._is_abandoned = False
-        self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
-        self._writer: TableWriter | None = None
-        self._thread: threading.Thread | None = None
-
-    def start(
-        self, writer_class: type[TableWriter], schema: pa.Schema, metadata: dict[str, str]
-    ) -> None:
-        """Make the file. To be called within the block: a signal may come as soon as it exists."""
-        try:
-            part = self._part.make()
-        except OSError as error:
-            raise not_written(self._target, error) from error
-        self._thread = threading.Thread(
-            target=self._write_all,
-            args=(writer_class, part, schema, metadata),
-            name="table writer",
-            daemon=True,
-        )
-        self._thread.start()
-
-    def _write_all(
-        self,
-        writer_class: type[TableWriter],
-        part: Path,
-        schema: pa.Schema,
-        metadata: dict[str, str],
-    ) -> None:
-        try:
-            # Here and not before, because what it needs takes a while to load.
-            self._writer = writer_class(part, schema, metadata)
-            while (batch := self._queue.get()) is not None:
-                self._write(self._writer, batch)
-        except BaseException as error:
-            self._error = error
-            # The reader may be waiting for room in the queue: take what it has left.
-            while self._queue.get() is not None:
-                pass
-
-    def _write(self, writer: TableWriter, batch: pa.RecordBatch) -> None:
-        at_once = writer.rows_at_once
-        for start in range(0, batch.num_rows, at_once):
-            if not self._is_abandoned:
-                writer.write(batch.slice(start, at_once))
-
-    def put(self, batch: pa.RecordBatch) -> None:
-        """Hand a batch to the writing thread; waits while it is behind."""
-        self._check()
-        self._queue.put(batch)
-
-    def finish(self, metadata: dict[str, str]) -> None:
-        """Write the rest and the metadata, and let the file appear under its name."""
-        self._stop()
-        self._check()
-        assert self._writer is not None
-        try:
-            self._writer.finish(metadata)
-            self._part.take_name()
-        except OSError as error:
-            raise not_written(self._target, error) from error
-
-    def __enter__(self) -> _Output:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is not None:
-                self._is_abandoned = True
-                self._stop()
-                if self._writer is not None:
-                    self._writer.abandon()
-        finally:
-            self._part.discard()
-
-    def _stop(self) -> None:
-        if self._thread is not None and self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join()
-
-    def _check(self) -> None:
-        if isinstance(self._error, OSError):
-            raise not_written(self._target, self._error) from self._error
-        if self._error is not None:
-            raise self._error

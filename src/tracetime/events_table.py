@@ -217,7 +217,7 @@ def record_batch(
         if field.name == "kind":
             arrays.append(_dictionary(column, vocabulary.kind_names))
         elif field.name == "status":
-            arrays.append(_dictionary(column, _STATUS_NAMES))
+            arrays.append(statuses(column))
         elif field.name == "payload":
             arrays.append(_dictionary(payload, vocabulary.payloads, no_payload))
         elif field.name == "trace_time":
@@ -235,6 +235,13 @@ def record_batch(
         else:
             arrays.append(arrow_of(column))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def statuses(
+    status: npt.NDArray[np.uint8], missing: npt.NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """Return indices of `errors.REASONS` as a column of their names, null where missing."""
+    return _dictionary(status, _STATUS_NAMES, missing)
 
 
 def _strings(

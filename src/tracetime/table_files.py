@@ -83,12 +83,16 @@ class ParquetTable:
         import pyarrow.parquet as pq
 
         self._schema = schema
-        delta = [name for name in schema.names if name in self._DELTA]
+        delta = [
+            field.name
+            for field in schema
+            if field.name in self._DELTA and pa.types.is_integer(field.type)
+        ]
         self._writer = pq.ParquetWriter(
             path,
             schema,
             compression="zstd",
-            use_dictionary=[name for name in schema.names if name not in self._DELTA],
+            use_dictionary=[name for name in schema.names if name not in delta],
             column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
             write_statistics=[name for name in self._STATISTICS if name in schema.names],
         )
@@ -184,7 +188,7 @@ class CsvTable:
         import pyarrow.csv as csv
 
         self._schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
-        quoted = any(_changes(field.type) or field.type == pa.string() for field in schema)
+        quoted = any(_changes(field.type) or _is_text(field.type) for field in schema)
         options = csv.WriteOptions(
             quoting_style="needed" if quoted else "none", quoting_header="none"
         )
@@ -203,6 +207,11 @@ class CsvTable:
     def abandon(self) -> None:
         with contextlib.suppress(Exception):
             self._writer.close()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether values may hold anything. Those of dictionaries with small indices are words."""
+    return not (pa.types.is_primitive(kind) or pa.types.is_dictionary(kind))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -183,7 +183,10 @@ def is_allowed(name, place, put):
     within = pattern(place[:-1])
     if (name, within) == ("record", "floor_error_ns"):  # its keys are data
         return put is KeyError or place[-1] == "an extra key"
-    if (name, within) == ("convert", "kinds.[].statuses"):
+    if (name, within) in (
+        ("convert", "kinds.[].statuses"),
+        ("convert", "columns.[].statuses"),
+    ):
         return put is KeyError
     return put is KeyError and pattern(place) in ABSENT.get(name, ())
 
@@ -219,6 +222,7 @@ def test_times_are_whole_and_of_64_bits(samples):
 WRONG = [
     ("convert", "trace_clock", "64@seq"),
     ("convert", "kinds.[].statuses", {"lost": 1}),
+    ("convert", "columns.[].statuses", {"lost": 1}),
     ("convert", "reasons.[].reason", "resolved"),
     ("at", "value_utc", "2026-08-22 14:48"),
     ("at", "steps.[].half_width_ns", -0.5),

@@ -136,6 +136,11 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         limited.setattr(summary, "_COUNTED_ROWS", 0)
         limited.setattr(summary, "_COMPARED_ROWS", 0)
         printed("convert", DEMO, "-o", f"{out}.csv")
+    table = printed.folder / "table.csv"
+    table.write_text("ts,clock\n18723683250240,BOOTTIME\n1,\n,BOOTTIME\n")
+    convert = ("convert", table, "-o", f"{out}.csv", "--graph", DEMO)
+    printed(*convert, "--map", "ts:BOOTTIME", "--policy", "tube")
+    printed(*convert, "--map", "ts:@clock")
     # A trace for each kind of fault: nearly all findings.
     broken = {name: printed.trace(name, _with_fault(name)) for name in FAULTS}
     for path in (*broken.values(), DEMO):

@@ -149,8 +149,37 @@ _SLICES: Final = record(
     },
 )
 
+_TABLE: Final = record(
+    "What came of converting a table.",
+    {
+        "table": text("The table, as it was named."),
+        "out": _WRITTEN["out"],
+        "to": clock("The clock that the new columns count in."),
+        "policy": policy("How times came to that clock."),
+        "bars": _WRITTEN["bars"],
+        "rows": count("How many rows there are."),
+        "columns": listed(
+            "The columns of --map.",
+            record(
+                "One of them.",
+                {
+                    "column": text("Its name in the table."),
+                    "name": text("The name of the new column."),
+                    "clock": text("The clock it was read in, or @ and the column that names it."),
+                    "statuses": by_name(
+                        "How many times there are with each status.", count("How many."), REASONS
+                    ),
+                    "nulls": count("How many rows have no time."),
+                },
+            ),
+            minItems=1,
+        ),
+    },
+)
+
 CONVERT: Final = either(
-    "What came of writing the file.", **{"convert": _EVENTS, "convert --slices": _SLICES}
+    "What came of writing the file.",
+    **{"convert": _EVENTS, "convert --slices": _SLICES, "convert --map": _TABLE},
 )
 
 CLOCKS: Final = record(

@@ -23,6 +23,7 @@ from tracetime.commands.options import (
 from tracetime.commands.output import file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json
+from tracetime.commands.tables import TableOptions, convert_mapped, is_table_name, table_options
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import duration
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     metavar="TIME",
     help="Leave out events, or slices that begin, at TIME and after it.",
 )
+@table_options
 @policy_options
 @limit_options
 @click.option(
@@ -88,6 +90,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     slices: bool,
     start: str | None,
     until: str | None,
+    table: TableOptions,
     policy: PolicyName,
     bars: Bars,
     strict: bool,
@@ -108,6 +111,10 @@ def command(  # noqa: PLR0913  a parameter for each option
     TIME is a trace time in ns, or one as people write it: 12.5s after the start of the trace,
     14:48:40.5 (a time of day of REALTIME, in UTC), or a date and time in ISO 8601.
 
+    TRACE may be a table, too: Parquet, Arrow or CSV. --map then says which columns are times, and
+    in which clock each was read; --graph says how the clocks are tied. The output has all columns
+    of the table, and for each mapped one its time, a status, and with the tube its error bar.
+
     \b
     Examples:
       tracetime convert trace.pftrace -o events.parquet
@@ -119,6 +126,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime convert t.pftrace -o t.parquet --policy tube --clock-rate TSC=2GHz
       adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow
       tracetime convert broken.pftrace -o events.csv --partial --json
+      tracetime convert samples.csv -o out.parquet --map ts:com.example.gpu --graph t.pftrace
     """
     from tracetime.analysis.summary import Summary, settle_cost
     from tracetime.commands.convert_summary import print_summary
@@ -130,6 +138,22 @@ def command(  # noqa: PLR0913  a parameter for each option
     if to_stdout:
         _check_stdout(kind, as_json)
     domains = domains_of(limits)
+    if table.columns or is_table_name(trace):
+        if slices or with_names or start or until:
+            raise UsageError("a table has no slices and no trace time: leave all but --to out")
+        return convert_mapped(
+            trace,
+            out,
+            table,
+            kind=kind,
+            to=to,
+            policy=policy,
+            bars=bars,
+            reading=reading,
+            domains=domains,
+            strict=strict,
+            as_json=as_json,
+        )
     if slices and (to is not None or with_names):
         raise UsageError("slices have names, and no to_time: --slices goes with neither option")
     with (

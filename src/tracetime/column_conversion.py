@@ -1,0 +1,206 @@
+"""Columns of a table that are readings of clocks, converted batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.arrays import arrow_of, values_of
+from tracetime.clocks.ids import ClockId
+from tracetime.clocks.instants import FloatUnit
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.errors import (
+    AMBIGUOUS_SOURCE,
+    ONE_SIDED,
+    RESOLVED,
+    UNKNOWN_SOURCE_CLOCK,
+    UsageError,
+)
+from tracetime.events_table import EVENTS_SCHEMA, statuses
+from tracetime.graph.arguments import PolicyName
+from tracetime.graph.conversion import with_reasons
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.bars import Bars
+from tracetime.graph.tube.results import Reached
+from tracetime.text import printable
+from tracetime.time_columns import TimeColumn, time_column
+
+_MOST_CLOCKS: Final = 100_000
+"""Clocks that a column of clocks may name."""
+
+_MOST_RATE: Final = 16
+"""No clock counts faster, in ticks a nanosecond of another."""
+
+Rows = npt.NDArray[np.intp]
+Values = npt.NDArray[np.int64]
+
+
+def name_of(column: str, names: Mapping[str, str] | None) -> str:
+    """What a column is called where it is converted."""
+    return (names or {}).get(column) or f"{column}_time"
+
+
+class AddedColumns:
+    """The columns that a table gets for one of its own.
+
+    Args:
+        column: of the table.
+        clock: that it was read in, or the name of the column that says so in each row.
+        name: of the converted times.
+        bounds: whether earliest and latest are added.
+    """
+
+    def __init__(self, column: str, clock: ClockId | str, name: str, bounds: bool) -> None:
+        self.column = column
+        self.clock = clock
+        self.bounds = bounds
+        sides = ("_earliest", "_latest") if bounds else ()
+        self.fields = [
+            pa.field(name, pa.int64()),
+            pa.field(f"{name}_status", EVENTS_SCHEMA.field("status").type),
+            *(pa.field(name + side, pa.int64()) for side in sides),
+        ]
+
+
+class ColumnConversion:
+    """Converts columns to one clock; see `convert_table`."""
+
+    def __init__(
+        self,
+        graph: ClockGraph,
+        target: ClockId,
+        policy: PolicyName,
+        bars: Bars,
+        float_unit: FloatUnit | None,
+    ) -> None:
+        self._graph = graph
+        self._target = target
+        self._policy = policy
+        self._bars = bars
+        self._float_unit = float_unit
+        self._named: dict[object, ClockId] = {}
+
+    def arrays(self, batch: pa.RecordBatch, added: AddedColumns, first_row: int) -> list[pa.Array]:
+        """The new columns of a batch, whose first row is that one of its table."""
+        given = time_column(batch[added.column], added.column, first_row, self._float_unit)
+        if isinstance(added.clock, ClockId):
+            reached = self._reached(given, added.clock, added)
+        else:
+            reached = self._by_row(given, batch[added.clock], added, first_row)
+        estimate, earliest, latest, status = reached
+        placed = (status == RESOLVED) | (status == ONE_SIDED)
+        missing = np.zeros(len(status), np.bool_) if given.missing is None else given.missing
+        arrays = [arrow_of(estimate, missing | ~placed), statuses(status, missing)]
+        if added.bounds:
+            # Two instants have no estimate, but a bar that holds both.
+            none = missing | ~(placed | (status == AMBIGUOUS_SOURCE))
+            arrays += [
+                arrow_of(earliest, none | ((status == ONE_SIDED) & (earliest == INT64_MIN))),
+                arrow_of(latest, none | ((status == ONE_SIDED) & (latest == INT64_MAX))),
+            ]
+        return arrays
+
+    def _reached(self, given: TimeColumn, clock: ClockId, added: AddedColumns) -> Reached:
+        """Convert readings of one clock."""
+        parts = self._graph._parts
+        if given.is_ns and parts.contents.unit_ns(clock) != 1:
+            raise UsageError(
+                f"column {printable(added.column)!r} holds times, and {self._graph.name(clock)} "
+                "counts ticks: give the ticks, as whole numbers"
+            )
+
+        def on_target(values: Values) -> Reached:
+            return with_reasons(parts, values, clock, self._target, self._policy, self._bars)
+
+        reached = on_target(given.values)
+        if not added.bounds or (given.step_ns == 1 and given.half_width_ns is None):
+            return reached
+        low, high = _sides(given)
+        return _widened(reached, on_target(low), on_target(high), _MOST_RATE * (high - low))
+
+    def _by_row(
+        self, given: TimeColumn, clocks: pa.Array, added: AddedColumns, first_row: int
+    ) -> Reached:
+        """Convert each row from the clock that it names; null names none."""
+        n = len(given.values)
+        estimate, earliest, latest = (np.zeros(n, np.int64) for _ in range(3))
+        status = np.full(n, UNKNOWN_SOURCE_CLOCK, np.uint8)
+        for name, rows in _by_value(clocks):
+            if name == "":
+                # CSV does not tell it from null.
+                continue
+            clock = self._clock(name, added, first_row + int(rows[0]))
+            part = self._reached(given.rows(rows), clock, added)
+            estimate[rows], status[rows] = part.estimate, part.status
+            earliest[rows], latest[rows] = part.earliest, part.latest
+        return Reached(estimate, earliest, latest, status)
+
+    def _clock(self, name: object, added: AddedColumns, row: int) -> ClockId:
+        """The clock that a row names."""
+        found = self._named.get(name)
+        if found is None:
+            where = f"row {row} of column {printable(str(added.clock))!r}"
+            if not isinstance(name, (str, int)):
+                raise UsageError(f"{where} is {type(name).__name__}, no name of a clock")
+            try:
+                found = self._graph.clock(name)
+            except UsageError as error:
+                raise UsageError(f"{where}: {error}") from None
+            if len(self._named) == _MOST_CLOCKS:
+                raise UsageError(f"{where}: more than {_MOST_CLOCKS} clocks")
+            self._named[name] = found
+        return found
+
+
+def _sides(given: TimeColumn) -> tuple[Values, Values]:
+    """The least and the greatest reading that each may have been, within int64."""
+    values, half = given.values, given.half_width_ns
+    if half is None:
+        half = np.zeros_like(values)
+    after = half + (given.step_ns - 1)
+    low: Values = np.maximum(values, INT64_MIN + half) - half
+    high: Values = np.minimum(values, INT64_MAX - after) + after
+    return low, high
+
+
+def _widened(reached: Reached, low: Reached, high: Reached, meantime: Values) -> Reached:
+    """Results whose bars hold those of all readings between a lower and a higher one.
+
+    A target that was set back between the two read least just after that, and most just before:
+    no further from what it reads at the other end than it moves in the meantime.
+    """
+    earliest = np.minimum(low.earliest, reached.earliest)
+    latest = np.maximum(high.latest, reached.latest)
+    fell = (high.earliest < low.earliest) | (high.latest < low.latest)
+    least = np.maximum(high.earliest, INT64_MIN + meantime) - meantime
+    most = np.minimum(low.latest, INT64_MAX - meantime) + meantime
+    earliest = np.where(fell, np.minimum(earliest, least), earliest)
+    latest = np.where(fell, np.maximum(latest, most), latest)
+    status = reached.status.copy()
+    placed = (status == RESOLVED) | (status == ONE_SIDED)
+    for side in (low, high):
+        # Nothing is known of the end of the bar where the reading there does not convert.
+        lost = (side.status != RESOLVED) & (side.status != AMBIGUOUS_SOURCE)
+        earliest[lost & (side.earliest == INT64_MIN)] = INT64_MIN
+        latest[lost & (side.latest == INT64_MAX)] = INT64_MAX
+        lost &= side.status != ONE_SIDED
+        earliest[lost], latest[lost] = INT64_MIN, INT64_MAX
+        status[placed & (side.status != RESOLVED) & (side.status != AMBIGUOUS_SOURCE)] = ONE_SIDED
+    return Reached(reached.estimate, earliest, latest, status)
+
+
+def _by_value(column: pa.Array) -> Iterator[tuple[object, Rows]]:
+    """The different values of a column, each with its rows in order; nulls have none."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    codes, missing = values_of(encoded.indices)
+    rows = np.arange(len(codes)) if missing is None else np.flatnonzero(~missing)
+    order = rows[np.argsort(codes[rows], kind="stable")]
+    ordered = codes[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    for part in np.split(order, starts[1:]):
+        if len(part):
+            yield encoded.dictionary[int(codes[part[0]])].as_py(), part

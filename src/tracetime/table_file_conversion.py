@@ -1,0 +1,155 @@
+"""The verb `convert` for a table file: its columns of times on one clock, in another table file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from tracetime._version import __version__
+from tracetime.atomic_file import file_target
+from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.instants import FloatUnit
+from tracetime.column_conversion import name_of
+from tracetime.errors import ONE_SIDED, REASONS, RESOLVED
+from tracetime.graph.arguments import PolicyName
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.bars import Bars
+from tracetime.table_conversion import CLOCK_COLUMN, convert_table, target_of
+from tracetime.table_files import table_writer
+from tracetime.table_inputs import open_table
+from tracetime.table_output import TableOutput
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedColumn:
+    """What came of one column of a table.
+
+    Attributes:
+        column, name: of the table, and of what was added.
+        clock: that it was read in; a text "@COLUMN" where a column says so.
+        statuses: how many rows have each status.
+        nulls: how many have no time to convert.
+    """
+
+    column: str
+    name: str
+    clock: ClockId | str
+    statuses: dict[str, int]
+    nulls: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """What came of converting a table file.
+
+    Attributes:
+        table, out: paths of the table and of what was written.
+        to: the clock that was converted to.
+        policy, bars: how; bars are None with floor, which has none.
+        rows: how many there are.
+    """
+
+    table: str
+    out: str
+    to: ClockId
+    policy: PolicyName
+    bars: Bars | None
+    rows: int
+    columns: tuple[ConvertedColumn, ...]
+
+    @property
+    def unresolved(self) -> int:
+        """How many times did not convert."""
+        return sum(
+            n
+            for column in self.columns
+            for status, n in column.statuses.items()
+            if status not in (REASONS[RESOLVED], REASONS[ONE_SIDED])
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the summary in the types of JSON."""
+        columns = [asdict(column) | {"clock": str(column.clock)} for column in self.columns]
+        return asdict(self) | {"to": str(self.to), "columns": columns}
+
+
+# long: half of it says what it takes, or passes it on
+def convert_table_file(  # noqa: PLR0913  the options of the command
+    table: str | os.PathLike[str],
+    graph: ClockGraph,
+    columns: Mapping[str, ClockLike],
+    out: str | os.PathLike[str],
+    *,
+    to: ClockLike | None = None,
+    policy: PolicyName = "floor",
+    bars: Bars = "estimated",
+    float_unit: FloatUnit | None = None,
+    names: Mapping[str, str] | None = None,
+    kind: str | None = None,
+) -> TableSummary:
+    """Write a table file with its times on another clock; by the tube also their bars.
+
+    Args:
+        table: as of `open_table`.
+        out, kind: as of `convert`.
+        graph, columns, to, policy, bars, float_unit, names: as of `convert_table`.
+
+    Raises:
+        UsageError, ConversionError: as `convert_table`; `out` cannot be written, or is the table.
+        TraceError: the file is no table, or damaged. Whatever is raised, nothing is left of `out`.
+    """
+    clock = target_of(graph, to)
+    rows, counts = 0, {column: Counter[str | None]() for column in columns}
+    metadata = {
+        "tracetime.trace_clock": str(clock),
+        "tracetime.policy": policy,
+        "tracetime.version": __version__,
+    } | ({"tracetime.bars": bars} if policy == "tube" else {})
+    with contextlib.ExitStack() as stack:
+        given = stack.enter_context(open_table(table))
+        # Which refuses a file that is open.
+        target = file_target(out)
+        writer_class = table_writer(target, kind)
+        output = stack.enter_context(TableOutput(target))
+        converted = convert_table(
+            given,
+            graph,
+            columns,
+            to=clock,
+            policy=policy,
+            bars=bars,
+            bounds=policy == "tube",
+            float_unit=float_unit,
+            names=names,
+        )
+        output.start(writer_class, converted.schema, metadata)
+        for batch in converted:
+            output.put(batch)
+            rows += batch.num_rows
+            for column, count in counts.items():
+                found = batch[f"{name_of(column, names)}_status"].value_counts()
+                for one in found.to_pylist():
+                    count[one["values"]] += one["counts"]
+        output.finish(metadata)
+    made = (
+        ConvertedColumn(
+            column,
+            name_of(column, names),
+            str(read_in) if str(read_in).startswith(CLOCK_COLUMN) else graph.clock(read_in),
+            {status: n for status, n in counts[column].items() if status is not None},
+            counts[column][None],
+        )
+        for column, read_in in columns.items()
+    )
+    return TableSummary(
+        os.fspath(table),
+        os.fspath(out),
+        clock,
+        policy,
+        bars if policy == "tube" else None,
+        rows,
+        tuple(made),
+    )

@@ -1,0 +1,111 @@
+"""Table files as streams of batches: Parquet, Arrow and CSV, by their first bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+import pyarrow as pa
+
+from tracetime.atomic_file import protect
+from tracetime.errors import TraceError, UsageError
+from tracetime.table_files import ROW_GROUP_ROWS
+from tracetime.text import printable
+
+_PARQUET: Final = b"PAR1"
+_ARROW_FILE: Final = b"ARROW1"
+_ARROW_STREAM: Final = b"\xff\xff\xff\xff"
+_COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+
+
+@contextlib.contextmanager
+def open_table(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatchReader]:
+    """Open a table file; the batches are read as they are taken.
+
+    Categories become plain values: each batch of a file may have others.
+
+    Args:
+        path: of a Parquet file, an Arrow file or stream, or CSV with a header (plain, or compressed
+            by gzip, zstd or bzip2).
+
+    Raises:
+        UsageError: the file cannot be read.
+        TraceError: it is none of these, or damaged; also while batches are taken.
+    """
+    name = os.fspath(path)
+    try:
+        if not Path(name).is_file():
+            raise UsageError(f"cannot read {name!r}: it is not a file")
+        file = Path(name).open("rb")  # noqa: SIM115 (errors of reading it are others)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {name!r}: {reason}") from error
+    with file:
+        protect(file)
+        beginning = file.read(8)
+        file.seek(0)
+        with _errors_of(name):
+            batches = _batches(file, beginning)
+        schema = pa.schema(map(_plain, batches.schema), metadata=batches.schema.metadata)
+        yield pa.RecordBatchReader.from_batches(schema, _checked(batches, schema, name))
+
+
+def is_table(beginning: bytes) -> bool:
+    """Whether a file begins as a Parquet file, or an Arrow file or stream."""
+    return beginning.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
+
+
+def _batches(file: IO[bytes], beginning: bytes) -> pa.RecordBatchReader:
+    if beginning.startswith(_PARQUET):
+        import pyarrow.parquet as pq
+
+        parquet = pq.ParquetFile(file)
+        return pa.RecordBatchReader.from_batches(
+            parquet.schema_arrow, parquet.iter_batches(ROW_GROUP_ROWS)
+        )
+    if beginning.startswith(_ARROW_FILE):
+        arrow = pa.ipc.open_file(file)
+        every = (arrow.get_batch(number) for number in range(arrow.num_record_batches))
+        return pa.RecordBatchReader.from_batches(arrow.schema, every)
+    if beginning.startswith(_ARROW_STREAM):
+        return pa.ipc.open_stream(file)
+    import pyarrow.csv as csv
+
+    found = [kind for magic, kind in _COMPRESSIONS.items() if beginning.startswith(magic)]
+    return csv.open_csv(pa.CompressedInputStream(file, found[0]) if found else file)
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if _is_encoded(field) else field
+
+
+def _is_encoded(field: pa.Field) -> bool:
+    return bool(pa.types.is_dictionary(field.type))
+
+
+def _checked(
+    batches: pa.RecordBatchReader, schema: pa.Schema, name: str
+) -> Iterator[pa.RecordBatch]:
+    with _errors_of(name):
+        for batch in batches:
+            columns = [
+                column.dictionary_decode() if _is_encoded(field) else column
+                for field, column in zip(batch.schema, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@contextlib.contextmanager
+def _errors_of(name: str) -> Iterator[None]:
+    """Raise what Arrow says of a damaged file as TraceError."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, UnicodeDecodeError) as error:
+        why = printable(str(error).partition("\n")[0], 200)
+        raise TraceError(
+            f"cannot read {name!r} as a table: {why}; it is to be Parquet, Arrow or CSV with a "
+            "header"
+        ) from error

@@ -1,0 +1,121 @@
+"""A table file in the making: batches go to a thread of its own, which writes them.
+
+The file appears under its name when it is complete, or not at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from queue import Queue
+from typing import Final
+
+import pyarrow as pa
+
+from tracetime.atomic_file import Part, not_written
+from tracetime.errors import UsageError
+from tracetime.table_files import TableWriter
+from tracetime.text import printable
+
+_BATCHES_AHEAD: Final = 4
+
+
+class TableOutput:
+    """A table file in the making, written by a thread of its own.
+
+    Leaving its `with` block without `finish` having succeeded removes what was written.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._part = Part(target)
+        self._error: BaseException | None = None
+        self._is_abandoned = False
+        self._queue: Queue[pa.RecordBatch | None] = Queue(_BATCHES_AHEAD)
+        self._writer: TableWriter | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(
+        self, writer_class: type[TableWriter], schema: pa.Schema, metadata: dict[str, str]
+    ) -> None:
+        """Make the file. To be called within the block: a signal may come as soon as it exists."""
+        try:
+            part = self._part.make()
+        except OSError as error:
+            raise not_written(self._target, error) from error
+        self._thread = threading.Thread(
+            target=self._write_all,
+            args=(writer_class, part, schema, metadata),
+            name="table writer",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def _write_all(
+        self,
+        writer_class: type[TableWriter],
+        part: Path,
+        schema: pa.Schema,
+        metadata: dict[str, str],
+    ) -> None:
+        try:
+            # Here and not before, because what it needs takes a while to load.
+            self._writer = writer_class(part, schema, metadata)
+            while (batch := self._queue.get()) is not None:
+                self._write(self._writer, batch)
+        except BaseException as error:
+            self._error = error
+            # The reader may be waiting for room in the queue: take what it has left.
+            while self._queue.get() is not None:
+                pass
+
+    def _write(self, writer: TableWriter, batch: pa.RecordBatch) -> None:
+        at_once = writer.rows_at_once
+        for start in range(0, batch.num_rows, at_once):
+            if not self._is_abandoned:
+                writer.write(batch.slice(start, at_once))
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Hand a batch to the writing thread; waits while it is behind."""
+        self._check()
+        self._queue.put(batch)
+
+    def finish(self, metadata: dict[str, str]) -> None:
+        """Write the rest and the metadata, and let the file appear under its name."""
+        self._stop()
+        self._check()
+        assert self._writer is not None
+        try:
+            self._writer.finish(metadata)
+            self._part.take_name()
+        except OSError as error:
+            raise not_written(self._target, error) from error
+
+    def __enter__(self) -> TableOutput:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is not None:
+                self._is_abandoned = True
+                self._stop()
+                if self._writer is not None:
+                    self._writer.abandon()
+        finally:
+            self._part.discard()
+
+    def _stop(self) -> None:
+        if self._thread is not None and self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+
+    def _check(self) -> None:
+        if isinstance(self._error, OSError):
+            raise not_written(self._target, self._error) from self._error
+        if isinstance(self._error, (pa.ArrowInvalid, pa.ArrowNotImplementedError)):
+            why = printable(str(self._error).partition("\n")[0], 200)
+            raise UsageError(
+                f"cannot write this table to {str(self._target)!r}: {why}; choose another format"
+            ) from self._error
+        if self._error is not None:
+            raise self._error

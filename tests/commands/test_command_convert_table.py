@@ -1,0 +1,197 @@
+"""`tracetime convert` of a table: what it writes, what it says, and with which exit code."""
+
+import gzip
+import json
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc as ipc
+import pyarrow.parquet as pq
+import pytest
+from building import snapshot, trace
+from graphs import graph_of
+
+from tracetime import TraceError, UsageError
+from tracetime.table_inputs import open_table
+
+pytest_plugins = ["cli"]
+
+TIED = trace(snapshot({6: 1000, 3: 400}), snapshot({6: 2000, 3: 1400}))
+ROWS = pa.table({"ts": pa.array([401, None, 403], pa.int64()), "what": ["a", 'b,"c', None]})
+MAP = ("--map", "ts:MONOTONIC")
+
+
+def as_parquet(path, table):
+    pq.write_table(table, path)
+
+
+def as_file(path, table):
+    with ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table, 2)
+
+
+def as_stream(path, table):
+    with ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table, 2)
+
+
+def as_gzip(path, table):
+    with gzip.open(path, "wb") as file:
+        pyarrow.csv.write_csv(table, file)
+
+
+KINDS = {
+    "t.parquet": as_parquet,
+    "t.arrow": as_file,
+    "stream.arrow": as_stream,
+    "t.csv": lambda path, table: pyarrow.csv.write_csv(table, path),
+    "t.csv.gz": as_gzip,
+}
+
+
+@pytest.fixture
+def table(tmp_path):
+    def table(name="t.parquet", rows=ROWS):
+        KINDS[name](tmp_path / name, rows)
+        return tmp_path / name
+
+    return table
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+def test_every_kind_of_table_becomes_every_kind(tracetime, write, table, tmp_path, name, ending):
+    out = tmp_path / f"out.{ending}"
+    code, text, err = tracetime("convert", table(name), "-o", out, *MAP, "--graph", write(TIED))
+    assert (code, err) == (0, "")
+    assert text.startswith("3 rows on BOOTTIME in")
+    assert "ts_time: ts of MONOTONIC: 2 resolved, 1 null" in text
+    with open_table(out) as reader:
+        rows = reader.read_all()
+    assert rows["ts_time"].to_pylist() == [1001, None, 1003]
+    assert rows["ts"].to_pylist() == [401, None, 403]
+    # CSV does not tell an empty text from none.
+    assert [one or None for one in rows["what"].to_pylist()] == ["a", 'b,"c', None]
+
+
+def test_with_the_tube_there_are_bars(tracetime, write, table, tmp_path):
+    out = tmp_path / "out.parquet"
+    words = ("--policy", "tube", "--map", "when=ts:MONOTONIC", "--graph", write(TIED))
+    assert tracetime("convert", table(), "-o", out, *words)[0] == 0
+    rows = pq.read_table(out)
+    assert rows.column_names[2:] == ["when", "when_status", "when_earliest", "when_latest"]
+    first = rows.to_pylist()[0]
+    assert first["when_earliest"] <= first["when"] == 1001 <= first["when_latest"]
+    assert rows.schema.metadata[b"tracetime.trace_clock"] == b"BOOTTIME"
+    assert rows.schema.metadata[b"tracetime.bars"] == b"estimated"
+
+
+def test_a_saved_graph_ties_clocks_too(tracetime, table, tmp_path):
+    graph = graph_of({"BOOTTIME": 1000, "com.example.gpu": 400})
+    graph.save(tmp_path / "graph.ttg")
+    words = ("--map", "ts:com.example.gpu", "--graph", tmp_path / "graph.ttg", "--to", "BOOTTIME")
+    code, out, err = tracetime("convert", table(), "-o", "-", "--format", "csv", *words)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1] == '401,"a",1001,"resolved"'
+    code, _, err = tracetime("convert", table(), "-o", "-", "--format", "csv", *words[:-2])
+    assert code == 2
+    assert "say which clock to convert to" in err
+
+
+def test_as_json(tracetime, write, table, tmp_path):
+    out = tmp_path / "out.csv"
+    rows = ROWS.append_column("clock", pa.array(["MONOTONIC", "BOOTTIME", None]))
+    words = ("--map", "ts:@clock", "--graph", write(TIED), "--json")
+    code, text, _ = tracetime("convert", table("t.parquet", rows), "-o", out, *words)
+    assert code == 0
+    assert json.loads(text)["columns"] == [
+        {
+            "column": "ts",
+            "name": "ts_time",
+            "clock": "@clock",
+            "statuses": {"resolved": 1, "unknown_source_clock": 1},
+            "nulls": 1,
+        }
+    ]
+    assert tracetime("convert", table("t.parquet", rows), "-o", out, *words, "--strict")[0] == 1
+
+
+def test_floats_need_their_unit(tracetime, write, table, tmp_path):
+    path = table("t.csv", pa.table({"ts": [4.01e-7, 5e-7]}))
+    words = ("convert", path, "-o", tmp_path / "out.csv", *MAP, "--graph", write(TIED))
+    code, _, err = tracetime(*words)
+    assert code == 2
+    assert "--float-unit" in err
+    assert not (tmp_path / "out.csv").exists()
+    assert tracetime(*words, "--float-unit", "s")[0] == 0
+    assert pd.read_csv(tmp_path / "out.csv")["ts_time"].tolist() == [1001, 1100]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "is a table: say which of its columns are times"),
+        (MAP, "nothing ties the clocks of --map"),
+        (("--graph", "t"), "say which columns (--map)"),
+        (("--map", "ts"), "is not [NEW=]COLUMN:CLOCK"),
+        (("--map", "=ts:MONOTONIC"), "is not [NEW=]COLUMN:CLOCK"),
+        ((*MAP, *MAP), "names the column 'ts' twice"),
+        ((*MAP, "--graph", "t", "--slices"), "a table has no slices"),
+        ((*MAP, "--graph", "t", "--from", "1s"), "a table has no slices"),
+        ((*MAP, "--graph", "t", "--to", "MONOTONICK"), "is not a clock"),
+        (("--map", "tz:MONOTONIC", "--graph", "t"), "there is no column 'tz'"),
+    ],
+)
+def test_wrong_options_are_told(tracetime, write, table, tmp_path, words, said):
+    tied = write(TIED)
+    words = tuple(tied if word == "t" else word for word in words)
+    code, _, err = tracetime("convert", table(), "-o", tmp_path / "out.csv", *words)
+    assert code == 2
+    assert said in err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_the_table_is_not_written_over(tracetime, write, table):
+    path = table()
+    before = path.read_bytes()
+    code, _, err = tracetime("convert", path, "-o", path, *MAP, "--graph", write(TIED))
+    assert code == 2
+    assert "cannot write" in err
+    assert path.read_bytes() == before
+
+
+def test_lists_do_not_fit_in_csv(tracetime, write, table, tmp_path):
+    rows = ROWS.append_column("list", pa.array([[1], [2], []]))
+    words = ("-o", tmp_path / "out.csv", *MAP, "--graph", write(TIED))
+    code, _, err = tracetime("convert", table("t.parquet", rows), *words)
+    assert code == 2
+    assert "choose another format" in err
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "stream.arrow", "t.csv.gz"])
+@pytest.mark.parametrize("keep", [0, 6, 20, 0.5, 0.9])
+def test_a_table_that_is_cut_off_is_told(tracetime, write, table, tmp_path, name, keep):
+    path = table(name, pa.table({"ts": list(range(5000)), "k": [str(n) for n in range(5000)]}))
+    data = path.read_bytes()
+    cut = int(len(data) * keep) if isinstance(keep, float) else keep
+    path.write_bytes(data[:cut])
+    out = tmp_path / "out.csv"
+    code, _, err = tracetime("convert", path, "-o", out, *MAP, "--graph", write(TIED))
+    assert code in (2, 3)
+    assert "Traceback" not in err
+    assert "as a table" in err or "no column" in err
+    assert not out.exists()
+
+
+def test_rows_of_csv_of_another_length_are_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n1,2,3\n")
+    with pytest.raises(TraceError, match="Expected 2 columns, got 3"), open_table(path) as reader:
+        reader.read_all()
+
+
+def test_what_is_no_file_is_told(tmp_path):
+    with pytest.raises(UsageError, match="it is not a file"), open_table(tmp_path):
+        pass

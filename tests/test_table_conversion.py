@@ -1,0 +1,325 @@
+"""`convert_table`: every column of times of any table, as `ClockGraph.convert` has each value."""
+
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from graphs import graph_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tracetime as tt
+from tracetime import ClockDomain, ClockGraph, UsageError, convert_table
+
+S = 10**9
+LOW, HIGH = -(2**63), 2**63 - 1
+CLOCKS = ("BOOTTIME", "MONOTONIC", "REALTIME", "com.example.gpu")
+
+
+def drifting(n=20):
+    """BOOTTIME, and MONOTONIC 5 us ahead and 3 ppm fast."""
+    graph = ClockGraph("BOOTTIME")
+    ns = np.arange(n) * S
+    graph.add_snapshot({"BOOTTIME": ns, "MONOTONIC": ns + 5000 + np.arange(n) * 3000})
+    return graph
+
+
+TABLES = {
+    "arrow": pa.table,
+    "batch": pa.RecordBatch.from_pydict,
+    "pandas": lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda columns: pl.from_arrow(pa.table(columns)),
+    "duckdb": lambda columns: duckdb.from_arrow(pa.table(columns)),
+}
+
+
+@st.composite
+def worlds(draw):
+    """A graph, timestamps of one of its clocks, and where to."""
+    graph, at = ClockGraph(), 0
+    for _ in range(draw(st.integers(1, 6))):
+        at += draw(st.integers(1, 10 * S))
+        read = draw(st.lists(st.sampled_from(CLOCKS), min_size=2, unique=True))
+        graph.add_snapshot({clock: at + draw(st.integers(-5000, 5000)) for clock in read})
+    known = [info.clock for info in graph.clocks()]
+    times = draw(
+        st.lists(st.none() | st.integers(-S, 60 * S) | st.integers(LOW, HIGH), max_size=20)
+    )
+    return graph, draw(st.sampled_from(CLOCKS)), draw(st.sampled_from(known)), times
+
+
+@settings(deadline=None)
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+@given(worlds())
+def test_any_table_converts_as_the_graph_does(make, world):
+    graph, src, dst, times = world
+    table = make({"ts": pa.array(times, pa.int64()), "other": pa.array(range(len(times)))})
+    by_floor = convert_table(table, graph, {"ts": src}, to=dst)
+    bounded = convert_table(table, graph, {"ts": src}, to=dst, policy="tube", bounds=True)
+    for n, value in enumerate(times):
+        alone = pa.array([value], pa.int64())
+        for converted, policy in ((by_floor, "floor"), (bounded, "tube")):
+            row = converted.slice(n, 1).to_pylist()[0]
+            assert (row["ts"], row["other"]) == (value, n)
+            if value is None:
+                assert row["ts_time"] is row["ts_time_status"] is None
+                continue
+            try:
+                expected = graph.convert(alone, src, dst, policy=policy, errors="mask")[0].as_py()
+                graph.convert(value, src, dst, policy=policy)
+            except tt.ConversionError as error:
+                expected, reason = None, error.reason
+            else:
+                reason = "resolved"
+            assert row["ts_time"] == expected
+            assert row["ts_time_status"] == reason
+        if value is not None and row["ts_time_status"] in ("resolved", "ambiguous_source"):
+            sides = graph.convert(alone, src, dst, policy="tube", bounds=True, errors="mask")
+            assert (row["ts_time_earliest"], row["ts_time_latest"]) == tuple(
+                side[0].as_py() for side in sides[1:]
+            )
+
+
+def test_each_row_may_name_its_clock():
+    graph = graph_of({"BOOTTIME": 1000, "MONOTONIC": 400, "com.example.gpu": 7}, trace_clock=6)
+    table = pa.table(
+        {
+            "ts": [401, 8, 5, 402, 9, 6],
+            "clock": ["MONOTONIC", "com.example.gpu", None, "MONOTONIC", "", "com.unknown"],
+            "number": pa.array([3, 6, 6, 3, None, 77], pa.uint32()),
+        }
+    )
+    by_name = convert_table(table, graph, {"ts": "@clock"})
+    assert by_name["ts_time"].to_pylist() == [1001, 1001, None, 1002, None, None]
+    assert by_name["ts_time_status"].to_pylist() == [
+        *("resolved", "resolved", "unknown_source_clock", "resolved"),
+        *("unknown_source_clock", "unknown_source_clock"),
+    ]
+    encoded = table.set_column(1, "clock", table["clock"].dictionary_encode())
+    assert convert_table(encoded, graph, {"ts": "@clock"})["ts_time"] == by_name["ts_time"]
+
+
+def test_clocks_may_be_named_by_number():
+    graph = graph_of({"BOOTTIME": 1000, "MONOTONIC": 400}, trace_clock=6)
+    table = pa.table({"ts": [401, 402], "clock": pa.array([3, 6], pa.uint32())})
+    assert convert_table(table, graph, {"ts": "@clock"})["ts_time"].to_pylist() == [1001, 402]
+
+
+def test_a_row_that_names_no_clock_is_told():
+    graph = graph_of({"BOOTTIME": 1000, "MONOTONIC": 400}, trace_clock=6)
+    table = pa.table({"ts": [1, 2], "clock": ["MONOTONIC", "MONOTONICK"]})
+    with pytest.raises(UsageError, match="row 1 of column 'clock': 'MONOTONICK' is not a clock"):
+        convert_table(table, graph, {"ts": "@clock"})
+    floats = table.set_column(1, "clock", pa.array([1.5, 1.5]))
+    with pytest.raises(UsageError, match="row 0 of column 'clock' is float"):
+        convert_table(floats, graph, {"ts": "@clock"})
+
+
+def test_a_bar_holds_all_of_the_microsecond_that_was_cut_off():
+    graph = drifting()
+    ns = np.arange(S, 10 * S, 123_456_789)
+    stamps = pa.array(ns // 1000).cast(pa.timestamp("us", "UTC"))
+    rows = convert_table(
+        pa.table({"ts": stamps}),
+        graph,
+        {"ts": "MONOTONIC"},
+        policy="tube",
+        bounds=True,
+    )
+    exact = graph.convert(ns, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True)
+    earliest, latest = (rows[f"ts_time_{side}"].to_numpy() for side in ("earliest", "latest"))
+    assert (earliest <= exact.earliest).all()
+    assert (latest >= exact.latest).all()
+    assert (latest - earliest <= exact.latest - exact.earliest + 1002).all()
+    assert (latest - earliest >= 999).all()
+
+
+def test_a_bar_holds_what_a_float_was_rounded_from():
+    graph = drifting()
+    ns = np.arange(S, 10 * S, 123_456_789)
+    table = pa.table({"ts": (ns / 1e9).astype(np.float32)})
+    rows = convert_table(
+        table, graph, {"ts": "MONOTONIC"}, policy="tube", bounds=True, float_unit="s"
+    )
+    exact = graph.convert(ns, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True)
+    assert (rows["ts_time_earliest"].to_numpy() <= exact.earliest).all()
+    assert (rows["ts_time_latest"].to_numpy() >= exact.latest).all()
+
+
+@pytest.mark.parametrize("step", [-2 * S, 2 * S])
+def test_a_bar_holds_a_target_that_was_set_within_the_millisecond(step):
+    """Set back, it reads more just before than at either end, and less just after."""
+    graph = ClockGraph("MONOTONIC")
+    ms, at = 10**6, 10 * S + 500_000
+    ns = np.concatenate([np.arange(10) * S, [at - 100, at + 100], np.arange(11, 20) * S])
+    graph.add_snapshot({"MONOTONIC": ns, "REALTIME": ns + 100 * S + np.where(ns > at, step, 0)})
+    every = np.arange(10 * S - ms, 10 * S + 2 * ms, 50)
+    exact = graph.convert(every, "MONOTONIC", "REALTIME", policy="tube", bounds=True)
+    table = pa.table({"ts": pa.array(every // ms).cast(pa.timestamp("ms"))})
+    rows = convert_table(
+        table, graph, {"ts": "MONOTONIC"}, to="REALTIME", policy="tube", bounds=True
+    )
+    earliest, latest = (rows[f"ts_time_{side}"].to_numpy() for side in ("earliest", "latest"))
+    assert (earliest <= exact.earliest).all()
+    assert (latest >= exact.latest).all()
+    # No wider than the step, and 16 milliseconds more on each side.
+    assert (latest - earliest <= abs(step) + 40 * ms).all()
+    calm = (every < 10 * S) | (every >= 10 * S + ms)
+    assert (latest - earliest)[calm].max() < 2 * ms
+
+
+def test_a_bar_that_ends_beyond_int64_is_open():
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": HIGH, "MONOTONIC": HIGH - 900})
+    stamps = pa.array([HIGH // 1000 - 1]).cast(pa.timestamp("us"))
+    rows = convert_table(
+        pa.table({"ts": stamps}), graph, {"ts": "MONOTONIC"}, policy="tube", bounds=True
+    ).to_pylist()[0]
+    assert rows["ts_time"] == (HIGH // 1000 - 1) * 1000 + 900
+    assert (rows["ts_time_status"], rows["ts_time_latest"]) == ("one_sided", None)
+
+
+def test_open_sides_are_null():
+    graph = ClockGraph("MONOTONIC")
+    graph.add_order((np.arange(5) * S, "MONOTONIC"), (np.arange(5) * S + 90, "com.example.gpu"))
+    table = pa.table({"ts": [S, 2 * S]})
+    rows = convert_table(table, graph, {"ts": "com.example.gpu"}, policy="tube", bounds=True)
+    assert rows["ts_time_status"].to_pylist() == ["one_sided"] * 2
+    sides = [rows[f"ts_time_{side}"].null_count for side in ("earliest", "latest")]
+    assert sorted(sides) == [0, 2]
+    assert rows["ts_time"].null_count == 0
+
+
+def test_a_reader_stays_one():
+    graph, taken = drifting(), []
+    schema = pa.schema([("ts", pa.int64())])
+
+    def batches():
+        for n in range(3):
+            taken.append(n)
+            yield pa.RecordBatch.from_arrays([pa.array([n * S])], schema=schema)
+
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    converted = convert_table(reader, graph, {"ts": "MONOTONIC"})
+    assert isinstance(converted, pa.RecordBatchReader)
+    assert taken == []
+    converted.read_next_batch()
+    assert taken == [0]
+    assert converted.read_all().num_rows == 2
+
+
+def test_columns_keep_their_place_and_new_ones_follow():
+    table = pd.DataFrame({"a": [1], "ts": [S], "b": ["x"]}, index=[7])
+    rows = convert_table(
+        table, drifting(), {"ts": "MONOTONIC", "a": "MONOTONIC"}, names={"ts": "when"}
+    )
+    frame = rows.to_pandas()
+    assert [*frame] == ["a", "ts", "b", "when", "when_status", "a_time", "a_time_status"]
+    assert frame.index.tolist() == [7]
+
+
+def test_whole_numbers_stay_whole_in_pandas():
+    table = pd.DataFrame({"ts": pd.array([S, None, 2**60], dtype="Int64")})
+    frame = convert_table(table, drifting(), {"ts": "MONOTONIC"}).to_pandas()
+    assert str(frame["ts_time"].dtype) == "Int64"
+    expected = drifting().convert(2**60, "MONOTONIC", "BOOTTIME")
+    assert [frame["ts_time"][0], frame["ts_time"][2]] == [
+        drifting().convert(S, "MONOTONIC", "BOOTTIME"),
+        expected,
+    ]
+
+
+def test_an_empty_table_has_the_columns():
+    rows = convert_table(
+        pa.table({"ts": pa.array([], pa.int64())}), drifting(), {"ts": "MONOTONIC"}
+    )
+    assert rows.num_rows == 0
+    assert rows.column_names == ["ts", "ts_time", "ts_time_status"]
+
+
+def test_rows_of_errors_are_those_of_the_table():
+    times = pa.array([0] * 200_000 + [2**63], pa.uint64())
+    with pytest.raises(UsageError, match="in row 200000"):
+        convert_table(pa.table({"ts": times}), drifting(), {"ts": "MONOTONIC"})
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ({}, {}, "no column to convert"),
+        ({"tz": "MONOTONIC"}, {}, "there is no column 'tz'; it has ts, other"),
+        ({"ts": "@clok"}, {}, "there is no column 'clok'"),
+        ({"ts": "MONOTONICK"}, {}, "'MONOTONICK' is not a clock"),
+        ({"ts": "MONOTONIC"}, {"to": "com.unknown"}, "no snapshot has com.unknown"),
+        ({"ts": "MONOTONIC"}, {"names": {"ts": "other"}}, "a column 'other' already"),
+        ({"ts": "MONOTONIC"}, {"bounds": True}, "only the tube has bounds"),
+        ({"ts": "MONOTONIC"}, {"policy": "ceiling"}, "policy"),
+        ({"ts": "MONOTONIC"}, {"policy": "tube", "bars": "sure"}, "bars"),
+        ({"twice": "MONOTONIC"}, {}, "there are 2 columns 'twice'"),
+    ],
+)
+def test_what_cannot_be_converted_is_told(columns, options, said):
+    table = pa.table([[1], [2], [3], [4]], names=["ts", "other", "twice", "twice"])
+    with pytest.raises(tt.TracetimeError, match=said):
+        convert_table(table, drifting(), columns, **options)
+
+
+def test_a_graph_without_a_trace_clock_needs_a_target():
+    graph = graph_of({"BOOTTIME": 1000, "MONOTONIC": 400})
+    table = pa.table({"ts": [401]})
+    with pytest.raises(UsageError, match="say which clock to convert to"):
+        convert_table(table, graph, {"ts": "MONOTONIC"})
+    rows = convert_table(table, graph, {"ts": "MONOTONIC"}, to="BOOTTIME")
+    assert rows["ts_time"].to_pylist() == [1001]
+
+
+def test_what_is_no_table_is_told():
+    with pytest.raises(UsageError, match="cannot read a dict as a table"):
+        convert_table({"ts": [1]}, drifting(), {"ts": "MONOTONIC"})
+
+
+def test_times_of_a_clock_that_counts_units_are_refused():
+    graph = ClockGraph("BOOTTIME")
+    graph.add_snapshot({"BOOTTIME": 1000, "64@seq1": tt.Reading(1, unit_ns=1000)})
+    stamps = pa.table({"ts": pa.array([5], pa.timestamp("us"))})
+    with pytest.raises(UsageError, match="counts ticks: give the ticks"):
+        convert_table(stamps, graph, {"ts": "64@seq1"})
+    rows = convert_table(pa.table({"ts": [5]}), graph, {"ts": "64@seq1"})
+    assert rows["ts_time"].to_pylist() == [5000]
+
+
+def test_floor_does_not_convert_into_ticks():
+    graph = ClockGraph("BOOTTIME", [ClockDomain.of_kind(tt.ClockId(9))])
+    graph.add_snapshot({"BOOTTIME": 1000, 9: 7})
+    with pytest.raises(UsageError, match="counts ticks"):
+        convert_table(pa.table({"ts": [1]}), graph, {"ts": "BOOTTIME"}, to=9)
+
+
+MEMORY = """
+import resource, sys
+import numpy as np, pyarrow as pa
+import tracetime as tt
+
+graph = tt.ClockGraph("BOOTTIME")
+graph.add_snapshot({"BOOTTIME": [0, 10**9], "MONOTONIC": [5, 10**9 + 5]})
+schema = pa.schema([("ts", pa.int64())])
+column = pa.array(np.arange(1 << 20))
+batches = (pa.RecordBatch.from_arrays([column], schema=schema) for _ in range(int(sys.argv[1])))
+reader = pa.RecordBatchReader.from_batches(schema, batches)
+for batch in tt.convert_table(reader, graph, {"ts": "MONOTONIC"}):
+    pass
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_table():
+    few, many = (
+        int(subprocess.check_output([sys.executable, "-c", MEMORY, str(n)])) for n in (4, 64)
+    )
+    # 60 more batches of 8 MiB would be 480 MiB.
+    assert many - few < 60 << 10
