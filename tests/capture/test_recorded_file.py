@@ -72,7 +72,7 @@ def test_also_of_another_process_until_that_ends_in_whatever_way(spawn, tracetim
         opened(path)
     assert child.poll() is None
     child.kill()
-    child.wait(10)
+    child.wait(60)
     # What it left is kept, unless one says otherwise.
     left = path.read_bytes()
     assert split(left)
@@ -367,7 +367,7 @@ def test_killed_in_the_midst_its_lock_is_gone(path):
         opened(path)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while True:
         try:
             opened(path).close()

@@ -293,7 +293,7 @@ rec.close()
 print(came)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], timeout=20, check=True, capture_output=True, text=True
+        [sys.executable, "-c", code], timeout=60, check=True, capture_output=True, text=True
     )
     assert names_of(path.read_bytes())["signal"] == int(done.stdout) > 10
     tracks = [p.track_descriptor.uuid for p in packets_of(path.read_bytes())]

@@ -133,7 +133,7 @@ def test_a_fetch_by_another_page_is_refused_and_does_not_end_the_serving(served)
         assert body != CLOCK_SYNC
     assert not served.wait(0.1)
     assert ask(served.url, Origin=UI)[2] == CLOCK_SYNC
-    assert served.wait(10)
+    assert served.wait(30)
 
 
 def test_the_ui_asks_for_a_trace_processor_first(served):

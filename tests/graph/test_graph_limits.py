@@ -129,7 +129,7 @@ def test_a_way_of_more_hops_than_the_shortest_counts_them_all() -> None:
 
 def test_the_search_for_ways_is_limited_too() -> None:
     results = []
-    for left in (5, 40, 4_000):
+    for left in (5, 12, 4_000):
         graph = ClockGraph()
         for one in range(9):
             for other in range(one + 1, 9):

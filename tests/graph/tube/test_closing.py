@@ -144,9 +144,9 @@ def test_twenty_clocks_at_a_thousand_instants_close_in_seconds():
     rng = np.random.default_rng(1)
     at = np.arange(instants) * 1_000_000
     upper = rng.integers(20_000, 60_000, (n, n, instants))
-    began = time.perf_counter()
+    began = time.process_time()
     closed = close(at, upper, np.full((n, n), ONE // 5_000))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert closed.rounds > 1
 
 
