@@ -383,3 +383,17 @@ def test_messages_that_contradict_the_machines_synchronisation():
     early = [message(k, 11 * S + k * S // 10, back=k % 2 == 1, takes=-3_000_000) for k in range(60)]
     limits = found_in(sync(10 * S + 5, 0), *early, sync(17 * S, 0), codes={"round-trip-limits"})
     assert all(found.worst_ns >= 0 for found in limits.values())
+
+
+def test_a_clock_that_is_set_back_makes_no_message_wrong():
+    """The host's, along which messages are sorted: it reads half a second twice."""
+    after = 14 * S
+    sent = both_ways(600, step=S // 100)
+    for packets in sent:
+        for one in packets:
+            if one.machine_id != FAR and one.timestamp >= after:
+                one.timestamp -= S // 2
+    found = found_in(*sent)
+    assert "wrong-order" not in found
+    step = found["step-between-machines"]
+    assert abs(step.worst_ns - S // 2) < S // 1_000

@@ -9,7 +9,7 @@ from tracetime import (
     ClockId,
     Snapshot,
 )
-from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.tube.pair import Pair
 
 S = 1_000_000_000
 A, B, C = ClockId(200), ClockId(201), ClockId(202)

@@ -14,7 +14,7 @@ from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, all_of
 from tracetime.errors import ConversionError
-from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.tube.pair import Pair
 from tracetime.graph.values import difference
 from tracetime.quantiles import median
 from tracetime.text import count

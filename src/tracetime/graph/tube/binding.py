@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.errors import ONE_SIDED, RESOLVED
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.limits import ONE, slope_up
 
 if TYPE_CHECKING:
-    from tracetime.graph.tube.pairs import Pair
+    from tracetime.graph.tube.pair import Pair
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -57,11 +58,13 @@ def binding_orders(
 ) -> tuple[BindingOrder | None, BindingOrder | None]:
     """The orders that set the low and the high side of the offset at a reading of clock a.
 
-    None where a snapshot does, or nothing.
+    None where a snapshot does, or nothing, or a clock had the reading twice.
     """
     if pair.orders is None:
         return None, None
     bar = pair.tube.convert(np.array([a_ns], dtype=np.int64), bars=bars)
+    if bar.status.item() not in (RESOLVED, ONE_SIDED):
+        return None, None
     evidence = pair.tube.evidence
     lows, highs = evidence.low.copy(), evidence.high.copy()
     if evidence.known is not None:

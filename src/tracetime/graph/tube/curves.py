@@ -17,7 +17,7 @@ from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import ONE_SIDED, PLACED
 from tracetime.graph.tube.decimation import decimate
 from tracetime.graph.tube.limits import ONE
-from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.tube.pair import Pair
 from tracetime.graph.values import ascending, difference, if_it_fits
 from tracetime.quantiles import median, medians
 

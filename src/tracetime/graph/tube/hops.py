@@ -13,7 +13,7 @@ from tracetime.errors import ONE_SIDED, OVERFLOW, RESOLVED
 from tracetime.graph.rate import saturated_ns
 from tracetime.graph.ticks import Unit
 from tracetime.graph.tube.bars import Bars
-from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.results import Reached
 from tracetime.graph.tube.tube import Converted
 

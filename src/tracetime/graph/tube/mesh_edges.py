@@ -20,7 +20,7 @@ from tracetime.graph.tube.closing import MOST_INSTANTS, OPEN
 from tracetime.graph.tube.evidence import FARTHEST, OPEN_HIGH, OPEN_LOW
 from tracetime.graph.tube.hops import hop
 from tracetime.graph.tube.limits import Limits, slope_up
-from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.path_bounds import is_usual
 from tracetime.graph.tube.results import Reached
 

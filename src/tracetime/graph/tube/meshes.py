@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
@@ -15,7 +16,8 @@ from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.mesh import Mesh
 from tracetime.graph.tube.mesh_edges import Edge
 from tracetime.graph.tube.neighbours import Neighbours
-from tracetime.graph.tube.pairs import Pair, Pairs
+from tracetime.graph.tube.pair import Pair
+from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.two_hops import TwoHops
 
 # Two clocks have one pair: nothing closes over it.
@@ -79,6 +81,8 @@ class Meshes:
             for one, other in combinations(clocks, 2)
             if other in self._neighbours[one] and (pair := self._pair(one, other)) is not None
         ]
+        fell = _set_back(made)
+        made = [pair for pair in made if fell.isdisjoint((pair.a, pair.b))]
         stepped = {c for pair in made if len(pair.tube.breaks) for c in (pair.a, pair.b)}
         # Messages of one direction do not show that a clock steps: others have to.
         made = [p for p in made if stepped.isdisjoint((p.a, p.b)) or not _is_open(p)]
@@ -105,6 +109,22 @@ class Meshes:
                 if pair.a_rate == pair.b_rate == 1:
                     return pair
         return None
+
+
+def _set_back(pairs: Iterable[Pair]) -> set[ClockId]:
+    """The clocks of which orders show, or suggest, that they were set back.
+
+    Against one that several others rise it may have been set back where no message shows it; which
+    instant a reading of it means then differs from pair to pair.
+    """
+    found, rises = set(), Counter[ClockId]()
+    for pair in pairs:
+        if pair.tube.is_read_twice:
+            found.add(pair.a)
+        if pair.tube.has_set_back and steadiness(pair.b) < steadiness(pair.a):
+            found.add(pair.b)
+        rises[pair.a] += pair.tube.may_have_fallen
+    return found | {clock for clock, n in rises.items() if n > 1}
 
 
 def _is_open(pair: Pair) -> bool:

@@ -47,6 +47,11 @@ class OrderBounds(NamedTuple):
     low: Values
     high: Values
 
+    def only(self, chosen: npt.NDArray[np.bool_]) -> OrderBounds:
+        """Some of them."""
+        columns = (column[chosen] for column in self[1:])
+        return OrderBounds(self.orders.only(chosen), *columns)
+
 
 class Scale(NamedTuple):
     """How a clock's raw readings become ns.
@@ -73,6 +78,12 @@ class Intervals(NamedTuple):
     h_ns: Values
     assumed: bool
     correction: Values | None
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Intervals:
+        """Some of them."""
+        correction = None if self.correction is None else self.correction[chosen]
+        columns = (self.a_ns[chosen], self.r_ns[chosen], self.h_ns[chosen])
+        return Intervals(*columns, self.assumed, correction)
 
     def evidence(self, bounds: OrderBounds | None) -> Evidence:
         """The evidence of the snapshots, and of orders, which are numbered after them."""

@@ -145,6 +145,10 @@ class Orders:
         """Whether a clock has orders."""
         return any(clock in pair for pair in self._numbers)
 
+    def has(self, one: ClockId, other: ClockId) -> bool:
+        """Whether two clocks have orders."""
+        return (one, other) in self._numbers or (other, one) in self._numbers
+
     def counts(self) -> Values:
         """How many orders there are of each pair."""
         return np.bincount(self.columns().pairs, minlength=len(self._numbers)).astype(np.int64)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +33,14 @@ from tracetime.graph.tube.evidence import (
 from tracetime.graph.tube.graph_data import GraphData
 from tracetime.graph.tube.joint_readings import JointReadings, with_tick
 from tracetime.graph.tube.lattice import Lattice
-from tracetime.graph.tube.limits import Limits, Rise
+from tracetime.graph.tube.limits import Limits, Rise, slope_up
 from tracetime.graph.tube.machines import untied
 from tracetime.graph.tube.messages import Boxes, equated
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, Scale, bounds_of
 from tracetime.graph.tube.orders import PairOrders
+from tracetime.graph.tube.pair import Gathered, Pair
 from tracetime.graph.tube.pieces import correction_of
+from tracetime.graph.tube.set_backs import is_better, read_twice, sweep
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
 from tracetime.graph.tube.wraps import Counter
@@ -46,66 +49,15 @@ from tracetime.quantiles import median
 
 Values = npt.NDArray[np.int64]
 
-# Points at which the median bar is taken: more change it little.
-_SAMPLES: Final = 512
 # Of a clock that was read beyond the pair: bars grow evenly there.
 _FEW_SAMPLES: Final = 64
+# Bounds of orders are rounded, and grow with the drift within a tick.
+_ROUNDED_NS: Final = 8
+# Clocks that are asked whether another one fell: each takes a tube.
+_MOST_WITNESSES: Final = 20
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 # The drift of a counter whose rate had to be learnt from its snapshots.
 _LEARNT_DRIFT_PPM: Final = 500.0
-
-
-class Pair(NamedTuple):
-    """The tube of two clocks.
-
-    Attributes:
-        a, b: the steadier clock, along which the tube runs, and the other.
-        snapshots: numbers of the snapshots it rests on, int64.
-        a_rate, b_rate: ns per unit of the readings that were given; 1 where they are ns.
-        orders: the orders that it rests on, those of a as `one`; None without any.
-        half_width_ns: median of the evidence's half-widths; None where orders alone bound it.
-        bar_ns: median half-width of the estimated bars over the whole coverage; an open one counts
-            as `WIDEST` / 2.
-        assumed: whether half-widths were assumed.
-        learnt: whether a clock's rate was, from these snapshots.
-        ticks: of its clocks whose readings show longer ticks than they declare.
-        far: (number, a, b) of snapshots left out: their readings are more than 73 years apart.
-    """
-
-    a: ClockId
-    b: ClockId
-    tube: Tube
-    snapshots: Values
-    orders: OrderBounds | None
-    a_rate: Fraction
-    b_rate: Fraction
-    half_width_ns: float | None
-    bar_ns: float
-    assumed: bool
-    learnt: bool
-    ticks: Mapping[ClockId, Tick]
-    far: list[tuple[int, int, int]]
-
-    @property
-    def numbers(self) -> Values:
-        """By place in the evidence as given, the number of the snapshot; -1 for an order."""
-        n = 0 if self.orders is None else len(self.orders.a_ns)
-        return np.append(self.snapshots, np.full(n, -1, dtype=np.int64)) if n else self.snapshots
-
-    @property
-    def is_one_sided(self) -> bool:
-        """Whether nothing bounds one clock against the other from one of its sides."""
-        known = self.tube.evidence.known
-        return known is not None and not ((known & 1).any() and (known & 2).any())
-
-    @property
-    def known_bar_ns(self) -> float:
-        """`bar_ns`; NaN where it is open."""
-        return self.bar_ns if 4 * self.bar_ns < WIDEST else math.nan
-
-    def rate_of(self, clock: ClockId) -> Fraction:
-        """ns per unit of that clock's readings."""
-        return self.a_rate if clock == self.a else self.b_rate
 
 
 class Pairs:
@@ -163,20 +115,42 @@ class Pairs:
     def was_set_back(self, clock: ClockId) -> bool:
         """Whether a clock fell against all the steadier ones it shares snapshots with.
 
-        One of its readings can then be two instants: no tube can run along it.
+        Or, where there are none, whether orders show that it fell against another. One of its
+        readings can then be two instants: no tube can run along it.
         """
         if clock not in self._set_back:
-            own, fell = steadiness(clock), False
-            for other in self._graph.neighbours[clock]:
-                if steadiness(other) < own:
+            own, neighbours = steadiness(clock), self._graph.neighbours[clock]
+            steadier = [other for other in neighbours if steadiness(other) < own]
+            if steadier:
+                self._set_back[clock] = self._fell_against_all(clock, steadier)
+            else:
+                ordered = (other for other in neighbours if self._graph.orders.has(clock, other))
+                self._set_back[clock] = False
+                for other in islice(ordered, _MOST_WITNESSES):
                     with suppress(ConversionError):
-                        pair = self.pair(other, clock)
-                        fell = pair.tube.has_set_back and not self._slept(pair)
-                        # One is enough: there may be thousands.
-                        if not fell:
-                            break
-            self._set_back[clock] = fell
+                        self._set_back[clock] |= self._fell_in(clock, other)
         return self._set_back[clock]
+
+    def _fell_against_all(self, clock: ClockId, others: list[ClockId]) -> bool:
+        fell = False
+        for other in others:
+            with suppress(ConversionError):
+                fell = self._fell_in(clock, other)
+                # One is enough: there may be thousands.
+                if not fell:
+                    break
+        return fell
+
+    def _fell_in(self, clock: ClockId, other: ClockId) -> bool:
+        """Whether a clock fell against another one.
+
+        Raises:
+            ConversionError: they have no tube.
+        """
+        pair = self.pair(clock, other)
+        if clock == pair.a:
+            return pair.tube.is_read_twice
+        return pair.tube.has_set_back and not self._slept(pair)
 
     def only_stood_still(self, pair: Pair) -> bool:
         """Whether b fell against a, but not against another clock that all their snapshots have.
@@ -311,6 +285,22 @@ class Pairs:
         return boxes
 
     def _make(self, a: ClockId, b: ClockId) -> Pair:
+        found = self._gathered(a, b)
+        pair = found.pair()
+        if found.bounds is None or pair.tube.n_faults == 0:
+            return pair
+        drift = slope_up(found.limits.drift)
+        turned = self._gathered(b, a)
+        here, there = (sweep(those.evidence, drift) for those in (found, turned))
+        if is_better(there, here):
+            found, pair = turned, turned.pair()
+            here, there = there, here
+        late_ns = 2 * sum(self._tick_ns(clock, found.ticks) for clock in (a, b)) + _ROUNDED_NS
+        twice = read_twice(here, there, late_ns)
+        return pair if twice is None else found.without(twice).pair()
+
+    def _gathered(self, a: ClockId, b: ClockId) -> Gathered:
+        """What there is to build a tube of, along a."""
         orders = self._orders(a, b)
         given = self._joint_readings(a, b)
         if not len(given.snapshots) and orders is None:
@@ -346,19 +336,16 @@ class Pairs:
                     f"the orders of {a} and {b} put them more than 36 years apart: check units",
                     REASONS[OVERFLOW],
                 )
-        evidence = self._intervals(a, b, given, limits, ticks).evidence(bounds)
-        tube = Tube.build(evidence, limits, messages=bool(given.boxed.any()))
-        return Pair(
+        return Gathered(
             a=a,
             b=b,
-            tube=tube,
+            intervals=self._intervals(a, b, given, limits, ticks),
             snapshots=given.snapshots,
-            orders=bounds,
+            bounds=bounds,
+            messages=bool(given.boxed.any()),
+            limits=limits,
             a_rate=a_rate,
             b_rate=b_rate,
-            half_width_ns=_median_half(evidence),
-            bar_ns=_median_bar(tube),
-            assumed=evidence.assumed,
             learnt=learnt,
             ticks=ticks,
             far=list(zip(*(column.tolist() for column in far[:3]), strict=True)),
@@ -510,25 +497,5 @@ def _is_ruled(given: JointReadings) -> bool:
     return bool(len(known)) and not (given.a_ns.any() or given.b_ns.any() or known.any())
 
 
-def _median_half(evidence: Evidence) -> float | None:
-    """Median half-width of the snapshots whose two sides are known, ns."""
-    if evidence.known is None:
-        return median(evidence.half)
-    halves = evidence.half[~evidence.one_sided]
-    return median(halves) if len(halves) else None
-
-
 def _drift_ppm(domain: ClockDomain) -> float:
     return _LEARNT_DRIFT_PPM if domain.ns_per_tick is None else domain.drift_ppm
-
-
-def _median_bar(tube: Tube) -> float:
-    """Median half-width of the estimated bars over the coverage of a tube, ns."""
-    a = tube.evidence.a
-    # At the snapshots and half-way between them; a few of these points are enough.
-    n = 2 * len(a) - 1
-    chosen = np.linspace(0, n - 1, min(n, _SAMPLES)).astype(np.int64)
-    at, halves = chosen >> 1, chosen & 1
-    points = a[at] + (a[at + halves] - a[at]) // 2
-    bars = tube.convert(points)
-    return median(np.minimum(difference(bars.latest, bars.earliest), WIDEST)) / 2

@@ -28,7 +28,8 @@ from tracetime.graph.tube.machines import Machines
 from tracetime.graph.tube.mesh import Mesh
 from tracetime.graph.tube.meshes import Meshes
 from tracetime.graph.tube.neighbours import Neighbours
-from tracetime.graph.tube.pairs import Pair, Pairs
+from tracetime.graph.tube.pair import Pair
+from tracetime.graph.tube.pairs import Pairs
 from tracetime.graph.tube.paths import Paths
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity, Reached
 from tracetime.graph.tube.tick_periods import Tick

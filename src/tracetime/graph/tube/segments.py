@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -50,11 +51,14 @@ class Segments:
         return said & LOW_KNOWN == 0, said & HIGH_KNOWN == 0
 
 
-def find_segments(evidence: Evidence, limits: Limits) -> Segments:
-    """Cut snapshots into segments, and drop outliers."""
+def find_segments(evidence: Evidence, limits: Limits, cuts: Values | None = None) -> Segments:
+    """Cut snapshots into segments, and drop outliers.
+
+    cuts: readings, ascending, at which a clock surely stepped; for bounds of one side alone.
+    """
     drift = slope_up(limits.drift)
     if evidence.known is not None:
-        return _segments_of_bounds(evidence, evidence.known, drift)
+        return _segments_of_bounds(evidence, evidence.known, drift, cuts)
     keep = np.ones(len(evidence.a), dtype=np.uint8)
     lefts, rights = cut(evidence.a, evidence.low, evidence.high, drift, keep)
     given = np.flatnonzero(keep)
@@ -66,11 +70,21 @@ def find_segments(evidence: Evidence, limits: Limits) -> Segments:
     return Segments(evidence, given, first, last, np.flatnonzero(keep == 0), knots)
 
 
-def _segments_of_bounds(evidence: Evidence, known: Marks, drift: int) -> Segments:
+def _segments_of_bounds(
+    evidence: Evidence, known: Marks, drift: int, cuts: Values | None
+) -> Segments:
     """Cut bounds into segments, drop wrong ones, and those that others make needless."""
     keep = np.ones(len(known), dtype=np.uint8)
     bounds = (evidence.a, evidence.low, evidence.high, known, drift, keep)
-    first, last = (np.asarray(ends, dtype=np.int64) for ends in faults(*bounds))
+    at = [0, *([] if cuts is None else np.searchsorted(evidence.a, cuts).tolist()), len(known)]
+    parts = []
+    for begin, end in pairwise(at):
+        if begin < end:
+            here = slice(begin, end)
+            columns = evidence.a[here], evidence.low[here], evidence.high[here]
+            found = faults(*columns, known[here], drift, keep[here])
+            parts.append(np.array(found, dtype=np.int64) + begin)
+    first, last = np.concatenate(parts, axis=1)
     sides = live(*bounds, first, last)
     chosen = sides != 0
     # The ends tell where a segment surely held, even where they are needless.

@@ -13,7 +13,7 @@ from tracetime._kernels.graph.floor import make_grid
 from tracetime._kernels.tube.bars import assemble, guaranteed
 from tracetime._kernels.tube.inverse import InverseTable
 from tracetime._kernels.tube.tube import RowTable
-from tracetime.errors import ONE_SIDED, RESOLVED, UsageError
+from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, RESOLVED, UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.evidence import (
@@ -40,6 +40,7 @@ from tracetime.graph.tube.order_rows import (
 )
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
+from tracetime.graph.tube.set_backs import Spans, possible_set_backs
 
 
 class Converted(NamedTuple):
@@ -67,11 +68,22 @@ class Tube:
     wider, also assume that a rate which held over a run of snapshots held between them.
     """
 
-    def __init__(self, evidence: Evidence, limits: Limits, *, messages: bool = False) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        limits: Limits,
+        *,
+        messages: bool = False,
+        twice: Spans | None = None,
+        may_fall: bool = False,
+    ) -> None:
         self._evidence = evidence
+        self._twice = twice
         self._limits = limits
         self._drift = slope_up(limits.drift)
-        self._segments: Segments = find_segments(evidence, limits)
+        self._segments: Segments = find_segments(
+            evidence, limits, None if twice is None else twice.first
+        )
         self._curves: list[OrderCurve | None] = []
         if self._segments.evidence.known is not None:
             self._curves = segment_curves(evidence, self._segments, limits, self._segments.outliers)
@@ -82,18 +94,30 @@ class Tube:
         self._rows = rows = self._assemble(messages)
         self._tables: dict[Bars, _Table] = {"estimated": _Table(rows, self._near)}
         self._is_open = bool(np.logical_or(*self._segments.open_sides).any())
+        self._hidden = possible_set_backs(self._segments, limits) if may_fall else None
         self._ambiguous_values: AmbiguousValues | None = None
         self._found: list[Discontinuity] | None = None
 
     @classmethod
-    def build(cls, evidence: Evidence, limits: Limits, *, messages: bool = False) -> Tube:
+    def build(
+        cls,
+        evidence: Evidence,
+        limits: Limits,
+        *,
+        messages: bool = False,
+        twice: Spans | None = None,
+        may_fall: bool = False,
+    ) -> Tube:
         """Build the tube of a pair; the order of its snapshots does not matter.
 
-        messages: whether the snapshots are what messages bound, of which the fastest say most.
-
         O(n log n) in the number of snapshots.
+
+        Args:
+            messages: whether the snapshots are what messages bound, of which the fastest say most.
+            twice: readings of clock a that are two instants, of which the evidence has none.
+            may_fall: clock a may have been set back where nothing shows that.
         """
-        return cls(evidence, limits, messages=messages)
+        return cls(evidence, limits, messages=messages, twice=twice, may_fall=may_fall)
 
     @property
     def evidence(self) -> Evidence:
@@ -132,6 +156,21 @@ class Tube:
     def nearly_hidden(self) -> float | None:
         """The change of rate that may be hidden; see `findings.nearly_hidden`."""
         return findings.nearly_hidden(self._runs, self._limits)
+
+    @property
+    def n_faults(self) -> int:
+        """How often evidence contradicts other evidence: breaks, and what was left out."""
+        return len(self._segments.first) - 1 + len(self._segments.outliers)
+
+    @property
+    def is_read_twice(self) -> bool:
+        """Whether clock a fell, so that one reading of it may be two instants."""
+        return self._twice is not None
+
+    @property
+    def may_have_fallen(self) -> bool:
+        """Whether clock a may have fallen where nothing shows that."""
+        return self._hidden is not None and len(self._hidden.first) > 0
 
     @property
     def has_set_back(self) -> bool:
@@ -177,10 +216,27 @@ class Tube:
             if lows is not None and highs is not None:
                 table.rows.hop(lows, highs, out.earliest, out.latest)
                 np.clip(out.estimate, out.earliest, out.latest, out=out.estimate)
-        if self._is_open:
+        ends = (values, values) if lows is None or highs is None else (lows, highs)
+        if inverse and self._hidden is not None:
+            self._hidden.widen(*ends, out.earliest, out.latest)
+        if self._twice is not None:
+            self._hold_all(self._twice, values, ends, out, inverse=inverse)
+        if self._is_open or self._twice is not None:
             unbounded = (out.earliest == OPEN_LOW) | (out.latest == OPEN_HIGH)
             out.status[unbounded & (out.status == RESOLVED)] = ONE_SIDED
         return out
+
+    @staticmethod
+    def _hold_all(
+        twice: Spans, values: Values, ends: tuple[Values, Values], out: Converted, *, inverse: bool
+    ) -> None:
+        """Have bars hold all instants of readings that clock a had twice."""
+        if inverse:
+            twice.widen_back(*ends, out.earliest, out.latest)
+            return
+        twice.widen(*ends, out.earliest, out.latest)
+        two = twice.has(values) & (out.status == RESOLVED)
+        out.status[two], out.estimate[two] = AMBIGUOUS_SOURCE, 0
 
     def _estimate_alone(self, values: Values, which: Marks, bars: Bars, out: Converted) -> None:
         """Estimate values of b whose interval has an open side: that side is no estimate."""

@@ -14,7 +14,7 @@ from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.explanation import MeshHop
 from tracetime.graph.tube.hops import hop
 from tracetime.graph.tube.neighbours import Neighbours
-from tracetime.graph.tube.pairs import Pair
+from tracetime.graph.tube.pair import Pair
 from tracetime.graph.tube.path_bounds import Bound, bound_of, explained, within
 from tracetime.graph.tube.results import Reached
 

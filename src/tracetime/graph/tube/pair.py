@@ -1,0 +1,187 @@
+"""The tube of two clocks with what it rests on, and what it is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.families import NEVER_SET
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError
+from tracetime.graph.tube.evidence import WIDEST, Evidence
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.order_evidence import Intervals, OrderBounds
+from tracetime.graph.tube.set_backs import Spans, known_sides
+from tracetime.graph.tube.tick_periods import Tick
+from tracetime.graph.tube.tube import Tube
+from tracetime.graph.values import difference
+from tracetime.quantiles import median
+
+Values = npt.NDArray[np.int64]
+
+# Points at which the median bar is taken: more change it little.
+_SAMPLES: Final = 512
+
+
+class Pair(NamedTuple):
+    """The tube of two clocks.
+
+    Attributes:
+        a, b: the steadier clock, along which the tube runs, and the other.
+        snapshots: numbers of the snapshots it rests on, int64.
+        a_rate, b_rate: ns per unit of the readings that were given; 1 where they are ns.
+        orders: the orders that it rests on, those of a as `one`; None without any.
+        half_width_ns: median of the evidence's half-widths; None where orders alone bound it.
+        bar_ns: median half-width of the estimated bars over the whole coverage; an open one counts
+            as `WIDEST` / 2.
+        assumed: whether half-widths were assumed.
+        learnt: whether a clock's rate was, from these snapshots.
+        ticks: of its clocks whose readings show longer ticks than they declare.
+        far: (number, a, b) of snapshots left out: their readings are more than 73 years apart.
+    """
+
+    a: ClockId
+    b: ClockId
+    tube: Tube
+    snapshots: Values
+    orders: OrderBounds | None
+    a_rate: Fraction
+    b_rate: Fraction
+    half_width_ns: float | None
+    bar_ns: float
+    assumed: bool
+    learnt: bool
+    ticks: Mapping[ClockId, Tick]
+    far: list[tuple[int, int, int]]
+
+    @property
+    def numbers(self) -> Values:
+        """By place in the evidence as given, the number of the snapshot; -1 for an order."""
+        n = 0 if self.orders is None else len(self.orders.a_ns)
+        return np.append(self.snapshots, np.full(n, -1, dtype=np.int64)) if n else self.snapshots
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether nothing bounds one clock against the other from one of its sides."""
+        known = self.tube.evidence.known
+        return known is not None and not ((known & 1).any() and (known & 2).any())
+
+    @property
+    def known_bar_ns(self) -> float:
+        """`bar_ns`; NaN where it is open."""
+        return self.bar_ns if 4 * self.bar_ns < WIDEST else math.nan
+
+    def rate_of(self, clock: ClockId) -> Fraction:
+        """ns per unit of that clock's readings."""
+        return self.a_rate if clock == self.a else self.b_rate
+
+
+class Gathered(NamedTuple):
+    """What a tube is built of; attributes as of `Pair`.
+
+    Attributes:
+        intervals: what the snapshots say.
+        bounds: what the orders say.
+        messages: whether messages are among the snapshots.
+        twice: readings of a that are two instants; neither has any of them.
+    """
+
+    a: ClockId
+    b: ClockId
+    intervals: Intervals
+    snapshots: Values
+    bounds: OrderBounds | None
+    messages: bool
+    limits: Limits
+    a_rate: Fraction
+    b_rate: Fraction
+    learnt: bool
+    ticks: Mapping[ClockId, Tick]
+    far: list[tuple[int, int, int]]
+    twice: Spans | None = None
+
+    @property
+    def evidence(self) -> Evidence:
+        return self.intervals.evidence(self.bounds)
+
+    @property
+    def may_fall(self) -> bool:
+        """Whether a may have been set back where no order shows that."""
+        is_set = self.a.clock not in NEVER_SET or self.twice is not None
+        return self.bounds is not None and is_set
+
+    def without(self, twice: Spans) -> Gathered:
+        """The same without readings that clock a had twice.
+
+        Raises:
+            ConversionError: there is nothing else.
+        """
+        assert self.bounds is not None
+        kept, kept_orders = (~twice.has(a_ns) for a_ns in (self.intervals.a_ns, self.bounds.a_ns))
+        if not (kept.any() or kept_orders.any()):
+            raise ConversionError(
+                f"{self.a} and {self.b} were set back so often that none of their orders is of "
+                "one instant: order them against clocks that are never set, as MONOTONIC",
+                REASONS[AMBIGUOUS_SOURCE],
+            )
+        return self._replace(
+            intervals=self.intervals.only(kept),
+            snapshots=self.snapshots[kept],
+            bounds=self.bounds.only(kept_orders),
+            twice=twice,
+        )
+
+    def pair(self) -> Pair:
+        """The tube."""
+        evidence = self.evidence
+        if self.twice is not None and evidence.known is None:
+            # The bounds are cut there, whatever they say.
+            evidence = replace(evidence, known=known_sides(evidence))
+        tube = Tube.build(
+            evidence,
+            self.limits,
+            messages=self.messages,
+            twice=self.twice,
+            may_fall=self.may_fall,
+        )
+        return Pair(
+            a=self.a,
+            b=self.b,
+            tube=tube,
+            snapshots=self.snapshots,
+            orders=self.bounds,
+            a_rate=self.a_rate,
+            b_rate=self.b_rate,
+            half_width_ns=_median_half(evidence),
+            bar_ns=_median_bar(tube),
+            assumed=evidence.assumed,
+            learnt=self.learnt,
+            ticks=self.ticks,
+            far=self.far,
+        )
+
+
+def _median_half(evidence: Evidence) -> float | None:
+    """Median half-width of the snapshots whose two sides are known, ns."""
+    if evidence.known is None:
+        return median(evidence.half)
+    halves = evidence.half[~evidence.one_sided]
+    return median(halves) if len(halves) else None
+
+
+def _median_bar(tube: Tube) -> float:
+    """Median half-width of the estimated bars over the coverage of a tube, ns."""
+    a = tube.evidence.a
+    # At the snapshots and half-way between them; a few of these points are enough.
+    n = 2 * len(a) - 1
+    chosen = np.linspace(0, n - 1, min(n, _SAMPLES)).astype(np.int64)
+    at, halves = chosen >> 1, chosen & 1
+    points = a[at] + (a[at + halves] - a[at]) // 2
+    bars = tube.convert(points)
+    return median(np.minimum(difference(bars.latest, bars.earliest), WIDEST)) / 2
