@@ -21,8 +21,19 @@ from tracetime.graph.tube.bars import Bars
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 
 from message_worlds import Clocks, Delays, Messages, Model, World, both_ways
+from set_back_worlds import SetClock, SetWorld, missed_ns
 
-__all__ = ["Clocks", "Delays", "Messages", "Model", "World", "both_ways"]
+__all__ = [
+    "Clocks",
+    "Delays",
+    "Messages",
+    "Model",
+    "SetClock",
+    "SetWorld",
+    "World",
+    "both_ways",
+    "missed_ns",
+]
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

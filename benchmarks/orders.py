@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks import order_soundness
+from benchmarks import order_set_backs, order_soundness
 from benchmarks.hulls import Points, bisected, strips
 from benchmarks.order_cases import faults, knees, machines, mesh, speed
 from benchmarks.order_worlds import (
@@ -164,6 +164,7 @@ def wander(table: Table, n_seeds: int) -> None:
 
 PARTS: Final = {
     "sound": order_soundness.rows,
+    "set-back": order_set_backs.rows,
     "estimate": estimate,
     "wander": wander,
     "knees": knees,
