@@ -13,7 +13,7 @@ from tracetime.graph.tube.segments import only
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.evidence import Values
-    from tracetime.graph.tube.pairs import Pair
+    from tracetime.graph.tube.pair import Pair
     from tracetime.graph.tube.tube import Tube
 
 _ANY: Final = ONE
