@@ -31,8 +31,8 @@ def _world(rng: np.random.Generator, *sets: Sets, share_back: float = 1.0, n: in
     return SetWorld(clocks, 120, rate, share_back, n, shuffled=bool(rng.random() < 0.5))
 
 
-def _size(rng: np.random.Generator, most: float = 20.0) -> float:
-    return -float(10 ** rng.uniform(-3, np.log10(most))) * S
+def _size(rng: np.random.Generator, most: float = 20.0, least: float = 1e-3) -> float:
+    return -float(10 ** rng.uniform(np.log10(least), np.log10(most))) * S
 
 
 def one(rng: np.random.Generator) -> SetWorld:
@@ -54,7 +54,8 @@ def back_and_forward(rng: np.random.Generator) -> SetWorld:
 
 
 def rarely_back(rng: np.random.Generator) -> SetWorld:
-    return _world(rng, [(60 * S, _size(rng))], [], share_back=0.05)
+    """By more than the clocks may drift between two messages back."""
+    return _world(rng, [(60 * S, _size(rng, least=0.02))], [], share_back=0.05)
 
 
 def with_snapshots(rng: np.random.Generator) -> SetWorld:
