@@ -62,7 +62,8 @@ def _batches(file: IO[bytes], beginning: bytes) -> pa.RecordBatchReader:
     if beginning.startswith(_PARQUET):
         import pyarrow.parquet as pq
 
-        parquet = pq.ParquetFile(file)
+        # Else all of the file is read ahead, and stays.
+        parquet = pq.ParquetFile(file, pre_buffer=False)
         return pa.RecordBatchReader.from_batches(
             parquet.schema_arrow, parquet.iter_batches(ROW_GROUP_ROWS)
         )
