@@ -84,6 +84,22 @@ def rarely_back(rng: np.random.Generator) -> Case:
     return _case(rng, Model(100, SHORT, share_back=0.02))
 
 
+def thin(rng: np.random.Generator) -> Case:
+    """Clocks that wander by up to 1 ppm per root second, and 2 to 100 messages one way."""
+    clocks = Clocks(
+        seconds=float(rng.choice([60, 600, 3600])), walk=float(10 ** rng.uniform(-8, -6))
+    )
+    kind, load = str(rng.choice(["lognormal", "pareto"])), float(rng.choice([0.1, 0.5, 0.9]))
+    model = Model(float(10 ** rng.uniform(0.5, 1.5)), clocks, **both_ways(kind, load))
+    world = model.world(rng)
+    rarer = str(rng.choice(["there", "back"]))
+    sent, got = getattr(world, rarer)
+    some = np.sort(rng.choice(len(sent), min(len(sent), int(10 ** rng.uniform(0.3, 2)))))
+    world = replace(world, **{rarer: Messages(sent[some], got[some])})
+    reads = readings(world, rng.uniform(0, clocks.seconds, 1000) * S)
+    return Case(graph_of(world), dict(zip((A, B), reads, strict=True)))
+
+
 def few(rng: np.random.Generator) -> Case:
     """A handful of messages, or none one way."""
     return _case(rng, Model(float(rng.uniform(0.02, 0.2)), SHORT))
@@ -223,6 +239,7 @@ KINDS: Final[dict[str, Callable[[np.random.Generator], Case]]] = {
     "mixed with snapshots": with_snapshots,
     "pings": pings,
     "over two hops": hops,
+    "2 to 100 messages one way, clocks that wander": thin,
 }
 
 

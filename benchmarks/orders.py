@@ -54,6 +54,14 @@ WANDERS: Final = {
     for walk in (0.1, 0.3)
 }
 
+THIN: Final = {
+    f"wander {walk:g}, 20/s there, {back} in all back": Model(
+        40, clocks=Clocks(walk=walk * 1e-6), share_back=back / 12_000
+    )
+    for walk in (0.01, 0.1, 1.0)
+    for back in (5, 20, 100)
+}
+
 
 class Yardstick:
     """By model and seed: rms of the estimate, and the median half-width of its bar, ns."""
@@ -159,6 +167,23 @@ def wander(table: Table, n_seeds: int) -> None:
             "<= 1.10x the yardstick",
             f"{ratio:.3f}x, worst {max(ratios):.2f}x",
             ratio <= 1.10,
+        )
+    _thin(table, n_seeds, q)
+
+
+def _thin(table: Table, n_seeds: int, q: Floats) -> None:
+    """Too few messages one way to say how much the clocks wander."""
+    for name, model in THIN.items():
+        outside, half, rms = 0, [], []
+        for seed in range(1, n_seeds + 1):
+            got, sure = asked(model.world(seed), q)
+            outside += int((got.outside > 0).sum()) + int((sure.outside > 0).sum())
+            half.append(got.median_half / sure.median_half)
+            rms.append(got.rms)
+        table.row(f"{name}, {n_seeds} seeds", "0 outside", str(outside), not outside)
+        table.note(
+            "the same",
+            f"half-width {np.median(half):.2f}x the guaranteed; rms {np.median(rms) / 1e3:,.1f} us",
         )
 
 

@@ -231,10 +231,10 @@ def test_without_error_bars_no_correction_is_promised(monkeypatch):
 
 
 def test_clocks_that_wander():
-    """The rate swings by 900 ppm in 20 s."""
+    """The rate swings by 19 ppm in 20 s."""
 
     def swings(at):
-        return int(3e6 * math.sin(2 * math.pi * at / (20 * S)))
+        return int(3e4 * math.sin(2 * math.pi * at / (20 * S)))
 
     found = found_in(*both_ways(600, step=S // 20, off=swings), codes={"wander"})["wander"]
     assert found.severity == "info"

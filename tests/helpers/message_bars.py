@@ -1,11 +1,13 @@
-"""What a rate limit alone makes of messages, in NumPy and floats: where an estimate begins."""
+"""What a rate limit alone makes of messages, in NumPy and floats; and the tubes of messages."""
 
 from __future__ import annotations
 
 import numpy as np
-from message_worlds import Bounds, Values
+from message_worlds import PPM, Bounds, S, Values, World
 
-from tracetime.graph.tube.evidence import WIDEST
+from tracetime.graph.tube.evidence import OPEN_HIGH, OPEN_LOW, WIDEST, Evidence
+from tracetime.graph.tube.limits import Limits
+from tracetime.graph.tube.tube import Converted, Tube
 
 
 def drift_bars(
@@ -32,3 +34,16 @@ def drift_bars(
         np.floor(low).astype(np.int64) + origin,
         np.ceil(high).astype(np.int64) + origin,
     )
+
+
+def tube_of(world: World, declared: bool = False, drift: float = 200 * PPM) -> Tube:
+    bounds = world.bounds()
+    low = np.where(bounds.above, OPEN_LOW, bounds.bound)
+    high = np.where(bounds.above, bounds.bound, OPEN_HIGH)
+    return Tube.build(Evidence.of_bounds(bounds.a, low, high), Limits(drift, 1 * PPM, declared))
+
+
+def asked(world: World, tube: Tube, seconds: float) -> tuple[Values, Converted, Values]:
+    """Readings of A every 100 ms, what the tube says, and the true reading of B."""
+    at = (np.arange(1, seconds - 1, 0.1) * S).astype(np.int64) + world.a_ns
+    return at, tube.convert(at), at + np.rint(world.truth(at)).astype(np.int64) + world.origin_ns

@@ -15,6 +15,7 @@ def assemble(
     knots: _Values,
     smooth: _Floats,
     runs: _Values,
+    any_rates: bool = False,
 ) -> tuple[_Values, _Values, _Values, _Floats, _Values]: ...
 def guaranteed(
     a: _Values, drift: int, limits: _Values, bars: _Values, cells: _Values

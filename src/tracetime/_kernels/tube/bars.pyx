@@ -227,6 +227,21 @@ cdef void add_point(Table *table, const Parts *p, int64_t m) noexcept nogil:
     emit(table, p.a[k], p.a[k], POINT, k, k, &bar, &curve)
 
 
+cdef void free_bar(const Parts *p, int64_t m, int64_t k, Bar *bar) noexcept nogil:
+    """Row k of zone m, where any rate within the limits may follow the run, and lead to the next.
+
+    The limits alone hold where that is a contradiction, for the offset jumped.
+    """
+    bar.mode = 0
+    cone_after(bar, 0, p.knots, p.a, p.runs[m].last, 0, p.drift)
+    cone_before(bar, 1, p.knots, p.a, p.runs[m + 1].first, 0, p.drift)
+    if (
+        low_exactly(bar, p.a[k]) > high_exactly(bar, p.a[k])
+        or low_exactly(bar, p.a[k + 1]) > high_exactly(bar, p.a[k + 1])
+    ):
+        bar[0] = guaranteed_bar(GAP, k, k + 1, bar.at, p.a, p.limits, p.drift)
+
+
 cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
     """The rows between runs m and m + 1 of one segment, the ends not included."""
     cdef const Run *run = &p.runs[m]
@@ -245,6 +260,8 @@ cdef void add_zone(Table *table, const Parts *p, int64_t m) noexcept nogil:
         bar.at, bar.mode, bar.limit = p.a[k], HULL, 0
         if doubtful:
             doubtful_bar(p, m, &bar)
+        elif p.any_rates:
+            free_bar(p, m, k, &bar)
         else:
             cone_after(&bar, 0, p.knots, p.a, j, run.slope, run.width)
             cone_before(&bar, 1, p.knots, p.a, i, after.slope, after.width)
@@ -315,13 +332,14 @@ def assemble(
     const int64_t[::1] a, const int64_t[::1] r, const int64_t[::1] low, const int64_t[::1] high,
     int64_t drift, const int64_t[:, ::1] given, const int64_t[:, ::1] limits,
     const int64_t[:, ::1] knots,
-    const double[:, ::1] smooth, const int64_t[:, ::1] runs
+    const double[:, ::1] smooth, const int64_t[:, ::1] runs, bint any_rates=False
 ):
     """The rows of a tube.
 
     a, r, low, high: int64 ns, one a snapshot; given, limits, knots: what `cones` gives of the
     segments, of the segments without strays, and of the runs; smooth: of `smooth`; runs: (segment,
-    first, last, slope, width, lone), a lone one between two others of its segment.
+    first, last, slope, width, lone), a lone one between two others of its segment. any_rates:
+    whether the rate may change more than once from a run to the next one of its segment.
     drift, slopes and widths in 2^-52.
 
     Returns:
@@ -346,7 +364,7 @@ def assemble(
     p.a, p.r, p.low, p.high = &a[0], &r[0], &low[0], &high[0]
     p.drift, p.given, p.limits = drift, &given[0, 0], &limits[0, 0]
     p.knots, p.smooth = &knots[0, 0], &smooth[0, 0]
-    p.runs, p.n_runs = <const Run *>&runs[0, 0], n_runs
+    p.runs, p.n_runs, p.any_rates = <const Run *>&runs[0, 0], n_runs, any_rates
     table.starts, table.cells = &starts_view[0], &cells_view[0, 0]
     table.bars, table.limits = <Bar *>&bars_view[0, 0], <Bar *>&limits_view[0, 0]
     table.curves, table.n, table.n_limits = &curves_view[0, 0], 0, 0

@@ -26,6 +26,7 @@ cdef struct Parts:
     const double *smooth    # per snapshot: what to add to r, and the rate
     const Run *runs
     int64_t n_runs
+    bint any_rates          # whether the rate may change more than once from a run to the next
 
 
 cdef inline void widen(

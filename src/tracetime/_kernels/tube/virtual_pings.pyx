@@ -97,25 +97,26 @@ def fastest(
 
 # wide: the arrays of one loop without the GIL
 cdef double filter_forward(
-    const double *x, const double *y, const double *noise, int64_t n, double scale, double density,
-    State *states, double *likelihood
+    const double *x, const double *y, const double *noise, int64_t n, double scale, double more,
+    double density, State *states, double *likelihood
 ) noexcept nogil:
-    """The log likelihood of the pings.
+    """The log likelihood of the pings, of variances scale * noise + more.
 
     states and likelihood, where given: one a ping, all up to it known.
     """
     cdef State s
-    cdef double total = 0.0, expected, missed
+    cdef double total = 0.0, expected, missed, variance
     cdef int64_t k
     s.offset, s.rate, s.p00, s.p01, s.p11 = y[0], 0.0, 1e14, 0.0, 1e10
     for k in range(n):
         if k:
             predict(&s, x[k] - x[k - 1], density)
+        variance = scale * noise[k] + more
         missed = y[k] - s.offset
-        expected = s.p00 + scale * noise[k]
+        expected = s.p00 + variance
         if k > 1:
             total -= 0.5 * (log(expected) + missed * missed / expected)
-        update(&s, y[k], scale * noise[k])
+        update(&s, y[k], variance)
         if states != NULL:
             states[k] = s
         if likelihood != NULL:
@@ -177,11 +178,11 @@ def knee(
                 q = wander * wander * pow(10.0, -0.5 * step)
                 for scale in range(SCALES):
                     filter_forward(
-                        &x[0], &y[0], &noise[0], n, scales[scale], q, states, &left[0]
+                        &x[0], &y[0], &noise[0], n, scales[scale], 0.0, q, states, &left[0]
                     )
                     filter_forward(
-                        &back_x[0], &back_y[0], &back_noise[0], n, scales[scale], q, later,
-                        &right[0],
+                        &back_x[0], &back_y[0], &back_noise[0], n, scales[scale], 0.0, q,
+                        later, &right[0],
                     )
                     plain = max(plain, left[n - 1])
                     for k in range(side, n - side):
@@ -210,10 +211,45 @@ def smooth(
         float64 array of shape (n, 4): offset (ns), rate (ns/s), and their variances; and the
         density, ns^2/s^3.
     """
+    found, densities, factors = likelihoods(x, y, noise, wander, 0.0)
+    step, scale = divmod(int(np.argmax(found)), SCALES)
+    return smooth_walk(x, y, noise, factors[scale], densities[step], 0.0), densities[step]
+
+
+def likelihoods(
+    const double[::1] x, const double[::1] y, const double[::1] noise, double wander, double stray
+):
+    """How likely each density of the rate's walk is, and each factor of the pings' variances.
+
+    Arguments as in `smooth`. stray: s^3; so many times the density is added to each variance.
+
+    Returns:
+        float64 arrays: log likelihoods, a row a density and a column a factor; the densities,
+        descending, ns^2/s^3; the factors.
+    """
     cdef double[SCALES] scales = [3.0, 1.0, 0.3]
-    cdef int64_t n = x.shape[0], k
+    cdef int64_t n = x.shape[0]
     cdef int step, scale
-    cdef double found, best = -INFINITY, density = 0.0, factor = 1.0, q
+    cdef double q
+    result, densities = np.zeros((DENSITIES, SCALES)), np.empty(DENSITIES)
+    cdef double[:, ::1] found = result
+    cdef double[::1] walks = densities
+    with nogil:
+        for step in range(DENSITIES):
+            q = walks[step] = wander * wander * pow(10.0, -0.5 * step)
+            for scale in range(SCALES if n else 0):
+                found[step, scale] = filter_forward(
+                    &x[0], &y[0], &noise[0], n, scales[scale], stray * q, q, NULL, NULL
+                )
+    return result, densities, np.array(scales)
+
+
+def smooth_walk(
+    const double[::1] x, const double[::1] y, const double[::1] noise, double factor,
+    double density, double stray
+):
+    """The array of `smooth` for one density and factor; stray as in `likelihoods`."""
+    cdef int64_t n = x.shape[0], k
     cdef State *states = <State *>malloc(<size_t>(n + 1) * sizeof(State))
     result = np.empty((n, 4))
     cdef double[:, ::1] out = result
@@ -221,14 +257,10 @@ def smooth(
         raise MemoryError
     try:
         with nogil:
-            for step in range(DENSITIES if n else 0):
-                q = wander * wander * pow(10.0, -0.5 * step)
-                for scale in range(SCALES):
-                    found = filter_forward(&x[0], &y[0], &noise[0], n, scales[scale], q, NULL, NULL)
-                    if found > best:
-                        best, density, factor = found, q, scales[scale]
             if n:
-                filter_forward(&x[0], &y[0], &noise[0], n, factor, density, states, NULL)
+                filter_forward(
+                    &x[0], &y[0], &noise[0], n, factor, stray * density, density, states, NULL
+                )
             for k in range(n - 2, -1, -1):
                 back(&states[k], &states[k + 1], x[k + 1] - x[k], density)
             for k in range(n):
@@ -236,4 +268,4 @@ def smooth(
                 out[k, 2], out[k, 3] = max(states[k].p00, 0.0), max(states[k].p11, 0.0)
     finally:
         free(states)
-    return result, density
+    return result

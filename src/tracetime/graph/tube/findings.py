@@ -24,7 +24,9 @@ from tracetime.graph.tube.evidence import (
     Values,
 )
 from tracetime.graph.tube.limits import ONE, Limits
-from tracetime.graph.tube.order_estimate import DEVIATIONS, OrderCurve
+from tracetime.graph.tube.order_doubt import DEVIATIONS
+from tracetime.graph.tube.order_estimate import OrderCurve
+from tracetime.graph.tube.order_knees import knee_zones
 from tracetime.graph.tube.runs import FEW, Runs
 from tracetime.graph.tube.segments import Segments
 from tracetime.quantiles import median
@@ -238,18 +240,17 @@ def hidden_rate_changes(
 ) -> Iterator[Discontinuity]:
     """Changes of rate that the curves of orders show, and that runs hide.
 
-    known: those that the runs show. A zone reaches from the ping before a knee to the one after it;
-    the rates on both sides are sure within `DEVIATIONS` of their deviations.
+    known: those that the runs show. The rates on both sides of a zone are sure within `DEVIATIONS`
+    of their deviations.
     """
     a = segments.evidence.a
     zones = [(found.a_from, found.a_to) for found in known]
     for curve in curves:
-        knees = [] if curve is None else np.flatnonzero(curve.x[1:] == curve.x[:-1]).tolist()
-        for k in knees:
-            assert curve is not None
-            if any(a_from <= curve.x[k] <= a_to for a_from, a_to in zones):
+        if curve is None:
+            continue
+        for k, at, a_from, a_to in knee_zones(curve):
+            if any(first <= at <= last for first, last in zones):
                 continue
-            a_from, a_to = int(curve.x[max(k - 1, 0)]), int(curve.x[min(k + 2, len(curve.x) - 1)])
             change = float(curve.rate[k + 1] - curve.rate[k]) * 1e6
             doubt = DEVIATIONS * math.sqrt(curve.rate_variance[k : k + 2].sum()) * 1e6
             sides = np.searchsorted(a, [a_from, a_to]) - [1, 0]

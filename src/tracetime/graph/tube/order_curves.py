@@ -11,11 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.graph.tube.corrections import Cores
 from tracetime.graph.tube.evidence import Evidence, Values
 from tracetime.graph.tube.limits import Limits, slope_up
-from tracetime.graph.tube.order_estimate import OrderCurve, estimate_curve
-from tracetime.graph.tube.pieces import Pieces
+from tracetime.graph.tube.order_estimate import (
+    LEAST_IN_WINDOW,
+    LEAST_ORDERS,
+    OrderCurve,
+    estimate_curve,
+)
 from tracetime.graph.tube.segments import Segments
 
 _POINTS: Final = 65
@@ -30,6 +33,7 @@ def segment_curves(
     """
     kept = np.ones(len(evidence.a), dtype=bool)
     kept[wrong] = False
+    shortest = LEAST_IN_WINDOW if segments.evidence.known is None else LEAST_ORDERS
     made: list[OrderCurve | None] = []
     for first, last in zip(segments.first, segments.last, strict=True):
         some = np.unique(np.linspace(first, last, _POINTS).astype(np.int64))
@@ -41,38 +45,21 @@ def segment_curves(
             column[here] if whole else column[here][mine]
             for column in (evidence.a, evidence.low, evidence.high)
         )
-        made.append(estimate_curve(a, low, high, limits.wander, bars))
+        made.append(estimate_curve(a, low, high, limits.wander, bars, shortest))
     return made
 
 
 def shown_wander(
-    segments: Segments,
-    pieces: Pieces,
-    curves: Sequence[OrderCurve | None],
-    wander: Values,
-    drift: int,
+    segments: Segments, curves: Sequence[OrderCurve | None], wander: Values, drift: int
 ) -> Values:
     """W of each segment, raised to what its curve shows, in 2^-52.
 
-    So wide that one slope holds the curve from each of its knees to the next, and over each core,
-    also where a core hides a knee. drift, the limit, is enough whatever the curve does.
+    So wide that one slope holds the curve from each of its knees to the next. drift, the limit, is
+    enough whatever the curve does.
     """
     wander = wander.copy()
     for k, curve in enumerate(curves):
         if curve is not None:
-            wander[k] = max(wander[k], min(slope_up(curve.wander), drift))
-    hiding = {k: curve for k, curve in enumerate(curves) if curve is not None and len(curve.knees)}
-    some = np.isin(np.arange(len(wander)), list(hiding))
-    while hiding:
-        mine = pieces.of(some)
-        found = Cores.of(segments.evidence, mine, wander[mine.segment] + mine.slack, drift)
-        a, wider = segments.evidence.a, wander.copy()
-        for k, first, last in zip(
-            found.segment.tolist(), found.first.tolist(), found.last.tolist(), strict=True
-        ):
-            within = slope_up(hiding[k].wander_within(int(a[first]), int(a[last])))
-            wider[k] = max(wider[k], min(within, drift))
-        if np.array_equal(wider, wander):
-            break
-        wander = wider
+            ends = segments.evidence.a[[segments.first[k], segments.last[k]]].tolist()
+            wander[k] = max(wander[k], min(slope_up(curve.wander(*ends)), drift))
     return wander

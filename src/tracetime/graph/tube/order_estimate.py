@@ -17,6 +17,7 @@ import numpy as np
 
 from tracetime._kernels.tube.virtual_pings import fastest, knee, smooth, values
 from tracetime.graph.tube.evidence import WIDEST, Floats, Values
+from tracetime.graph.tube.order_doubt import DEVIATIONS, STRAY, Pings, rates_left
 from tracetime.quantiles import median, quantile
 
 PASSES: Final = 3
@@ -25,8 +26,11 @@ PASSES: Final = 3
 LEAST_IN_WINDOW: Final = 5
 """Messages of the rarer direction, about, in the shortest windows that are tried."""
 
-RUNGS: Final = 9
-"""Lengths of windows that are tried, each twice the one before, from `LEAST_IN_WINDOW` on."""
+LEAST_ORDERS: Final = 1.25
+"""The same where they are orders, which may be rare one way."""
+
+MOST_IN_WINDOW: Final = 1280
+"""The same in the longest windows; each are twice as long as the ones before."""
 
 LEAST_RUNGS: Final = 3
 """Lengths that are tried however many messages there are."""
@@ -37,14 +41,6 @@ MOST_WINDOWS: Final = 3_000
 LEAST_PINGS: Final = 8
 """Fewer do not show how much they scatter."""
 
-DEVIATIONS: Final = 3.0
-"""The rate may be so many of its deviations from the curve's, where it says how far it strays."""
-
-# Where the rate walks with density q, the offset strays by q T^3 / 192 (a variance) from a cubic
-# half-way between pings T apart. Thrice that was best, of 1, 3 and 10 times: a message may stand
-# anywhere in its window.
-_STRAY: Final = 3 / 192
-
 KNEE_GAIN: Final = 30.0
 """A change of rate makes the pings likelier by so much (logarithm) than a walk alone would."""
 
@@ -54,6 +50,8 @@ KNEE_PINGS: Final = 4
 MOST_SPLITS: Final = 5
 """A piece may be split so many times: 32 rates in all."""
 
+# Half the range of a walk is within so many deviations of its end in 99.7 %.
+_MOST_WALKED: Final = 1.7
 # The path's own delay: this quantile of the pings' half-widths.
 _PATH: Final = 0.02
 _NS: Final = 1e-9
@@ -73,8 +71,9 @@ class OrderCurve:
         rate: its slope there, float64 ns per ns.
         variance, rate_variance: of these two, by the smoother; ns^2, and (ns per ns)^2. Their roots
             are no bars: they say nothing of paths that are slower one way than the other.
+        rate_least, rate_most: what the pings do not exclude of it, float64 ns per ns.
+        density: of the rate's walk, the greatest that they do not exclude, ns^2 a cubic second.
         window_ns: length of the windows, float64 ns; the longest, if the pieces' differ.
-        density: of the rate's walk, ns^2 a cubic second; the greatest, if the pieces' differ.
     """
 
     x: Values
@@ -83,8 +82,10 @@ class OrderCurve:
     rate: Floats
     variance: Floats
     rate_variance: Floats
+    rate_least: Floats
+    rate_most: Floats
+    density: Floats
     window_ns: float
-    density: float
 
     @property
     def knees(self) -> Values:
@@ -92,29 +93,36 @@ class OrderCurve:
         knees: Values = self.x[1:][self.x[1:] == self.x[:-1]]
         return knees
 
-    @property
-    def wander(self) -> float:
-        """How far the rate strays from its mean, ns per ns, the most between any two knees."""
-        ends = np.concatenate(([0], 1 + np.flatnonzero(self.x[1:] == self.x[:-1]), [len(self.x)]))
-        return max(self._stray(first, end) for first, end in pairwise(ends.tolist()))
+    def wander(self, first: int, last: int) -> float:
+        """How far the rate may stray from its mean, ns per ns, the most between any two knees.
 
-    def wander_within(self, first: int, last: int, *, surely: bool = False) -> float:
-        """The same from one reading to another, whatever knees lie between; 0 without a knot.
-
-        surely: at least, instead of at most.
+        first, last: the readings that the curve is of.
         """
-        ends = np.searchsorted(self.x, [first, last + 1])
-        return self._stray(int(ends[0]), int(ends[1]), -DEVIATIONS if surely else DEVIATIONS)
+        knees = self.knees.tolist()
+        ends = np.concatenate(([0], 1 + np.flatnonzero(self.x[1:] == self.x[:-1]), [len(self.x)]))
+        pieces, times = pairwise(ends.tolist()), pairwise([first, *knees, last])
+        return max(
+            self._stray(*piece, until - since)
+            for piece, (since, until) in zip(pieces, times, strict=True)
+        )
 
-    def _stray(self, first: int, end: int, deviations: float = DEVIATIONS) -> float:
-        """Half the range of the rate over some knots, with so many of its deviations; or 0."""
-        if first == end:
+    def sure_wander(self, first: int, last: int) -> float:
+        """How far it strays at least, from one reading to another; 0 without a knot."""
+        begin, end = np.searchsorted(self.x, [first, last + 1])
+        if begin == end:
             return 0.0
-        rate, here = self.rate[first:end], self.x[first:end]
-        # What is not known of the rate is mostly its level; it differs by no more than its walk.
-        walked = self.density * _NS**3 * float(here[-1] - here[0])
-        doubt = deviations * np.sqrt(np.minimum(self.rate_variance[first:end], walked))
-        return max(float((rate + doubt).max() - (rate - doubt).min()) / 2, 0.0)
+        rate, density = self.rate[begin:end], self.density[begin:end]
+        walked = density * _NS**3 * float(self.x[end - 1] - self.x[begin])
+        doubt = DEVIATIONS * np.sqrt(np.minimum(self.rate_variance[begin:end], walked))
+        return max(float((rate - doubt).max() - (rate + doubt).min()) / 2, 0.0)
+
+    def _stray(self, first: int, end: int, span_ns: int) -> float:
+        """Half the range that the rate may have over some knots and so long a time."""
+        here = slice(first, end)
+        not_excluded = float(self.rate_most[here].max() - self.rate_least[here].min()) / 2
+        # What is not known of the rate is mostly its level: it differs by no more than its walk.
+        rate, walk = self.rate[here], float(self.density[here].max()) * _NS**3 * span_ns
+        return min(not_excluded, float(np.ptp(rate)) / 2 + _MOST_WALKED * math.sqrt(walk))
 
     def at(self, a: Values) -> Floats:
         """b - a - origin_ns, float64 ns, at readings of clock a, int64 ns, ascending."""
@@ -125,7 +133,8 @@ class OrderCurve:
 class _Orders(NamedTuple):
     """Evidence in floats: seconds since the first, ns above a line; open sides infinite.
 
-    begin, end: what its windows share out, seconds.
+    begin, end: what its windows share out, seconds. shortest: messages of the rarer direction in
+    the shortest of them, about.
     """
 
     t: Floats
@@ -133,30 +142,28 @@ class _Orders(NamedTuple):
     low: Floats
     begin: float
     end: float
+    shortest: float
 
     def split(self, at: float) -> tuple[_Orders, _Orders]:
         """Those before `at`, and the others."""
         k = int(np.searchsorted(self.t, at))
         t, high, low = self[:3]
         return (
-            _Orders(t[:k], high[:k], low[:k], self.begin, at),
-            _Orders(t[k:], high[k:], low[k:], at, self.end),
+            _Orders(t[:k], high[:k], low[:k], self.begin, at, self.shortest),
+            _Orders(t[k:], high[k:], low[k:], at, self.end, self.shortest),
         )
 
 
 class _Fit(NamedTuple):
     """A curve and what it was made of.
 
-    curve: rows of knots: seconds, ns above the line, ns/s, and the variances of these two. ping,
-    noise: the pings' offsets, and their variances. window: seconds. density: of the rate's walk,
-    ns^2/s^3. doubt: of the curve, ns^2.
+    curve: rows of knots: seconds, ns above the line, ns/s, and the variances of these two; from
+    `_doubted` on also the least and the greatest rate that are not excluded, ns/s, and the greatest
+    density of its walk, ns^2/s^3. pings: what it goes through. doubt: of the curve, ns^2.
     """
 
     curve: Floats
-    ping: Floats
-    noise: Floats
-    window: float
-    density: float
+    pings: Pings
     doubt: float
 
 
@@ -164,7 +171,12 @@ _FLAT: Final = np.empty((5, 0))
 
 
 def estimate_curve(
-    a: Values, low: Values, high: Values, wander: float, bars: tuple[Values, Values, Values]
+    a: Values,
+    low: Values,
+    high: Values,
+    wander: float,
+    bars: tuple[Values, Values, Values],
+    shortest: float = LEAST_ORDERS,
 ) -> OrderCurve | None:
     """Fit the curve of one segment without faults.
 
@@ -174,6 +186,7 @@ def estimate_curve(
             `WIDEST` from the other.
         wander: float ns per ns: the rate walks by so much in a second, at most.
         bars: readings of a, and the least and greatest offset there, int64 ns: where to begin.
+        shortest: messages of the rarer direction in the shortest windows, about.
 
     Returns:
         the curve; None where no window holds an order of each direction, and where the readings
@@ -185,12 +198,13 @@ def estimate_curve(
         return None
     begin, origin = int(a[0]), int(bars[1][0])
     height, slope = _line(bars, begin, origin)
-    orders = _above_line(a, _since(low, origin), _since(high, origin), height, slope)
+    columns = _above_line(a, _since(low, origin), _since(high, origin), height, slope)
+    orders = _Orders(*columns, 0.0, float(columns[0][-1]), shortest)
     fit = _surest(orders, 1e9 * wander, _FLAT)
     if fit is None:
         return None
-    fit = _split(fit, orders, 1e9 * wander, MOST_SPLITS)
-    t, offset, rate, variance, rate_variance = fit.curve
+    curve, window = _split(fit, orders, 1e9 * wander, MOST_SPLITS)
+    t, offset, rate, variance, rate_variance, rate_least, rate_most, density = curve
     since = np.rint(t / _NS).astype(np.int64)
     return OrderCurve(
         x=begin + since,
@@ -199,8 +213,10 @@ def estimate_curve(
         rate=rate * _NS + slope,
         variance=variance,
         rate_variance=rate_variance * _NS**2,
-        window_ns=fit.window / _NS,
-        density=fit.density,
+        rate_least=rate_least * _NS + slope,
+        rate_most=rate_most * _NS + slope,
+        density=density,
+        window_ns=window / _NS,
     )
 
 
@@ -223,8 +239,10 @@ def _line(bars: tuple[Values, Values, Values], begin: int, origin: int) -> tuple
     return float(middle.mean() - slope * t.mean()), slope
 
 
-def _above_line(a: Values, low: Floats, high: Floats, height: float, slope: float) -> _Orders:
-    """low, high: less the origin; they are taken over, for there may be very many."""
+def _above_line(
+    a: Values, low: Floats, high: Floats, height: float, slope: float
+) -> tuple[Floats, Floats, Floats]:
+    """The columns of `_Orders`. low, high: less the origin; taken over, there may be very many."""
     t = _since(a, int(a[0]))
     line = slope * t
     line += height
@@ -237,36 +255,49 @@ def _above_line(a: Values, low: Floats, high: Floats, height: float, slope: floa
     high[is_open & is_low] = np.inf
     low[is_open & ~is_low] = -np.inf
     t *= _NS
-    return _Orders(t, high, low, 0.0, float(t[-1]))
+    return t, high, low
 
 
 def _surest(orders: _Orders, wander: float, curve: Floats) -> _Fit | None:
     """The curve of the windows that leave least doubt, begun with another; wander: ns/s."""
     best: _Fit | None = None
-    for window in _windows(orders):
-        fit = _fit(orders, window, wander, best.curve if best else curve)
-        if fit is None or (best is not None and len(fit.ping) < LEAST_PINGS):
+    for windows in _windows(orders):
+        if best is not None and windows < LEAST_PINGS:
+            break
+        fit = _fit(orders, windows, wander, best.curve if best else curve)
+        if fit is None or (best is not None and len(fit.pings.x) < LEAST_PINGS):
             continue
         if best is None or fit.doubt < best.doubt:
             best = fit
-    return best
+    return None if best is None else _doubted(best, wander)
 
 
-def _windows(orders: _Orders) -> Iterator[float]:
-    """Lengths of windows, seconds, that hold about 5, 10, 20 .. messages of the rarer direction."""
+def _doubted(fit: _Fit, wander: float) -> _Fit:
+    """With the rates that its pings do not exclude, in three more rows."""
+    rates = rates_left(fit.pings, wander)
+    density = np.full(len(rates.least), rates.density)
+    return fit._replace(curve=np.vstack([fit.curve, rates.least, rates.most, density]))
+
+
+def _windows(orders: _Orders) -> Iterator[int]:
+    """Numbers of windows: the most that are tried, and a half, a quarter .. of them."""
     rarer = int(min(np.isfinite(orders.high).sum(), np.isfinite(orders.low).sum()))
-    span = orders.end - orders.begin
-    if not rarer or not span:
+    if not rarer or orders.end == orders.begin:
         return
-    first = max(0, math.ceil(math.log2(rarer / LEAST_IN_WINDOW / MOST_WINDOWS)))
-    for rung in range(first, max(RUNGS, first + LEAST_RUNGS)):
-        yield span / max(1, round(rarer / LEAST_IN_WINDOW / 2**rung))
+    shortest = orders.shortest
+    first = max(0, math.ceil(math.log2(rarer / shortest / MOST_WINDOWS)))
+    last = max(round(math.log2(MOST_IN_WINDOW / shortest)), first + LEAST_RUNGS - 1)
+    for rung in range(first, last + 1):
+        windows = max(1, round(rarer / shortest / 2**rung))
+        yield windows
+        if windows == 1:
+            return
 
 
-def _fit(orders: _Orders, window: float, wander: float, curve: Floats) -> _Fit | None:
-    """The curve of windows of one length (s), begun with another curve; wander: ns/s."""
+def _fit(orders: _Orders, windows: int, wander: float, curve: Floats) -> _Fit | None:
+    """The curve of windows of one length, begun with another curve; wander: ns/s."""
     fit: _Fit | None = None
-    windows = round((orders.end - orders.begin) / window)
+    window = (orders.end - orders.begin) / windows
     for _ in range(PASSES):
         least, most = fastest(*orders[:3], orders.begin, window, windows, *curve[:3])
         both = np.isfinite(least) & np.isfinite(most)
@@ -277,8 +308,8 @@ def _fit(orders: _Orders, window: float, wander: float, curve: Floats) -> _Fit |
         ping, noise = _at(curve, x) + (up + down) / 2, _noise((up - down) / 2)
         state, density = smooth(x, ping, noise, wander)
         curve = np.ascontiguousarray(np.vstack([x, state.T]))
-        doubt = median(curve[3]) + _STRAY * density * window**3
-        fit = _Fit(curve, ping, noise, window, density, doubt)
+        doubt = median(curve[3]) + STRAY * density * window**3
+        fit = _Fit(curve, Pings(x, ping, noise, orders.begin, orders.end, window), doubt)
     return fit
 
 
@@ -290,28 +321,23 @@ def _noise(half: Floats) -> Floats:
     return result
 
 
-def _split(fit: _Fit, orders: _Orders, wander: float, most: int) -> _Fit:
-    """The curve begun anew where the rate changed at once; `most` splits of splits."""
-    gain, at = knee(fit.curve[0].copy(), fit.ping, fit.noise, wander, KNEE_PINGS)
+def _split(fit: _Fit, orders: _Orders, wander: float, most: int) -> tuple[Floats, float]:
+    """The curve begun anew where the rate changed at once, and its longest window.
+
+    most: splits of splits.
+    """
+    gain, at = knee(*fit.pings[:3], wander, KNEE_PINGS)
     if gain < KNEE_GAIN or not most:
-        return fit
+        return fit.curve, fit.pings.window
     left, right = (_surest(part, wander, fit.curve) for part in orders.split(at))
     if left is None or right is None:
-        return fit
+        return fit.curve, fit.pings.window
     at = _meeting(left, right, at)
     before, after = orders.split(at)
-    left = _split(left, before, wander, most - 1)
-    right = _split(right, after, wander, most - 1)
-    return _Fit(
-        np.ascontiguousarray(
-            np.concatenate([_end(left.curve, at, -1), _end(right.curve, at, 0)], axis=1)
-        ),
-        np.concatenate([left.ping, right.ping]),
-        np.concatenate([left.noise, right.noise]),
-        max(left.window, right.window),
-        max(left.density, right.density),
-        max(left.doubt, right.doubt),
-    )
+    one, window = _split(left, before, wander, most - 1)
+    other, longer = _split(right, after, wander, most - 1)
+    whole = np.concatenate([_end(one, at, -1), _end(other, at, 0)], axis=1)
+    return np.ascontiguousarray(whole), max(window, longer)
 
 
 def _at(curve: Floats, t: Floats) -> Floats:
@@ -322,7 +348,7 @@ def _meeting(left: _Fit, right: _Fit, at: float) -> float:
     """Where two curves meet, near `at`; there, if they do not."""
     one, other = _end(left.curve, at, -1)[:, -1], _end(right.curve, at, 0)[:, 0]
     turn = one[2] - other[2]
-    near = min(left.window, right.window)
+    near = min(left.pings.window, right.pings.window)
     moved = (other[1] - one[1]) / turn if turn else 0.0
     return at + moved if abs(moved) < near else at
 

@@ -62,7 +62,7 @@ def estimated_rows(runs: Runs, segments: Segments, drift: int) -> Rows:
     here, n = runs.evidence, len(runs.evidence.a)
     columns = (here.a, np.zeros(n, dtype=np.int64), here.low, here.high)
     knots = (runs.limits, runs.limits, runs.knots)
-    rows = Rows(*assemble(*columns, drift, *knots, np.zeros((n, 2)), runs.table()))
+    rows = Rows(*assemble(*columns, drift, *knots, np.zeros((n, 2)), runs.table(), True))
     owner, after = (_run_segments(runs, rows.cells[:, i]) for i in (1, 2))
     _mark_open(rows, segments, owner, after)
     return rows

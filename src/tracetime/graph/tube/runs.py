@@ -27,6 +27,7 @@ from tracetime.graph.tube.limits import (
 )
 from tracetime.graph.tube.order_curves import shown_wander
 from tracetime.graph.tube.order_estimate import OrderCurve
+from tracetime.graph.tube.order_knees import cut_at_knees, trimmed
 from tracetime.graph.tube.pieces import Pieces, find_pieces
 from tracetime.graph.tube.segments import Segments, only, segment_cones
 
@@ -118,9 +119,9 @@ def find_runs(segments: Segments, limits: Limits, curves: Sequence[OrderCurve | 
         wander = np.where(is_open, wander, slope_up(limits.least_wander))
     if not limits.wander_declared:
         told = [curve if free else None for curve, free in zip(curves, is_open, strict=False)]
-        wander = shown_wander(segments, pieces, told, wander, drift)
+        wander = shown_wander(segments, told, wander, drift)
         wander = _fitting_wander(segments, pieces, limits, wander, is_open)
-        wander = shown_wander(segments, pieces, told, wander, drift)
+    pieces = cut_at_knees(segments, pieces, curves, wander, drift)
     found, evidence, blank = _without_strays(segments, pieces, wander, drift)
     limit_cones = segments.knots
     if blank.any():
@@ -222,7 +223,8 @@ def _without_strays(
     evidence, piece_wander = segments.evidence, wander[pieces.segment] + pieces.slack
     blank = np.zeros(len(evidence.a), dtype=np.uint8)
     if evidence.known is not None:
-        return Cores.of(evidence, pieces, piece_wander, drift), evidence, blank
+        found = Cores.of(evidence, pieces, piece_wander, drift)
+        return trimmed(found, evidence, pieces, piece_wander, drift), evidence, blank
     while True:
         found = Cores.of(evidence, pieces, piece_wander, drift)
         snapshots = (evidence.a, evidence.low, evidence.high)

@@ -149,7 +149,7 @@ class Tube:
             curve = self._curves[segment] if self._curves else None
             if curve is not None:
                 ends = runs.evidence.a[[first, last]].tolist()
-                most = max(most, curve.wander_within(*ends, surely=True))
+                most = max(most, curve.sure_wander(*ends))
         return most
 
     @property
