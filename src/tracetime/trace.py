@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
+from html import escape
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -20,12 +21,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
 from tracetime.error_bars import ErrorBars, PlacementObserver, TubeFaults
 from tracetime.errors import TraceError, TracetimeError, UsageError
-from tracetime.events_table import (
-    Columns,
-    Vocabulary,
-    record_batch,
-    schema_of,
-)
+from tracetime.events_table import Columns, Vocabulary, record_batch, schema_of
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import FlowCounts
@@ -280,10 +276,12 @@ class Trace(ABC):
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        # Reads nothing: a debugger calls it, too.
+        return f"<Trace of {printable(self.path)}>"
+
     def _repr_html_(self) -> str:
         """For notebooks: the trace and its clocks; reads the file if it has not been read."""
-        from html import escape
-
         path = escape(printable(self.path))
         try:
             time = f"<p>trace time is {escape(self.clocks.name(self.trace_clock))}</p>"

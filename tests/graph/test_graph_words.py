@@ -76,7 +76,7 @@ def test_a_clock_that_is_not_there(n: int, expected: str) -> None:
         f"no snapshot has TSC: the graph has {expected}"
     )
     assert words(graph.convert, 5, "TSC", "BOOTTIME", policy="tube") == (
-        "no snapshot has TSC with another clock"
+        "no snapshot or order has TSC with another clock"
     )
     assert words(ClockGraph().convert, 5, 3, 6).endswith("the graph has no clocks")
 
@@ -201,3 +201,27 @@ def test_numbers_in_other_words() -> None:
     assert repr(graph) == "<ClockGraph of 2 clocks: BOOTTIME, GPU 1>"
     assert repr(graph_of(9)) == "<ClockGraph of 9 clocks: BOOTTIME, 200, 201, 202, 203, 204>"
     assert words(graph.convert, 5, "com.example.gpu", "TSC").startswith("no snapshot has TSC")
+
+
+def test_names_that_a_caller_gives_are_the_names_of_clocks() -> None:
+    """Readings and orders say them; a declared name comes first."""
+    a, b, far = "com.example.a", "com.example.b", "com.example.c@machine2"
+    graph = ClockGraph(domains=[ClockDomain(b, name="the b")])
+    graph.add_snapshot({a: [1_000, 2_000], b: [1_010, 2_010]})
+    graph.add_order((1_000, a), (5_250, far))
+    graph.add_order((5_300, far), (1_090, a))
+    said = str(graph.explain(1_050, b, far, policy="tube"))
+    assert "0x" not in said
+    assert said.startswith(f"the b 1050 -> {far} ")
+    assert f"{a} 1000 before {far} 5250" in said
+    assert graph.names == {ClockId.parse(a): a, ClockId.parse(b): "the b", ClockId.parse(far): far}
+    with pytest.raises(ConversionError, match=f"the graph has {a}, the b") as refused:
+        graph.convert(1, "com.example.d", a)
+    assert "0x" not in refused.value.message
+
+
+def test_pings_and_collectives_name_their_clocks() -> None:
+    graph = ClockGraph()
+    graph.add_pings("x.one", "x.two", sent=1, received=20, replied=30, returned=40)
+    graph.add_together(starts=[(1, "x.three"), (9, "x.one")], ends=[(50, "x.three"), (60, "x.one")])
+    assert sorted(graph.names.values()) == ["x.one", "x.three", "x.two"]

@@ -224,7 +224,7 @@ def test_who_is_not_known_is_named() -> None:
             call(*clocks)
         return error.value.reason, error.value.message
 
-    alone = "no snapshot has 202 with another clock"
+    alone = "no snapshot or order has 202 with another clock"
     assert fault(policy.path, C, A) == ("unknown_source_clock", alone)
     assert fault(policy.path, A, C) == ("unknown_target_clock", alone)
     assert fault(policy.pair, C, A) == ("unknown_source_clock", alone)
@@ -406,7 +406,7 @@ def test_hops_along_clocks_that_were_set_back_cost_more_than_any_bar() -> None:
     assert policy.path(boottime, A) == [boottime, A]
     fault = policy._paths.bar_ns(A, ClockId(777))
     assert isinstance(fault, ConversionError)
-    assert fault.message == "no snapshot has both 200 and 777"
+    assert fault.message == "no snapshot or order has both 200 and 777"
     with pytest.raises(ConversionError, match="the rate of TSC is unknown"):
         one = ClockGraph()
         one.add_snapshot({"TSC": 5, A: 7})

@@ -323,7 +323,7 @@ def test_what_cannot_be_plotted():
     graph = graph_of_two()
     with pytest.raises(UsageError, match="compared with itself"):
         graph.plot("BOOTTIME", "BOOTTIME")
-    with pytest.raises(tracetime.ConversionError, match="no snapshot has"):
+    with pytest.raises(tracetime.ConversionError, match="no snapshot or order has"):
         graph.plot("BOOTTIME", "REALTIME")
 
 
@@ -336,6 +336,8 @@ def test_notebooks_show_graphs_and_traces():
         assert "<table" in trace._repr_html_()
     with opened(b"nothing") as trace:
         assert "no Perfetto trace" in trace._repr_html_()
+        # Text says which trace it is, without reading it.
+        assert repr(trace) == f"<Trace of {trace.path}>"
     assert "0 clocks" in ClockGraph()._repr_html_()
 
 

@@ -57,7 +57,7 @@ REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if TIME is outside the snapshots that convert it.",
+    help="Exit with 1 if TIME is outside the snapshots and orders that convert it.",
 )
 @result_option
 @json_option
@@ -92,8 +92,8 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     The result is in ns, whatever the unit of its clock. With --policy tube it has an error bar, and
     says what that rests on. Only the tube converts to a clock that counts ticks (TSC, or one with
-    --clock-rate), and the result is in ticks. If TIME is outside the snapshots, the output says how
-    far.
+    --clock-rate), and the result is in ticks. If TIME is outside the snapshots and orders, the
+    output says how far.
 
     \b
     Examples:

@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from tracetime._kernels.graph import view
-from tracetime.clocks.snapshot import Snapshot
+from tracetime.clocks.snapshot import ReadingsByClock, Snapshot
 from tracetime.errors import UsageError
 from tracetime.graph.arguments import SNAPSHOT_FAULTS
+from tracetime.graph.parts import GraphParts
 from tracetime.graph.state import GraphState
 
 
-def add_snapshot(state: GraphState, snapshot: Snapshot) -> None:
-    """Add a snapshot to a state that nothing else uses meanwhile; see `ClockGraph.add_snapshot`."""
+def add_snapshot(parts: GraphParts, given: Snapshot | ReadingsByClock) -> None:
+    """Add a snapshot; see `ClockGraph.add_snapshot`."""
+    snapshot = given if isinstance(given, Snapshot) else Snapshot(given)
+    with parts.lock:
+        if not isinstance(given, Snapshot):
+            parts.state.take_names(*(clock for clock, _ in given.items()))
+        _add(parts.state, snapshot)
+
+
+def _add(state: GraphState, snapshot: Snapshot) -> None:
     clocks, readings = snapshot.clocks, snapshot.readings.values()
     n = len(snapshot)
     values = np.empty((n, len(clocks)), dtype=np.int64)

@@ -60,7 +60,7 @@ def add_pings(
 
     clocks: local, remote; times: sent, received, replied, returned.
     """
-    local, remote = (clock_named(parts, clock) for clock in clocks)
+    local, remote = (_clock(parts, clock) for clock in clocks)
     if local == remote:
         raise UsageError(f"local and remote are both {local}: a ping is between two clocks")
     names = ("sent", "received", "replied", "returned")
@@ -133,7 +133,15 @@ def _check_unwrapped(parts: GraphParts, *clocks: ClockId) -> None:
 def _side(parts: GraphParts, side: ClockTimes, name: str) -> tuple[Given, ClockId]:
     if not (isinstance(side, (tuple, list)) and len(side) == 2):
         raise UsageError(f"{name} is (timestamps, clock), not {side!r}")
-    return _whole(side[0], name), clock_named(parts, side[1])
+    return _whole(side[0], name), _clock(parts, side[1])
+
+
+def _clock(parts: GraphParts, given: ClockLike) -> ClockId:
+    """The clock that a caller adds readings of, and remember its name."""
+    clock = clock_named(parts, given)
+    with parts.lock:
+        parts.state.take_names(given)
+    return clock
 
 
 def _whole(ts: Times, name: str) -> Given:

@@ -28,7 +28,7 @@ class GraphFacts:
 
     @property
     def names(self) -> dict[ClockId, str]:
-        """The names of clocks in the declared domains: the id of a named clock is a hash."""
+        """The names of clocks, as declared or added: the id of a named clock is a hash."""
         return self._parts.state.names
 
     @property

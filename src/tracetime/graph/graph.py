@@ -132,9 +132,7 @@ class ClockGraph(GraphFacts):
                 or does not count nanoseconds. This snapshot and those after it in its arrays are
                 not added; those before it are.
         """
-        made = snapshot if isinstance(snapshot, Snapshot) else Snapshot(snapshot)
-        with self._parts.lock:
-            add_snapshot(self._parts.state, made)
+        add_snapshot(self._parts, snapshot)
 
     def add_order(
         self,

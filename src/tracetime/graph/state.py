@@ -9,11 +9,12 @@ from typing import TypeAlias
 from tracetime._kernels.graph import view
 from tracetime._kernels.graph.engine import Engine
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import ClockId, ClockLike, hashed_name
 from tracetime.graph.tube.event_readings import EventReadings
 from tracetime.graph.tube.measurements import Column, Measured, Read, Values
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.orders import Orders
+from tracetime.text import printable
 
 Key: TypeAlias = tuple[int, int, int, int]
 """A clock as the engine knows it: (clock, sequence, file, machine)."""
@@ -32,6 +33,7 @@ class GraphState:
         between: bounds of clocks that no snapshot has read together.
         events: what clocks read in events, by clock.
         orders: which readings of two clocks happened before which.
+        given: the names, whose hashes are ids, by which a caller added readings.
     """
 
     engine: Engine = field(default_factory=Engine)
@@ -42,6 +44,7 @@ class GraphState:
     between: Between = field(default_factory=Between)
     events: Mapping[ClockId, EventReadings] = field(default_factory=dict)
     orders: Orders = field(default_factory=Orders)
+    given: dict[ClockId, str] = field(default_factory=dict)
 
     def take_import(
         self,
@@ -83,15 +86,22 @@ class GraphState:
         return self.domains.get(clock) or ClockDomain.of_kind(clock)
 
     def name(self, clock: ClockId) -> str:
-        """The declared name of a clock, or its id."""
+        """The declared name of a clock, or the given one, or its id."""
         # Not `domain`: that of a kind has no name, and takes long to make.
         declared = self.domains.get(clock)
-        return (None if declared is None else declared.name) or str(clock)
+        return (declared and declared.name) or self.given.get(clock) or str(clock)
 
     @property
     def names(self) -> dict[ClockId, str]:
-        """The declared names, by clock."""
-        return {clock: d.name for clock, d in self.domains.items() if d.name is not None}
+        """The declared names, by clock, and the given ones of others."""
+        declared = {clock: d.name for clock, d in self.domains.items() if d.name is not None}
+        return self.given | declared
+
+    def take_names(self, *clocks: ClockLike) -> None:
+        """Remember the names among what a caller gave for clocks."""
+        for text in clocks:
+            if hashed_name(text) is not None:
+                self.given[ClockId.parse(text)] = printable(str(text).strip())
 
 
 def tied_by_messages(state: GraphState) -> list[tuple[ClockId, ClockId]]:

@@ -130,3 +130,15 @@ def test_an_explanation_where_only_another_segment_bounds_a_side() -> None:
     assert (hop.earliest, hop.earliest_by) == (None, None)
     assert hop.latest_by is not None
     assert hop.latest_by.before_ts == 15 * S
+
+
+@pytest.mark.parametrize("beyond", [-(2**63), -(2**63) + 1_000])
+def test_where_the_closed_side_is_beyond_int64_there_is_no_estimate(
+    graph: ClockGraph, beyond: int
+) -> None:
+    with pytest.raises(ConversionError, match="does not fit in int64") as refused:
+        graph.convert(beyond, DEVICE, HOST, policy="tube")
+    assert refused.value.reason == "overflow"
+    bar = graph.convert([0, beyond], DEVICE, HOST, policy="tube", bounds=True, errors="mask")
+    assert [side.to_pylist()[1] for side in bar] == [None, None, None]
+    assert bar.earliest.to_pylist()[0] == bar.estimate.to_pylist()[0]

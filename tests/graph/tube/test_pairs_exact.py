@@ -322,7 +322,7 @@ def test_an_error_names_the_clocks_that_share_no_snapshot() -> None:
         assert error.value.reason == "no_path"
         return error.value.message
 
-    assert why(A, C) == why(C, A) == "no snapshot has both 200 and 202"
+    assert why(A, C) == why(C, A) == "no snapshot or order has both 200 and 202"
     assert why(A, FAR_BOOT).startswith("no reading ties BOOTTIME@machine4 to 200")
 
 

@@ -84,7 +84,8 @@ def test_the_error_of_untied_machines_says_what_to_record() -> None:
     assert fault.message == (
         "no reading ties BOOTTIME to BOOTTIME@machine3, which are of two machines: record "
         "with a relay (traced_relay) that sends RemoteClockSync, or convert each machine's trace "
-        "alone"
+        "alone, or, if its events have flows between the machines, take these as orders "
+        "(--orders flows)"
     )
 
 

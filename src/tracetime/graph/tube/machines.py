@@ -70,6 +70,12 @@ def untied(one: ClockId, other: ClockId) -> ConversionError:
     """Why clocks of two machines do not convert to each other."""
     return ConversionError(
         f"no reading ties {one} to {other}, which are of two machines: record with a "
-        "relay (traced_relay) that sends RemoteClockSync, or convert each machine's trace alone",
+        "relay (traced_relay) that sends RemoteClockSync, or convert each machine's trace alone, "
+        "or, if its events have flows between the machines, take these as orders (--orders flows)",
         REASONS[NO_PATH],
     )
+
+
+def alone(clock: ClockId, reason: str) -> ConversionError:
+    """Why a clock converts to no other."""
+    return ConversionError(f"no snapshot or order has {clock} with another clock", reason)

@@ -309,7 +309,7 @@ class Pairs:
                     raise self._counters.untied(clock, other)
             if a.machine != b.machine:
                 raise untied(a, b)
-            raise ConversionError(f"no snapshot has both {a} and {b}", REASONS[NO_PATH])
+            raise ConversionError(f"no snapshot or order has both {a} and {b}", REASONS[NO_PATH])
         a_rate = self._rate(a, given.a_ns, given.b_ns)
         b_rate = self._rate(b, given.b_ns, given.a_ns)
         given = given.at_rates(a_rate, b_rate)

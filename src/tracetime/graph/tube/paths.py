@@ -10,7 +10,7 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import NO_PATH, REASONS, ConversionError
 from tracetime.graph.routes import least_error
 from tracetime.graph.tube.distances import Reach
-from tracetime.graph.tube.machines import Machines, untied
+from tracetime.graph.tube.machines import Machines, alone, untied
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
 
@@ -50,7 +50,7 @@ class Paths:
         """
         for clock, reason in ((source, "unknown_source_clock"), (target, "unknown_target_clock")):
             if clock not in self._neighbours:
-                raise ConversionError(f"no snapshot has {clock} with another clock", reason)
+                raise alone(clock, reason)
         # Else the search would visit every clock of a machine for a path that does not exist.
         if not self._machines.are_tied(source, target):
             raise untied(source, target)

@@ -24,7 +24,7 @@ from tracetime.graph.tube.feasible_rates import feasible_rates
 from tracetime.graph.tube.hops import hop, outside, to_ns, unit_of
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.loops import Loops
-from tracetime.graph.tube.machines import Machines
+from tracetime.graph.tube.machines import Machines, alone
 from tracetime.graph.tube.mesh import Mesh
 from tracetime.graph.tube.meshes import Meshes
 from tracetime.graph.tube.neighbours import Neighbours
@@ -73,9 +73,7 @@ class TubePolicy:
         """
         for clock in (one, other):
             if clock not in self._neighbours:
-                raise ConversionError(
-                    f"no snapshot has {clock} with another clock", "unknown_source_clock"
-                )
+                raise alone(clock, "unknown_source_clock")
         return self._pairs.pair(one, other)
 
     def has_room(self, one: ClockId, other: ClockId) -> bool:

@@ -13,7 +13,7 @@ from tracetime._kernels.graph.floor import make_grid
 from tracetime._kernels.tube.bars import assemble, guaranteed
 from tracetime._kernels.tube.inverse import InverseTable
 from tracetime._kernels.tube.tube import RowTable
-from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, RESOLVED, UsageError
+from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, OVERFLOW, RESOLVED, UsageError
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.evidence import (
@@ -223,7 +223,10 @@ class Tube:
             self._hold_all(self._twice, values, ends, out, inverse=inverse)
         if self._is_open or self._twice is not None:
             unbounded = (out.earliest == OPEN_LOW) | (out.latest == OPEN_HIGH)
-            out.status[unbounded & (out.status == RESOLVED)] = ONE_SIDED
+            unbounded &= out.status == RESOLVED
+            # The estimate is the closed side: at an end of int64 that is beyond it.
+            beyond = (out.estimate == OPEN_LOW) | (out.estimate == OPEN_HIGH)
+            out.status[unbounded] = np.where(beyond[unbounded], OVERFLOW, ONE_SIDED)
         return out
 
     @staticmethod
