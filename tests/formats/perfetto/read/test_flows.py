@@ -49,9 +49,7 @@ def flows_of(*events):
         ({"flow_ids": [7]}, {"terminating_flow_ids": [7]}),
         ({"flow_ids_old": [7]}, {"terminating_flow_ids_old": [7]}),
         ({"legacy": (7, 2)}, {"legacy": (7, 1)}),
-        ({"legacy": (7, 2)}, {"legacy": (7, 3)}),
-        ({"legacy": (7, 3)}, {"legacy": (7, 1)}),
-        ({"legacy": (7, 2)}, {"flow_ids": [7]}),
+        ({"legacy": (7, 2)}, {"terminating_flow_ids": [7]}),
     ],
 )
 def test_the_beginning_of_a_flow_is_before_its_end(first, second):
@@ -72,6 +70,9 @@ def test_the_beginning_of_a_flow_is_before_its_end(first, second):
         ([{"legacy": (7, 2)}, {"legacy": (7, 2)}], "both begin"),
         ([{"terminating_flow_ids": [7]}, {"terminating_flow_ids": [7]}], "both end"),
         ([{"legacy": (7, 1)}, {"legacy": (7, 1)}], "both end"),
+        ([{"legacy": (7, 2)}, {"legacy": (7, 3)}], "nothing ends"),
+        ([{"legacy": (7, 3)}, {"legacy": (7, 1)}], "nothing begins"),
+        ([{"legacy": (7, 2)}, {"flow_ids": [7]}], "nothing ends"),
     ],
 )
 def test_without_a_direction_there_is_no_order(flows, why):
@@ -90,6 +91,16 @@ def test_an_id_used_for_two_flows_is_none():
         event(904 * S, FAR, legacy=(8, 1)),
     )
     assert counts == (2, 2, 0, 0)
+    assert found == {}
+
+
+def test_a_legacy_id_that_ends_twice_is_of_two_flows():
+    counts, found = flows_of(
+        event(11 * S, legacy=(7, 2)),
+        event(901 * S, FAR, legacy=(7, 1)),
+        event(902 * S, FAR, legacy=(7, 1)),
+    )
+    assert counts == (1, 1, 0, 0)
     assert found == {}
 
 

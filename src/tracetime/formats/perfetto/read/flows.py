@@ -146,13 +146,18 @@ def _directed(steps: _Steps) -> npt.NDArray[np.bool_]:
     """Which flows, by number, have one direction.
 
     An id that begins or terminates twice is used for several flows, and so is one whose events
-    contradict it on one clock.
+    contradict it on one clock. One of legacy events has to begin once and to end once.
     """
     starts = _starts(steps.flow)
     sizes = np.diff(starts, append=len(steps.flow))
     directed = sizes <= _LONGEST
-    for kind in (_BEGINS, _TERMINATES):
-        directed &= np.add.reduceat(steps.kind == kind, starts) <= 1
+    begins, ends, terminates = (
+        np.add.reduceat(steps.kind == kind, starts) for kind in (_BEGINS, _ENDS, _TERMINATES)
+    )
+    directed &= (begins <= 1) & (terminates <= 1)
+    # Ids of legacy events are small numbers: two machines may have one for flows of their own.
+    is_legacy = begins + ends > 0
+    directed &= ~is_legacy | ((begins == 1) & (ends + terminates == 1))
     number = np.repeat(np.arange(len(starts)), sizes)
     for before, after in _neighbours(steps, directed[number]):
         ours = steps.clock[before] == steps.clock[after]
