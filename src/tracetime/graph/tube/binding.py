@@ -116,15 +116,15 @@ def _cones(pair: Pair, a_ns: int, bars: Bars) -> Iterator[_Cones]:
 
 def _order_of(pair: Pair, entry: int, side: int, a_ns: int, sign: int) -> BindingOrder | None:
     """The order that gives a side of an entry of the evidence; None for a snapshot."""
-    bounds = pair.orders
-    assert bounds is not None
-    n = len(pair.snapshots)
-    for given in pair.tube.evidence.given(np.array([entry]))[0]:
-        if given >= n and (bounds.high if sign > 0 else bounds.low)[given - n] == side:
-            row = given - n
-            orders = bounds.orders
-            one, other = (pair.a, int(orders.one_ts[row])), (pair.b, int(orders.other_ts[row]))
-            first, second = (one, other) if orders.one_first[row] else (other, one)
-            away = a_ns - int(bounds.a_ns[row])
-            return BindingOrder(int(orders.numbers[row]), *first, *second, away)
-    return None
+    used = pair.orders
+    assert used is not None
+    given = np.array(pair.tube.evidence.given(np.array([entry]))[0])
+    rows = given[given >= len(pair.snapshots)] - len(pair.snapshots)
+    orders, a, low, high = used.bounds(used.orders.only(rows))
+    found = np.flatnonzero((high if sign > 0 else low) == side)
+    if not len(found):
+        return None
+    row = found[0]
+    one, other = (pair.a, int(orders.one_ts[row])), (pair.b, int(orders.other_ts[row]))
+    first, second = (one, other) if orders.one_first[row] else (other, one)
+    return BindingOrder(int(orders.numbers[row]), *first, *second, a_ns - int(a[row]))

@@ -7,6 +7,7 @@ rounded away from the truth.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -51,6 +52,20 @@ class OrderBounds(NamedTuple):
         """Some of them."""
         columns = (column[chosen] for column in self[1:])
         return OrderBounds(self.orders.only(chosen), *columns)
+
+
+class UsedOrders(NamedTuple):
+    """The orders of a pair that are within what a tube holds; what they say is worked out anew.
+
+    Attributes:
+        orders: the orders, a's readings as `one`.
+        a_ns: where each stands, ns of clock a, int64.
+        bounds: of some of them.
+    """
+
+    orders: PairOrders
+    a_ns: Values
+    bounds: Callable[[PairOrders], OrderBounds]
 
 
 class Scale(NamedTuple):

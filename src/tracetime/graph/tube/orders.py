@@ -43,8 +43,8 @@ class PairOrders(NamedTuple):
         """The same with the two clocks exchanged."""
         return self._replace(one_ts=self.other_ts, other_ts=self.one_ts, one_first=~self.one_first)
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> PairOrders:
-        """Some of them."""
+    def only(self, chosen: npt.NDArray[np.bool_] | Values) -> PairOrders:
+        """Some of them: those marked, or by place."""
         return self._replace(
             numbers=self.numbers[chosen],
             one_ts=self.one_ts[chosen],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
@@ -16,7 +16,8 @@ from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError
 from tracetime.graph.tube.evidence import WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits
-from tracetime.graph.tube.order_evidence import Intervals, OrderBounds
+from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, UsedOrders
+from tracetime.graph.tube.orders import PairOrders
 from tracetime.graph.tube.set_backs import Spans, known_sides
 from tracetime.graph.tube.tick_periods import Tick
 from tracetime.graph.tube.tube import Tube
@@ -50,7 +51,7 @@ class Pair(NamedTuple):
     b: ClockId
     tube: Tube
     snapshots: Values
-    orders: OrderBounds | None
+    orders: UsedOrders | None
     a_rate: Fraction
     b_rate: Fraction
     half_width_ns: float | None
@@ -88,6 +89,7 @@ class Gathered(NamedTuple):
     Attributes:
         intervals: what the snapshots say.
         bounds: what the orders say.
+        bounds_from: tells what orders of the two clocks say.
         messages: whether messages are among the snapshots.
         twice: readings of a that are two instants; neither has any of them.
     """
@@ -97,6 +99,7 @@ class Gathered(NamedTuple):
     intervals: Intervals
     snapshots: Values
     bounds: OrderBounds | None
+    bounds_from: Callable[[PairOrders], OrderBounds] | None
     messages: bool
     limits: Limits
     a_rate: Fraction
@@ -150,12 +153,15 @@ class Gathered(NamedTuple):
             twice=self.twice,
             may_fall=self.may_fall,
         )
+        used = None
+        if self.bounds is not None and self.bounds_from is not None:
+            used = UsedOrders(self.bounds.orders, self.bounds.a_ns, self.bounds_from)
         return Pair(
             a=self.a,
             b=self.b,
             tube=tube,
             snapshots=self.snapshots,
-            orders=self.bounds,
+            orders=used,
             a_rate=self.a_rate,
             b_rate=self.b_rate,
             half_width_ns=_median_half(evidence),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -326,9 +327,10 @@ class Pairs:
             for clock, rate in ((a, a_rate), (b, b_rate))
             if (tick := self.observed_tick(clock, rate)) is not None
         }
-        bounds = None
+        bounds = bounds_from = None
         if orders is not None:
-            bounds = self._bounds(orders, (a, b), (a_rate, b_rate), ticks, limits)
+            bounds_from = self._bounds((a, b), (a_rate, b_rate), ticks, limits)
+            bounds = bounds_from(orders)
             if _is_ruled(given):
                 given = given.only(np.zeros(len(given.snapshots), dtype=bool))
             if not len(given.snapshots) + len(bounds.a_ns):
@@ -342,6 +344,7 @@ class Pairs:
             intervals=self._intervals(a, b, given, limits, ticks),
             snapshots=given.snapshots,
             bounds=bounds,
+            bounds_from=bounds_from,
             messages=bool(given.boxed.any()),
             limits=limits,
             a_rate=a_rate,
@@ -406,19 +409,18 @@ class Pairs:
 
     def _bounds(
         self,
-        orders: PairOrders,
         clocks: tuple[ClockId, ClockId],
         rates: tuple[Fraction, Fraction],
         observed: Mapping[ClockId, Tick],
         limits: Limits,
-    ) -> OrderBounds:
-        """What the orders of two clocks say of the offset."""
+    ) -> Callable[[PairOrders], OrderBounds]:
+        """What tells what orders of two clocks say of the offset."""
         one, other = (
             Scale.of(self._graph.unit_ns(clock) * rate, self._tick_ns(clock, observed))
             for clock, rate in zip(clocks, rates, strict=True)
         )
         fastest = max(_drift_ppm(self._graph.domain(clock)) for clock in clocks) * 1e-6
-        return bounds_of(orders, one, other, fastest, limits.drift)
+        return partial(bounds_of, a=one, b=other, fastest=fastest, drift=limits.drift)
 
     def _intervals(
         self,
