@@ -98,10 +98,8 @@ class ColumnConversion:
         if added.bounds:
             # Two instants have no estimate, but a bar that holds both.
             none = missing | ~(placed | (status == AMBIGUOUS_SOURCE))
-            arrays += [
-                arrow_of(earliest, none | ((status == ONE_SIDED) & (earliest == INT64_MIN))),
-                arrow_of(latest, none | ((status == ONE_SIDED) & (latest == INT64_MAX))),
-            ]
+            no_earliest, no_latest = reached.open_sides()
+            arrays += [arrow_of(earliest, none | no_earliest), arrow_of(latest, none | no_latest)]
         return arrays
 
     def _reached(self, given: TimeColumn, clock: ClockId, added: AddedColumns) -> Reached:

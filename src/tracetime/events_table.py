@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.errors import AS_IS, ONE_SIDED, REASONS
+from tracetime.errors import AS_IS, ONE_SIDED, OPEN_ENDED, REASONS
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.pandas_metadata import exact_in_pandas
 
@@ -224,7 +224,7 @@ def record_batch(
             arrays.append(arrow_of(column, unresolved))
         elif field.name in ("earliest", "latest"):
             open_end = INT64_MIN if field.name == "earliest" else INT64_MAX
-            is_open = (columns["status"] == ONE_SIDED) & (column == open_end)
+            is_open = np.isin(columns["status"], OPEN_ENDED) & (column == open_end)
             arrays.append(arrow_of(column, (columns["earliest"] > columns["latest"]) | is_open))
         elif field.name in TEXTS:
             arrays.append(_dictionary(column, _strings(columns, field.name), column < 0))

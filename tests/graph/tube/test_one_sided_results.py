@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tracetime import ClockDomain, ClockGraph, ConversionError, Snapshot
+from tracetime.errors import AMBIGUOUS_SOURCE, RESOLVED
+from tracetime.graph.tube.results import Reached
 
 HOST, DEVICE, OTHER = "MONOTONIC_RAW", "a.device", "an.other"
 S = 10**9
@@ -142,3 +144,12 @@ def test_where_the_closed_side_is_beyond_int64_there_is_no_estimate(
     bar = graph.convert([0, beyond], DEVICE, HOST, policy="tube", bounds=True, errors="mask")
     assert [side.to_pylist()[1] for side in bar] == [None, None, None]
     assert bar.earliest.to_pylist()[0] == bar.estimate.to_pylist()[0]
+
+
+def test_the_bar_of_two_instants_may_be_open_too() -> None:
+    low, high = np.array([INT64.min, 5, INT64.min]), np.array([9, INT64.max, 7])
+    status = np.array([AMBIGUOUS_SOURCE, AMBIGUOUS_SOURCE, RESOLVED], dtype=np.uint8)
+    reached = Reached(np.zeros(3, np.int64), low, high, status)
+    no_earliest, no_latest = reached.open_sides()
+    assert no_earliest.tolist() == [True, False, False]
+    assert no_latest.tolist() == [False, True, False]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.errors import ONE_SIDED
+from tracetime.errors import OPEN_ENDED
 
 Converted = TypeVar("Converted")
 Side = TypeVar("Side")
@@ -38,8 +38,8 @@ class Reached(NamedTuple):
 
     def open_sides(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Of which values nothing bounds the earliest, and of which the latest."""
-        one_sided = self.status == ONE_SIDED
-        return one_sided & (self.earliest == INT64_MIN), one_sided & (self.latest == INT64_MAX)
+        open_ended = np.isin(self.status, OPEN_ENDED)
+        return open_ended & (self.earliest == INT64_MIN), open_ended & (self.latest == INT64_MAX)
 
     def first_bar(self) -> tuple[int | None, int | None]:
         """Earliest and latest of the first value; None for an open side."""
