@@ -8,6 +8,8 @@ BENCH_ARGS ?=
 MUTANTS ?= 200
 MUTANTS_ARGS ?=
 COVERAGE ?= 94
+# A worker runs whole files: what a file's tests share is made once.
+WORKERS ?= -n 2 --dist loadfile
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -50,7 +52,7 @@ show = @printf '\n$$ %s\n' '$(1)'; PATH="$(CURDIR)/$(BIN):$$PATH" $(1)
 
 test: $(VENV)/.installed-test $(VENV)/.installed-docs ## run every test (PYTEST_ARGS goes to pytest)
 	@tools/system-packages
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint $(VENV)/.installed ## ruff, mypy, stubtest of the kernels, import-linter
 	@$(BIN)/ruff check .

@@ -134,7 +134,8 @@ def _run_all(kept: Path) -> None:
         "COVERAGE_RCFILE": str(config),
     }
     coverage = [sys.executable, "-m", "coverage"]
-    tests = ["-m", "pytest", "-q", "-p", "mutants.recording", "-p", "no:cacheprovider"]
+    tests = ["-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    tests += ["-p", "mutants.recording", "-p", "no:cacheprovider"]
     with (kept / "tests.log").open("wb") as log:
         subprocess.run([*coverage, "run", *tests], cwd=tree, env=env, stdout=log)
     subprocess.run([*coverage, "combine", "-q"], cwd=tree, env=env, check=True)

@@ -29,5 +29,8 @@ def pytest_runtest_logreport(report: Any) -> None:
         _passed.pop(report.nodeid, None)
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: Any) -> None:
+    # The workers of pytest-xdist tell the process that started them.
+    if hasattr(session.config, "workerinput"):
+        return
     Path(os.environ["MUTANTS_DURATIONS"]).write_text(json.dumps(_passed))

@@ -40,6 +40,10 @@ def pytest_runtest_makereport(item, call):
     """
     outcome = yield
     report = outcome.get_result()
+    # Workers of pytest-xdist send what was printed as UTF-8, which has no half of a character.
+    report.sections = [
+        (name, text.encode("utf-8", "replace").decode()) for name, text in report.sections
+    ]
     if report.skipped and os.environ.get("TRACETIME_REQUIRE_ALL") == "1":
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else "")
         if not any(lacking in reason for lacking in _MAY_LACK):

@@ -15,7 +15,8 @@ def median(values: npt.NDArray[Any]) -> float:
     """The median of float64 or int64[n >= 1]; with an even n, the mean of the middle two."""
     ordered = np.sort(values)
     n = len(ordered)
-    return float(ordered[(n - 1) // 2 : n // 2 + 1].mean())
+    low, high = ordered[(n - 1) // 2].item(), ordered[n // 2].item()
+    return (float(low) + float(high)) / 2
 
 
 def medians(

@@ -50,12 +50,16 @@ def handler(*_):
     came += 1
     rec.{call}()
     rec.instant("signal")
+    # Not sooner: a slow machine would do nothing else.
+    signal.setitimer(signal.ITIMER_REAL, 0.0002 if going_on else 0)
 signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.0004, 0.0004)
+going_on = True
+signal.setitimer(signal.ITIMER_REAL, 0.0002)
 for _ in range(1000):
     rec.snapshot()
     rec.flush()
     rec.instant("usual")
+going_on = False
 signal.setitimer(signal.ITIMER_REAL, 0)
 rec.close()
 print(came)
@@ -113,16 +117,20 @@ def signals_that(act: Callable[[], object]) -> Iterator[list[int]]:
         nonlocal depth
         depth += 1
         depths.append(depth)
+        # The deeper the later: a slow machine piles them up only where they wait.
+        signal.setitimer(signal.ITIMER_REAL, 0.001 * depth if going_on else 0)
         try:
             act()
         finally:
             depth -= 1
 
     before = signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    going_on = True
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
     try:
         yield depths
     finally:
+        going_on = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
@@ -282,12 +290,15 @@ def handler(*_):
     came += 1
     rec.instant("signal", track="signals")
     rec.counter(f"count {{came % 50}}", came)
+    signal.setitimer(signal.ITIMER_REAL, 0.0004 if going_on else 0)
 signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+going_on = True
+signal.setitimer(signal.ITIMER_REAL, 0.0004)
 end = time.monotonic() + 1
 while time.monotonic() < end:
     rec.instant("e", track="usual")
     rec.track(f"one more {{time.monotonic_ns()}}")
+going_on = False
 signal.setitimer(signal.ITIMER_REAL, 0)
 rec.close()
 print(came)

@@ -62,7 +62,7 @@ def calls() -> Iterator[tuple[str, str, set[str]]]:
             # What only hands on what it is given.
             if None in given or (ast.unparse(node.func) == "_finding" and not is_code):
                 continue
-            for code in codes_of(module, node.args[0]):
+            for code in sorted(codes_of(module, node.args[0])):
                 yield module, code, {name for name in given if name}
 
 

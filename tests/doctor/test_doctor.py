@@ -81,6 +81,7 @@ def test_every_code_has_a_page_and_every_page_a_code():
         "clocks-not-examined",
         # Flows are looked at where the caller lets the tube use them: test_doctor_orders.py.
         "loop",
+        "messages-against-snapshots",
         "messages-reversed",
         "one-sided",
         "slow-messages",

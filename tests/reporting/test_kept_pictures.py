@@ -208,7 +208,7 @@ def test_a_range_of_times_leaves_a_hundredth_at_either_end() -> None:
         ([1.0, 20.0], "13"),
         ([1.0, 299.0], "13"),
         ([1.0, 300.0], "1"),
-        ([], "125"),
+        ([1.0, 2.5], "125"),
     ],
 )
 def test_fewer_ticks_of_each_decade_where_more_decades_are_seen(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Final
@@ -43,6 +44,7 @@ from tracetime.graph.comparison import eventful, inconsistencies, shared_with_re
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import ClockInfo
 from tracetime.graph.info import OffsetVariations as Ways
+from tracetime.graph.tube.contradictions import Contradiction, contradiction
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.graph.tube.wraps import Counter
@@ -55,6 +57,9 @@ _TRACE_FILE: Final = BUILTIN_IDS["TRACE_FILE"]
 _BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
 _NO_ROWS: Final = np.empty(0, dtype=np.int64)
 _EQUATED: Final = (_BOOTTIME, _TRACE_FILE)
+
+MOST_ORDERED: Final = 64
+"""Of so many pairs the doctor looks at the messages: each pair takes a tube."""
 
 MOST_EXAMINED: Final = 1000
 """For so many pairs of clocks the doctor makes a tube, to see what happened to them; with so many
@@ -240,7 +245,20 @@ class Survey:
     def discontinuities(self) -> list[PairDiscontinuity]:
         """What happened to pairs of clocks, by their snapshots; what orders show is told apart."""
         found = self.graph._parts.tubes.discontinuities(self._examined[0])
-        return [one for one in found if not one.orders]
+        told = self.contradictions
+        return [one for one in found if not one.orders and (one.src, one.dst) not in told]
+
+    @cached_property
+    def contradictions(self) -> dict[tuple[ClockId, ClockId], Contradiction]:
+        """By pair of clocks, the steadier first: messages that contradict its snapshots."""
+        found = {}
+        for one, other in self.graph._parts.state.orders.pairs()[:MOST_ORDERED]:
+            with suppress(TracetimeError):
+                pair = self.graph._parts.tubes.pair(one, other)
+                contradicting = contradiction(pair)
+                if contradicting is not None:
+                    found[pair.a, pair.b] = contradicting
+        return found
 
     @property
     def most_examined(self) -> int:

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.analysis.survey import Survey
+from tracetime.analysis.survey import MOST_ORDERED, Survey
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.doctor.catalogue import finding
+from tracetime.doctor.contradictions import against_snapshots
 from tracetime.doctor.finding import EventSelection, Finding
 from tracetime.errors import TracetimeError
 from tracetime.graph.tube.evidence import WIDEST
@@ -29,8 +30,6 @@ from tracetime.text import count, duration
 Values = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_PAIRS: Final = 64
-"""Each pair takes a tube, so their number is limited."""
 _NAMED: Final = 3
 """So many messages are named in a title."""
 _WIDER: Final = 4
@@ -66,7 +65,7 @@ def messages(survey: Survey) -> Iterator[Finding]:
             are="is" if flows.undirected == 1 else "are",
         )
     orders = survey.graph._parts.state.orders
-    for one, other in orders.pairs()[:_PAIRS]:
+    for one, other in orders.pairs()[:MOST_ORDERED]:
         found = orders.of(one, other)
         assert found is not None
         ways = [way for way in _ways(one, other, found) if len(way.numbers)]
@@ -75,6 +74,11 @@ def messages(survey: Survey) -> Iterator[Finding]:
         try:
             pair = survey.graph._parts.tubes.pair(one, other)
         except TracetimeError:
+            continue
+        contradiction = survey.contradictions.get((pair.a, pair.b))
+        if contradiction is not None:
+            ends = _ends(survey, ways, contradiction.orders)
+            yield against_snapshots(survey, pair, contradiction, ends)
             continue
         yield from _contradictory(survey, pair, ways)
         yield from _wander(pair)
@@ -104,6 +108,14 @@ def _selections(survey: Survey, way: _Way, rows: Values) -> tuple[EventSelection
         EventSelection(clock, readings=ts[rows] * _units(survey, clock))
         for clock, ts in ((way.before, way.sent), (way.after, way.received))
     )
+
+
+def _ends(survey: Survey, ways: list[_Way], orders: Values) -> Iterator[EventSelection]:
+    """The events at both ends of some orders, by their numbers."""
+    for way in ways:
+        rows = np.flatnonzero(np.isin(way.numbers, orders))
+        if len(rows):
+            yield from _selections(survey, way, rows)
 
 
 def _reversed(survey: Survey, way: _Way) -> Iterator[Finding]:

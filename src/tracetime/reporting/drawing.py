@@ -32,7 +32,17 @@ BORDER: Final = 74
 BAND: Final = {"fill_color": TUBE, "fill_alpha": 0.18, "line_color": None}
 LINE: Final = {"line_color": TUBE, "line_width": 2}
 DOT: Final = {"marker": "circle", "size": 5, "fill_color": INK, "line_color": None}
+MESSAGE: Final = {
+    "marker": "diamond",
+    "size": 6,
+    "fill_color": None,
+    "line_color": INK,
+    "line_alpha": 0.6,
+}
 OUTLIER: Final = {"marker": "x", "size": 10, "line_color": BROKEN, "line_width": 2}
+
+_BETWEEN: Final = (3, 4, 6, 7, 8, 9, 12, 15, 22, 25, 35)
+"""Ticks between 1, 2, 5 and 10, and the tens of finer ones."""
 
 _TIMES: Final = (("h", 3.6e12, 4 * 3.6e12), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("us", 1e3, 0.0))
 _SIZES: Final = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
@@ -102,6 +112,9 @@ class Bokeh:
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (1.0, 1.0)
         digits = (1, 2, 5) if high < 20 * low else (1, 3) if high < 300 * low else (1,)
         ticks = [digit * 10**power for power in range(16) for digit in digits]
+        if high < 2.5 * low:
+            # Between two of these there may be none.
+            ticks = sorted({*ticks, *(n * 10**power for power in range(15) for n in _BETWEEN)})
         axis.ticker = self.models.FixedTicker(ticks=ticks)
         axis.major_label_overrides = {tick: duration(tick) for tick in ticks}
         axis.major_label_policy = self.models.NoOverlap(min_distance=4)

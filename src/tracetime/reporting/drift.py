@@ -37,6 +37,8 @@ def drift_range(curves: Curves) -> tuple[float, float]:
         return gaps
     held = np.concatenate([rate.low, rate.ppm, rate.high])
     low, high = robust_range(held, np.tile(span, 3), _TAIL)
+    if not len(curves.gap_ppm):
+        return low, high
     reach = _GAP_REACH * (high - low)
     return min(low, max(gaps[0], low - reach)), max(high, min(gaps[1], high + reach))
 
@@ -55,10 +57,16 @@ def robust_range(values: Floats, weights: Floats, tail: float) -> tuple[float, f
     return middle - half, middle + half
 
 
-def drift_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
-    """Draw the drift over the time axis `across`, whose unit has `ns` ns."""
+def drift_panel(
+    bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool, *, last: bool = False
+) -> Any:
+    """Draw the drift over the time axis `across`, whose unit has `ns` ns.
+
+    last: whether no panel is below it, so that it has the axis.
+    """
     rate = curves.rate
-    panel = panel_of(bokeh, 130, across, "drift (ppm)", alone, x_axis_location=None)
+    height, axis = (160, "below") if last else (130, None)
+    panel = panel_of(bokeh, height, across, "drift (ppm)", alone, x_axis_location=axis)
     known = rate.end > rate.start
     low, high = drift_range(curves)
     spread = high - low
@@ -85,7 +93,8 @@ def drift_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: boo
     panel.yaxis.formatter.use_scientific = False
     if alone:
         held = [("rate", [line]), ("error bar", [box])] if known.any() else []
-        bokeh.legend(panel, [("between snapshots", [dots]), *held])
+        between = [("between snapshots", [dots])] if len(curves.gap_ppm) else []
+        bokeh.legend(panel, [*between, *held])
     return panel
 
 

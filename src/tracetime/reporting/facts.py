@@ -158,14 +158,27 @@ def _choose_pictures(facts: Facts) -> None:
         alike[pair.reference, pair.name] += 1
         chosen.append(pair)
     for pair in chosen:
-        on_trace_time = pair.reference == trace_clock
+        span = _span(facts, pair) if pair.reference == trace_clock else None
         pair.curves = graph.curves(
             pair.reference,
             pair.clock,
-            (facts.start_ns, facts.end_ns) if on_trace_time else None,
-            facts.start_ns if on_trace_time else None,
+            span,
+            span[0] if span else None,
             _MOST_POINTS // len(chosen),
         )
     facts.left_out = [
         f"{n} of {name}" if "@seq*" in name else name for name, n in sorted(left_out.items())
     ]
+
+
+def _span(facts: Facts, pair: PairFacts) -> tuple[int, int] | None:
+    """The part of the trace that a picture over trace time shows; None for that of its evidence.
+
+    Floor knows nothing of clocks that messages alone tie, and may place their events anywhere.
+    """
+    if pair.snapshots:
+        return facts.start_ns, facts.end_ns
+    groups = facts.survey.groups_of(pair.reference)
+    if not groups:
+        return None
+    return min(group.low_ns for group in groups), max(group.high_ns for group in groups)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from tracetime.graph.tube.curves import Curves
 from tracetime.reporting.drawing import BROKEN, FLOOR, INK, TUBE
 from tracetime.reporting.markup import Html, tag
 
 
-def pair_key(*, outliers: bool, breaks: bool) -> Html:
-    """Return the legend, without outliers or discontinuities if the picture has none."""
+def pair_key(curves: Curves) -> Html:
+    """Return the legend, without what the picture has not."""
     items = [
-        ("snapshot", tag("circle", cx=10, cy=7, r=3.5, fill=INK)),
-        ("outlier", _cross(BROKEN)) if outliers else None,
+        ("snapshot", tag("circle", cx=10, cy=7, r=3.5, fill=INK)) if curves.n_snapshots else None,
+        ("message", _diamond(fill="none", stroke=INK)) if curves.n_orders else None,
+        ("outlier", _cross(BROKEN)) if curves.seen.odd.any() else None,
         ("estimate, rate", tag("path", d="M0 7H20", stroke=TUBE, stroke_width=2.5)),
         (
-            "error bar",
+            "error bar, open to one side" if np.isnan(curves.median_bar_ns) else "error bar",
             [
                 tag("path", d="M0 1H20V13H0Z", fill=TUBE, fill_opacity=0.2),
                 tag("path", d="M0 1H20M0 13H20", stroke=TUBE),
@@ -23,12 +27,16 @@ def pair_key(*, outliers: bool, breaks: bool) -> Html:
         ),
         (
             "drift between snapshots",
-            tag("path", d="M10 2L14 7L10 12L6 7Z", fill=INK),
-        ),
+            _diamond(fill=INK),
+        )
+        if len(curves.gap_ppm)
+        else None,
         (
             "|floor − estimate|",
             tag("path", d="M0 7H20", stroke=FLOOR, stroke_width=2, stroke_dasharray="5 3"),
-        ),
+        )
+        if np.isfinite(curves.sampled.floor).any()
+        else None,
         (
             "discontinuity",
             tag(
@@ -40,7 +48,7 @@ def pair_key(*, outliers: bool, breaks: bool) -> Html:
                 stroke_dasharray="2 3",
             ),
         )
-        if breaks
+        if curves.breaks
         else None,
     ]
     return tag("ul", (_item(*item) for item in items if item is not None), class_="key")
@@ -49,6 +57,10 @@ def pair_key(*, outliers: bool, breaks: bool) -> Html:
 def _item(text: str, mark: Any) -> Html:
     swatch = tag("svg", mark, viewBox="0 0 20 14", width=20, height=14, aria_hidden="true")
     return tag("li", swatch, text)
+
+
+def _diamond(**look: str) -> Html:
+    return tag("path", d="M10 2L14 7L10 12L6 7Z", **look)
 
 
 def _cross(colour: str) -> Html:

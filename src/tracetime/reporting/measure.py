@@ -96,7 +96,8 @@ def measure(
             continue
         runs, r = pair.tube.runs, pair.tube.evidence.r
         drift = None
-        if len(runs.slope) and int((runs.last - runs.first).max()) > 0:
+        # Messages of one direction leave every rate open.
+        if not pair.is_one_sided and int((runs.last - runs.first).max()) > 0:
             longest = int(np.argmax(runs.last - runs.first))
             drift = ppm_of(int(runs.slope[longest]), reference == pair.a)
         moved = np.abs(difference(r[1:], r[:-1]))

@@ -141,7 +141,7 @@ def _pair(facts: Facts, figures: Figures, number: int, pair: PairFacts) -> Html:
             pair_figure(curves, reference, clock, alone=False),
             in_words(pair, reference, clock),
             pair_readout(curves, reference, clock),
-            key=pair_key(outliers=bool(curves.seen.odd.any()), breaks=bool(curves.breaks)),
+            key=pair_key(curves),
         ),
         _breaks(curves, place) if curves.breaks else None,
         tag(
@@ -169,14 +169,20 @@ def _line(pair: PairFacts, curves: Curves) -> str:
     most = max(curves.most_bar_ns, curves.median_bar_ns)
     most = most if np.isfinite(most) else curves.median_bar_ns
     parts = [f"error bar {'at most ' if np.isfinite(most) else ''}{half_width(most)}"]
-    if pair.drift_ppm is not None and curves.n_snapshots > 1:
+    if pair.drift_ppm is not None and curves.n_snapshots + curves.n_orders > 1:
         drift = f"{pair.drift_ppm:+.3g} ppm" if abs(pair.drift_ppm) >= _NO_DRIFT_PPM else "none"
         parts.append(f"drift {drift}")
-    parts.append(count(curves.n_snapshots, "snapshot"))
+    parts.append(_evidence(curves))
     if curves.n_breaks:
         kinds = Counter(_BREAK_NAMES[b.kind] for b in curves.breaks)
         parts += [f"{n} × {kind}" if n > 1 else kind for kind, n in kinds.items()]
     return ", ".join(parts)
+
+
+def _evidence(curves: Curves) -> str:
+    """Return how many snapshots and messages tie a pair."""
+    kinds = ((curves.n_snapshots, "snapshot"), (curves.n_orders, "message"))
+    return " and ".join(count(n, kind) for n, kind in kinds if n)
 
 
 def in_words(pair: PairFacts, reference: str, clock: str) -> str:
@@ -184,10 +190,10 @@ def in_words(pair: PairFacts, reference: str, clock: str) -> str:
     curves = pair.curves
     assert curves is not None
     parts = [
-        f"{clock} against {reference}: {count(curves.n_snapshots, 'snapshot')}; the offset begins "
+        f"{clock} against {reference}: {_evidence(curves)}; the offset begins "
         f"at {curves.offset_ns:,} ns"
     ]
-    if pair.drift_ppm is not None and curves.n_snapshots > 2:
+    if pair.drift_ppm is not None and curves.n_snapshots + curves.n_orders > 2:
         parts.append(
             f"{clock} drifts by {pair.drift_ppm:+.4g} ppm, which the picture leaves out"
             if abs(curves.trend_ppm) >= 1e-3
@@ -209,6 +215,8 @@ def in_words(pair: PairFacts, reference: str, clock: str) -> str:
         if curves.n_breaks
         else "no discontinuity"
     )
+    if curves.n_orders and np.isfinite(curves.median_bar_ns):
+        parts.append("slow messages may be outside of the picture")
     return "; ".join(parts) + f". Time 0 is {reference} {curves.origin_ns:,} ns."
 
 
@@ -258,7 +266,7 @@ def _gap(curves: Curves) -> float:
     """Return the usual time between two snapshots of a pair, ns."""
     if len(curves.gap_span):
         return float(np.median(curves.gap_span))
-    return curves.end / max(curves.n_snapshots, 1)
+    return curves.end / max(curves.n_snapshots + curves.n_orders, 1)
 
 
 def _show(place: str, label: str, what: str, window: tuple[float, float]) -> Html:
@@ -358,7 +366,8 @@ def _whole(ns: float) -> Cell:
 
 def snapshots_section(facts: Facts) -> Html:
     """Return the table of the snapshots' readings that the pictured pairs have."""
-    total = sum(len(pair.curves.seen.time) for pair in facts.pictured if pair.curves is not None)
+    seen = (pair.curves.seen for pair in facts.pictured if pair.curves is not None)
+    total = sum(int((one.number >= 0).sum()) for one in seen)
     every = max(1, -(-total // _MOST_SNAPSHOTS))
     rows = [row for pair in facts.pictured for row in _snapshot_rows(facts, pair, every)]
     rows.sort(key=lambda row: (row[0].value, row[3]))
@@ -404,7 +413,7 @@ def _snapshot_rows(facts: Facts, pair: PairFacts, every: int) -> Iterator[tuple[
     seen = curves.seen
     for k, snapshot in enumerate(seen.number.tolist()):
         note = notes.get(snapshot, "")
-        if k % every and not note:
+        if snapshot < 0 or (k % every and not note):
             continue
         yield (
             number_cell(snapshot),

@@ -18,6 +18,7 @@ from tracetime.reporting.drawing import (
     FLOOR,
     INK,
     LINE,
+    MESSAGE,
     OUTLIER,
     TUBE,
     Bokeh,
@@ -58,11 +59,13 @@ def pair_figure(curves: Curves, reference: str, clock: str, *, alone: bool = Tru
     start, (name, ns) = first_of(curves), time_unit_of(curves)
     across = time_range(bokeh, start / ns, curves.end / ns)
     jumps = [jumps_panel(bokeh, curves, ns, across, alone)] if jumps_of(curves) else []
+    tube = curves.sampled
+    has_widths = bool((np.isfinite(tube.half) | np.isfinite(tube.floor)).any())
     panels = [
         *jumps,
         _offset_panel(bokeh, curves, ns, across, alone),
-        drift_panel(bokeh, curves, ns, across, alone),
-        _width_panel(bokeh, curves, ns, across, alone),
+        drift_panel(bokeh, curves, ns, across, alone, last=not has_widths),
+        *([_width_panel(bokeh, curves, ns, across, alone)] if has_widths else []),
     ]
     for panel in panels:
         _mark(bokeh, panel, curves, ns, numbered=panel is panels[0])
@@ -87,8 +90,13 @@ def time_unit_of(curves: Curves) -> tuple[str, float]:
 def offset_unit_of(curves: Curves) -> tuple[str, float]:
     """Return the unit of the offsets without jumps, and how many ns it has."""
     seen, tube = curves.seen, curves.sampled
-    plain = ~seen.odd
+    plain = ~seen.odd & ((seen.number >= 0) | is_open(curves))
     return unit_of(np.concatenate([seen.offset[plain], seen.half[plain], tube.high, tube.low]))
+
+
+def is_open(curves: Curves) -> bool:
+    """Return whether no bar of a picture has two sides."""
+    return not bool(np.isfinite(curves.sampled.half).any())
 
 
 def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: bool) -> Any:
@@ -99,7 +107,8 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
     panel = panel_of(
         bokeh, 260, across, f"{label} ({unit})", alone, not jumped, x_axis_location=None
     )
-    xs, ys = _pieces(tube.time / ns, tube.low / size, tube.high / size)
+    low, high = _without_open_sides(curves)
+    xs, ys = _pieces(tube.time / ns, low / size, high / size)
     band = bokeh.draw(panel, "Patches", {"xs": xs, "ys": ys}, xs="xs", ys="ys", **BAND)
     source = bokeh.models.ColumnDataSource(
         {
@@ -116,9 +125,12 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
     ]
     line = bokeh.draw(panel, "Line", source, x="time", y="estimate", **LINE)
     dots, whiskers = _draw_snapshots(bokeh, panel, curves, ns, size)
-    # Outliers and the bars over a jump do not count for the scale: all else would be flat.
-    panel.y_range.renderers = [line, *edges, dots[0]]
-    panel.y_range.range_padding = 0.15
+    messages = _draw_messages(bokeh, panel, curves, ns, size)
+    # Outliers, slow messages and the bars over a jump do not count for the scale: all else would be
+    # flat. Fast messages are next to the bar.
+    scaled = messages if is_open(curves) else []
+    panel.y_range.renderers = [line, *edges, dots[0], *scaled]
+    panel.y_range.range_padding = 1.0 if messages and not scaled else 0.15
     panel.y_range.min_interval = 2.0 / size
     if alone:
         panel.add_tools(_hover(bokeh, dots, ns, unit))
@@ -126,7 +138,8 @@ def _offset_panel(bokeh: Bokeh, curves: Curves, ns: float, across: Any, alone: b
         bokeh.legend(
             panel,
             [
-                ("snapshot", [dots[0], whiskers]),
+                ("snapshot", [dots[0], whiskers] if curves.n_snapshots else []),
+                ("message", messages),
                 *outlier,
                 ("estimate", [line]),
                 ("error bar", [band, edges[0]]),
@@ -155,7 +168,7 @@ def _draw_snapshots(
             name=name,
         )
 
-    read = snapshots("snapshots", ~seen.odd)
+    read = snapshots("snapshots", ~seen.odd & (seen.number >= 0))
     look = {"line_color": INK, "line_alpha": 0.5 if len(seen.time) < _CROWDED else 0.2}
     whiskers = bokeh.draw(panel, "Segment", read, x0="time", y0="low", x1="time", y1="high", **look)
     dots = [bokeh.draw(panel, "Scatter", read, x="time", y="offset", **DOT)]
@@ -163,6 +176,37 @@ def _draw_snapshots(
         outliers = snapshots("outliers", seen.odd)
         dots.append(bokeh.draw(panel, "Scatter", outliers, x="time", y="offset", **OUTLIER))
     return dots, whiskers
+
+
+def _draw_messages(bokeh: Bokeh, panel: Any, curves: Curves, ns: float, size: float) -> list[Any]:
+    """Draw orders, each at the bound that it gives; an empty list without any."""
+    seen = curves.seen
+    which = ~seen.odd & (seen.number < 0)
+    if not which.any():
+        return []
+    nothing = np.zeros(int(which.sum()))
+    source = bokeh.models.ColumnDataSource(
+        {
+            "time": seen.time[which] / ns,
+            "offset": seen.offset[which] / size,
+            "number": seen.number[which],
+            "half": nothing,
+        },
+        name="messages",
+    )
+    return [bokeh.draw(panel, "Scatter", source, x="time", y="offset", **MESSAGE)]
+
+
+def _without_open_sides(curves: Curves) -> tuple[Floats, Floats]:
+    """The sides of the bars; one that is open is far outside of the picture."""
+    tube, seen = curves.sampled, curves.seen
+    known = np.isfinite(tube.estimate)
+    every = np.concatenate([tube.estimate[known], seen.offset])
+    far = 10 * float(every.max() - every.min()) + 10_000.0
+    return (
+        np.where(known & np.isnan(tube.low), tube.estimate - far, tube.low),
+        np.where(known & np.isnan(tube.high), tube.estimate + far, tube.high),
+    )
 
 
 def _hover(bokeh: Bokeh, dots: list[Any], ns: float, unit: str) -> Any:

@@ -47,9 +47,10 @@ const Readout = (() => {
     const [estimate, low, high] = ["estimate", "low", "high"].map((c) => column("tube", c).map((v) => v * size));
     const floor = column("width", "floor");
     const rates = ["start", "end", "ppm", "low", "high"].map((c) => column("rates", c));
-    const both = (c) => [...column("snapshots", c), ...column("outliers", c)];
-    const [offset, half, number] = [both("offset").map((v) => v * size), both("half"), both("number")];
-    const plain = column("snapshots", "time").length;
+    const every = (c) => ["snapshots", "messages", "outliers"].flatMap((kind) => column(kind, c));
+    const [offset, half, number] = [every("offset").map((v) => v * size), every("half"), every("number")];
+    const snapshots = column("snapshots", "time").length;
+    const plain = snapshots + column("messages", "time").length;
     const references = int64(facts.references);
     const clocks = int64(facts.clocks);
     const start = BigInt(origin);
@@ -72,6 +73,18 @@ const Readout = (() => {
       return clocks[k] + BigInt(since) + BigInt(Math.round(height - offset[k] + facts.trend * 1e-6 * since));
     }
 
+    function bar(down, up) {
+      if (!Number.isFinite(down)) return Number.isFinite(up) ? `open, to ${signed(up)} ns` : "open";
+      if (!Number.isFinite(up)) return `open, from ${signed(down)} ns`;
+      return `± ${grouped(Math.round((up - down) / 2))} ns (${signed(down)} to ${signed(up)})`;
+    }
+
+    function kind(k) {
+      if (number[k] < 0) return ["message", k < plain ? "bounds one side" : "arrives before it was sent"];
+      const what = k < snapshots ? "snapshot" : "outlier";
+      return [what, `no. ${grouped(number[k])}, half-width ${grouped(half[k])} ns`];
+    }
+
     function between(t) {
       const right = Math.min(Math.max(above(times, t), 1), times.length - 1);
       const left = right - 1;
@@ -84,7 +97,7 @@ const Readout = (() => {
       const read = reading(t, value);
       if (read !== null) lines.push(["reading", `${facts.clock} ${grouped(read)} ns`]);
       lines.push(["offset − trend", `${signed(value)} ns`]);
-      lines.push(["error bar", `± ${grouped(Math.round((up - down) / 2))} ns (${signed(down)} to ${signed(up)})`]);
+      lines.push(["error bar", bar(down, up)]);
       const off = Math.round(at(floor));
       if (Number.isFinite(off)) lines.push(["floor", `off by ${off > 1 ? grouped(off) : "at most 1"} ns`]);
       return lines;
@@ -98,7 +111,7 @@ const Readout = (() => {
       const instant = grouped(start + BigInt(Math.round(t)));
       const lines = [["time", seconds(t)], ["instant", `${facts.reference} ${instant} ns`]];
       if (onSnapshot) {
-        lines.push([k < plain ? "snapshot" : "outlier", `no. ${grouped(number[k])}, half-width ${grouped(half[k])} ns`]);
+        lines.push(kind(k));
         lines.push(["reading", `${facts.clock} ${grouped(clocks[k])} ns`]);
         lines.push(["offset", `${grouped(clocks[k] - references[k])} ns`]);
       }

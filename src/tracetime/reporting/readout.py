@@ -22,8 +22,9 @@ from tracetime.text import duration, half_width, signed_duration
 
 def pair_readout(curves: Curves, reference: str, clock: str) -> dict[str, Any]:
     """Return the facts of a pair's picture; the rest is in its sources."""
-    # As the picture has them: outliers last.
-    order = np.argsort(curves.seen.odd, kind="stable")
+    # As the picture has them: snapshots, messages, outliers.
+    seen = curves.seen
+    order = np.argsort(np.where(seen.odd, 2, seen.number < 0), kind="stable")
     return {
         "kind": "pair",
         "reference": reference,
@@ -32,8 +33,8 @@ def pair_readout(curves: Curves, reference: str, clock: str) -> dict[str, Any]:
         "size": offset_unit_of(curves)[1],
         "origin": str(curves.origin_ns),
         "trend": curves.trend_ppm if np.isfinite(curves.trend_ppm) else 0.0,
-        "references": _int64(curves.seen.hub[order]),
-        "clocks": _int64(curves.seen.clock[order]),
+        "references": _int64(seen.hub[order]),
+        "clocks": _int64(seen.clock[order]),
         "zones": [
             {"start": b.start, "end": b.end, "text": f"{number}: {break_in_words(b)}"}
             for number, b in enumerate(curves.breaks, 1)

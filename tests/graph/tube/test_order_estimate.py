@@ -8,6 +8,7 @@ from message_bars import drift_bars
 from message_worlds import PPM, Clocks, Model, S, both_ways
 
 from tracetime._kernels.tube.virtual_pings import fastest, knee, smooth, values
+from tracetime.graph.tube import order_estimate
 from tracetime.graph.tube.evidence import WIDEST
 from tracetime.graph.tube.order_estimate import estimate_curve
 
@@ -48,6 +49,23 @@ def test_near_the_truth(rate, kind, load, most_ns):
     model = Model(rate, Clocks(seconds=300.0), **both_ways(kind, load))
     worlds = [model.world(seed) for seed in (1, 2, 3)]
     assert np.median([rms(missed(world, curve_of(world))) for world in worlds]) < most_ns
+
+
+def test_windows_too_long_to_be_surer_are_not_tried(monkeypatch):
+    """There may be tens of thousands of pairs of few messages each."""
+    tried = []
+    find = order_estimate.fastest
+
+    def counted(*args):
+        tried.append(args[5])
+        return find(*args)
+
+    monkeypatch.setattr(order_estimate, "fastest", counted)
+    curve_of(Model(0.35, SHORT).world(3))
+    assert tried[:: order_estimate.PASSES] == [19, 10]
+    tried.clear()
+    curve_of(Model(0.12, SHORT).world(3))
+    assert tried[:: order_estimate.PASSES] == [3]
 
 
 def test_its_deviation_is_what_it_misses_by():

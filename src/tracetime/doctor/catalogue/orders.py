@@ -51,6 +51,24 @@ ROWS: Final = (
         parts={"more": ", and {number}"},
     ),
     Row(
+        "messages-against-snapshots",
+        {"warning": "", "error": "beyond the tolerance, where events depend on it"},
+        "Messages between two clocks contradict what snapshots, or a RemoteClockSync, say of them.",
+        title="{clocks}: {wrong:,} of {messages} contradict {synced}{read} by up to {worst}",
+        why=(
+            "Messages and {synced}{read} each agree among themselves, and no drift within the "
+            "limits of the two clocks fits both: half of these messages arrive {half} or more too "
+            "early. Nothing tells which are right: the tube follows those that are denser, or now "
+            "the ones and now the others, so its error bars may miss the truth, and where "
+            "messages go one way they are open."
+        ),
+        fix=(
+            "Check which clock stamps the ends of the messages, and which end comes first. "
+            "Without `--orders flows`, or these orders, the bars are those of {synced}{read}."
+        ),
+        parts={"synced": "the RemoteClockSync", "read": "the snapshots"},
+    ),
+    Row(
         "messages-reversed",
         {"warning": "", "error": "beyond the tolerance"},
         "Perfetto's rule places messages before they were sent.",

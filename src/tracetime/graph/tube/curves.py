@@ -52,6 +52,8 @@ class Break(NamedTuple):
 class Seen(NamedTuple):
     """Snapshots: time and offset (ns, the trend and jumps taken out), half-width, number.
 
+    Orders are among them, as the bound that each gives; their number is -1.
+
     hub, clock: readings of the two, int64 ns (at the nominal rate, where they count ticks).
     """
 
@@ -97,7 +99,7 @@ class Curves:
         rate: of the longest runs.
         gap_time, gap_ppm, gap_span: drift from each snapshot to the next, and how long that is.
         breaks: discontinuities, by time; the first `MOST_BREAKS`.
-        n_snapshots, n_breaks: how many there are in all.
+        n_snapshots, n_orders, n_breaks: how many there are in all.
         median_bar_ns, most_bar_ns, most_floor_ns: half-widths within the coverage, and the
             greatest error of floor; NaN where nothing is known, or one side of the bars is open.
         assumed: half-widths were assumed.
@@ -118,6 +120,7 @@ class Curves:
     gap_span: Floats
     breaks: list[Break]
     n_snapshots: int
+    n_orders: int
     n_breaks: int
     median_bar_ns: float
     most_bar_ns: float
@@ -188,6 +191,7 @@ def curves(
         gap_span=gap_span,
         breaks=breaks,
         n_snapshots=len(pair.snapshots),
+        n_orders=0 if pair.orders is None else len(pair.orders.a_ns),
         n_breaks=len(found),
         median_bar_ns=pair.known_bar_ns,
         most_bar_ns=most_bar,
@@ -204,6 +208,7 @@ class _Frame:
         forward: the reference is the tube's a; else it is b, and offsets change their sign.
         a: the snapshots' readings of a, int64 ns.
         offset: their offsets less the first one's, `base`.
+        number: of the snapshot at each of these, or -1 of an order.
         odd: marks outliers.
         froms, tos: the zones of jumps, on a.
         stretch: of each snapshot, how many jumps came before it.
@@ -215,6 +220,7 @@ class _Frame:
         self.pair = pair
         self.forward = hub == pair.a
         self.a, self.r = evidence.a, evidence.r
+        self.number = pair.numbers[evidence.order[evidence.group]]
         self.base = int(self.r[0])
         first = int(self.a[0]) + (0 if self.forward else self.base)
         self.origin = first if origin_ns is None else origin_ns
@@ -287,8 +293,7 @@ def _floor_error(frame: _Frame, points: Values, estimate: Floats) -> Floats:
     """How far floor is from the estimate, which uses the snapshots alone; NaN without any."""
     a, offset = frame.a, frame.offset
     if frame.pair.orders is not None:
-        evidence = frame.pair.tube.evidence
-        read = frame.pair.numbers[evidence.order[evidence.group]] >= 0
+        read = frame.number >= 0
         a, offset = a[read], offset[read]
     if not len(a):
         return np.full(len(points), np.nan)
@@ -308,13 +313,12 @@ def _within(points: Values, froms: Values, tos: Values) -> npt.NDArray[np.bool_]
 def _seen(frame: _Frame, time: Floats, most: int) -> Seen:
     """The snapshots, decimated where they are many."""
     evidence, a = frame.pair.tube.evidence, frame.a
-    given = frame.pair.numbers[evidence.order[evidence.group]]
     height = frame.height(a, frame.offset)
     few = _chosen(most, height, frame.odd | np.isin(a, np.concatenate([frame.froms, frame.tos])))
     one, other = a[few], (a + frame.r)[few]
     hub, clock = (one, other) if frame.forward else (other, one)
     half = np.where(evidence.one_sided, 0.0, evidence.half)
-    return Seen(time[few], height[few], half[few], given[few], hub, clock, frame.odd[few])
+    return Seen(time[few], height[few], half[few], frame.number[few], hub, clock, frame.odd[few])
 
 
 def _chosen(most: int, column: Floats, keep: npt.NDArray[np.bool_]) -> Values:
@@ -400,7 +404,7 @@ def ppm_of(slope: int, forward: bool) -> float:
 def _gaps(frame: _Frame, time: Floats, most: int) -> tuple[Floats, Floats, Floats]:
     """Drift from each snapshot to the next of its stretch: middle of the gap, ppm, its length."""
     a, r = frame.a, frame.r
-    kept = np.flatnonzero(~frame.odd)
+    kept = np.flatnonzero(~frame.odd & (frame.number >= 0))
     one, two = kept[:-1], kept[1:]
     same = frame.stretch[one] == frame.stretch[two]
     one, two = one[same], two[same]
@@ -424,7 +428,7 @@ _LEAST_STEADY: Final = 16
 def _steady(frame: _Frame) -> tuple[float, Floats] | None:
     """The longest stretch of evenly spaced snapshots: spacing and offsets, in ns."""
     a, stretch = frame.a, frame.stretch
-    kept = np.flatnonzero(~frame.odd)
+    kept = np.flatnonzero(~frame.odd & (frame.number >= 0))
     if len(kept) < _LEAST_STEADY:
         return None
     span = np.diff(since(a[kept], int(a[kept[0]])))

@@ -312,6 +312,9 @@ class Tube:
 
     def _around(self, which: Values, bars: Bars) -> Around:
         a = self._evidence.a[which]
+        if not len(a):
+            # Guaranteed bars, which most tubes never need, are made where they are first asked for.
+            return Around(a, a)
         bar = self.convert(a, bars=bars)
         return Around(
             np.where(bar.earliest == OPEN_LOW, OPEN_LOW, bar.earliest - a),
