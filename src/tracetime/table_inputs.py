@@ -53,11 +53,6 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatchReader]:
         yield pa.RecordBatchReader.from_batches(schema, _checked(batches, schema, name))
 
 
-def is_table(beginning: bytes) -> bool:
-    """Whether a file begins as a Parquet file, or an Arrow file or stream."""
-    return beginning.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
-
-
 def _batches(file: IO[bytes], beginning: bytes) -> pa.RecordBatchReader:
     if beginning.startswith(_PARQUET):
         import pyarrow.parquet as pq

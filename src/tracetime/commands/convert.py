@@ -23,7 +23,7 @@ from tracetime.commands.options import (
 from tracetime.commands.output import file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json
-from tracetime.commands.tables import TableOptions, convert_mapped, is_table_name, table_options
+from tracetime.commands.tables import TableOptions, convert_mapped, is_table, table_options
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import duration
@@ -126,7 +126,7 @@ def command(  # noqa: PLR0913  a parameter for each option
       tracetime convert t.pftrace -o t.parquet --policy tube --clock-rate TSC=2GHz
       adb shell cat /data/misc/perfetto-traces/t | tracetime convert - -o t.arrow
       tracetime convert broken.pftrace -o events.csv --partial --json
-      tracetime convert samples.csv -o out.parquet --map ts:com.example.gpu --graph t.pftrace
+      tracetime convert my.csv -o out.csv --map ts:MONOTONIC --graph t.pftrace
     """
     from tracetime.analysis.summary import Summary, settle_cost
     from tracetime.commands.convert_summary import print_summary
@@ -138,7 +138,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     if to_stdout:
         _check_stdout(kind, as_json)
     domains = domains_of(limits)
-    if table.columns or is_table_name(trace):
+    if table.columns or is_table(trace):
         if slices or with_names or start or until:
             raise UsageError("a table has no slices and no trace time: leave all but --to out")
         return convert_mapped(

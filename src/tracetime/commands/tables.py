@@ -32,12 +32,16 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ENDINGS: Final = (".parquet", ".arrow", ".feather", ".csv")
-"""Files that no trace has the name of."""
+"""Files that tables have the names of."""
 
 
-def is_table_name(path: str) -> bool:
-    """Whether a file is a table by its ending."""
-    return Path(path).suffix.lower() in _ENDINGS
+def is_table(path: str) -> bool:
+    """Whether a file is a table by its ending, and does not begin as a Perfetto trace."""
+    if Path(path).suffix.lower() not in _ENDINGS:
+        return False
+    with contextlib.suppress(OSError), Path(path).open("rb") as file:
+        return file.read(1) != b"\n"
+    return True
 
 
 class TableOptions(NamedTuple):
