@@ -119,6 +119,16 @@ def coarse(rng: np.random.Generator) -> Case:
     return _case(rng, Model(50, SHORT, tick_a_ns=tick[0], tick_b_ns=tick[1]))
 
 
+def hidden_ticks(rng: np.random.Generator) -> Case:
+    """Ticks that no domain declares: readings show them."""
+    tick = [int(rng.choice([1, 1_000, 1_000_000, 15_625_000])) for _ in range(2)]
+    model = Model(50, SHORT, tick_a_ns=tick[0], tick_b_ns=tick[1])
+    world = model.world(rng)
+    reads = readings(world, beyond(rng, model.clocks.seconds), model)
+    graph = graph_of(world, replace(model, tick_a_ns=1, tick_b_ns=1))
+    return Case(graph, dict(zip((A, B), reads, strict=True)))
+
+
 def knees(rng: np.random.Generator) -> Case:
     clocks = replace(SHORT, walk=1e-9, knees=[(rng.uniform(20, 100) * S, _sign(rng, 2e-6, 50e-6))])
     return _case(rng, Model(50, clocks))
@@ -232,6 +242,7 @@ KINDS: Final[dict[str, Callable[[np.random.Generator], Case]]] = {
     "one direction": one_way,
     "clocks 56 years apart": far_apart,
     "ticks up to 1 ms": coarse,
+    "ticks that none declares": hidden_ticks,
     "knees of 2 to 50 ppm": knees,
     "steps of 0.2 to 5 ms": steps,
     "rates that change at any time": any_rates,

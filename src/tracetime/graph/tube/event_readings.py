@@ -32,10 +32,20 @@ class EventReadings(NamedTuple):
         """Whether they were not merely taken on a grid: steps vary, or most are repeated."""
         if self.repeated >= self.differing:
             return True
-        times = lattice.steps(self.some_ns)
         # Distances of neighbours in a block, and those to the next.
-        one, two = times[:-1], times[1:]
-        whole = (np.arange(len(one)) % BLOCK < BLOCK - 2) & (one > 0) & (two > 0)
-        # A set, not np.unique, which loads numpy.ma.
-        different = set(zip(one[whole].tolist(), two[whole].tolist(), strict=True))
-        return len(different) >= _LEAST_UNEVEN
+        within = np.arange(len(self.some_ns) - 2) % BLOCK < BLOCK - 2
+        return are_uneven(lattice.steps(self.some_ns), within)
+
+
+def are_uneven(times: npt.NDArray[np.float64], within: npt.NDArray[np.bool_]) -> bool:
+    """Whether steps of readings, in periods of a lattice, vary: no grid of two or three is so.
+
+    Args:
+        times: float64[n], from each reading to the next; 0 where that is no whole number.
+        within: bool[n - 1], which of these, and the one after it, count.
+    """
+    one, two = times[:-1], times[1:]
+    whole = within & (one > 0) & (two > 0)
+    # A set, not np.unique, which loads numpy.ma.
+    different = set(zip(one[whole].tolist(), two[whole].tolist(), strict=True))
+    return len(different) >= _LEAST_UNEVEN

@@ -17,6 +17,10 @@ from tracetime.graph.info import OrdersInfo
 
 Values = npt.NDArray[np.int64]
 
+# Readings that show whether a clock ticks: so many of each of so many pairs.
+_MOST_SAMPLED: Final = 256
+_PAIRS_SAMPLED: Final = 4
+
 NO_MAX_DELAY: Final = -1
 """Stands for a greatest delay that is unknown."""
 
@@ -99,6 +103,7 @@ class Orders:
         self._parts = [] if columns is None else [columns]
         self._n = 0 if columns is None else len(columns.pairs)
         self._by_pair: tuple[Values, list[int]] | None = None
+        self._by_clock: dict[ClockId, list[tuple[int, bool]]] | None = None
 
     def add(
         self,
@@ -131,7 +136,7 @@ class Orders:
             OrderColumns(np.full(n, number), np.full(n, one_first), *readings, *delays)
         )
         self._n += n
-        self._by_pair = None
+        self._by_pair = self._by_clock = None
 
     def pairs(self) -> list[tuple[ClockId, ClockId]]:
         """The pairs of clocks with orders, in order of appearance."""
@@ -178,11 +183,37 @@ class Orders:
         _, one_first, one_ts, other_ts, *delays = self.columns()
         if len(self._numbers) == 1:
             return PairOrders(np.arange(self._n), one_ts, other_ts, one_first, *delays)
-        order, ends = self._sorted()
-        rows = order[ends[number] : ends[number + 1]]
+        rows = self._rows(number)
         return PairOrders(
             rows, one_ts[rows], other_ts[rows], one_first[rows], *(d[rows] for d in delays)
         )
+
+    def some_readings(self, clock: ClockId) -> Values:
+        """Some raw readings of a clock in its orders, in no order; none without any."""
+        taken = [np.empty(0, dtype=np.int64)]
+        columns = self.columns()
+        for number, is_one in self._of_clock().get(clock, []):
+            own = columns.one_ts if is_one else columns.other_ts
+            if len(self._numbers) > 1:
+                own = own[self._rows(number)]
+            taken.append(own[:: len(own) // _MOST_SAMPLED + 1])
+        return np.concatenate(taken)
+
+    def _of_clock(self) -> dict[ClockId, list[tuple[int, bool]]]:
+        """By clock, a few of its pairs by number, and whether it is their first clock."""
+        if self._by_clock is None:
+            self._by_clock = {}
+            for (one, other), number in self._numbers.items():
+                for clock, is_one in ((one, True), (other, False)):
+                    pairs = self._by_clock.setdefault(clock, [])
+                    if len(pairs) < _PAIRS_SAMPLED:
+                        pairs.append((number, is_one))
+        return self._by_clock
+
+    def _rows(self, number: int) -> Values:
+        """The orders of a pair, by its number."""
+        order, ends = self._sorted()
+        return order[ends[number] : ends[number + 1]]
 
     def _sorted(self) -> tuple[Values, list[int]]:
         """The numbers of the orders, those of one pair together, and where each pair's end."""

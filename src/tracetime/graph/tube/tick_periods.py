@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.graph.tube.event_readings import BLOCK
+from tracetime.graph.tube.event_readings import BLOCK, are_uneven
 from tracetime.graph.tube.graph_data import GraphData
-from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_lattices
+from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_divisor, find_lattices
 from tracetime.graph.values import ascending
 from tracetime.quantiles import median, quantile
 
@@ -79,11 +79,22 @@ class Ticks:
         """The lattice of a clock's ticks, in the unit of its readings; None where they show none.
 
         Snapshots may merely be taken on a grid: a tick must also show in events at uneven times, or
-        the residuals against another clock must scatter over it.
+        the residuals against another clock must scatter over it. Else it may show in orders.
         """
         if clock not in self._found:
-            self._found[clock] = self._first(clock, self._certain_period)
+            found = self._first(clock, self._certain_period)
+            self._found[clock] = self._of_orders(clock) if found is None else found
         return self._found[clock]
+
+    def _of_orders(self, clock: ClockId) -> Lattice | None:
+        """The lattice of its readings in orders, which are as uneven as messages come."""
+        unit_ns = self._graph.unit_ns(clock)
+        readings = ascending(self._graph.orders.some_readings(clock)) * unit_ns
+        lattice = find_divisor(readings, unit_ns)
+        if lattice is None or lattice.period < max(LEAST_TICK_NS, 2 * unit_ns):
+            return None
+        times = lattice.steps(readings)
+        return lattice if are_uneven(times, np.ones(len(times) - 1, dtype=bool)) else None
 
     def _first(self, clock: ClockId, period_of: Callable[[ClockId], float]) -> Lattice | None:
         """The longest lattice that comes from the clock itself, not from when it was read."""
