@@ -76,7 +76,7 @@ def test_what_a_float_was_rounded_from_is_within_its_half_width(floats, unit, ki
         # Whatever rounds to this float is at most halfway to the next one.
         spacing = Fraction(float(np.spacing(np.abs(dtype(value))))) * UNIT_NS[unit]
         assert abs(reading - exact) + spacing / 2 <= half + Fraction(1, 1000)
-        assert half <= spacing / 2 + 2
+        assert half <= spacing / 2 + 2 + Fraction(float(np.spacing(float(abs(reading)))))
 
 
 def test_nan_is_null():

@@ -13,6 +13,7 @@ from tracetime.arrays import arrow_of, values_of
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.instants import FloatUnit
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.coarse_times import CoarseTimes
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     ONE_SIDED,
@@ -24,6 +25,7 @@ from tracetime.events_table import EVENTS_SCHEMA, statuses
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.conversion import with_reasons
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 from tracetime.text import printable
@@ -31,9 +33,6 @@ from tracetime.time_columns import TimeColumn, time_column
 
 _MOST_CLOCKS: Final = 100_000
 """Clocks that a column of clocks may name."""
-
-_MOST_RATE: Final = 16
-"""No clock counts faster, in ticks a nanosecond of another."""
 
 Rows = npt.NDArray[np.intp]
 Values = npt.NDArray[np.int64]
@@ -83,6 +82,7 @@ class ColumnConversion:
         self._bars = bars
         self._float_unit = float_unit
         self._named: dict[object, ClockId] = {}
+        self._coarse: dict[ClockId, CoarseTimes] = {}
 
     def arrays(self, batch: pa.RecordBatch, added: AddedColumns, first_row: int) -> list[pa.Array]:
         """The new columns of a batch, whose first row is that one of its table."""
@@ -105,20 +105,17 @@ class ColumnConversion:
     def _reached(self, given: TimeColumn, clock: ClockId, added: AddedColumns) -> Reached:
         """Convert readings of one clock."""
         parts = self._graph._parts
-        if given.is_ns and parts.contents.unit_ns(clock) != 1:
+        if given.is_ns and parts.counts_ticks(clock):
             raise UsageError(
                 f"column {printable(added.column)!r} holds times, and {self._graph.name(clock)} "
                 "counts ticks: give the ticks, as whole numbers"
             )
-
-        def on_target(values: Values) -> Reached:
-            return with_reasons(parts, values, clock, self._target, self._policy, self._bars)
-
-        reached = on_target(given.values)
+        reached = with_reasons(parts, given.values, clock, self._target, self._policy, self._bars)
         if not added.bounds or (given.step_ns == 1 and given.half_width_ns is None):
             return reached
-        low, high = _sides(given)
-        return _widened(reached, on_target(low), on_target(high), _MOST_RATE * (high - low))
+        if clock not in self._coarse:
+            self._coarse[clock] = CoarseTimes(self._graph, clock, self._target, self._bars)
+        return self._coarse[clock].widened(reached, *_sides(given))
 
     def _by_row(
         self, given: TimeColumn, clocks: pa.Array, added: AddedColumns, first_row: int
@@ -148,6 +145,8 @@ class ColumnConversion:
                 found = self._graph.clock(name)
             except UsageError as error:
                 raise UsageError(f"{where}: {error}") from None
+            if self._policy == "floor":
+                refuse_floor_into_ticks(self._graph, found, self._target)
             if len(self._named) == _MOST_CLOCKS:
                 raise UsageError(f"{where}: more than {_MOST_CLOCKS} clocks")
             self._named[name] = found
@@ -165,34 +164,14 @@ def _sides(given: TimeColumn) -> tuple[Values, Values]:
     return low, high
 
 
-def _widened(reached: Reached, low: Reached, high: Reached, meantime: Values) -> Reached:
-    """Results whose bars hold those of all readings between a lower and a higher one.
-
-    A target that was set back between the two read least just after that, and most just before:
-    no further from what it reads at the other end than it moves in the meantime.
-    """
-    earliest = np.minimum(low.earliest, reached.earliest)
-    latest = np.maximum(high.latest, reached.latest)
-    fell = (high.earliest < low.earliest) | (high.latest < low.latest)
-    least = np.maximum(high.earliest, INT64_MIN + meantime) - meantime
-    most = np.minimum(low.latest, INT64_MAX - meantime) + meantime
-    earliest = np.where(fell, np.minimum(earliest, least), earliest)
-    latest = np.where(fell, np.maximum(latest, most), latest)
-    status = reached.status.copy()
-    placed = (status == RESOLVED) | (status == ONE_SIDED)
-    for side in (low, high):
-        # Nothing is known of the end of the bar where the reading there does not convert.
-        lost = (side.status != RESOLVED) & (side.status != AMBIGUOUS_SOURCE)
-        earliest[lost & (side.earliest == INT64_MIN)] = INT64_MIN
-        latest[lost & (side.latest == INT64_MAX)] = INT64_MAX
-        lost &= side.status != ONE_SIDED
-        earliest[lost], latest[lost] = INT64_MIN, INT64_MAX
-        status[placed & (side.status != RESOLVED) & (side.status != AMBIGUOUS_SOURCE)] = ONE_SIDED
-    return Reached(reached.estimate, earliest, latest, status)
-
-
 def _by_value(column: pa.Array) -> Iterator[tuple[object, Rows]]:
-    """The different values of a column, each with its rows in order; nulls have none."""
+    """The different values of a column, each with its rows in order; nulls have none.
+
+    Raises:
+        UsageError: of lists, or of other values that have parts.
+    """
+    if pa.types.is_nested(column.type) or pa.types.is_run_end_encoded(column.type):
+        raise UsageError(f"a column of clocks is {column.type}: give names or numbers")
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     codes, missing = values_of(encoded.indices)
     rows = np.arange(len(codes)) if missing is None else np.flatnonzero(~missing)

@@ -36,7 +36,8 @@ def _written(schema: pa.Schema) -> dict[str, Any]:
     try:
         metadata = json.loads((schema.metadata or {})[_KEY])
         if all(isinstance(column["field_name"], str) for column in metadata["columns"]):
-            return dict(metadata)
+            # Labels become texts: what pandas wrote may say that they are numbers, or pairs.
+            return {**metadata, "column_indexes": []}
     except (KeyError, TypeError, ValueError):
         pass
     return {"index_columns": [], "column_indexes": [], "columns": []}

@@ -110,7 +110,24 @@ def _counted(column: pa.Array, place: _Place) -> TimeColumn:
     wrong = (values > most) | (values < -most)
     if wrong.any():
         raise place.error_at(wrong, values)
-    return TimeColumn(values.astype(np.int64) * step_ns, missing, True, step_ns)
+    ns = values.astype(np.int64) * step_ns
+    return TimeColumn(ns, missing, True, _step_ns(ns, missing, step_ns))
+
+
+def _step_ns(ns: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_] | None, unit_ns: int) -> int:
+    """The unit that times were written in: the longest that all are multiples of.
+
+    What reads a text or a file may give ns whatever the digits were.
+    """
+    known = ns if missing is None else ns[~missing]
+    return next(
+        (
+            step
+            for step in (NS_OF_UNIT["s"], NS_OF_UNIT["ms"], NS_OF_UNIT["us"])
+            if step > unit_ns and len(known) and not (known % step).any()
+        ),
+        unit_ns,
+    )
 
 
 def _rounded(column: pa.Array, place: _Place, unit: FloatUnit | None) -> TimeColumn:
@@ -136,6 +153,9 @@ def _rounded(column: pa.Array, place: _Place, unit: FloatUnit | None) -> TimeCol
     whole = np.floor(floats)
     parts = np.rint((floats - whole) * unit_ns).astype(np.int64)
     values = whole.astype(np.int64) * unit_ns + parts
-    spacing_ns = np.spacing(np.abs(raw)).astype(np.float64) * unit_ns
-    half = np.ceil(np.where(absent, 0.0, spacing_ns) / 2 + 0.5).astype(np.int64)
+    given = np.where(absent, raw.dtype.type(0), raw)
+    spacing_ns = np.spacing(np.abs(given)).astype(np.float64) * unit_ns
+    # Whole ns become a float of ns before they are divided, in NumPy and in C: rounded twice.
+    twice_ns = np.spacing(np.abs(values).astype(np.float64))
+    half = np.ceil(spacing_ns / 2 + twice_ns + 0.5).astype(np.int64)
     return TimeColumn(values, absent if absent.any() else None, True, 1, half)

@@ -116,6 +116,18 @@ def test_what_was_cut_off_widens_the_half_widths():
     assert (bar.latest >= ns).all()
 
 
+def test_where_the_reference_is_null_the_first_clock_stands_in():
+    table = pa.table({"r": pa.array([None], pa.int64()), "a": [S], "b": [2 * S]})
+    graph = ClockGraph.from_table(
+        table,
+        {"r": "MONOTONIC", "a": "BOOTTIME", "b": "REALTIME"},
+        reference="MONOTONIC",
+        half_width_ns={"a": 5, "b": 7, "r": 0},
+    )
+    read = {str(one.clock): one for one in graph.readings()}
+    assert read["REALTIME"].half_width_ns.tolist() == [12]
+
+
 def test_a_reference_that_was_cut_off_widens_all_others():
     table = pa.table({"us": pa.array([1, 2], pa.timestamp("us")), "ns": [1500, 2500]})
     graph = ClockGraph.from_table(
@@ -140,6 +152,11 @@ def test_a_reference_that_was_cut_off_widens_all_others():
         (("ns",), {"clock": "d", "snapshot": "n", "half_width_ns": {}}, "a column or a number"),
         (({"ns": "MONOTONICK"},), {}, "'MONOTONICK' is not a clock"),
         (({"d": 3},), {}, "not times"),
+        (({},), {}, "no column of readings"),
+        (({"ns": 3},), {"reference": 6, "half_width_ns": {"ns": 5}}, "BOOTTIME, has no column"),
+        (({"ns": 3},), {"reference": 3, "half_width_ns": {"ns": 1.5}}, "half_width_ns is 1.5"),
+        (({"ns": 3},), {"reference": 3, "half_width_ns": {"ns": 2**70}}, "give 0 to"),
+        (({"us": "TSC"},), {}, "TSC counts ticks"),
     ],
 )
 def test_what_is_wrong_is_told(arguments, options, said):

@@ -115,7 +115,9 @@ class ClockGraph(GraphFacts):
 
         graph = cls(trace_clock, domains)
         hub = None if reference is None else clock_of_caller(reference)
-        shape = TableShape(readings, clock, snapshot, hub, half_width_ns, float_unit)
+        shape = TableShape(
+            readings, clock, snapshot, hub, half_width_ns, float_unit, graph._parts.counts_ticks
+        )
         for taken in snapshots_of(table, shape):
             graph.add_snapshot(taken)
         return graph

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from tracetime.clocks.snapshot import Reading, Snapshot
 from tracetime.errors import UsageError
 from tracetime.text import printable
 from tracetime.time_columns import TimeColumn, time_column
+
+_MOST_WIDTH_NS: Final = 10**18
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -30,6 +33,7 @@ class TableShape(NamedTuple):
     reference: ClockId | None
     half_width_ns: Mapping[str, int | str] | int | str | None
     float_unit: FloatUnit | None
+    counts_ticks: Callable[[ClockId], bool]
 
 
 class _Readings(NamedTuple):
@@ -38,12 +42,14 @@ class _Readings(NamedTuple):
     Attributes:
         half_width_ns: None where not given.
         slack_ns: how far each may be off because it was rounded or cut off.
+        is_ns: whether the type of its column says that these are ns.
     """
 
     clock: ClockId
     values: Values
     half_width_ns: Values | None
     slack_ns: Values
+    is_ns: bool
 
 
 def snapshots_of(table: SupportsArrowStream, shape: TableShape) -> Iterator[Snapshot]:
@@ -55,6 +61,9 @@ def snapshots_of(table: SupportsArrowStream, shape: TableShape) -> Iterator[Snap
     columns = _Columns(batches_of(table).read_all(), shape.float_unit)
     read = _by_row if isinstance(shape.readings, str) else _by_column
     for group in read(columns, shape):
+        for one in group:
+            if one.is_ns and shape.counts_ticks(one.clock):
+                raise UsageError(f"{one.clock} counts ticks: give these, as whole numbers")
         yield _snapshot(group, shape.reference)
 
 
@@ -66,7 +75,10 @@ class _Columns:
         self._float_unit = float_unit
 
     def array(self, name: str | None) -> pa.Array:
-        if name not in self._table.column_names:
+        found = self._table.column_names.count(name or "")
+        if found > 1:
+            raise UsageError(f"there are {found} columns {printable(str(name))!r}")
+        if not found:
             known = ", ".join(printable(one, 30) for one in self._table.column_names[:20])
             raise UsageError(f"there is no column {printable(str(name))!r}; it has {known}")
         return self._table[name].combine_chunks()
@@ -80,13 +92,22 @@ class _Columns:
             return None
         if isinstance(width, str):
             return time_column(self.array(width), width)
-        return TimeColumn(np.full(self._table.num_rows, width, np.int64), None)
+        if isinstance(width, bool) or not isinstance(width, SupportsIndex):
+            raise UsageError(f"half_width_ns is {width!r}: give whole ns, or the name of a column")
+        if not 0 <= operator.index(width) <= _MOST_WIDTH_NS:
+            raise UsageError(f"half_width_ns is {width}: give 0 to {_MOST_WIDTH_NS} ns")
+        return TimeColumn(np.full(self._table.num_rows, operator.index(width), np.int64), None)
 
 
 def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
     """A row is a snapshot; a null is a clock that it does not have."""
     assert isinstance(shape.readings, Mapping)
     widths = shape.half_width_ns or {}
+    clocks = [ClockId.parse(clock) for clock in shape.readings.values()]
+    if not clocks:
+        raise UsageError("no column of readings: say which, and of which clock")
+    if shape.reference is not None and shape.reference not in clocks:
+        raise UsageError(f"the reference, {shape.reference}, has no column of readings")
     if not isinstance(widths, Mapping):
         raise UsageError("half_width_ns is a dict by column, where each clock has a column")
     unread = [name for name in widths if name not in shape.readings]
@@ -157,7 +178,9 @@ def _taken(clock: ClockId, column: TimeColumn, widths: TimeColumn | None, rows: 
         slack += own.half_width_ns
     if widths is not None and widths.missing is not None and widths.missing[rows].any():
         raise UsageError(f"a half-width of {clock} is null: give one for each of its readings")
-    return _Readings(clock, own.values, None if widths is None else widths.values[rows], slack)
+    return _Readings(
+        clock, own.values, None if widths is None else widths.values[rows], slack, own.is_ns
+    )
 
 
 def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
@@ -167,6 +190,12 @@ def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
         twice = next(one.clock for one in group if [o.clock for o in group].count(one.clock) > 1)
         raise UsageError(f"clock {twice} is in a snapshot twice")
     ours = next((one for one in group if one.clock == reference), None)
+    if (
+        ours is None
+        and reference is not None
+        and all(one.half_width_ns is not None for one in group)
+    ):
+        return _without_reference(group)
     widths = {}
     for one in group:
         slack = one.slack_ns if ours is None or one is ours else one.slack_ns + ours.slack_ns
@@ -182,3 +211,15 @@ def _snapshot(group: list[_Readings], reference: ClockId | None) -> Snapshot:
     if ours is None:
         return Snapshot(readings)
     return Snapshot(readings, reference=reference, half_width_ns=widths)
+
+
+def _without_reference(group: list[_Readings]) -> Snapshot:
+    """Snapshots that lack the reference: the first clock stands in for it, with both widths."""
+    first, *others = group
+    widths = {
+        one.clock: one.half_width_ns + one.slack_ns + first.half_width_ns + first.slack_ns
+        for one in others
+        if one.half_width_ns is not None and first.half_width_ns is not None
+    }
+    readings = {one.clock: Reading(one.values) for one in group}
+    return Snapshot(readings, reference=first.clock, half_width_ns=widths)

@@ -90,6 +90,8 @@ def _given(tube: Tube, first: int, last: int) -> Values:
 
 def _slopes(tube: Tube, given: Values, wander: int) -> tuple[int, int] | None:
     """The least and the greatest slope, in 2^-52, within `_ANY`; None where none fits all."""
+    if not len(given):
+        return None
     here = only(tube.evidence, given)
     ends = np.zeros(1, dtype=np.int64), np.array([len(given) - 1], dtype=np.int64)
     wanders = np.array([wander], dtype=np.int64)

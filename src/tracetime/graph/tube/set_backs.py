@@ -180,8 +180,8 @@ def read_twice(here: Sweep, there: Sweep, late_ns: int) -> Spans | None:
     rows = []
     for fell in zip(*(ends.tolist() for ends in there.falls()), strict=True):
         touched = a[(a - late <= fell[1]) & (a + late >= fell[0])]
-        begin = min(fell[0], *touched[:1].tolist())
-        end = max(fell[1], *touched[-1:].tolist())
+        begin = min([fell[0], *touched[:1].tolist()])
+        end = max([fell[1], *touched[-1:].tolist()])
         if not _is_mixed(here, surely, begin, end):
             continue
         which = (a >= begin) & (a <= end)
