@@ -109,7 +109,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
         "tracetime.version": __version__,
     } | ({"tracetime.bars": bars} if policy == "tube" else {})
     with contextlib.ExitStack() as stack:
-        given = stack.enter_context(open_table(table))
+        given = stack.enter_context(open_table(table, _typed(out, kind, columns)))
         # Which refuses a file that is open.
         target = file_target(out)
         writer_class = table_writer(target, kind)
@@ -153,3 +153,13 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
         rows,
         tuple(made),
     )
+
+
+def _typed(
+    out: str | os.PathLike[str], kind: str | None, columns: Mapping[str, ClockLike]
+) -> set[str] | None:
+    """The columns of CSV that are read as other than text: all, where the output has types."""
+    if (kind or os.fspath(out).lower().rpartition(".")[2]) != "csv":
+        return None
+    clocks = {clock[1:] for clock in columns.values() if isinstance(clock, str)}
+    return {*columns, *clocks}

@@ -189,8 +189,10 @@ class CsvTable:
 
         self._schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
         quoted = any(_changes(field.type) or _is_text(field.type) for field in schema)
+        plain = not any(set(name) & set(',"\r\n') for name in schema.names)
         options = csv.WriteOptions(
-            quoting_style="needed" if quoted else "none", quoting_header="none"
+            quoting_style="needed" if quoted else "none",
+            quoting_header="none" if plain else "needed",
         )
         self._writer = csv.CSVWriter(path, self._schema, write_options=options)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import pyarrow as pa
 
@@ -22,7 +22,9 @@ _COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh"
 
 
 @contextlib.contextmanager
-def open_table(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatchReader]:
+def open_table(
+    path: str | os.PathLike[str], typed: Collection[str] | None = None
+) -> Iterator[pa.RecordBatchReader]:
     """Open a table file; the batches are read as they are taken.
 
     Categories become plain values: each batch of a file may have others.
@@ -30,6 +32,8 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatchReader]:
     Args:
         path: of a Parquet file, an Arrow file or stream, or CSV with a header (plain, or compressed
             by gzip, zstd or bzip2).
+        typed: of CSV, the columns whose types are inferred, by default all; the others stay text as
+            it is written.
 
     Raises:
         UsageError: the file cannot be read.
@@ -48,12 +52,14 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatchReader]:
         beginning = file.read(8)
         file.seek(0)
         with _errors_of(name):
-            batches = _batches(file, beginning)
+            batches = _batches(file, beginning, typed)
         schema = pa.schema(map(_plain, batches.schema), metadata=batches.schema.metadata)
         yield pa.RecordBatchReader.from_batches(schema, _checked(batches, schema, name))
 
 
-def _batches(file: IO[bytes], beginning: bytes) -> pa.RecordBatchReader:
+def _batches(
+    file: IO[bytes], beginning: bytes, typed: Collection[str] | None
+) -> pa.RecordBatchReader:
     if beginning.startswith(_PARQUET):
         import pyarrow.parquet as pq
 
@@ -68,10 +74,24 @@ def _batches(file: IO[bytes], beginning: bytes) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(arrow.schema, every)
     if beginning.startswith(_ARROW_STREAM):
         return pa.ipc.open_stream(file)
+    return _csv(file, beginning, typed)
+
+
+def _csv(file: IO[bytes], beginning: bytes, typed: Collection[str] | None) -> pa.RecordBatchReader:
     import pyarrow.csv as csv
 
     found = [kind for magic, kind in _COMPRESSIONS.items() if beginning.startswith(magic)]
-    return csv.open_csv(pa.CompressedInputStream(file, found[0]) if found else file)
+
+    def opened(of: IO[bytes], **options: Any) -> pa.RecordBatchReader:
+        stream = pa.CompressedInputStream(of, found[0]) if found else of
+        return csv.open_csv(stream, convert_options=csv.ConvertOptions(**options))
+
+    # A stream closes its file. Names that are no UTF-8 fail here.
+    with Path(file.name).open("rb") as probe:
+        names = opened(probe).schema.names
+    if typed is None:
+        return opened(file)
+    return opened(file, column_types={name: pa.string() for name in names if name not in typed})
 
 
 def _plain(field: pa.Field) -> pa.Field:

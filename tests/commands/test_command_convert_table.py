@@ -1,5 +1,6 @@
 """`tracetime convert` of a table: what it writes, what it says, and with which exit code."""
 
+import csv
 import gzip
 import json
 
@@ -195,3 +196,25 @@ def test_rows_of_csv_of_another_length_are_told(tmp_path):
 def test_what_is_no_file_is_told(tmp_path):
     with pytest.raises(UsageError, match="it is not a file"), open_table(tmp_path):
         pass
+
+
+def test_other_columns_of_csv_stay_as_they_are_written(tracetime, write, tmp_path):
+    row = 'NA,007,1.10,18446744073709551615,TRUE,2023-11-14T23:13:30+01:00,"a,""b"'
+    (tmp_path / "t.csv").write_text('host,"a,""b",ver,hash,flag,at,text,ts\n' + row + ",401\n")
+    out = tmp_path / "out.csv"
+    words = ("convert", tmp_path / "t.csv", "-o", out, *MAP, "--graph", write(TIED))
+    assert tracetime(*words)[0] == 0
+    with out.open(newline="") as file:
+        header, values = csv.reader(file)
+    assert header[:2] == ["host", 'a,"b']
+    assert values[:7] == next(csv.reader([row]))
+    assert values[7:] == ["401", "1001", "resolved"]
+
+
+@pytest.mark.parametrize("data", ["ts\n1\n".encode("utf-16"), b"ts,\xff\n1,\xfe\n"])
+def test_a_header_that_is_no_utf8_is_told(tracetime, write, tmp_path, data):
+    (tmp_path / "t.csv").write_bytes(data)
+    words = ("-o", tmp_path / "out.csv", *MAP, "--graph", write(TIED))
+    code, _, err = tracetime("convert", tmp_path / "t.csv", *words)
+    assert code == 3
+    assert "as a table" in err
