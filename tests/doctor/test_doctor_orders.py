@@ -128,7 +128,7 @@ def test_a_message_with_the_wrong_partner():
 def test_of_two_messages_sent_at_once_the_wrong_one_is_named(first):
     """They are one bound, which is left out; one of them was received after it was sent."""
     takes = (first, 20_000 - 2_310_000 - first)
-    both = [m for k in (0, 1) for m in message(1000 + k, 13 * S + 1234, takes=takes[k])]
+    both = [m for k in (0, 1) for m in message(1000 + k, 13 * S + 2000, takes=takes[k])]
     one = found_in(*both_ways(), both)["wrong-order"]
     assert one.title.startswith("1 of 32 messages from BOOTTIME to BOOTTIME@machine1 arrives up to")
     assert "before it was sent, while those around it do not: a wrong match?" in one.title
@@ -137,13 +137,13 @@ def test_of_two_messages_sent_at_once_the_wrong_one_is_named(first):
 
 
 def test_the_events_of_a_wrong_order_are_named():
-    wrong = message(1000, 13 * S + 1234, takes=-2_310_000)
+    wrong = message(1000, 13 * S + 2000, takes=-2_310_000)
     with opened(of(*both_ways(), wrong), orders="flows") as read:
         (one,) = (f for f in every(diagnose(read)) if f.code == "wrong-order")
         rows = [row for batch in finding_events(read, {0: one}) for row in batch.to_pylist()]
     assert {row["timestamp"] for row in rows} == {
-        13 * S + 1234,
-        13 * S + 1234 - 2_310_000 + OFFSET,
+        13 * S + 2000,
+        13 * S + 2000 - 2_310_000 + OFFSET,
     }
 
 

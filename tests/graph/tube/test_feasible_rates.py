@@ -91,7 +91,7 @@ def test_each_stretch_of_one_rate_has_its_own():
 
 
 def test_a_rate_that_wanders_is_told_with_its_wander():
-    at = np.arange(0, 400 * S, S)
+    at = np.arange(0, 400 * S, S) + np.random.default_rng(1).integers(0, S // 1000, 400)
     offset = np.rint(20e3 * np.sin(at / (30 * S))).astype(int)
     graph = graph_of(*there_and_back(at.tolist(), offset.tolist(), 2_000), wander_ppm=1)
     low, high, wander = rates_of(graph, 200 * S)
@@ -140,3 +140,11 @@ def test_snapshots_alone_say_nothing_of_it():
     graph.add_snapshot({"BOOTTIME": [0, S], B: [0, S]})
     assert graph.explain(S, "BOOTTIME", B, policy="tube").steps[0].rates is None
     assert feasible_rates(graph._parts.tubes.pair(*graph.edges()[0][:2]), 0) is None
+
+
+def test_where_every_order_is_left_out_no_rate_is_told():
+    end = 2**63 - 1
+    graph = ClockGraph()
+    graph.add_order((end, A), (end, B))
+    graph.add_order((end, B), (end, A))
+    assert graph.explain(0, A, B, policy="tube").steps[0].rates is None

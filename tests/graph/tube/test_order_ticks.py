@@ -55,6 +55,43 @@ def test_readings_in_units_of_a_microsecond():
     assert graph.explain(S, HOST, DEVICE, policy="tube").steps[0].dst_tick_ns == 1_000
 
 
+@pytest.mark.parametrize("tick_ns", [10**6, 10**7, 15_625_000])
+@pytest.mark.parametrize("period_ns", [10**8, S])
+def test_pings_at_even_times_show_the_tick_of_the_clock_that_sends_them(tick_ns, period_ns):
+    rng = np.random.default_rng(4)
+    sent = np.arange(200) * period_ns + rng.integers(0, 50_000, 200) + 7_654_321
+    got = sent + 30_000 + rng.integers(0, 5_000, 200)
+    graph = ClockGraph(HOST)
+    back = (got + 40_000) // tick_ns * tick_ns
+    graph.add_pings(DEVICE, HOST, sent // tick_ns * tick_ns, got, got + 10_000, back)
+    at = rng.integers(0, int(sent[-1]), 1000)
+    bar = graph.convert(
+        at // tick_ns * tick_ns, DEVICE, HOST, policy="tube", bars="guaranteed", bounds=True
+    )
+    assert (bar.earliest <= at).all()
+    assert (at <= bar.latest).all()
+
+
+@pytest.mark.parametrize("hertz", [60, 90, 144])
+def test_ticks_of_frames_of_a_display(hertz):
+    rng = np.random.default_rng(5)
+    at = np.sort(rng.integers(0, 60 * S, 300))
+
+    def frames(ns):
+        return ns * hertz // S * S // hertz
+
+    graph = ClockGraph(HOST)
+    graph.add_order((at[::2], HOST), (frames(at[::2] + 30_000), DEVICE))
+    graph.add_order((frames(at[1::2]), DEVICE), (at[1::2] + 30_000, HOST))
+    t = rng.integers(0, 60 * S, 1000)
+    bar = graph.convert(t, HOST, DEVICE, policy="tube", bars="guaranteed", bounds=True)
+    assert (bar.earliest <= t).all()
+    assert (t <= bar.latest).all()
+    assert graph.explain(S, HOST, DEVICE, policy="tube").steps[0].dst_tick_ns == pytest.approx(
+        S / hertz, rel=1e-6
+    )
+
+
 def test_messages_that_are_sent_on_a_grid_are_no_tick():
     """A timer that fires every 10 ms says nothing of its clock, which is read at its instants."""
     rng = np.random.default_rng(3)

@@ -9,7 +9,7 @@ import pytest
 from set_back_worlds import S, SetClock, SetWorld, missed_ns
 
 import tracetime as tt
-from tracetime import ClockGraph, ConversionError
+from tracetime import ClockDomain, ClockGraph, ConversionError
 
 A, B, C = "com.example.a", "com.example.b", "com.example.c"
 BEGINS = 10**15
@@ -159,3 +159,17 @@ def test_no_order_is_of_one_instant() -> None:
         assert "were set back so often" in str(error)
     else:
         assert bar.estimate is None
+
+
+@pytest.mark.parametrize("seed", [1, 5, 8])
+def test_a_least_delay_that_is_false_breaks_nothing(seed):
+    rng = np.random.default_rng(seed)
+    one, other = "com.example.a", "com.example.b"
+    domains = [ClockDomain(c, max_drift_ppm=66.66, oscillator=c) for c in (one, other)]
+    graph = ClockGraph(domains=domains)
+    for before, after in ((one, other), (other, one)):
+        sent = np.sort(rng.integers(0, 60 * 10**9, 1000))
+        got = sent + 20_000 + rng.exponential(20_000, 1000).astype(np.int64)
+        graph.add_order((sent, before), (got, after), min_delay_ns=60_000)
+    graph.convert(10**9, one, other, policy="tube")
+    assert graph.discontinuities()

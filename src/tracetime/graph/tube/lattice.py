@@ -93,24 +93,6 @@ def find_lattices(readings: Values, unit: int = 1) -> list[Lattice]:
     return [one for one, n in found if _is_no_chance(one, n, unit)]
 
 
-def find_divisor(readings: Values, unit: int = 1) -> Lattice | None:
-    """The lattice of the greatest period in whole units that nearly all readings are on.
-
-    Takes a tenth of the time of `find_lattices`, and misses periods that are no whole number.
-
-    Args:
-        readings, unit: as of `find_lattices`.
-    """
-    if len(readings) < LEAST_READINGS:
-        return None
-    unsigned = readings.view(np.uint64)
-    gaps = unsigned[1:] - unsigned[:-1]
-    divisor = _common_divisor(gaps)
-    lattice = Lattice(float(divisor), 0)
-    on_it = int(np.count_nonzero(gaps % np.uint64(divisor) == 0))
-    return lattice if _is_no_chance(lattice, on_it, unit) else None
-
-
 def _is_no_chance(lattice: Lattice, n_gaps: int, unit: int) -> bool:
     """Whether so many gaps are multiples of a period by more than chance."""
     finest = max(unit, 4 * max(lattice.rounding, 1))

@@ -188,16 +188,26 @@ class Orders:
             rows, one_ts[rows], other_ts[rows], one_first[rows], *(d[rows] for d in delays)
         )
 
-    def some_readings(self, clock: ClockId) -> Values:
-        """Some raw readings of a clock in its orders, in no order; none without any."""
-        taken = [np.empty(0, dtype=np.int64)]
+    def some_readings(self, clock: ClockId) -> tuple[Values, Values, npt.NDArray[np.bool_]]:
+        """Some raw readings of a clock in its orders, of the others, and which of its are later.
+
+        Returns:
+            int64, int64 and bool, of one length, in no order.
+        """
         columns = self.columns()
+        no_readings: Values = np.empty(0, dtype=np.int64)
+        parts: list[tuple[Values, Values, npt.NDArray[np.bool_]]]
+        parts = [(no_readings, no_readings, np.empty(0, dtype=np.bool_))]
         for number, is_one in self._of_clock().get(clock, []):
-            own = columns.one_ts if is_one else columns.other_ts
+            one, other, one_first = columns.one_ts, columns.other_ts, columns.one_first
             if len(self._numbers) > 1:
-                own = own[self._rows(number)]
-            taken.append(own[:: len(own) // _MOST_SAMPLED + 1])
-        return np.concatenate(taken)
+                rows = self._rows(number)
+                one, other, one_first = one[rows], other[rows], one_first[rows]
+            every = slice(None, None, len(one) // _MOST_SAMPLED + 1)
+            one, other, one_first = one[every], other[every], one_first[every]
+            parts.append((one, other, ~one_first) if is_one else (other, one, one_first))
+        own, others, is_later = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return own, others, is_later
 
     def _of_clock(self) -> dict[ClockId, list[tuple[int, bool]]]:
         """By clock, a few of its pairs by number, and whether it is their first clock."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.event_readings import BLOCK, are_uneven
 from tracetime.graph.tube.graph_data import GraphData
-from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_divisor, find_lattices
+from tracetime.graph.tube.lattice import LEAST_READINGS, Lattice, find_lattices
 from tracetime.graph.values import ascending
 from tracetime.quantiles import median, quantile
 
@@ -87,14 +87,24 @@ class Ticks:
         return self._found[clock]
 
     def _of_orders(self, clock: ClockId) -> Lattice | None:
-        """The lattice of its readings in orders, which are as uneven as messages come."""
+        """The lattice of its readings in orders.
+
+        Messages may be sent at even times, which are on a lattice whatever the clock. Who receives
+        them reads no lattice but that of its clock, unless the sender reads one, too.
+        """
         unit_ns = self._graph.unit_ns(clock)
-        readings = ascending(self._graph.orders.some_readings(clock)) * unit_ns
-        lattice = find_divisor(readings, unit_ns)
-        if lattice is None or lattice.period < max(LEAST_TICK_NS, 2 * unit_ns):
-            return None
-        times = lattice.steps(readings)
-        return lattice if are_uneven(times, np.ones(len(times) - 1, dtype=bool)) else None
+        own, others, is_later = self._graph.orders.some_readings(clock)
+        readings = ascending(own) * unit_ns
+        for lattice in find_lattices(readings, unit_ns):
+            if lattice.period < max(LEAST_TICK_NS, 2 * unit_ns):
+                break
+            times = lattice.steps(readings)
+            if are_uneven(times, np.ones(len(times) - 1, dtype=bool)):
+                return lattice
+            sent = ascending(others[is_later])
+            if len(sent) >= LEAST_READINGS and not find_lattices(sent):
+                return lattice
+        return None
 
     def _first(self, clock: ClockId, period_of: Callable[[ClockId], float]) -> Lattice | None:
         """The longest lattice that comes from the clock itself, not from when it was read."""
