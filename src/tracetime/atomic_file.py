@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import threading
 import zlib
 from collections.abc import Iterator
@@ -25,6 +26,23 @@ _inputs: WeakKeyDictionary[IO[bytes], os.stat_result] = WeakKeyDictionary()
 """The files that are being read, while they are open."""
 
 _inputs_lock: Final = threading.Lock()
+
+
+def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file, and nothing else.
+
+    Raises:
+        UsageError: it is no file, or cannot be read.
+    """
+    name = os.fspath(path)
+    try:
+        # Before it is opened: to open a pipe may block.
+        if not stat.S_ISREG(Path(name).stat().st_mode):
+            raise UsageError(f"cannot read {name!r}: it is not a file")
+        return Path(name).open("rb")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {name!r}: {reason}") from error
 
 
 def protect(file: IO[bytes]) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, RESOLVED, ConversionError
+from tracetime.errors import BARRED, ONE_SIDED, RESOLVED, ConversionError
 from tracetime.graph.conversion import with_reasons
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
@@ -101,7 +101,7 @@ class CoarseTimes:
                 found += [there.estimate, there.earliest, there.latest]
         at = np.sort(np.concatenate(found))
         reached = self._at(at)
-        known = np.isin(reached.status, (RESOLVED, AMBIGUOUS_SOURCE, ONE_SIDED))
+        known = np.isin(reached.status, BARRED)
         return _Jumps(at[known], reached.earliest[known], reached.latest[known])
 
 
@@ -131,7 +131,7 @@ def _opened(
     placed = (status == RESOLVED) | (status == ONE_SIDED)
     for end in ends:
         no_earliest, no_latest = end.open_sides()
-        lost = ~np.isin(end.status, (RESOLVED, AMBIGUOUS_SOURCE, ONE_SIDED))
+        lost = ~np.isin(end.status, BARRED)
         earliest[lost | no_earliest] = INT64_MIN
         latest[lost | no_latest] = INT64_MAX
         status[placed & (lost | no_earliest | no_latest)] = ONE_SIDED

@@ -15,12 +15,12 @@ from tracetime.clocks.instants import FloatUnit
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.coarse_times import CoarseTimes
 from tracetime.errors import (
-    AMBIGUOUS_SOURCE,
-    ONE_SIDED,
-    RESOLVED,
+    BARRED,
+    PLACED,
     UNKNOWN_SOURCE_CLOCK,
     UsageError,
 )
+from tracetime.event_clocks import run_starts
 from tracetime.events_table import EVENTS_SCHEMA, statuses
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.conversion import with_reasons
@@ -92,12 +92,12 @@ class ColumnConversion:
         else:
             reached = self._by_row(given, batch[added.clock], added, first_row)
         estimate, earliest, latest, status = reached
-        placed = (status == RESOLVED) | (status == ONE_SIDED)
-        missing = np.zeros(len(status), np.bool_) if given.missing is None else given.missing
-        arrays = [arrow_of(estimate, missing | ~placed), statuses(status, missing)]
+        missing = given.is_missing()
+        unplaced = missing | ~np.isin(status, PLACED)
+        arrays = [arrow_of(estimate, unplaced), statuses(status, missing)]
         if added.bounds:
             # Two instants have no estimate, but a bar that holds both.
-            none = missing | ~(placed | (status == AMBIGUOUS_SOURCE))
+            none = missing | ~np.isin(status, BARRED)
             no_earliest, no_latest = reached.open_sides()
             arrays += [arrow_of(earliest, none | no_earliest), arrow_of(latest, none | no_latest)]
         return arrays
@@ -176,8 +176,6 @@ def _by_value(column: pa.Array) -> Iterator[tuple[object, Rows]]:
     codes, missing = values_of(encoded.indices)
     rows = np.arange(len(codes)) if missing is None else np.flatnonzero(~missing)
     order = rows[np.argsort(codes[rows], kind="stable")]
-    ordered = codes[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-    for part in np.split(order, starts[1:]):
+    for part in np.split(order, run_starts(codes[order])[1:]):
         if len(part):
             yield encoded.dictionary[int(codes[part[0]])].as_py(), part

@@ -10,12 +10,11 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from tracetime._version import __version__
 from tracetime.analysis.event_counts import EventCounts
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.summary import ConvertOptions, Summary, summarise
@@ -31,17 +30,11 @@ from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.slices_table import OPEN
 from tracetime.table_files import table_writer
-from tracetime.table_output import TableOutput
+from tracetime.table_output import TableOutput, table_metadata
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace, TraceWarning
-
-METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
-"""What a table file says about itself, in the metadata of its schema.
-
-By the tube policy, also `tracetime.bars` and `tracetime.limits`: the declared clocks, as JSON.
-"""
 
 
 # long: a third of it says what it takes
@@ -231,11 +224,10 @@ def convert_slices(
 
 def _metadata(trace: Trace, policy: PolicyName, bars: Bars) -> dict[str, str]:
     """What a table file says about itself; asking for the trace clock reads the trace."""
-    values = (str(trace.trace_clock), policy, __version__)
-    facts = dict(zip(METADATA_KEYS, values, strict=True))
+    facts = table_metadata(trace.trace_clock, policy, bars)
     if policy == "tube":
         limits = [domain_facts(domain, str(domain.id)) for domain in trace.domains]
-        facts |= {"tracetime.bars": bars, "tracetime.limits": json.dumps(limits)}
+        facts |= {"tracetime.limits": json.dumps(limits)}
     return facts
 
 

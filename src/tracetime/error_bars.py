@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
+    BARRED,
     NO_PATH,
     NON_MONOTONIC_SOURCE,
     ONE_SIDED,
@@ -121,7 +122,7 @@ class ErrorBars:
                 unsure = np.isin(status[group], (NO_PATH, ONE_SIDED))
                 if np.any((before[group] == RESOLVED) & unsure):
                     self._observer.untie(clock)
-        barred = np.isin(status, (RESOLVED, AMBIGUOUS_SOURCE, ONE_SIDED))
+        barred = np.isin(status, BARRED)
         earliest[~barred], latest[~barred] = 1, 0
         if self._observer is not None:
             both = rows[(before[rows] == RESOLVED) & (status[rows] == RESOLVED)]

@@ -46,6 +46,9 @@ The order is fixed: the kernels' status code is the index in this tuple.
 PLACED: Final = (RESOLVED, AS_IS, ONE_SIDED)
 """The codes of events that have a trace time."""
 
+BARRED: Final = (RESOLVED, AMBIGUOUS_SOURCE, ONE_SIDED)
+"""The codes of conversions that have an error bar."""
+
 OPEN_ENDED: Final = (ONE_SIDED, AMBIGUOUS_SOURCE)
 """The codes of bars that nothing may bound on a side, which then is an end of int64."""
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from tracetime.arrow_tables import SupportsArrowStream, batches_of
+from tracetime.arrow_tables import SupportsArrowStream, batches_of, check_column
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import FloatUnit
 from tracetime.column_conversion import AddedColumns, ColumnConversion, name_of
@@ -22,7 +22,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.pandas_metadata import exact_in_pandas
-from tracetime.text import did_you_mean, printable
+from tracetime.text import printable
 
 CLOCK_COLUMN: Final = "@"
 """Before the name of a column that says, row by row, in which clock another was read."""
@@ -118,7 +118,7 @@ def _clock(graph: ClockGraph, clock: ClockLike, schema: pa.Schema) -> ClockId | 
     """The clock of a column, or the name of the column that has it."""
     if not (isinstance(clock, str) and clock.startswith(CLOCK_COLUMN)):
         return graph.clock(clock)
-    _check_name(clock[1:], schema)
+    check_column(clock[1:], schema.names)
     return clock[1:]
 
 
@@ -127,20 +127,10 @@ def _check_columns(added: list[AddedColumns], schema: pa.Schema) -> None:
         raise UsageError("no column to convert: say which, and in which clock it was read")
     taken = set(schema.names)
     for one in added:
-        _check_name(one.column, schema)
+        check_column(one.column, schema.names)
         for field in one.fields:
             if field.name in taken:
                 raise UsageError(
                     f"there is a column {printable(field.name)!r} already: choose another name"
                 )
             taken.add(field.name)
-
-
-def _check_name(name: str, schema: pa.Schema) -> None:
-    found = len(schema.get_all_field_indices(name))
-    if found > 1:
-        raise UsageError(f"there are {found} columns {printable(name)!r}")
-    if not found:
-        near = did_you_mean(name, schema.names)
-        known = ", ".join(printable(one, 30) for one in schema.names[:20])
-        raise UsageError(f"there is no column {printable(name)!r}{near or f'; it has {known}'}")

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from tracetime._version import __version__
 from tracetime.atomic_file import file_target
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import FloatUnit
@@ -18,9 +17,9 @@ from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.table_conversion import CLOCK_COLUMN, convert_table, target_of
-from tracetime.table_files import table_writer
+from tracetime.table_files import CsvTable, table_writer
 from tracetime.table_inputs import open_table
-from tracetime.table_output import TableOutput
+from tracetime.table_output import TableOutput, table_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +102,13 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     """
     clock = target_of(graph, to)
     rows, counts = 0, {column: Counter[str | None]() for column in columns}
-    metadata = {
-        "tracetime.trace_clock": str(clock),
-        "tracetime.policy": policy,
-        "tracetime.version": __version__,
-    } | ({"tracetime.bars": bars} if policy == "tube" else {})
+    metadata = table_metadata(clock, policy, bars)
     with contextlib.ExitStack() as stack:
-        given = stack.enter_context(open_table(table, _typed(out, kind, columns)))
-        # Which refuses a file that is open.
+        writer_class = table_writer(file_target(out), kind)
+        typed = _typed(columns) if writer_class is CsvTable else None
+        given = stack.enter_context(open_table(table, typed))
+        # Once more: it refuses a file that is open.
         target = file_target(out)
-        writer_class = table_writer(target, kind)
         output = stack.enter_context(TableOutput(target))
         converted = convert_table(
             given,
@@ -155,11 +151,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     )
 
 
-def _typed(
-    out: str | os.PathLike[str], kind: str | None, columns: Mapping[str, ClockLike]
-) -> set[str] | None:
-    """The columns of CSV that are read as other than text: all, where the output has types."""
-    if (kind or os.fspath(out).lower().rpartition(".")[2]) != "csv":
-        return None
+def _typed(columns: Mapping[str, ClockLike]) -> set[str]:
+    """The columns that are read as times and clocks; the rest of CSV stays text in CSV."""
     clocks = {clock[1:] for clock in columns.values() if isinstance(clock, str)}
     return {*columns, *clocks}

@@ -10,8 +10,8 @@ from typing import IO, Any, Final
 
 import pyarrow as pa
 
-from tracetime.atomic_file import protect
-from tracetime.errors import TraceError, UsageError
+from tracetime.atomic_file import open_to_read, protect
+from tracetime.errors import TraceError
 from tracetime.table_files import ROW_GROUP_ROWS
 from tracetime.text import printable
 
@@ -40,14 +40,7 @@ def open_table(
         TraceError: it is none of these, or damaged; also while batches are taken.
     """
     name = os.fspath(path)
-    try:
-        if not Path(name).is_file():
-            raise UsageError(f"cannot read {name!r}: it is not a file")
-        file = Path(name).open("rb")  # noqa: SIM115 (errors of reading it are others)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read {name!r}: {reason}") from error
-    with file:
+    with open_to_read(path) as file:
         protect(file)
         beginning = file.read(8)
         file.seek(0)

@@ -12,12 +12,29 @@ from typing import Final
 
 import pyarrow as pa
 
+from tracetime._version import __version__
 from tracetime.atomic_file import Part, not_written
+from tracetime.clocks.ids import ClockId
 from tracetime.errors import UsageError
+from tracetime.graph.arguments import PolicyName
+from tracetime.graph.tube.bars import Bars
 from tracetime.table_files import TableWriter
 from tracetime.text import printable
 
+METADATA_KEYS: Final = ("tracetime.trace_clock", "tracetime.policy", "tracetime.version")
+"""What a table file says about itself, in the metadata of its schema.
+
+By the tube policy, also `tracetime.bars`; of a trace also `tracetime.limits`: the declared clocks,
+as JSON.
+"""
+
 _BATCHES_AHEAD: Final = 4
+
+
+def table_metadata(clock: ClockId, policy: PolicyName, bars: Bars) -> dict[str, str]:
+    """What a table file says about itself: its clock, how times came to it, and the version."""
+    facts = dict(zip(METADATA_KEYS, (str(clock), policy, __version__), strict=True))
+    return facts | ({"tracetime.bars": bars} if policy == "tube" else {})
 
 
 class TableOutput:

@@ -36,6 +36,10 @@ class TimeColumn(NamedTuple):
     step_ns: int = 1
     half_width_ns: npt.NDArray[np.int64] | None = None
 
+    def is_missing(self) -> npt.NDArray[np.bool_]:
+        """Which are null, bool, one a row."""
+        return np.zeros(len(self.values), np.bool_) if self.missing is None else self.missing
+
     def rows(self, rows: npt.NDArray[np.intp]) -> TimeColumn:
         """Some of the rows."""
         missing = None if self.missing is None else self.missing[rows]

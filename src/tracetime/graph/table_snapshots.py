@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrow_tables import SupportsArrowStream, batches_of
+from tracetime.arrow_tables import SupportsArrowStream, batches_of, check_column
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import FloatUnit
 from tracetime.clocks.snapshot import Reading, Snapshot
@@ -74,13 +74,8 @@ class _Columns:
         self._table = table
         self._float_unit = float_unit
 
-    def array(self, name: str | None) -> pa.Array:
-        found = self._table.column_names.count(name or "")
-        if found > 1:
-            raise UsageError(f"there are {found} columns {printable(str(name))!r}")
-        if not found:
-            known = ", ".join(printable(one, 30) for one in self._table.column_names[:20])
-            raise UsageError(f"there is no column {printable(str(name))!r}; it has {known}")
+    def array(self, name: str) -> pa.Array:
+        check_column(name, self._table.column_names)
         return self._table[name].combine_chunks()
 
     def times(self, name: str) -> TimeColumn:
@@ -115,7 +110,7 @@ def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]
         raise UsageError(f"half_width_ns names {printable(unread[0])!r}, no column of readings")
     read = {name: columns.times(name) for name in shape.readings}
     half = {name: columns.widths(widths.get(name)) for name in read}
-    there = np.array([~_missing(column) for column in read.values()])
+    there = np.array([~column.is_missing() for column in read.values()])
     for rows in _runs(there):
         yield [
             _taken(ClockId.parse(clock), read[name], half[name], rows)
@@ -139,7 +134,7 @@ def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
             raise UsageError(f"column {printable(name)!r} has nulls: each reading needs one")
     clocks = [ClockId.parse(name) for name in names.dictionary.to_pylist()]
     number, which = np.asarray(snapshots), np.asarray(names.indices)
-    rows = np.flatnonzero(~_missing(times))
+    rows = np.flatnonzero(~times.is_missing())
     rows = rows[np.argsort(number[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(number[rows], prepend=-1))
     groups = np.split(rows, starts[1:]) if len(rows) else []
@@ -156,12 +151,6 @@ def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
         at = end
 
 
-def _missing(column: TimeColumn) -> npt.NDArray[np.bool_]:
-    if column.missing is None:
-        return np.zeros(len(column.values), np.bool_)
-    return column.missing
-
-
 def _runs(there: npt.NDArray[np.bool_]) -> Iterator[Rows]:
     """Rows that follow each other and have the same clocks, at least one."""
     n = there.shape[1]
@@ -176,7 +165,7 @@ def _taken(clock: ClockId, column: TimeColumn, widths: TimeColumn | None, rows: 
     slack = np.full(len(rows), own.step_ns - 1, np.int64)
     if own.half_width_ns is not None:
         slack += own.half_width_ns
-    if widths is not None and widths.missing is not None and widths.missing[rows].any():
+    if widths is not None and widths.is_missing()[rows].any():
         raise UsageError(f"a half-width of {clock} is null: give one for each of its readings")
     return _Readings(
         clock, own.values, None if widths is None else widths.values[rows], slack, own.is_ns

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import re
-import stat
 import zipfile
 from dataclasses import fields
 from fractions import Fraction
@@ -22,6 +21,7 @@ import numpy.typing as npt
 
 from tracetime._kernels.graph.state import State, engine_of
 from tracetime._version import __version__
+from tracetime.atomic_file import open_to_read
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import UINT32_MAX, ClockId
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN, MOST_SCALED_PPM
@@ -67,15 +67,7 @@ def is_saved_graph(path: str | os.PathLike[str]) -> bool:
 def load(path: str | os.PathLike[str]) -> GraphState:
     """A graph from a file; see `ClockGraph.load`."""
     name = os.fspath(path)
-    try:
-        # Before it is opened: to open a pipe may block.
-        if not stat.S_ISREG(Path(name).stat().st_mode):
-            raise UsageError(f"cannot read {name!r}: it is not a file")
-        file = Path(name).open("rb")  # noqa: SIM115 (errors of reading it are others)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read {name!r}: {reason}") from error
-    with file:
+    with open_to_read(path) as file:
         try:
             return _graph(file)
         except _Unreadable as error:
