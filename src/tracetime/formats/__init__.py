@@ -1,6 +1,7 @@
 """Trace formats (floor 3), a package for each: bytes to events, clocks and snapshots, and back.
 
-A format is a `probe` and an `open`, and one line that registers it.
+A format is a `probe` and an `open`, and one line that registers it. Those of a package are in its
+`__init__.py`, which imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
+from tracetime.formats import perfetto
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -39,16 +41,6 @@ class Format(NamedTuple):
     open: Callable[[TraceFile, OpenOptions], Trace]
 
 
-def _is_perfetto(beginning: bytes) -> bool:
-    return beginning[:1] == b"\n"
-
-
-def _open_perfetto(file: TraceFile, options: OpenOptions) -> Trace:
-    from tracetime.formats.perfetto.read.reader import PerfettoTrace
-
-    return PerfettoTrace(file, options)
-
-
 _formats: Final[list[Format]] = []
 
 
@@ -65,7 +57,7 @@ def register_format(
     _formats.append(Format(probe, open))
 
 
-register_format(_is_perfetto, _open_perfetto)
+register_format(perfetto.probe, perfetto.open)
 
 
 def open_trace(

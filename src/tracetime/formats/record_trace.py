@@ -1,0 +1,162 @@
+"""A trace of records that each have a clock and a timestamp, in a format without rules of its own.
+
+A format gives its clock graph and its records; here they become a `Trace`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from tracetime.arrays import texts_of
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import TraceError
+from tracetime.events_table import Columns, Kind, Vocabulary
+from tracetime.formats.name_columns import name_columns
+from tracetime.formats.trace_file import TraceFile
+from tracetime.graph.graph import ClockGraph
+from tracetime.open_options import OpenOptions
+from tracetime.placement import placed_by_floor
+from tracetime.trace import Trace, TraceReading
+
+Item = TypeVar("Item")
+
+
+class FileClocks(NamedTuple):
+    """What a file says of its clocks.
+
+    Attributes:
+        graph: with every snapshot and order of the file.
+        trace_clock: the clock of trace time.
+        machines: machine_id by index, as `Trace.machines` has them.
+    """
+
+    graph: ClockGraph
+    trace_clock: ClockId
+    machines: list[int]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Records:
+    """Some records of a file, in file order.
+
+    Attributes:
+        columns: as `placement.placed_by_floor` takes them.
+        names: as `name_columns` takes them; empty where names are not requested.
+        position: the byte of the file that has been reached, for progress.
+    """
+
+    columns: Columns
+    names: Mapping[str, pa.Array] = field(default_factory=dict)
+    position: int = 0
+
+
+class RecordTrace(Trace):
+    """A trace whose format gives `KINDS`, `_read_clocks` and `_read_records`.
+
+    Both raise TraceError where the file is cut off or corrupt. `_read_clocks` wraps what it reads
+    in `_until_damage`, which with `partial` ends there instead; that is done for the records.
+    """
+
+    KINDS: ClassVar[tuple[Kind, ...]]
+    """The kinds of rows, by the code in the column `kind`."""
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        super().__init__(file.path, file.size, options)
+        self._file = file
+        self._known: FileClocks | None = None
+        self._damage: TraceError | None = None
+
+    @abstractmethod
+    def _read_clocks(self) -> FileClocks:
+        """Read the file for its clocks."""
+
+    @abstractmethod
+    def _read_records(self, names: bool) -> Iterator[Records]:
+        """Read the file from its start, batch by batch; with names, say what each record is."""
+
+    @property
+    def clocks(self) -> ClockGraph:
+        """The clock graph with every snapshot of the file; reads the file if necessary."""
+        return self._clocks.graph
+
+    @property
+    def trace_clock(self) -> ClockId:
+        """The clock of trace time."""
+        return self._clocks.trace_clock
+
+    @property
+    def machines(self) -> list[int]:
+        """`machine_id` of each machine: ClockId.machine is the index."""
+        return self._clocks.machines
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What codes in the columns mean: records carry no payload."""
+        return Vocabulary(self.KINDS, np.array([-1], np.int16), texts_of([]))
+
+    @property
+    def truncated(self) -> TraceError | None:
+        """With `partial`, the error after which the rest was not read."""
+        return self._damage
+
+    def columns(
+        self,
+        progress: Callable[[int], None] | None = None,
+        *,
+        names: bool = False,
+        written: int = 0,
+    ) -> TraceReading:
+        """Read the file from its start; see `Trace.columns`."""
+        self.check_open()
+        reading = TraceReading(iter(()))
+        reading.batches = self._placed(reading, progress, names)
+        return reading
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def check_open(self) -> None:
+        """Raise UsageError once the trace is closed."""
+        self._file.check_open()
+
+    @property
+    def _clocks(self) -> FileClocks:
+        if self._known is None:
+            self.check_open()
+            known = self._read_clocks()
+            self.apply_options(known.graph)
+            self._known = known
+        return self._known
+
+    def _until_damage(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Yield items; with `partial`, end where the file is damaged instead of raising."""
+        try:
+            yield from items
+        except TraceError as error:
+            if not self.options.partial:
+                raise
+            self._damage = error.with_traceback(None)
+
+    def _placed(
+        self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool
+    ) -> Iterator[Columns]:
+        clocks = self._clocks
+        for records in self._until_damage(self._read_records(names)):
+            if not len(records.columns["timestamp"]):
+                continue
+            columns = placed_by_floor(
+                records.columns, clocks.graph, clocks.trace_clock, clocks.machines
+            )
+            if names:
+                columns |= name_columns(records.names, len(columns["timestamp"]))
+            yield columns
+            if progress is not None:
+                progress(records.position)
+        reading.truncated = self._damage
