@@ -17,6 +17,7 @@ BELOW = {
     "tube": {"common"},
     "slices": {"common"},
     "perfetto": {"common", "graph", "slices"},
+    "chrome_json": {"common", "slices", "perfetto"},
     "capture": set(),
 }
 """The folders that the modules of a folder may use beside their own."""

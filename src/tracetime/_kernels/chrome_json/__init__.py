@@ -1,0 +1,1 @@
+"""Kernels that read Chrome's JSON and systrace's text."""

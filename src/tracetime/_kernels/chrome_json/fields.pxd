@@ -1,0 +1,27 @@
+from libc.stdint cimport uint8_t
+
+from tracetime._kernels.chrome_json.event cimport JsonEvent, Value
+
+# What reading a value or an object ends with, but for 0: it is whole. The numbers index
+# FAULTS of formats/chrome_json/faults.py.
+cdef enum Fault:
+    INCOMPLETE = -1             # it ends beyond the bytes there are
+    NO_FAULT = 0
+    NO_BEGIN = 1
+    NO_KEY = 2
+    NO_COLON = 3
+    NO_VALUE = 4
+    NO_COMMA = 5
+    NO_EVENT = 6
+    TOO_DEEP = 7
+    TOO_LONG = 8
+    BEHIND_END = 9
+    CUT_OFF = 10
+    NO_TRACE_EVENTS = 11
+
+cdef int read_value(
+    const uint8_t *p, const uint8_t *end, Value *value, const uint8_t **behind
+) noexcept nogil
+cdef int read_object(
+    const uint8_t *p, const uint8_t *end, JsonEvent *event, const uint8_t **behind
+) noexcept nogil
