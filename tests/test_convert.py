@@ -378,7 +378,7 @@ def test_what_cannot_be_written_is_refused(path, tmp_path):
     folder.mkdir()
     with open_trace(path) as opened:
         for out, message in (
-            (same, "the trace itself"),
+            (same, "what is read"),
             (folder, "not a file"),
             (tmp_path / "none" / "events.csv", "No such file or directory"),
             ("/dev/null", "not a file"),

@@ -401,6 +401,91 @@ def test_floor_does_not_convert_into_ticks():
         convert_table(pa.table({"ts": [1]}), graph, {"ts": "BOOTTIME"}, to=9)
 
 
+FOREIGN = {
+    "a Series": (pd.Series([1], name="ts"), "it is one column: to_frame"),
+    "a Series of polars": (pl.Series("ts", [1]), "it is one column: to_frame"),
+    "a ChunkedArray": (pa.chunked_array([[1]]), "it is one column: pyarrow.table"),
+    "a LazyFrame": (pl.LazyFrame({"ts": [1]}), "collect() it first"),
+    "whole numbers of 128 bits": (
+        pl.DataFrame({"ts": pl.Series([1], dtype=pl.Int128)}),
+        "cast or leave out what Arrow does not hold",
+    ),
+    "objects": (pd.DataFrame({"ts": [1, 2], "o": [1, "a"]}), "of Arrow: .*cast or leave out"),
+    "a name twice": (pd.DataFrame([[1, 2]], columns=["ts", "ts"]), "Duplicate column names"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_tables_that_arrow_cannot_take_are_told(name):
+    table, said = FOREIGN[name]
+    with pytest.raises(UsageError, match=said.replace("(", r"\(").replace(")", r"\)")):
+        convert_table(table, drifting(), {"ts": "MONOTONIC"})
+    with pytest.raises(UsageError):
+        ClockGraph.from_table(table, {"ts": "MONOTONIC"})
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "said"),
+    [
+        (["ts"], None, "columns is a list: give a dict"),
+        (None, None, "columns is a NoneType"),
+        ({1: "MONOTONIC"}, None, "the name of a column is a str, not 1"),
+        ({"\ud800": "MONOTONIC"}, None, "cannot be written in UTF-8"),
+        ({"ts": "@\ud800"}, None, "cannot be written in UTF-8"),
+        ({"ts": "MONOTONIC"}, ["x"], "names is a list: give a dict"),
+        ({"ts": "MONOTONIC"}, {"ts": 3}, "the name of a column is a str, not 3"),
+        ({"ts": "MONOTONIC"}, {"ts": "\ud800"}, "cannot be written in UTF-8"),
+        (
+            {"ts": "MONOTONIC"},
+            {"tss": "x"},
+            "names has 'tss', which is not converted: did you mean ts",
+        ),
+    ],
+)
+def test_arguments_of_another_type_are_told(columns, names, said):
+    with pytest.raises(UsageError, match=said):
+        convert_table(pa.table({"ts": [1]}), drifting(), columns, names=names)
+
+
+def test_a_trace_is_no_graph():
+    with pytest.raises(UsageError, match="a NoneType is no graph of clocks"):
+        convert_table(pa.table({"ts": [1]}), None, {"ts": "MONOTONIC"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (pa.date32(), "cast a date to timestamp"),
+        (pa.time64("ns"), "add the date"),
+        (pa.decimal128(9, 0), "multiply decimals by the ns of their unit"),
+        (pa.string(), "cast text"),
+    ],
+)
+def test_types_that_are_no_times_say_what_makes_them(kind, said):
+    with pytest.raises(UsageError, match=said):
+        convert_table(pa.table({"ts": pa.nulls(1, kind)}), drifting(), {"ts": "MONOTONIC"})
+
+
+def test_a_header_with_other_separators_is_told():
+    with pytest.raises(UsageError, match="separated by commas, not by ';'"):
+        convert_table(pa.table({"ts;what": ["1;a"]}), drifting(), {"ts": "MONOTONIC"})
+
+
+def test_new_columns_name_their_clock():
+    converted = convert_table(
+        pa.table({"ts": [1]}), drifting(), {"ts": "MONOTONIC"}, policy="tube", bounds=True
+    )
+    clocks = {field.name: field.metadata for field in converted.schema}
+    on_boottime = {b"tracetime.clock": b"BOOTTIME"}
+    assert clocks == {
+        "ts": None,
+        "ts_time": on_boottime,
+        "ts_time_status": None,
+        "ts_time_earliest": on_boottime,
+        "ts_time_latest": on_boottime,
+    }
+
+
 MEMORY = """
 import resource, sys
 import numpy as np, pyarrow as pa

@@ -5,8 +5,8 @@ https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -20,20 +20,69 @@ class SupportsArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
+_NEXT_STEPS: Final = {
+    "LazyFrame": "collect() it first",
+    "Series": "it is one column: to_frame() makes a table of it",
+    "ChunkedArray": "it is one column: pyarrow.table({name: column}) makes a table of it",
+}
+"""What makes a table of an object, by the name of its type."""
+
+_REFUSALS: Final = (pa.ArrowException, OSError, TypeError, ValueError, OverflowError)
+"""What libraries raise for a table that Arrow does not hold; UnicodeEncodeError is a ValueError."""
+
+
 def batches_of(table: SupportsArrowStream) -> pa.RecordBatchReader:
     """Return the batches of a table; a reader is read as it is.
 
     Raises:
-        UsageError: it is no table.
+        UsageError: it is no table, or has columns that Arrow cannot hold.
     """
     if isinstance(table, pa.RecordBatchReader):
         return table
-    if not hasattr(table, "__arrow_c_stream__"):
-        raise UsageError(
-            f"cannot read a {type(table).__name__} as a table: give one of pyarrow, pandas (2.2 or "
-            "later), polars or DuckDB"
+    kind = type(table).__name__
+    if kind in _NEXT_STEPS or not hasattr(table, "__arrow_c_stream__"):
+        advice = _NEXT_STEPS.get(
+            kind, "give one of pyarrow, pandas (2.2 or later), polars or DuckDB"
         )
-    return pa.RecordBatchReader.from_stream(table)
+        raise UsageError(f"cannot read a {kind} as a table: {advice}")
+    try:
+        return pa.RecordBatchReader.from_stream(table)
+    except _REFUSALS as error:
+        why = printable(str(error).partition("\n")[0], 200)
+        raise UsageError(
+            f"cannot read this {kind} as a table of Arrow: {why}; cast or leave out what Arrow "
+            "does not hold, such as whole numbers of 128 bits"
+        ) from error
+
+
+def check_columns_of(columns: object, what: str, values: str) -> None:
+    """Check that an argument is a dict by the names of columns.
+
+    Args:
+        columns: the argument.
+        what, values: its name, and what its values are, for the error.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(columns, Mapping):
+        raise UsageError(f"{what} is a {type(columns).__name__}: give a dict, {{column: {values}}}")
+    for name in columns:
+        check_name(name)
+
+
+def check_name(name: object) -> None:
+    """Check that a column can have a name.
+
+    Raises:
+        UsageError: it is no text, or none in UTF-8.
+    """
+    if not isinstance(name, str):
+        raise UsageError(f"the name of a column is a str, not {name!r}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"the name {printable(name)!r} cannot be written in UTF-8") from None
 
 
 def check_column(name: str, names: Sequence[str]) -> None:
@@ -42,10 +91,19 @@ def check_column(name: str, names: Sequence[str]) -> None:
     Raises:
         UsageError: it has none, or several.
     """
+    check_name(name)
     found = names.count(name)
     if found > 1:
-        raise UsageError(f"there are {found} columns {printable(name)!r}")
+        raise UsageError(f"there are {found} columns {printable(name)!r}: rename all but one")
     if not found:
         near = did_you_mean(name, names)
         known = ", ".join(printable(one, 30) for one in names[:20])
-        raise UsageError(f"there is no column {printable(name)!r}{near or f'; it has {known}'}")
+        why = f"there is no column {printable(name)!r}{near or f'; it has {known}'}"
+        if len(names) == 1 and (other := _separator(names[0])):
+            why += f": in CSV columns are separated by commas, not by {other!r}"
+        raise UsageError(why)
+
+
+def _separator(header: str) -> str:
+    """What separates the names in the one column of a header, if anything does."""
+    return next((one for one in (";", "\t", "|") if one in header), "")

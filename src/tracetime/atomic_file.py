@@ -65,9 +65,7 @@ def refuse_input(path: str | os.PathLike[str]) -> None:
     with _inputs_lock:
         read = any(os.path.samestat(facts, of) for file, of in _inputs.items() if not file.closed)
     if read:
-        raise UsageError(
-            f"cannot write {str(path)!r}: that is the trace itself; choose another file"
-        )
+        raise UsageError(f"cannot write {str(path)!r}: that is what is read; choose another file")
 
 
 def file_target(path: str | os.PathLike[str]) -> Path:

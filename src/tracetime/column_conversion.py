@@ -29,7 +29,7 @@ from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 from tracetime.text import printable
-from tracetime.time_columns import TimeColumn, time_column
+from tracetime.time_columns import CLOCK_KEY, TimeColumn, time_column
 
 _MOST_CLOCKS: Final = 100_000
 """Clocks that a column of clocks may name."""
@@ -50,18 +50,22 @@ class AddedColumns:
         column: of the table.
         clock: that it was read in, or the name of the column that says so in each row.
         name: of the converted times.
+        target: the clock that they are on.
         bounds: whether earliest and latest are added.
     """
 
-    def __init__(self, column: str, clock: ClockId | str, name: str, bounds: bool) -> None:
+    def __init__(
+        self, column: str, clock: ClockId | str, name: str, target: ClockId, bounds: bool
+    ) -> None:
         self.column = column
         self.clock = clock
         self.bounds = bounds
         sides = ("_earliest", "_latest") if bounds else ()
+        time = pa.field(name, pa.int64(), metadata={CLOCK_KEY: str(target)})
         self.fields = [
-            pa.field(name, pa.int64()),
+            time,
             pa.field(f"{name}_status", EVENTS_SCHEMA.field("status").type),
-            *(pa.field(name + side, pa.int64()) for side in sides),
+            *(time.with_name(name + side) for side in sides),
         ]
 
 

@@ -11,7 +11,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from tracetime.arrow_tables import SupportsArrowStream, batches_of, check_column
+from tracetime.arrow_tables import (
+    SupportsArrowStream,
+    batches_of,
+    check_column,
+    check_columns_of,
+    check_name,
+)
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import FloatUnit
 from tracetime.column_conversion import AddedColumns, ColumnConversion, name_of
@@ -22,7 +28,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.pandas_metadata import exact_in_pandas
-from tracetime.text import printable
+from tracetime.text import did_you_mean, printable
 
 CLOCK_COLUMN: Final = "@"
 """Before the name of a column that says, row by row, in which clock another was read."""
@@ -62,9 +68,10 @@ def convert_table(  # noqa: PLR0913  the options of the command
 
     Returns:
         The table with, for each of `columns`, at its end, NAME (int64 ns of `to`, null where it
-        does not convert), NAME_status (a reason of `status`, resolved where it does; null where
-        the column is null), and with `bounds` NAME_earliest and NAME_latest (null where nothing
-        bounds them): a pyarrow.Table, or for a reader a reader of as many batches.
+        does not convert; its clock is in the field's metadata), NAME_status (a reason of `status`,
+        resolved where it does; null where the column is null), and with `bounds` NAME_earliest and
+        NAME_latest (null where nothing bounds them): a pyarrow.Table, or for a reader a reader of
+        as many batches.
 
     Raises:
         UsageError: no table, column, clock, policy or bars of these; a column of another type;
@@ -75,11 +82,15 @@ def convert_table(  # noqa: PLR0913  the options of the command
     check_bars(bars)
     if bounds and policy != "tube":
         raise UsageError("only the tube has bounds: convert with policy='tube'")
+    check_columns_of(columns, "columns", "clock")
+    _check_names(names, columns)
     target = target_of(graph, to)
     batches = batches_of(table)
     own = batches.schema
+    for column in columns:
+        check_column(column, own.names)
     added = [
-        AddedColumns(column, _clock(graph, clock, own), name_of(column, names), bounds)
+        AddedColumns(column, _clock(graph, clock, own), name_of(column, names), target, bounds)
         for column, clock in columns.items()
     ]
     _check_columns(added, own)
@@ -107,6 +118,11 @@ def convert_table(  # noqa: PLR0913  the options of the command
 
 def target_of(graph: ClockGraph, to: ClockLike | None) -> ClockId:
     """The clock to convert to: one of the graph, by default its trace clock."""
+    if not isinstance(graph, ClockGraph):
+        raise UsageError(
+            f"a {type(graph).__name__} is no graph of clocks: give a ClockGraph, as `clocks` of an "
+            "open trace is one"
+        )
     if to is not None:
         return graph.clock(to, known=True)
     if graph.trace_clock is None:
@@ -122,12 +138,25 @@ def _clock(graph: ClockGraph, clock: ClockLike, schema: pa.Schema) -> ClockId | 
     return clock[1:]
 
 
+def _check_names(names: Mapping[str, str] | None, columns: Mapping[str, ClockLike]) -> None:
+    """Check what new columns are to be called."""
+    if names is None:
+        return
+    check_columns_of(names, "names", "new name")
+    for column, name in names.items():
+        check_name(name)
+        if column not in columns:
+            raise UsageError(
+                f"names has {printable(column)!r}, which is not converted"
+                f"{did_you_mean(column, columns)}"
+            )
+
+
 def _check_columns(added: list[AddedColumns], schema: pa.Schema) -> None:
     if not added:
         raise UsageError("no column to convert: say which, and in which clock it was read")
     taken = set(schema.names)
     for one in added:
-        check_column(one.column, schema.names)
         for field in one.fields:
             if field.name in taken:
                 raise UsageError(

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tracetime.errors import UsageError
 from tracetime.events_table import BATCH_ROWS
+from tracetime.time_columns import CLOCK_KEY
 
 ROW_GROUP_ROWS: Final = 131_072
 """Rows of one Parquet row group: few enough to hold in memory, enough to scan fast."""
@@ -86,7 +87,8 @@ class ParquetTable:
         delta = [
             field.name
             for field in schema
-            if field.name in self._DELTA and pa.types.is_integer(field.type)
+            if pa.types.is_integer(field.type)
+            and (field.name in self._DELTA or CLOCK_KEY in (field.metadata or {}))
         ]
         self._writer = pq.ParquetWriter(
             path,

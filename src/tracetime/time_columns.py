@@ -7,7 +7,7 @@ nearest float to what was read, and is taken only where the caller says its unit
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from tracetime.arrays import values_of
 from tracetime.clocks.instants import NS_OF_UNIT, FloatUnit
 from tracetime.errors import UsageError
 from tracetime.text import printable
+
+CLOCK_KEY: Final = b"tracetime.clock"
+"""What the metadata of an Arrow field calls the clock of its times."""
 
 
 class TimeColumn(NamedTuple):
@@ -74,7 +77,21 @@ def time_column(
         return _rounded(column, place, float_unit)
     raise place.error(
         f"is {kind}, not times: give whole numbers, timestamps, or floats with their unit"
+        f"{_next_step(kind)}"
     )
+
+
+def _next_step(kind: pa.DataType) -> str:
+    """What makes times of a column of another type."""
+    if pa.types.is_date(kind):
+        return "; cast a date to timestamp, if midnight is meant"
+    if pa.types.is_time(kind):
+        return "; add the date to a time of day, as a timestamp"
+    if pa.types.is_decimal(kind):
+        return "; multiply decimals by the ns of their unit (10^9 of s), and cast them to int64"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "; cast text to one of these"
+    return ""
 
 
 class _Place(NamedTuple):

@@ -162,6 +162,26 @@ def test_the_table_is_not_written_over(tracetime, write, table):
     assert path.read_bytes() == before
 
 
+def test_converted_times_are_delta_encoded_whatever_they_are_called(
+    tracetime, write, table, tmp_path
+):
+    out = tmp_path / "out.parquet"
+    words = ("--policy", "tube", "--map", "when=ts:MONOTONIC", "--graph", write(TIED))
+    assert tracetime("convert", table(), "-o", out, *words)[0] == 0
+    group = pq.ParquetFile(out).metadata.row_group(0)
+    encodings = {c.path_in_schema: c.encodings for c in map(group.column, range(6))}
+    delta = {name for name, of in encodings.items() if "DELTA_BINARY_PACKED" in of}
+    assert delta == {"ts", "when", "when_earliest", "when_latest"}
+
+
+def test_errors_of_standard_output_name_no_file(tracetime, write, table):
+    rows = ROWS.append_column("list", pa.array([[1], [2], []]))
+    words = ("-o", "-", "--format", "csv", *MAP, "--graph", write(TIED))
+    code, _, err = tracetime("convert", table("t.parquet", rows), *words)
+    assert code == 2
+    assert "cannot write this table to standard output" in err
+
+
 def test_lists_do_not_fit_in_csv(tracetime, write, table, tmp_path):
     rows = ROWS.append_column("list", pa.array([[1], [2], []]))
     words = ("-o", tmp_path / "out.csv", *MAP, "--graph", write(TIED))

@@ -121,7 +121,7 @@ def test_options_are_those_of_convert(tracetime, write):
         (["{trace}", "select 1", "--format", "csv", "--json"], "exclude each other"),
         (["{trace}", "select 1", "-o", "x", "--format", "table"], "for the terminal"),
         (["{trace}", "select 1", "-o", "nowhere/x.csv"], "nowhere/x.csv"),
-        (["{trace}", "select 1", "-o", "{trace}", "--format", "csv"], "the trace itself"),
+        (["{trace}", "select 1", "-o", "{trace}", "--format", "csv"], "what is read"),
         (["{trace}", "select 1", "--bars", "guaranteed"], "--policy tube"),
         (["{trace}", "from read_csv('{trace}')"], "--allow-files"),
         (["-"], "give the query as an argument"),

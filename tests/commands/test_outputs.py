@@ -77,7 +77,7 @@ def test_no_command_writes_over_its_input(tracetime, path, command, name):
     out = name(path)
     code, _, err = tracetime(*WRITERS[command](path, out))
     assert code == 2
-    assert "that is the trace itself" in err
+    assert "that is what is read" in err
     assert path.read_bytes() == out.read_bytes() == CLOCK_SYNC
 
 
@@ -116,7 +116,7 @@ def test_nor_by_a_statement(tracetime, path, name, sql):
     out = name(path)
     code, _, err = tracetime("sql", path, sql.format(out), "--allow-files")
     assert code == 2
-    assert "that is the trace itself" in err
+    assert "that is what is read" in err
     assert path.read_bytes() == CLOCK_SYNC
 
 
@@ -129,7 +129,7 @@ def test_a_statement_may_write_other_files_and_a_query_name_the_trace(tracetime,
 
 
 def test_nor_over_a_trace_that_is_open_in_python(path):
-    with tt.open_trace(path) as trace, pytest.raises(tt.UsageError, match="the trace itself"):
+    with tt.open_trace(path) as trace, pytest.raises(tt.UsageError, match="what is read"):
         trace.clocks.save(path)
     assert path.read_bytes() == CLOCK_SYNC
 

@@ -153,6 +153,8 @@ def test_a_reference_that_was_cut_off_widens_all_others():
         (({"ns": "MONOTONICK"},), {}, "'MONOTONICK' is not a clock"),
         (({"d": 3},), {}, "not times"),
         (({},), {}, "no column of readings"),
+        ((["ns"],), {}, "readings is a list: give a dict"),
+        (({7: "MONOTONIC"},), {}, "the name of a column is a str"),
         (({"ns": 3},), {"reference": 6, "half_width_ns": {"ns": 5}}, "BOOTTIME, has no column"),
         (({"ns": 3},), {"reference": 3, "half_width_ns": {"ns": 1.5}}, "half_width_ns is 1.5"),
         (({"ns": 3},), {"reference": 3, "half_width_ns": {"ns": 2**70}}, "give 0 to"),
@@ -170,6 +172,27 @@ def test_what_is_wrong_is_told(arguments, options, said):
     ).append_column("d", pa.array(["MONOTONIC"] * 2))
     with pytest.raises(UsageError, match=said):
         ClockGraph.from_table(table, *arguments, **options)
+
+
+def test_a_dictionary_may_have_a_value_twice():
+    """It is the value that says of which snapshot and clock a reading is, not its index."""
+    table = pa.table(
+        {
+            "snapshot": pa.DictionaryArray.from_arrays([0, 1, 2, 3], ["a", "a", "b", "b"]),
+            "clock": pa.DictionaryArray.from_arrays(
+                [0, 1, 2, 3], ["MONOTONIC", "BOOTTIME", "MONOTONIC", "BOOTTIME"]
+            ),
+            "value": [1000, 6000, 2000, 7000],
+        }
+    )
+    graph = ClockGraph.from_table(table, "value", clock="clock", snapshot="snapshot")
+    assert graph.convert(1500, "MONOTONIC", "BOOTTIME") == 6500
+
+
+def test_columns_of_parts_are_told():
+    table = pa.table({"n": [[0], [0]], "c": ["MONOTONIC", "BOOTTIME"], "ns": [1, 2]})
+    with pytest.raises(UsageError, match="'n' is list"):
+        ClockGraph.from_table(table, "ns", clock="c", snapshot="n")
 
 
 def test_what_is_no_table_is_told():

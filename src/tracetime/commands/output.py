@@ -15,6 +15,7 @@ import click
 
 from tracetime.atomic_file import file_target, protect, whole_file
 from tracetime.commands.progress import clear_progress
+from tracetime.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,7 +71,10 @@ def file_for(out: str, ending: str) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="tracetime-") as directory:
         file = Path(directory) / f"out{ending}"
-        yield str(file)
+        try:
+            yield str(file)
+        except UsageError as error:
+            raise UsageError(str(error).replace(repr(str(file)), "standard output")) from error
         clear_progress()
         sys.stdout.flush()
         with file.open("rb") as written:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime.arrow_tables import SupportsArrowStream, batches_of, check_column
+from tracetime.arrow_tables import SupportsArrowStream, batches_of, check_column, check_columns_of
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import FloatUnit
 from tracetime.clocks.snapshot import Reading, Snapshot
@@ -58,8 +58,11 @@ def snapshots_of(table: SupportsArrowStream, shape: TableShape) -> Iterator[Snap
     Raises:
         UsageError: as `ClockGraph.from_table`.
     """
+    by_row = isinstance(shape.readings, str)
+    if not by_row:
+        check_columns_of(shape.readings, "readings", "clock")
     columns = _Columns(batches_of(table).read_all(), shape.float_unit)
-    read = _by_row if isinstance(shape.readings, str) else _by_column
+    read = _by_row if by_row else _by_column
     for group in read(columns, shape):
         for one in group:
             if one.is_ns and shape.counts_ticks(one.clock):
@@ -77,6 +80,19 @@ class _Columns:
     def array(self, name: str) -> pa.Array:
         check_column(name, self._table.column_names)
         return self._table[name].combine_chunks()
+
+    def encoded(self, name: str) -> pa.DictionaryArray:
+        """A column of names or numbers, each value once in its dictionary."""
+        array = self.array(name)
+        if pa.types.is_dictionary(array.type):
+            # Its own dictionary may have a value twice, or null among them.
+            array = array.dictionary_decode()
+        if pa.types.is_nested(array.type) or pa.types.is_run_end_encoded(array.type):
+            raise UsageError(f"column {printable(name)!r} is {array.type}: give names or numbers")
+        encoded = array.dictionary_encode()
+        if encoded.null_count:
+            raise UsageError(f"column {printable(name)!r} has nulls: each reading needs one")
+        return encoded
 
     def times(self, name: str) -> TimeColumn:
         return time_column(self.array(name), name, 0, self._float_unit)
@@ -127,11 +143,8 @@ def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
     if isinstance(shape.half_width_ns, Mapping):
         raise UsageError("half_width_ns is a column or a number, where each reading has a row")
     times, half = columns.times(shape.readings), columns.widths(shape.half_width_ns)
-    snapshots = columns.array(shape.snapshot).dictionary_encode().indices
-    names = columns.array(shape.clock).dictionary_encode()
-    for name, column in ((shape.snapshot, snapshots), (shape.clock, names.indices)):
-        if column.null_count:
-            raise UsageError(f"column {printable(name)!r} has nulls: each reading needs one")
+    snapshots = columns.encoded(shape.snapshot).indices
+    names = columns.encoded(shape.clock)
     clocks = [ClockId.parse(name) for name in names.dictionary.to_pylist()]
     number, which = np.asarray(snapshots), np.asarray(names.indices)
     rows = np.flatnonzero(~times.is_missing())
