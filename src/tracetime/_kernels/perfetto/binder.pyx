@@ -31,7 +31,7 @@ cdef int replay_transaction(SliceLog log, int32_t number, Span event) except -1 
     cdef int64_t id = <int32_t>load_number(event, BINDER_DEBUG_ID, &found)
     cdef bint is_reply = <int32_t>load_number(event, BINDER_REPLY, &found) == 1
     cdef bint one_way = load_number(event, BINDER_FLAGS, &found) & ONE_WAY
-    cdef int32_t track = log.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
+    cdef int32_t track = log.tables.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
     if is_reply:
         log.slices.finish(e.ts, track, NO_NAME, NO_NAME, number)
     elif one_way:
@@ -60,7 +60,7 @@ cdef int replay_received(SliceLog log, int32_t number, Span event) except -1 nog
     if kind == UNSET:
         return 0
     memo[0] = UNSET
-    track = log.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
+    track = log.tables.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
     if kind & IS_REPLY:
         log.slices.finish(e.ts, track, NO_NAME, NO_NAME, number)
     elif kind & IS_ONE_WAY:

@@ -12,10 +12,9 @@ from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.wire cimport Span, load_bytes, load_number
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.slice_log cimport *
-from tracetime._kernels.perfetto.track_tree cimport TRACK_FENCES
 from tracetime._kernels.slices.stacks cimport OPEN
 from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tracks cimport TrackKey
+from tracetime._kernels.slices.tracks cimport TRACK_FENCES, TrackKey
 
 cdef enum:
     NONE = -1
@@ -32,7 +31,7 @@ cdef int replay_fence(SliceLog log, int32_t number, uint32_t field, Span event) 
     cdef FenceTimeline *timeline
     cdef int32_t track
     if field == FTRACE_EVENT_DMA_FENCE_WAIT_START or field == FTRACE_EVENT_DMA_FENCE_WAIT_END:
-        track = log.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
+        track = log.tables.thread_track(log.processes.thread(e.machine, <uint32_t>e.thread))
         if field == FTRACE_EVENT_DMA_FENCE_WAIT_END:
             log.slices.finish(e.ts, track, NO_NAME, NO_NAME, number)
         else:

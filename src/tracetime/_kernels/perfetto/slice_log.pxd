@@ -9,6 +9,7 @@ from tracetime._kernels.perfetto.track_tree cimport TrackTree
 from tracetime._kernels.slices.processes cimport Processes
 from tracetime._kernels.slices.stacks cimport Slices
 from tracetime._kernels.slices.strings cimport Strings
+from tracetime._kernels.slices.tables cimport SliceTables
 from tracetime._kernels.slices.tracks cimport Tracks
 
 # The kind of an entry; the comment says what its `payload` holds.
@@ -105,7 +106,8 @@ cdef struct SequenceState:
 
 
 cdef class SliceLog:
-    cdef readonly Strings strings
+    cdef readonly SliceTables tables
+    cdef readonly Strings strings       # those of the tables, as the next three
     cdef readonly Processes processes
     cdef readonly Tracks tracks
     cdef readonly Slices slices
@@ -156,4 +158,3 @@ cdef class SliceLog:
     cdef int32_t pair(self, int32_t category, int32_t scope) except -2 nogil
     cdef int32_t *memo(self, MemoKind kind, int64_t owner, int64_t id) except NULL nogil
     cdef bint put_args(self, int32_t entry, bint joined) except -1
-    cdef int32_t thread_track(self, int32_t thread) except -1 nogil

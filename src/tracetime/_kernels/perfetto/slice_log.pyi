@@ -7,6 +7,7 @@ import numpy.typing as npt
 from tracetime._kernels.slices.processes import Processes
 from tracetime._kernels.slices.stacks import Slices
 from tracetime._kernels.slices.strings import Strings
+from tracetime._kernels.slices.tables import SliceTables
 from tracetime._kernels.slices.tracks import Tracks
 
 class SliceLog:
@@ -17,6 +18,7 @@ class SliceLog:
     counted as `left_out`. args_limit: bytes of debug annotations to keep; 0: none are read.
     """
 
+    tables: SliceTables
     strings: Strings
     processes: Processes
     tracks: Tracks

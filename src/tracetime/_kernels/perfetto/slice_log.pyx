@@ -16,11 +16,9 @@ from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.directory cimport Text
 from tracetime._kernels.perfetto.interning cimport InternedData
-from tracetime._kernels.perfetto.track_tree cimport TRACK_OF_THREAD, TrackTree
-from tracetime._kernels.slices.processes cimport Processes
-from tracetime._kernels.slices.stacks cimport Slices
+from tracetime._kernels.perfetto.track_tree cimport TrackTree
 from tracetime._kernels.slices.strings cimport NO_NAME, Strings
-from tracetime._kernels.slices.tracks cimport TrackKey, Tracks
+from tracetime._kernels.slices.tables cimport SliceTables
 
 cdef enum:
     NONE = -1
@@ -42,9 +40,10 @@ cdef class SliceLog:
         # Keys come from a file: a random seed keeps it from choosing keys whose slots collide.
         self.seed = int.from_bytes(os.urandom(8), "little")
         self.strings = Strings(self.seed, names_limit)
-        self.processes = Processes(self.seed)
-        self.tracks = Tracks(self.seed)
-        self.slices = Slices(limit)
+        self.tables = SliceTables(self.strings, self.seed, limit)
+        self.processes = self.tables.processes
+        self.tracks = self.tables.tracks
+        self.slices = self.tables.slices
         self.tree = TrackTree(
             self.seed, self.strings, self.processes, self.tracks, names_limit
         )
@@ -203,14 +202,6 @@ cdef class SliceLog:
         add_index(&self.memo_table, hash, self.n_memos)
         self.n_memos += 1
         return &made.value
-
-    cdef int32_t thread_track(self, int32_t thread) except -1 nogil:
-        """InternThreadTrack: the one track that is a thread's own."""
-        cdef TrackKey key
-        memset(&key, 0, sizeof(TrackKey))
-        key.kind = TRACK_OF_THREAD
-        key.a = thread
-        return self.tracks.intern(key, NO_NAME, thread, NONE)
 
     # Reading the log
 

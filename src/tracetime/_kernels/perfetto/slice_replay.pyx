@@ -17,16 +17,13 @@ from tracetime._kernels.perfetto.descriptors cimport (
 from tracetime._kernels.perfetto.frames cimport replay_frame
 from tracetime._kernels.perfetto.slice_ftrace cimport replay_ftrace
 from tracetime._kernels.perfetto.slice_log cimport *
-from tracetime._kernels.perfetto.track_tree cimport (
-    SCOPE_PROCESS, SCOPE_THREAD, TRACK_ASYNC, TRACK_ASYNC_OF_PROCESS, TRACK_GLOBAL_INSTANTS,
-    TRACK_PROCESS_INSTANTS, synthetic_tid,
-)
+from tracetime._kernels.perfetto.track_tree cimport SCOPE_PROCESS, SCOPE_THREAD, synthetic_tid
 from tracetime._kernels.slices.processes cimport (
     PROCESS_BY_DESCRIPTOR, THREAD_BY_TYPE,
 )
 from tracetime._kernels.slices.stacks cimport OPEN
 from tracetime._kernels.slices.strings cimport NO_NAME
-from tracetime._kernels.slices.tracks cimport TrackKey
+from tracetime._kernels.slices.tracks cimport TRACK_ASYNC, TRACK_ASYNC_OF_PROCESS, TrackKey
 
 cdef enum:
     NONE = -1
@@ -206,8 +203,6 @@ cdef int32_t track_of(SliceLog log, Event *event, int what) except -2 nogil:
     """ParseTrackAssociation...: the track that a slice is on; NONE where there is none."""
     cdef Entry *e = event.entry
     cdef int32_t track = NONE
-    cdef TrackKey key
-    memset(&key, 0, sizeof(TrackKey))
     if not event.by_thread:
         if event.node == NONE:
             event.node = log.tree.resolve(e.machine, 0)
@@ -224,14 +219,10 @@ cdef int32_t track_of(SliceLog log, Event *event, int what) except -2 nogil:
         return async_track(log, event)
     if (e.phase == c"i" or e.phase == c"I") and event.legacy != NULL:
         if event.legacy.instant_scope == INSTANT_GLOBAL:
-            key.kind = TRACK_GLOBAL_INSTANTS
-            key.a = e.machine
-            return log.tracks.intern(key, NO_NAME, NONE, NONE)
+            return log.tables.global_instants(e.machine)
         if event.legacy.instant_scope == INSTANT_PROCESS:
-            key.kind = TRACK_PROCESS_INSTANTS
-            key.a = event.process
-            return log.tracks.intern(key, NO_NAME, NONE, event.process)
-    return log.thread_track(event.thread) if event.by_thread else track
+            return log.tables.process_instants(event.process)
+    return log.tables.thread_track(event.thread) if event.by_thread else track
 
 
 cdef int32_t async_track(SliceLog log, Event *event) except -2 nogil:

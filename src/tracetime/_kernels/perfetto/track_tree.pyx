@@ -20,7 +20,10 @@ from tracetime._kernels.common.wire cimport (
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.slices.processes cimport Processes
 from tracetime._kernels.slices.strings cimport NO_NAME, Strings
-from tracetime._kernels.slices.tracks cimport TrackKey, Tracks
+from tracetime._kernels.slices.tracks cimport (
+    TRACK_COUNTER, TRACK_GLOBAL, TRACK_MERGED, TRACK_MERGED_OF_PROCESS, TRACK_MERGED_OF_THREAD,
+    TRACK_OF_PROCESS, TRACK_OF_THREAD, TRACK_SEPARATE, TRACK_STATE, TrackKey, TrackKind, Tracks,
+)
 
 cdef enum:
     NONE = -1

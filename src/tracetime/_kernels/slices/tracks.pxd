@@ -2,6 +2,29 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from tracetime._kernels.common.hash_table cimport HashTable
 
+# Kinds of tracks; the comments say what the rest of a `TrackKey` holds.
+cdef enum TrackKind:
+    TRACK_OF_THREAD = 0             # by thread
+    TRACK_OF_PROCESS = 1            # by descriptor, as all to TRACK_STATE
+    TRACK_SEPARATE = 2
+    TRACK_GLOBAL = 3
+    TRACK_COUNTER = 4
+    TRACK_STATE = 5
+    TRACK_MERGED_OF_THREAD = 6      # by parent and by what is merged, as the next two
+    TRACK_MERGED_OF_PROCESS = 7
+    TRACK_MERGED = 8
+    TRACK_ASYNC_OF_PROCESS = 9      # by scope and name, as the next
+    TRACK_ASYNC = 10
+    TRACK_PROCESS_INSTANTS = 11
+    TRACK_GLOBAL_INSTANTS = 12
+    TRACK_ATRACE_ASYNC = 13
+    TRACK_ATRACE_NAMED = 14
+    TRACK_FRAMES_EXPECTED = 15
+    TRACK_FRAMES_ACTUAL = 16
+    TRACK_FENCES = 17
+    TRACK_BY_NAME = 18
+    TRACK_KILLED = 19
+
 # The key of a track: its kind, and what distinguishes it from others of that kind.
 cdef struct TrackKey:
     int64_t kind

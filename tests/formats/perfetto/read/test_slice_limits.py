@@ -12,6 +12,7 @@ from slicing import START, begin, end, instant
 
 from tracetime._kernels.slices.order import in_order
 from tracetime.formats.perfetto.read import slices as module
+from tracetime.formats.replayed_slices import ReplayedSlices
 
 MAIN = thread(7, 10, 11)
 
@@ -86,10 +87,14 @@ def test_ctrl_c_ends_the_replay(monkeypatch):
     assert len(log.slices) < 150_000
 
 
-@pytest.mark.parametrize("step", ["in_order", "replay", "_ends"])
-def test_who_watches_the_reading_can_stop_what_follows(monkeypatch, step):
+@pytest.mark.parametrize(
+    ("where", "step"),
+    [(module, "in_order"), (module, "replay"), (ReplayedSlices, "ends")],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_who_watches_the_reading_can_stop_what_follows(monkeypatch, where, step):
     done = []
-    original = getattr(module, step)
+    original = getattr(where, step)
 
     def followed(*args):
         done.append(step)
@@ -99,7 +104,7 @@ def test_who_watches_the_reading_can_stop_what_follows(monkeypatch, step):
         if done:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, step, followed)
+    monkeypatch.setattr(where, step, followed)
     with opened(trace(START, MAIN, begin(5, "n", 7), end(9, 7))) as opened_trace:
         opened_trace.on_read.append(watch)
         with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,161 @@
+"""What every format that has slices makes of them: batches, and by the tube the bars of both ends.
+
+A format logs the events of slices in a kernel, and replays them in order of time into tables of
+the kernels (`slices.tables`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.arrays import arrow_of
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.events_table import Columns
+from tracetime.slice_ends import SliceEnds
+from tracetime.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Strings, slice_batches
+
+if TYPE_CHECKING:
+    from tracetime._kernels.slices.tables import SliceTables
+    from tracetime.clocks.ids import ClockId
+    from tracetime.graph.tube.bars import Bars
+    from tracetime.trace import Trace
+
+Entries: TypeAlias = npt.NDArray[np.int32]
+"""Events of slices, by their number in the log; -1: none."""
+
+NAMES_LIMIT: Final = 64 << 20
+"""Bytes that names may take."""
+
+MOST_ENTRIES: Final = 1 << 26
+"""Events of slices that are kept until all are known: about 5 GB of them."""
+
+ARGS_LIMIT: Final = 1 << 30
+"""Bytes of arguments that are kept."""
+
+_MOST_ARGS: Final = 1 << 25
+"""Bytes of arguments in one batch, or a little more."""
+
+_OPEN: Final = (("earliest", INT64_MIN), ("latest", INT64_MAX))
+"""What stands for a side of a bar that nothing bounds."""
+
+
+class Readings(Protocol):
+    """What clocks read at the events of slices."""
+
+    @property
+    def clocks(self) -> list[ClockId]:
+        """The clocks that the events name, by number; those that name none have clock 0."""
+
+    def numbers(self, entries: Entries) -> npt.NDArray[np.int32]:
+        """The number of the clock of some entries; -1: of none."""
+
+    def begins(self, entries: Entries) -> Columns:
+        """The columns `PLACED` of some entries."""
+
+    def ends(self, entries: Entries) -> Columns:
+        """The columns `PLACED` of some entries, where they end slices; -1: none does."""
+
+
+class ArgsOf(Protocol):
+    """The arguments of slices, by the entries they begin and end with; see `slice_log`."""
+
+    def __call__(
+        self, begin: Entries, end: Entries, most: int
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+        """Of the first of them, until there are `most` bytes."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReplayedSlices:
+    """The slices of a trace, by floor's times.
+
+    Attributes:
+        columns: ts, dur, depth, parent, track, name, category, and the entries that each begins
+            and ends with.
+        owners, strings: of its tracks and names.
+    """
+
+    columns: dict[str, npt.NDArray[Any]]
+    owners: Owners
+    strings: Strings
+
+    @classmethod
+    def of(cls, tables: SliceTables) -> ReplayedSlices:
+        """What the tables hold."""
+        owners = Owners(tables.tracks.columns(), *tables.processes.columns())
+        return cls(tables.slices.columns(), owners, tables.strings.arrays())
+
+    def ends(self, trace: Trace, readings: Readings) -> SliceEnds:
+        """Both ends of the slices."""
+        begin, end = self.columns["begin"], self.columns["end"]
+        return SliceEnds(
+            graph=trace.clocks,
+            machines=trace.machines,
+            begins=readings.begins(begin),
+            ends=readings.ends(end),
+            clocks=readings.clocks,
+            begin_clock=readings.numbers(begin),
+            end_clock=np.where(self.columns["dur"] == OPEN, -1, readings.numbers(end)),
+            table=self._table,
+        )
+
+    def _table(self, rows: npt.NDArray[np.intp]) -> pa.Table:
+        chosen = {name: column[rows] for name, column in self.columns.items()}
+        made = slice_batches(chosen, self.owners, self.strings, {}, None)
+        return pa.Table.from_batches(made, SLICES_SCHEMA)
+
+    def bounded(self, ends: SliceEnds, trace_clock: ClockId, bars: Bars) -> dict[str, pa.Array]:
+        """The columns of bars; ts and dur become the estimates.
+
+        A slice whose begin the tube does not place keeps its time, without bars.
+        """
+        slices = self.columns
+        first, last = ends.place(trace_clock, None, bars)
+        began, ended = (end["earliest"] <= end["latest"] for end in (first, last))
+        slices["ts"] = np.where(began, first["trace_time"], slices["ts"])
+        both = began & ended & ends.ended
+        duration = np.maximum(last["trace_time"] - first["trace_time"], 0)
+        instant = (slices["begin"] == slices["end"]) & (slices["dur"] == 0)
+        slices["dur"] = np.where(both, duration, slices["dur"])
+        error = np.maximum(
+            last["latest"] - first["earliest"] - duration,
+            duration - (last["earliest"] - first["latest"]),
+        )
+        error[instant] = 0
+        sides = [(end[side] == open_end) for end in (first, last) for side, open_end in _OPEN]
+        closed = both & (instant | ~np.logical_or.reduce(sides))
+        clock, end_clock = ends.clock_columns()
+        return {
+            "earliest": arrow_of(first["earliest"], ~began | sides[0]),
+            "latest": arrow_of(first["latest"], ~began | sides[1]),
+            "end_earliest": arrow_of(last["earliest"], ~ended | sides[2]),
+            "end_latest": arrow_of(last["latest"], ~ended | sides[3]),
+            "dur_error_ns": arrow_of(error, ~closed),
+            "clock": clock,
+            "end_clock": end_clock,
+        }
+
+    def batches(
+        self, bars: Mapping[str, pa.Array], args_of: ArgsOf | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The slices as batches; bars: as `bounded` gives them, or none; args_of: None for none."""
+        begin, end = self.columns["begin"], self.columns["end"]
+        args: Args | None = None
+        if args_of is not None:
+
+            def args(rows: slice) -> Any:
+                return args_of(begin[rows], end[rows], _MOST_ARGS)
+
+        return slice_batches(self.columns, self.owners, self.strings, bars, args)
+
+
+def go_on(trace: Trace) -> None:
+    """Let who watches the reading stop it: also where the file has been read."""
+    for watch in trace.on_read:
+        watch(trace.size)
