@@ -18,6 +18,7 @@ BELOW = {
     "slices": {"common"},
     "perfetto": {"common", "graph", "slices"},
     "chrome_json": {"common", "slices", "perfetto"},
+    "journal": {"common"},
     "capture": set(),
 }
 """The folders that the modules of a folder may use beside their own."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import perfetto
+from tracetime.formats import journal, perfetto
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -58,6 +58,7 @@ def register_format(
 
 
 register_format(perfetto.probe, perfetto.open)
+register_format(journal.probe, journal.open)
 
 
 def open_trace(

@@ -16,7 +16,7 @@ from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.interning cimport (
     LONGEST_ARGS, TABLE_ARGS, TABLE_STRINGS, Interned, InternedData, Interning,
 )
-from tracetime._kernels.perfetto.json cimport (
+from tracetime._kernels.common.json cimport (
     ENOUGH, Json, put_bool, put_double, put_json, put_pointer, put_signed, put_string,
     put_unsigned,
 )

@@ -1,0 +1,1 @@
+"""Kernels of the systemd journal: entries of its export format."""

@@ -1,0 +1,155 @@
+"""The clocks of a journal: REALTIME of each machine, and MONOTONIC of each boot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import posix_oscillator
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
+from tracetime.clocks.snapshot import Snapshot
+from tracetime.errors import TraceError
+from tracetime.formats.journal.entries import Columns, Entries
+from tracetime.formats.record_trace import FileClocks
+from tracetime.graph.graph import ClockGraph
+
+Values = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+Boot = tuple[int, int, int, int]
+"""The halves of a machine's id, and of a boot's."""
+
+BETWEEN_READS_NS: Final = 50_000
+"""How far apart journald is assumed to read the two clocks of an entry, in whole us each."""
+
+_NO_ID: Final = (0, 0)
+_HALVES: Final = ("high", "low")
+_TIMES: Final = ("monotonic_us", "realtime_us")
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+_MONOTONIC: Final = BUILTIN_IDS["MONOTONIC"]
+
+
+class BootClocks(NamedTuple):
+    """REALTIME of a machine, and MONOTONIC of its boot: None for entries that name no boot."""
+
+    realtime: ClockId
+    monotonic: ClockId | None
+
+
+class JournalClocks(NamedTuple):
+    """What a journal says of its clocks.
+
+    Attributes:
+        of_file: graph, trace clock and machines.
+        boots: by boot, its clocks.
+        packets: uint64: the entry that each snapshot of the graph is.
+    """
+
+    of_file: FileClocks
+    boots: dict[Boot, BootClocks]
+    packets: npt.NDArray[np.uint64]
+
+
+def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
+    """Return the clocks of entries, and a snapshot of each entry that has both clocks.
+
+    Raises:
+        TraceError: as what yields the entries; there are more than `most_clocks`.
+    """
+    times: dict[Boot, list[Values]] = {}
+    for batch in batches:
+        monotonic_us, realtime_us = (batch.columns[name] for name in _TIMES)
+        for boot, rows in by_boot(batch.columns):
+            found = np.array([monotonic_us[rows], realtime_us[rows], rows + batch.first])
+            times.setdefault(boot, []).append(found[:, found[0] >= 0])
+        if 2 * len(times) > most_clocks:
+            raise TraceError(
+                f"the journal has entries of {len(times)} boots, whose clocks are more than "
+                f"{most_clocks}; if it really has, raise the limit (--max-clocks)"
+            )
+    boots = _clocks_of(list(times))
+    graph = ClockGraph()
+    packets = [np.empty(0, np.int64)]
+    for boot, read in times.items():
+        _declare(graph, boots[boot], boot)
+        if boots[boot].monotonic is not None:
+            packets.append(_add(graph, boots[boot], np.concatenate(read, axis=1)))
+    machines = list(range(len({boot[:2] for boot in times}) or 1))
+    of_file = FileClocks(graph, ClockId(_REALTIME), machines)
+    return JournalClocks(of_file, boots, np.concatenate(packets).astype(np.uint64))
+
+
+def by_boot(columns: Columns) -> list[tuple[Boot, Rows]]:
+    """Return the rows of each boot, in order of appearance."""
+    ids = np.array([columns[f"{of}_{half}"] for of in ("machine", "boot") for half in _HALVES])
+    # Entries of a boot follow each other: few stretches, of which to find the different ones.
+    starts = np.flatnonzero((ids[:, 1:] != ids[:, :-1]).any(axis=0)) + 1
+    found: dict[Boot, list[Rows]] = {}
+    for rows in np.split(np.arange(ids.shape[1]), starts):
+        machine_high, machine_low, high, low = ids[:, rows[0]].tolist()
+        found.setdefault((machine_high, machine_low, high, low), []).append(rows)
+    return [(boot, np.concatenate(rows)) for boot, rows in found.items()]
+
+
+def _clocks_of(boots: list[Boot]) -> dict[Boot, BootClocks]:
+    """MONOTONIC where a machine has one boot; else a clock for each, named after it."""
+    machines = {boot[:2]: 0 for boot in boots}
+    machines = {machine: index for index, machine in enumerate(machines)}
+    known = Counter(boot[:2] for boot in boots if boot[2:] != _NO_ID)
+    clocks: dict[Boot, BootClocks] = {}
+    taken: set[ClockId] = set()
+    for boot in boots:
+        machine = machines[boot[:2]]
+        number = _MONOTONIC if known[boot[:2]] == 1 else clock_id(_name(boot))
+        monotonic = None if boot[2:] == _NO_ID else ClockId(number, machine=machine)
+        clocks[boot] = BootClocks(ClockId(_REALTIME, machine=machine), monotonic)
+        if monotonic in taken:
+            raise TraceError(
+                f"boot {_name(boot)} has the clock number of another one: export the journal of "
+                "each boot to a file of its own (journalctl --boot)"
+            )
+        if monotonic is not None:
+            taken.add(monotonic)
+    return clocks
+
+
+def _name(boot: Boot) -> str:
+    """The name of MONOTONIC of one boot of several."""
+    high, low = (half % 2**64 for half in boot[2:])
+    return f"monotonic.{high:016x}{low:016x}"
+
+
+def _declare(graph: ClockGraph, clocks: BootClocks, boot: Boot) -> None:
+    """journald writes whole us; the kernel runs both clocks by one oscillator."""
+    graph.declare(ClockDomain(clocks.realtime, tick_ns=1000))
+    if clocks.monotonic is not None:
+        named = clocks.monotonic.clock != _MONOTONIC
+        graph.declare(
+            ClockDomain(
+                clocks.monotonic,
+                name=_name(boot) if named else None,
+                tick_ns=1000,
+                oscillator=posix_oscillator(clocks.monotonic.machine),
+                disciplined=True,
+                assumed_half_width_ns=BETWEEN_READS_NS,
+            )
+        )
+
+
+def _add(graph: ClockGraph, clocks: BootClocks, read: Values) -> Values:
+    """Add a snapshot of each entry, in the order of MONOTONIC: `journalctl -r` has another.
+
+    read: monotonic and realtime in us, and the index of the entry; returned in this order.
+    """
+    assert clocks.monotonic is not None
+    if (read[0, 1:] < read[0, :-1]).any():
+        read = read[:, np.lexsort((read[1], read[0]))]
+    monotonic, realtime = read[:2] * 1000
+    if read.size:
+        graph.add_snapshot(Snapshot({clocks.realtime: realtime, clocks.monotonic: monotonic}))
+    entries: Values = read[2]
+    return entries

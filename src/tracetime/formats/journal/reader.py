@@ -1,0 +1,119 @@
+"""A journal as a trace: an event for each entry, by MONOTONIC of its boot, to REALTIME."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.common.spans import texts
+from tracetime._kernels.journal.entries import write_args
+from tracetime.arrays import arrow_of
+from tracetime.events_table import TYPES, Columns, Kind
+from tracetime.formats.journal.clocks import JournalClocks, by_boot, read_clocks
+from tracetime.formats.journal.entries import Entries, entries
+from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.trace_file import TraceFile
+from tracetime.open_options import OpenOptions
+
+_LONGEST_TEXT: Final = 8192
+"""Bytes of a name that are kept, as of Perfetto's."""
+
+_INSTANT: Final = TYPES.index("instant")
+
+
+class JournalTrace(RecordTrace):
+    """A journal of systemd, of one machine or of several."""
+
+    KINDS: ClassVar = (Kind("entry"),)
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        super().__init__(file, options)
+        self._journal: JournalClocks | None = None
+
+    def _read_clocks(self) -> FileClocks:
+        batches = self._until_damage(entries(self._file, self.options.max_expansion))
+        self._journal = read_clocks(batches, self.options.max_clocks)
+        return self._journal.of_file
+
+    @property
+    def snapshot_packets(self) -> npt.NDArray[np.uint64]:
+        """The entry that each snapshot of `clocks` is, by its number."""
+        self.prepare(names=False)
+        assert self._journal is not None
+        return self._journal.packets
+
+    def prepare(self, names: bool) -> None:
+        """Read the clocks, unless they are known."""
+        _ = self.clocks
+
+    def _read_records(self, names: bool) -> Iterator[Records]:
+        assert self._journal is not None
+        for batch in entries(self._file, self.options.max_expansion):
+            columns = self._times(batch, self._journal)
+            yield Records(columns, _names(batch) if names else {}, batch.position)
+
+    def _times(self, batch: Entries, journal: JournalClocks) -> Columns:
+        """MONOTONIC of each entry where it has one, else REALTIME; ns."""
+        n = len(batch.columns["start"])
+        columns: Columns = {
+            "packet": np.arange(batch.first, batch.first + n, dtype=np.uint64),
+            "offset": (batch.columns["start"] + batch.offset).astype(np.uint64),
+            "clock": np.empty(n, np.uint32),
+            "timestamp": batch.columns["realtime_us"] * 1000,
+            "machine": np.empty(n, np.uint32),
+        }
+        monotonic_us = batch.columns["monotonic_us"]
+        for boot, rows in by_boot(batch.columns):
+            clocks = journal.boots[boot]
+            columns["machine"][rows] = clocks.realtime.machine
+            columns["clock"][rows] = clocks.realtime.clock
+            if clocks.monotonic is not None:
+                timed = rows[monotonic_us[rows] >= 0]
+                columns["clock"][timed] = clocks.monotonic.clock
+                columns["timestamp"][timed] = monotonic_us[timed] * 1000
+        return columns
+
+
+def _names(batch: Entries) -> dict[str, pa.Array]:
+    """What each entry says: its message, who wrote it, and all other fields as arguments."""
+    columns = batch.columns
+    n = len(columns["start"])
+    args_ends, args = write_args(batch.data, columns["start"], columns["end"])
+    return {
+        "name": _text_column(batch, "message"),
+        "category": _text_column(batch, "identifier"),
+        "process_name": _text_column(batch, "comm"),
+        "type": arrow_of(np.full(n, _INSTANT, np.int8)),
+        "value": _number_column(columns["priority"], np.float64, 2**53),
+        "pid": _number_column(columns["pid"], np.int32, 2**31),
+        "args": _strings(args_ends, args, None),
+    }
+
+
+def _text_column(batch: Entries, name: str) -> pa.Array:
+    starts = batch.columns[name]
+    ends, text = texts(batch.data, starts, batch.columns[f"{name}_end"], _LONGEST_TEXT)
+    return _strings(ends, text, starts < 0)
+
+
+def _number_column(values: npt.NDArray[np.int64], kind: type[np.generic], end: int) -> pa.Array:
+    """Numbers from 0 up to an end; others are missing."""
+    missing = (values < 0) | (values >= end)
+    return arrow_of(np.where(missing, 0, values).astype(kind), missing)
+
+
+def _strings(
+    ends: npt.NDArray[np.int32],
+    text: npt.NDArray[np.uint8],
+    missing: npt.NDArray[np.bool_] | None,
+) -> pa.Array:
+    """A column of texts that lie one after another."""
+    offsets = pa.py_buffer(np.concatenate([np.zeros(1, np.int32), ends]))
+    mask = None
+    if missing is not None and missing.any():
+        mask = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    return pa.Array.from_buffers(pa.string(), len(ends), [mask, offsets, pa.py_buffer(text)])
