@@ -19,6 +19,7 @@ BELOW = {
     "perfetto": {"common", "graph", "slices"},
     "chrome_json": {"common", "slices", "perfetto"},
     "journal": {"common"},
+    "pcapng": {"common"},
     "capture": set(),
 }
 """The folders that the modules of a folder may use beside their own."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import journal, perfetto
+from tracetime.formats import journal, pcapng, perfetto
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -57,6 +57,8 @@ def register_format(
     _formats.append(Format(probe, open))
 
 
+# Before Perfetto's, which begins with the same byte.
+register_format(pcapng.probe, pcapng.open)
 register_format(perfetto.probe, perfetto.open)
 register_format(journal.probe, journal.open)
 
@@ -108,7 +110,7 @@ def open_trace(
     options = OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
     file = TraceFile(path)
     beginning = file.beginning(BEGINNING)
-    found = next((one for one in _formats if one.probe(beginning)), _formats[0])
-    trace = found.open(file, options)
+    opens = next((one.open for one in _formats if one.probe(beginning)), perfetto.open)
+    trace = opens(file, options)
     file.on_read = trace.on_read
     return trace

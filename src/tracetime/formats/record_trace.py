@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import TraceError
+from tracetime.error_bars import PlacementObserver
+from tracetime.errors import OVERFLOW, TraceError
 from tracetime.events_table import Columns, Kind, Vocabulary
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
 from tracetime.placement import placed_by_floor
 from tracetime.trace import Trace, TraceReading
@@ -49,11 +52,16 @@ class Records:
         columns: as `placement.placed_by_floor` takes them.
         names: as `name_columns` takes them; empty where names are not requested.
         position: the byte of the file that has been reached, for progress.
+        cut_off_ns: int64, of rows on the trace clock: how much later than `timestamp` its clock may
+            have read, because the file has only part of the reading; the tube's bars hold it.
+        beyond: of each row, whether its time is beyond int64 ns, and `timestamp` the end of int64.
     """
 
     columns: Columns
     names: Mapping[str, pa.Array] = field(default_factory=dict)
     position: int = 0
+    cut_off_ns: npt.NDArray[np.int64] | None = None
+    beyond: npt.NDArray[np.bool_] | None = None
 
 
 class RecordTrace(Trace):
@@ -154,9 +162,27 @@ class RecordTrace(Trace):
             columns = placed_by_floor(
                 records.columns, clocks.graph, clocks.trace_clock, clocks.machines
             )
+            if records.beyond is not None:
+                columns["status"][records.beyond] = OVERFLOW
+            if records.cut_off_ns is not None:
+                columns["cut_off_ns"] = records.cut_off_ns
             if names:
                 columns |= name_columns(records.names, len(columns["timestamp"]))
             yield columns
             if progress is not None:
                 progress(records.position)
         reading.truncated = self._damage
+
+    def _bounded(
+        self,
+        reading: TraceReading,
+        batches: Iterator[Columns],
+        names: bool,
+        bars: Bars,
+        observer: PlacementObserver | None,
+    ) -> Iterator[Columns]:
+        for columns in super()._bounded(reading, batches, names, bars, observer):
+            if "cut_off_ns" in columns:
+                has_bar = columns["earliest"] <= columns["latest"]
+                columns["latest"] += np.where(has_bar, columns["cut_off_ns"], 0)
+            yield columns

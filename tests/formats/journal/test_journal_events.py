@@ -8,6 +8,7 @@ from journals import BOOT, MACHINE, START_US, entry, logged
 
 import tracetime.formats.journal.entries as batches
 from tracetime import ClockId, TraceError, clock_id, diagnose, open_trace, report
+from tracetime.formats import blocks
 
 pytest_plugins = ["cli"]
 
@@ -153,13 +154,14 @@ def test_entries_without_boot_or_monotonic_are_on_realtime(journal):
     ]
     for entries in (bare[:1], bare[1:2], bare[2:], bare, [*bare[1:2], *ONE_BOOT]):
         with open_trace(journal(entries)) as trace:
-            row = trace.read_all().to_pylist()[0]
+            row = trace.read_all("tube").to_pylist()[0]
             assert (row["clock"], row["timestamp"]) == (1, START_US * 1000)
-            assert row["trace_time"] == START_US * 1000
+            assert row["trace_time"] == row["earliest"] == START_US * 1000
+            assert row["latest"] == START_US * 1000 + 999  # written in whole us
 
 
 def test_batches_follow_on_each_other(journal, monkeypatch):
-    monkeypatch.setattr(batches, "_BATCH", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 1)
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", 100)
     path = journal(ONE_BOOT)
     with open_trace(path) as trace:
@@ -215,7 +217,7 @@ def test_times_beyond_int64_are_refused(journal):
 
 def test_long_entries_are_refused(journal, monkeypatch):
     monkeypatch.setattr(batches, "LONGEST_ENTRY", 5000)
-    monkeypatch.setattr(batches, "_BATCH", 1000)
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
     monkeypatch.setattr("tracetime.formats.trace_file.CHUNK", 1000)
     with open_trace(journal([logged(1, "x" * 4000)])) as trace:
         assert trace.read_all().num_rows == 1

@@ -10,13 +10,11 @@ import numpy.typing as npt
 
 from tracetime._kernels.journal.entries import read_entries
 from tracetime.errors import TraceError
-from tracetime.formats.trace_file import Budget, TraceFile
+from tracetime.formats.blocks import blocks
+from tracetime.formats.trace_file import TraceFile
 
 LONGEST_ENTRY: Final = 64 << 20
 """Bytes of one entry; systemd cuts a core dump in a field at 32 MiB unless told otherwise."""
-
-_BATCH: Final = 4 << 20
-"""Bytes that are parsed at once: large enough that NumPy's calls cost nothing."""
 
 _INCOMPLETE: Final = 1
 _TOO_LONG: Final = 3
@@ -68,7 +66,7 @@ def entries(file: TraceFile, max_expansion: int) -> Iterator[Entries]:
     """
     pending = b""
     first = offset = 0
-    for fresh, position, is_end in _blocks(file, max_expansion):
+    for fresh, position, is_end in blocks(file, max_expansion):
         data = pending + fresh
         columns, whole, at, fault = read_entries(data, LONGEST_ENTRY)
         if fault == _INCOMPLETE and not is_end:
@@ -81,22 +79,6 @@ def entries(file: TraceFile, max_expansion: int) -> Iterator[Entries]:
         if fault:
             raise TraceError(FAULTS[fault], offset + at, first)
         pending, offset = data[whole:], offset + whole
-
-
-def _blocks(file: TraceFile, max_expansion: int) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield the content, the position reached in the file, and whether it is the end."""
-    pieces: list[bytes] = []
-    position = 0
-    try:
-        for piece, position in file.chunks(Budget(max_expansion)):
-            pieces.append(piece)
-            if sum(map(len, pieces)) >= _BATCH:
-                yield b"".join(pieces), position, False
-                pieces = []
-    except TraceError:
-        yield b"".join(pieces), position, False
-        raise
-    yield b"".join(pieces), position, True
 
 
 def _within_int64(columns: Columns, at: int, fault: int) -> tuple[Columns, int, int]:

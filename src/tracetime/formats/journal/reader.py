@@ -9,19 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.common.spans import texts
 from tracetime._kernels.journal.entries import write_args
 from tracetime.arrays import arrow_of
+from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.events_table import TYPES, Columns, Kind
 from tracetime.formats.journal.clocks import JournalClocks, by_boot, read_clocks
 from tracetime.formats.journal.entries import Entries, entries
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.text_columns import joined_texts, texts_at
 from tracetime.formats.trace_file import TraceFile
 from tracetime.open_options import OpenOptions
 
-_LONGEST_TEXT: Final = 8192
-"""Bytes of a name that are kept, as of Perfetto's."""
-
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _INSTANT: Final = TYPES.index("instant")
 
 
@@ -54,7 +53,9 @@ class JournalTrace(RecordTrace):
         assert self._journal is not None
         for batch in entries(self._file, self.options.max_expansion):
             columns = self._times(batch, self._journal)
-            yield Records(columns, _names(batch) if names else {}, batch.position)
+            # Whole us; bars over MONOTONIC hold that already.
+            cut_off_ns = np.where(columns["clock"] == _REALTIME, 999, 0)
+            yield Records(columns, _names(batch) if names else {}, batch.position, cut_off_ns)
 
     def _times(self, batch: Entries, journal: JournalClocks) -> Columns:
         """MONOTONIC of each entry where it has one, else REALTIME; ns."""
@@ -84,36 +85,21 @@ def _names(batch: Entries) -> dict[str, pa.Array]:
     n = len(columns["start"])
     args_ends, args = write_args(batch.data, columns["start"], columns["end"])
     return {
-        "name": _text_column(batch, "message"),
-        "category": _text_column(batch, "identifier"),
-        "process_name": _text_column(batch, "comm"),
+        "name": _text_at(batch, "message"),
+        "category": _text_at(batch, "identifier"),
+        "process_name": _text_at(batch, "comm"),
         "type": arrow_of(np.full(n, _INSTANT, np.int8)),
         "value": _number_column(columns["priority"], np.float64, 2**53),
         "pid": _number_column(columns["pid"], np.int32, 2**31),
-        "args": _strings(args_ends, args, None),
+        "args": joined_texts(args_ends, args),
     }
 
 
-def _text_column(batch: Entries, name: str) -> pa.Array:
-    starts = batch.columns[name]
-    ends, text = texts(batch.data, starts, batch.columns[f"{name}_end"], _LONGEST_TEXT)
-    return _strings(ends, text, starts < 0)
+def _text_at(batch: Entries, name: str) -> pa.Array:
+    return texts_at(batch.data, batch.columns[name], batch.columns[f"{name}_end"])
 
 
 def _number_column(values: npt.NDArray[np.int64], kind: type[np.generic], end: int) -> pa.Array:
     """Numbers from 0 up to an end; others are missing."""
     missing = (values < 0) | (values >= end)
     return arrow_of(np.where(missing, 0, values).astype(kind), missing)
-
-
-def _strings(
-    ends: npt.NDArray[np.int32],
-    text: npt.NDArray[np.uint8],
-    missing: npt.NDArray[np.bool_] | None,
-) -> pa.Array:
-    """A column of texts that lie one after another."""
-    offsets = pa.py_buffer(np.concatenate([np.zeros(1, np.int32), ends]))
-    mask = None
-    if missing is not None and missing.any():
-        mask = pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    return pa.Array.from_buffers(pa.string(), len(ends), [mask, offsets, pa.py_buffer(text)])

@@ -1,0 +1,1 @@
+"""Kernels of packet captures: pcapng and pcap."""

@@ -1,0 +1,145 @@
+"""A capture as a trace: an event for each packet, on REALTIME of the machine that captured it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.pcapng.packets import Packets, write_args
+from tracetime.arrays import arrow_of, texts_of
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.events_table import TYPES, Columns, Kind
+from tracetime.formats.pcapng.links import link_name
+from tracetime.formats.pcapng.packets import (
+    LONGEST_BLOCK,
+    MOST_INTERFACES,
+    PacketBatch,
+    packets,
+)
+from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.text_columns import LONGEST_TEXT, joined_texts
+from tracetime.formats.trace_file import TraceFile
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.values import ascending
+from tracetime.open_options import OpenOptions
+from tracetime.text import count
+from tracetime.trace import TraceWarning
+
+_REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
+_INSTANT: Final = TYPES.index("instant")
+_MOST_WARNINGS: Final = 100
+
+
+class CaptureTrace(RecordTrace):
+    """A capture of packets, of pcapng or of pcap, with one interface or several."""
+
+    KINDS: ClassVar = (Kind("packet"),)
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        super().__init__(file, options)
+        self._whole: Packets | None = None
+
+    def _read_clocks(self) -> FileClocks:
+        """Nothing ties clocks: the file is read for its interfaces."""
+        self._whole = Packets(LONGEST_BLOCK, MOST_INTERFACES)
+        for _ in self._until_damage(packets(self._file, self.options.max_expansion, self._whole)):
+            pass
+        return FileClocks(ClockGraph(), _REALTIME, [0])
+
+    def _read_records(self, names: bool) -> Iterator[Records]:
+        reader = Packets(LONGEST_BLOCK, MOST_INTERFACES)
+        for batch in packets(self._file, self.options.max_expansion, reader):
+            yield Records(
+                _times(batch),
+                _names(batch, reader) if names else {},
+                batch.position,
+                batch.columns["cut_off_ns"],
+                batch.columns["fits"] == 0,
+            )
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """What the times of the file may be taken for, and are not; the first hundred."""
+        interfaces = self._read_whole.interfaces
+        found = [
+            TraceWarning(
+                "an interface gives its time zone, which is ignored: its timestamps are taken for "
+                "UTC, as the format has it",
+                place,
+                packet,
+            )
+            for *_, has_zone, place, packet in interfaces
+            if has_zone
+        ]
+        without_time = self._read_whole.n_without_time
+        if without_time:
+            text = f"{count(without_time, 'packet')} without a time (Simple Packet Block): no event"
+            found.append(TraceWarning(text, 0, 0))
+        return found[:_MOST_WARNINGS]
+
+    @property
+    def events_dropped(self) -> int:
+        """How many packets the interfaces and the system dropped, by their last statistics."""
+        return min(self._read_whole.dropped, INT64_MAX)
+
+    @property
+    def dropped_packet(self) -> int | None:
+        """The packet before which statistics first say that packets were dropped."""
+        first = self._read_whole.first_drop
+        return None if first < 0 else first
+
+    @property
+    def _read_whole(self) -> Packets:
+        """What the whole file has besides packets."""
+        self.prepare(names=False)
+        assert self._whole is not None
+        return self._whole
+
+    def prepare(self, names: bool) -> None:
+        """Read the file for its interfaces, unless they are known."""
+        _ = self.clocks
+
+
+def _times(batch: PacketBatch) -> Columns:
+    n = len(batch.columns["start"])
+    return {
+        "packet": batch.columns["number"].astype(np.uint64),
+        "offset": (batch.columns["start"] + batch.offset).astype(np.uint64),
+        "clock": np.full(n, _REALTIME.clock, np.uint32),
+        "timestamp": batch.columns["ns"],
+    }
+
+
+def _names(batch: PacketBatch, reader: Packets) -> dict[str, pa.Array]:
+    """What each packet is: its interface, how long it was, and what else is known of it."""
+    columns = batch.columns
+    n = len(columns["start"])
+    on = columns["interface"]
+    numbers = ascending(on)
+    codes = np.searchsorted(numbers, on)
+    interfaces = [reader.interfaces[number] for number in numbers.tolist()]
+    labels = [
+        f"interface {number}" if one[1] is None else one[1][:LONGEST_TEXT].decode(errors="replace")
+        for number, one in zip(numbers.tolist(), interfaces, strict=True)
+    ]
+    args_ends, args = write_args(batch.data, columns)
+    return {
+        "name": _named(codes, [link_name(one[0]) for one in interfaces]),
+        "track_name": _named(codes, labels),
+        "track": arrow_of(on.astype(np.uint64)),
+        "type": arrow_of(np.full(n, _INSTANT, np.int8)),
+        "value": arrow_of(columns["length"].astype(np.float64)),
+        "args": joined_texts(args_ends, args),
+    }
+
+
+def _named(codes: npt.NDArray[np.intp], names: list[str]) -> pa.Array:
+    """A column of names by code; several codes may have one name."""
+    distinct = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    numbers = np.array([distinct[name] for name in names], np.int32)
+    return pa.DictionaryArray.from_arrays(arrow_of(numbers[codes]), texts_of(distinct))
