@@ -70,7 +70,7 @@ def test_the_trace_is_not_written_over(tracetime, write, tmp_path, command):
     for out in (path, tmp_path / "link"):
         code, _, err = tracetime(command, path, "-o", out)
         assert code == 2
-        assert "that is the trace itself" in err
+        assert "that is what is read" in err
     assert (tmp_path / "t.pftrace").read_bytes() == CLOCK_SYNC
 
 

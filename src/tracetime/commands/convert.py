@@ -23,7 +23,7 @@ from tracetime.commands.options import (
 from tracetime.commands.output import file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json
-from tracetime.commands.tables import TableOptions, convert_mapped, is_table, table_options
+from tracetime.commands.tables import TableOptions, convert_mapped, is_plain_csv, table_options
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import duration
@@ -138,7 +138,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     if to_stdout:
         _check_stdout(kind, as_json)
     domains = domains_of(limits)
-    if table.columns or is_table(trace):
+    if table.columns or is_plain_csv(trace):
         if slices or with_names or start or until:
             raise UsageError("a table has no slices and no trace time: leave all but --to out")
         return convert_mapped(

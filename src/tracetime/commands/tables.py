@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 import click
 
@@ -31,17 +31,12 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_ENDINGS: Final = (".parquet", ".arrow", ".feather", ".csv")
-"""Files that tables have the names of."""
 
+def is_plain_csv(path: str) -> bool:
+    """Whether a file is CSV by its ending, and no trace by its beginning."""
+    from tracetime.formats import is_of_a_format
 
-def is_table(path: str) -> bool:
-    """Whether a file is a table by its ending, and does not begin as a Perfetto trace."""
-    if Path(path).suffix.lower() not in _ENDINGS:
-        return False
-    with contextlib.suppress(OSError), Path(path).open("rb") as file:
-        return file.read(1) != b"\n"
-    return True
+    return path.lower().endswith((".csv", ".csv.gz")) and not is_of_a_format(path)
 
 
 class TableOptions(NamedTuple):

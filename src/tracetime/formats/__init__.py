@@ -6,12 +6,14 @@ A format is a `probe` and an `open`, and one line that registers it. Those of a 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import journal, pcapng, perfetto
+from tracetime.formats import journal, pcapng, perfetto, table
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -61,6 +63,22 @@ def register_format(
 register_format(pcapng.probe, pcapng.open)
 register_format(perfetto.probe, perfetto.open)
 register_format(journal.probe, journal.open)
+register_format(table.probe, table.open)
+
+
+def is_of_a_format(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those of a format do; of pipes, which are read once, it is unknown.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    from tracetime.formats.trace_file import TraceFile
+
+    if not Path(path).is_file():
+        return False
+    with contextlib.closing(TraceFile(path)) as file:
+        beginning = file.beginning(BEGINNING)
+    return any(one.probe(beginning) for one in _formats)
 
 
 def open_trace(

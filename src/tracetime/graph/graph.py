@@ -115,9 +115,9 @@ class ClockGraph(GraphFacts):
 
         graph = cls(trace_clock, domains)
         hub = None if reference is None else clock_of_caller(reference)
-        shape = TableShape(
-            readings, clock, snapshot, hub, half_width_ns, float_unit, graph._parts.counts_ticks
-        )
+        parts = graph._parts
+        taking = (parts.counts_ticks, parts.state.take_names)
+        shape = TableShape(readings, clock, snapshot, hub, half_width_ns, float_unit, *taking)
         for taken in snapshots_of(table, shape):
             graph.add_snapshot(taken)
         return graph

@@ -34,6 +34,7 @@ class TableShape(NamedTuple):
     half_width_ns: Mapping[str, int | str] | int | str | None
     float_unit: FloatUnit | None
     counts_ticks: Callable[[ClockId], bool]
+    take_names: Callable[..., None]
 
 
 class _Readings(NamedTuple):
@@ -115,6 +116,7 @@ def _by_column(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]
     assert isinstance(shape.readings, Mapping)
     widths = shape.half_width_ns or {}
     clocks = [ClockId.parse(clock) for clock in shape.readings.values()]
+    shape.take_names(*shape.readings.values())
     if not clocks:
         raise UsageError("no column of readings: say which, and of which clock")
     if shape.reference is not None and shape.reference not in clocks:
@@ -146,6 +148,7 @@ def _by_row(columns: _Columns, shape: TableShape) -> Iterator[list[_Readings]]:
     snapshots = columns.encoded(shape.snapshot).indices
     names = columns.encoded(shape.clock)
     clocks = [ClockId.parse(name) for name in names.dictionary.to_pylist()]
+    shape.take_names(*names.dictionary.to_pylist())
     number, which = np.asarray(snapshots), np.asarray(names.indices)
     rows = np.flatnonzero(~times.is_missing())
     rows = rows[np.argsort(number[rows], kind="stable")]

@@ -245,16 +245,17 @@ def check_beginning(data: bytes | bytearray) -> None:
         what = "an archive: unpack it, and give one of the traces in it"
     elif data[:4] == b"\x04\x22\x4d\x18":
         what = "an lz4 file: decompress it (lz4 -d); gzip, zstd, xz and bzip2 can be read"
-    elif data[:4] == b"PAR1":
-        what = "a Parquet file, perhaps one that `tracetime convert` wrote: give the trace itself"
-    elif data[:6] == b"ARROW1":
-        what = "an Arrow file, perhaps one that `tracetime convert` wrote: give the trace itself"
     elif data.lstrip()[:1] in (b"{", b"["):
         what = "JSON, perhaps a Chrome JSON trace: only Perfetto's protobuf traces can be read"
     elif data[:8] == b"PERFILE2":
         what = "a Linux perf recording: only Perfetto's protobuf traces can be read"
     elif data[:5] in (b"<html", b"<!DOC") or b"# tracer" in data:
         what = "an ftrace or systrace text: only Perfetto's protobuf traces can be read"
+    elif b"," in (line := bytes(data[:200]).partition(b"\n")[0]) and line.isascii():
+        what = (
+            "text, perhaps CSV: name its columns `clock` and `timestamp`, or say what they are by "
+            "tracetime convert --map"
+        )
     else:
         what = f"something else (it begins with {bytes(data[:8]).hex(' ')})"
     raise TraceError(f"this is no Perfetto trace, but {what}", 0)

@@ -1,0 +1,99 @@
+"""A table whose columns are times of events, each column of one clock.
+
+A column is of a clock by its name (``begin:MONOTONIC``) or by the metadata of its field.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from tracetime.arrays import arrow_of, texts_of
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import TraceError, UsageError
+from tracetime.events_table import TYPES, Columns, Kind, Vocabulary
+from tracetime.formats.record_trace import FileClocks, Records
+from tracetime.formats.table.event_names import NAMES, names_of
+from tracetime.formats.table.layouts import EventColumns
+from tracetime.formats.table.row_columns import SLACK, Rows, slack_of
+from tracetime.formats.table.snapshot_tables import preferred
+from tracetime.graph.graph import ClockGraph
+
+_MOST_TIMES: Final = 100
+
+
+class EventColumnTable:
+    """Events by column: a row has one of each, in the order of the columns."""
+
+    def __init__(self, schema: pa.Schema, layout: EventColumns) -> None:
+        if len(layout.clocks) > _MOST_TIMES:
+            raise TraceError(f"there are more than {_MOST_TIMES} columns of times")
+        self._layout = layout
+        self._names = [name for name in schema.names if name in NAMES]
+        self._ids = {name: _clock(name, text) for name, text in layout.clocks.items()}
+
+    def columns(self, names: bool) -> list[str]:
+        """The columns that are read."""
+        return [*self._ids, *(one for one in self._names if names and one not in self._ids)]
+
+    def learn(self, rows: Rows) -> None:
+        """Note nothing: the schema says it all."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """A kind for each column."""
+        kinds = tuple(Kind(kind) for kind in self._layout.kinds.values())
+        return Vocabulary(kinds, np.array([-1], np.int16), texts_of([]))
+
+    def clocks(self) -> FileClocks:
+        """The clocks of the columns; nothing ties them."""
+        trace_clock = preferred(list(self._ids.values()))
+        graph = ClockGraph(trace_clock)
+        graph._parts.state.take_names(*self._layout.clocks.values())
+        return FileClocks(graph, trace_clock, [0])
+
+    def records(self, rows: Rows, names: bool, position: int) -> Records:
+        """The events of a batch; a null is none."""
+        given = [rows.times(name) for name in self._ids]
+        clocks = list(self._ids.values())
+        n, each = len(rows), len(clocks)
+        row = np.repeat(np.arange(n), each)
+        columns: Columns = {
+            "packet": row.astype(np.uint64) + np.uint64(rows.first_row),
+            "item": np.tile(np.arange(each, dtype=np.uint32), n),
+            "kind": np.tile(np.arange(each, dtype=np.uint8), n),
+            "clock": np.tile(np.array([one.clock for one in clocks], np.uint32), n),
+            "sequence": np.tile(np.array([one.sequence for one in clocks], np.uint32), n),
+            "timestamp": np.stack([one.values for one in given], axis=1).ravel(),
+            "offset": np.zeros(n * each, np.uint64),
+            SLACK: np.stack([slack_of(one) for one in given], axis=1).ravel(),
+        }
+        there = ~np.stack([one.is_missing() for one in given], axis=1).ravel()
+        kept = np.flatnonzero(there)
+        columns = {name: column[kept] for name, column in columns.items()}
+        return Records(columns, self._named(rows, row[kept], columns) if names else {}, position)
+
+    def _named(
+        self, rows: Rows, row: np.ndarray[tuple[int], np.dtype[np.int64]], columns: Columns
+    ) -> dict[str, pa.Array]:
+        named = {name: column.take(arrow_of(row)) for name, column in names_of(rows).items()}
+        begin, end = self._layout.begin, self._layout.end
+        if "type" not in named and begin is not None and end is not None:
+            codes = np.full(len(self._ids), TYPES.index("instant"), np.int8)
+            order = list(self._ids)
+            codes[order.index(begin)] = TYPES.index("slice_begin")
+            codes[order.index(end)] = TYPES.index("slice_end")
+            named["type"] = arrow_of(codes[columns["kind"]])
+        return named
+
+
+def _clock(column: str, text: str) -> ClockId:
+    try:
+        clock = ClockId.parse(text)
+    except UsageError as error:
+        raise TraceError(f"column {column!r} names its clock: {error}") from error
+    if clock.machine or clock.file:
+        raise TraceError(f"column {column!r} is of clock {text}: clocks of one machine are read")
+    return clock

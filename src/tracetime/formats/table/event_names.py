@@ -1,0 +1,37 @@
+"""What the events of a table are: its columns with the names that every format has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from tracetime.arrays import arrow_of
+from tracetime.events_table import NAMES_SCHEMA, TEXTS, TYPES
+from tracetime.formats.name_columns import NO_TYPE
+from tracetime.formats.table.row_columns import Rows
+
+NAMES: Final = tuple(NAMES_SCHEMA.names)
+
+_TYPE_CODES: Final = {name: code for code, name in enumerate(TYPES)}
+
+
+def names_of(rows: Rows) -> dict[str, pa.Array]:
+    """The columns of names of a batch, as `name_columns` takes them; others are left out."""
+    names: dict[str, pa.Array] = {}
+    for name in NAMES:
+        if name not in rows:
+            continue
+        if name in TEXTS:
+            column = rows.text(name)
+        elif name == "type":
+            codes = rows.codes(name, _TYPE_CODES, int(NO_TYPE)).astype("int8")
+            column = arrow_of(codes, codes == NO_TYPE)
+        elif name == "args":
+            encoded = rows.text(name)
+            column = None if encoded is None else encoded.dictionary_decode().cast(pa.string())
+        else:
+            column = rows.number(name, NAMES_SCHEMA.field(name).type)
+        if column is not None:
+            names[name] = column
+    return names

@@ -1,0 +1,165 @@
+"""A table whose rows are events: each has a timestamp, and names the clock that it is of.
+
+What `tracetime convert` writes is one. Trace times that are in the table stay: it has no snapshots.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from tracetime.arrays import arrow_of, known_of, texts_of
+from tracetime.clocks.ids import UINT32_MAX, ClockId
+from tracetime.errors import PLACED, REASONS, UNKNOWN_SOURCE_CLOCK, TraceError, UsageError
+from tracetime.event_clocks import distinct, machine_indexes
+from tracetime.events_table import Columns, Kind, Vocabulary
+from tracetime.formats.perfetto.schema import KINDS
+from tracetime.formats.record_trace import FileClocks, Records
+from tracetime.formats.table.event_names import NAMES, names_of
+from tracetime.formats.table.row_columns import SLACK, Rows, slack_of
+from tracetime.formats.table.snapshot_tables import preferred
+from tracetime.graph.graph import ClockGraph
+
+GIVEN_TIME: Final = "given trace_time"
+GIVEN_STATUS: Final = "given status"
+"""Columns of rows that the table places itself."""
+
+TRACE_CLOCK_KEY: Final = b"tracetime.trace_clock"
+
+_BOOTTIME: Final = ClockId.parse("BOOTTIME")
+_MOST_MACHINES: Final = 10_000
+_MOST_KINDS: Final = 127
+_MOST_PAYLOADS: Final = 32_767
+_WHOLE: Final = {
+    "packet": (np.uint64, 2**63 - 1),
+    "item": (np.uint32, UINT32_MAX),
+    "packet_sequence": (np.uint32, UINT32_MAX),
+    "offset": (np.uint64, 2**63 - 1),
+}
+_KNOWN_KINDS: Final = {kind.name: kind for kind in KINDS}
+_PLACED_COLUMNS: Final = ("trace_time", "status")
+_STATUSES: Final = {reason: code for code, reason in enumerate(REASONS)}
+
+
+class EventRowTable:
+    """Events by row; `learn` is called with all of them before the rest.
+
+    Args:
+        schema: of the table.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._is_placed = set(_PLACED_COLUMNS) <= set(schema.names)
+        self._names = schema.names
+        self._kinds: dict[str, int] = {}
+        self._payloads: dict[str, int] = {}
+        self._clocks: set[tuple[int, int, int]] = set()
+        self._moved: set[tuple[int, int, int]] = set()
+        self._texts: set[str] = set()
+        said = (schema.metadata or {}).get(TRACE_CLOCK_KEY)
+        self._said = None if said is None else _clock_in_metadata(said)
+
+    def columns(self, names: bool) -> list[str]:
+        """The columns that are read."""
+        used = {"clock", "timestamp", "sequence", "machine", "kind", "payload", *_WHOLE}
+        used |= set(_PLACED_COLUMNS) if self._is_placed else set()
+        used |= set(NAMES) if names else set()
+        return [name for name in self._names if name in used]
+
+    def learn(self, rows: Rows) -> None:
+        """Note which kinds, clocks and machines there are."""
+        for name, known, most in (
+            ("kind", self._kinds, _MOST_KINDS),
+            ("payload", self._payloads, _MOST_PAYLOADS),
+        ):
+            column = rows.text(name)
+            for text in () if column is None else column.dictionary.to_pylist():
+                known.setdefault(text, len(known))
+            if len(known) > most:
+                raise TraceError(f"column {name!r} has more than {most} texts")
+        clocks = rows.clocks("clock")
+        triples, which = distinct(*clocks)
+        self._clocks.update(triples)
+        if len({machine for _, _, machine in self._clocks}) > _MOST_MACHINES:
+            raise TraceError(f"there are more than {_MOST_MACHINES} machines")
+        texts = rows.text("clock")
+        if texts is not None:
+            self._texts.update(texts.dictionary.to_pylist())
+        if self._is_placed and self._said is None:
+            there, is_there = known_of(self._trace_times(rows))
+            moved = is_there & (rows.times("timestamp").values != there)
+            counts = np.bincount(which[moved], minlength=len(triples))
+            self._moved.update(triples[n] for n in np.flatnonzero(counts))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The kinds and payloads that have been learnt."""
+        names = self._kinds or ["event"]
+        kinds = tuple(_KNOWN_KINDS.get(name, Kind(name)) for name in names)
+        index = np.arange(-1, len(self._payloads), dtype=np.int16)
+        return Vocabulary(kinds, index, texts_of(self._payloads))
+
+    def clocks(self) -> FileClocks:
+        """The clocks of the events; nothing ties them."""
+        machines = sorted({0, *(machine for _, _, machine in self._clocks)})
+        trace_clock = self._said or self._trace_clock(machines)
+        graph = ClockGraph(trace_clock)
+        graph._parts.state.take_names(*self._texts)
+        return FileClocks(graph, trace_clock, machines)
+
+    def _trace_clock(self, machines: list[int]) -> ClockId:
+        """The clock whose timestamps are trace times, where the file does not say."""
+        indexes = machine_indexes(machines)
+        able = [
+            ClockId(clock, sequence, indexes[machine])
+            for clock, sequence, machine in self._clocks - self._moved
+            if clock
+        ]
+        return preferred(able) if able else _BOOTTIME
+
+    def records(self, rows: Rows, names: bool, position: int) -> Records:
+        """The events of a batch; those without a timestamp are left out."""
+        given = rows.times("timestamp")
+        clock, sequence, machine = rows.clocks("clock")
+        columns: Columns = {
+            name: rows.whole(name, most).astype(kind) for name, (kind, most) in _WHOLE.items()
+        }
+        if "packet" not in rows:
+            columns["packet"] = np.arange(len(rows), dtype=np.uint64) + np.uint64(rows.first_row)
+        columns |= {"clock": clock, "sequence": sequence, "machine": machine}
+        columns["timestamp"] = given.values
+        columns["kind"] = rows.codes("kind", self._kinds, 0).astype(np.uint8)
+        payloads = {name: code + 1 for name, code in self._payloads.items()}
+        columns["payload"] = rows.codes("payload", payloads, 0).astype(np.uint16)
+        columns[SLACK] = slack_of(given)
+        if self._is_placed:
+            columns |= self._placed(rows)
+        named = names_of(rows) if names else {}
+        if given.missing is not None and given.missing.any():
+            kept = np.flatnonzero(~given.missing)
+            columns = {name: column[kept] for name, column in columns.items()}
+            named = {name: column.take(arrow_of(kept)) for name, column in named.items()}
+        return Records(columns, named, position)
+
+    def _placed(self, rows: Rows) -> Columns:
+        """Trace times and statuses as the table has them."""
+        times, is_there = known_of(self._trace_times(rows))
+        status = rows.codes("status", _STATUSES, UNKNOWN_SOURCE_CLOCK)
+        status = np.where(~is_there & np.isin(status, PLACED), UNKNOWN_SOURCE_CLOCK, status)
+        return {
+            GIVEN_TIME: np.where(is_there, times, 0),
+            GIVEN_STATUS: status.astype(np.uint8),
+        }
+
+    def _trace_times(self, rows: Rows) -> pa.Array:
+        given = rows.times("trace_time")
+        return arrow_of(given.values, given.missing)
+
+
+def _clock_in_metadata(text: bytes) -> ClockId:
+    try:
+        return ClockId.parse(text.decode())
+    except (UnicodeDecodeError, UsageError) as error:
+        raise TraceError(f"the metadata of the table names no trace clock: {error}") from error

@@ -1,0 +1,168 @@
+"""A table file as a trace: its rows are events, or snapshots of its clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.error_bars import PlacementObserver
+from tracetime.errors import TraceError, UsageError
+from tracetime.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary
+from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.table.event_columns import EventColumnTable
+from tracetime.formats.table.event_rows import GIVEN_STATUS, GIVEN_TIME, EventRowTable
+from tracetime.formats.table.layouts import (
+    EventColumns,
+    EventRows,
+    Layout,
+    ReadingRows,
+    SnapshotRows,
+    layout_of,
+)
+from tracetime.formats.table.row_columns import SLACK, Rows
+from tracetime.formats.table.snapshot_tables import clocks_of_columns, clocks_of_rows
+from tracetime.formats.table.stored_tables import StoredTable, stored_table
+from tracetime.formats.trace_file import TraceFile
+from tracetime.graph.tube.bars import Bars
+from tracetime.open_options import OpenOptions
+from tracetime.text import printable
+from tracetime.time_columns import CLOCK_KEY
+from tracetime.trace import TraceReading
+
+_SIDES: Final = ("_earliest", "_latest")
+
+_WRITTEN: Final = ("trace_time", "sequence", "machine", "offset", "packet_sequence")
+_CSV_TYPES: Final[dict[str, pa.DataType]] = {
+    **{field.name: field.type for field in NAMES_SCHEMA if field.name != "value"},
+    **dict.fromkeys((*TEXTS, "args", "type", "kind", "payload", "status"), pa.string()),
+    **dict.fromkeys(_WRITTEN, pa.int64()),
+}
+"""Columns of CSV whose type is known: others are inferred from the first megabyte."""
+
+
+class TableTrace(RecordTrace):
+    """A trace in a table; `layouts.py` says which."""
+
+    KINDS = (Kind("event"),)
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        super().__init__(file, options)
+        self._events: EventRowTable | EventColumnTable | None = None
+        self._position = 0
+        self.on_read.append(self._note_position)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What codes in the columns mean, as the table names it."""
+        _ = self._clocks
+        return super().vocabulary if self._events is None else self._events.vocabulary
+
+    def _read_clocks(self) -> FileClocks:
+        with self._stored() as table:
+            layout = _layout_of(table.schema, self.path)
+            if isinstance(layout, EventRows):
+                self._events = EventRowTable(table.schema)
+                for rows in self._rows(table, self._events.columns(names=False)):
+                    self._events.learn(rows)
+                return self._events.clocks()
+            if isinstance(layout, EventColumns):
+                self._events = EventColumnTable(table.schema, layout)
+                return self._events.clocks()
+            names = _columns_of(layout, table.schema)
+            batches = [rows.batch for rows in self._rows(table, names)]
+            fields = [table.schema.field(name) for name in names]
+            snapshots = pa.Table.from_batches(batches, pa.schema(fields))
+        if isinstance(layout, SnapshotRows):
+            return clocks_of_columns(snapshots, layout)
+        return clocks_of_rows(snapshots, layout)
+
+    def _read_records(self, names: bool) -> Iterator[Records]:
+        if self._events is None:
+            return
+        with self._stored() as table:
+            for rows in _numbered(table, self._events.columns(names)):
+                yield self._events.records(rows, names, self._position)
+
+    def _stored(self) -> AbstractContextManager[StoredTable]:
+        return stored_table(self._file, self.options.max_expansion, known=_CSV_TYPES)
+
+    def _rows(self, table: StoredTable, columns: Sequence[str]) -> Iterator[Rows]:
+        return self._until_damage(_numbered(table, columns))
+
+    def _placed(
+        self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool
+    ) -> Iterator[Columns]:
+        for columns in super()._placed(reading, progress, names):
+            if GIVEN_TIME in columns:
+                columns["trace_time"] = columns.pop(GIVEN_TIME)
+                columns["status"] = columns.pop(GIVEN_STATUS)
+            yield columns
+
+    def _bounded(
+        self,
+        reading: TraceReading,
+        batches: Iterator[Columns],
+        names: bool,
+        bars: Bars,
+        observer: PlacementObserver | None,
+    ) -> Iterator[Columns]:
+        for columns in super()._bounded(reading, batches, names, bars, observer):
+            slack, latest = columns.pop(SLACK), columns["latest"]
+            barred = columns["earliest"] <= latest
+            later = np.minimum(latest, INT64_MAX - slack) + slack
+            columns["latest"] = np.where(barred, later, latest)
+            yield columns
+
+    def _note_position(self, position: int) -> None:
+        self._position = position
+
+
+def _numbered(table: StoredTable, columns: Sequence[str]) -> Iterator[Rows]:
+    first = 0
+    for batch in table.batches(columns):
+        yield Rows(batch, first)
+        first += batch.num_rows
+
+
+def _layout_of(schema: pa.Schema, path: str) -> Layout:
+    """What the columns of a table mean.
+
+    Raises:
+        UsageError: nothing says in which clocks its times were read.
+    """
+    layout = layout_of(schema.names, _clocks_in_metadata(schema))
+    if layout is None:
+        raise UsageError(
+            f"{path!r} is a table, and does not say which of its columns are times, and of which "
+            "clock: tracetime convert --map COLUMN:CLOCK does (convert_table in Python), or name a "
+            "column COLUMN:CLOCK, as in ts:MONOTONIC"
+        )
+    for name in schema.names:
+        if len(schema.get_all_field_indices(name)) > 1:
+            raise TraceError(f"there are several columns {printable(name)!r}: rename all but one")
+    return layout
+
+
+def _clocks_in_metadata(schema: pa.Schema) -> dict[str, str]:
+    """The clocks of columns, in the metadata of their fields; bars are no events."""
+    said = {
+        field.name: field.metadata[CLOCK_KEY].decode(errors="replace")
+        for field in schema
+        if CLOCK_KEY in (field.metadata or {})
+    }
+    bars = {name + side for name in said for side in _SIDES}
+    return {name: clock for name, clock in said.items() if name not in bars}
+
+
+def _columns_of(layout: SnapshotRows | ReadingRows, schema: pa.Schema) -> list[str]:
+    """The columns of a table of snapshots that are read."""
+    if isinstance(layout, SnapshotRows):
+        used = {*layout.clocks, layout.width}
+    else:
+        used = {"snapshot", layout.clock, layout.reading, layout.width, "sequence", "machine"}
+    return [name for name in schema.names if name in used]

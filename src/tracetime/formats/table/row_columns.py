@@ -1,0 +1,153 @@
+"""Columns of a batch as NumPy arrays: numbers, times, clocks and texts, with the row of a fault."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.arrays import values_of
+from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, UINT32_MAX, ClockId
+from tracetime.errors import TraceError, UsageError
+from tracetime.text import printable
+from tracetime.time_columns import TimeColumn, time_column
+
+SLACK: Final = "slack_ns"
+"""A column of events: how much later each may have been read."""
+
+Numbers = npt.NDArray[np.uint32]
+
+_TO_CONVERT: Final = (
+    "; or convert the table with `tracetime convert --map`, which takes more types (--float-unit)"
+)
+
+
+class Rows:
+    """A batch of a table, whose first row is that one of the table."""
+
+    def __init__(self, batch: pa.RecordBatch, first_row: int) -> None:
+        self.batch = batch
+        self.first_row = first_row
+        self._there = frozenset(batch.schema.names)
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._there
+
+    def times(self, name: str) -> TimeColumn:
+        """Readings of a clock.
+
+        Raises:
+            TraceError: of another type, floats among them.
+        """
+        try:
+            return time_column(self.batch[name], name, self.first_row)
+        except UsageError as error:
+            raise TraceError(f"{error}{_TO_CONVERT}") from error
+
+    def whole(self, name: str, most: int) -> npt.NDArray[np.int64]:
+        """Whole numbers from 0 to `most`; 0 where the column, or its value, is missing.
+
+        Raises:
+            TraceError: others.
+        """
+        if name not in self:
+            return np.zeros(len(self), np.int64)
+        column = self.batch[name]
+        if pa.types.is_null(column.type):
+            return np.zeros(len(self), np.int64)
+        if not pa.types.is_integer(column.type):
+            raise TraceError(f"column {name!r} is {column.type}: it is to hold whole numbers")
+        values, missing = values_of(column)
+        if missing is not None:
+            values = np.where(missing, values.dtype.type(0), values)
+        wrong = (values < 0) | (values > most)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise TraceError(
+                f"column {name!r} has {values[row]} in row {self.first_row + row}: it takes 0 to "
+                f"{most}"
+            )
+        return values.astype(np.int64, copy=False)
+
+    def text(self, name: str) -> pa.DictionaryArray | None:
+        """A column of texts, encoded; None where the table has none."""
+        if name not in self:
+            return None
+        column = self.batch[name]
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            return None
+        if not pa.types.is_dictionary(column.type):
+            return column.dictionary_encode()
+        if not column.dictionary.null_count:
+            return column
+        # A null in the dictionary is a null of the column.
+        return column.dictionary_decode().dictionary_encode()
+
+    def number(self, name: str, kind: pa.DataType) -> pa.Array | None:
+        """Numbers of a type; None where the column has none, or they do not fit."""
+        column = self.batch[name]
+        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            return None
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            return None
+
+    def codes(self, name: str, known: dict[str, int], none: int) -> npt.NDArray[np.int64]:
+        """Texts by their codes; `none` where there is none, or another text."""
+        column = self.text(name)
+        if column is None:
+            return np.full(len(self), none, np.int64)
+        codes = np.array([*(known.get(one, none) for one in column.dictionary.to_pylist()), none])
+        return codes[self._indices(column)]
+
+    def clocks(self, name: str) -> tuple[Numbers, Numbers, Numbers]:
+        """The number, sequence and machine_id of the clock of each row; number 0 for none.
+
+        Raises:
+            TraceError: no clock has such a name or number.
+        """
+        column = self.text(name)
+        if column is None:
+            clock = self.whole(name, UINT32_MAX)
+            scoped = (clock >= FIRST_SEQUENCE_CLOCK) & (clock < FIRST_GLOBAL_CLOCK)
+            sequence = np.where(scoped, self.whole("sequence", UINT32_MAX), 0)
+        else:
+            ids = [self._clock(name, text) for text in column.dictionary.to_pylist()]
+            which = self._indices(column)
+            clock = np.array([*(one.clock for one in ids), 0])[which]
+            sequence = np.array([*(one.sequence for one in ids), 0])[which]
+        machine = self.whole("machine", UINT32_MAX)
+        return clock.astype(np.uint32), sequence.astype(np.uint32), machine.astype(np.uint32)
+
+    def _indices(self, column: pa.DictionaryArray) -> npt.NDArray[np.int64]:
+        """Which of the dictionary each row has; -1 for none."""
+        indices, missing = values_of(column.indices)
+        known = indices.astype(np.int64)
+        return known if missing is None else np.where(missing, np.int64(-1), known)
+
+    def _clock(self, column: str, text: str) -> ClockId:
+        if not text:
+            # CSV does not tell it from null.
+            return ClockId(0)
+        try:
+            clock = ClockId.parse(text)
+        except UsageError as error:
+            raise TraceError(f"column {column!r} has {printable(text, 60)!r}: {error}") from error
+        if clock.machine or clock.file:
+            raise TraceError(
+                f"column {column!r} has {printable(text, 60)!r}: give machines in a column "
+                "`machine`"
+            )
+        return clock
+
+
+def slack_of(given: TimeColumn) -> npt.NDArray[np.int64]:
+    """How much later each may have been read than it says: the rest of its unit was cut off."""
+    return np.full(len(given.values), given.step_ns - 1, np.int64)

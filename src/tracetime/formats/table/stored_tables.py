@@ -1,0 +1,278 @@
+"""Table files as batches of Arrow: Parquet, Arrow files and streams, and CSV, by their first bytes.
+
+Their bytes are hostile: what a file declares is checked before it is read, and what comes out of it
+before it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import IO, Any, Final, Protocol
+
+import pyarrow as pa
+
+from tracetime.errors import TraceError
+from tracetime.formats.table.layouts import ARROW_FILE, ARROW_STREAM, PARQUET
+from tracetime.formats.trace_file import Budget, TraceFile
+from tracetime.open_options import MAX_EXPANSION
+from tracetime.text import printable
+
+_MOST_COLUMNS: Final = 10_000
+_MOST_ROWS: Final = 131_072
+_LEAST_ROWS: Final = 64
+_BATCH_BYTES: Final = 1 << 25
+"""Rows of Parquet that are read at once: so many, or fewer where they are wide."""
+
+_BUFFER: Final = 1 << 20
+_CSV_BLOCK: Final = 1 << 20
+_MOST_EXPANSION: Final = 1000
+"""Bytes of columns for a byte of a file, where that is more than `MAX_EXPANSION`: what repeats is
+stored once."""
+
+_REFUSALS: Final = (pa.ArrowException, OSError, MemoryError, ValueError, IndexError, OverflowError)
+"""What Arrow raises for a damaged file."""
+
+
+class StoredTable(Protocol):
+    """A table in a file.
+
+    Attributes:
+        schema: of its columns.
+    """
+
+    schema: pa.Schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the table from its start; columns: their names, which are unique, by default all."""
+
+
+@contextlib.contextmanager
+def stored_table(
+    file: TraceFile,
+    max_expansion: int = MAX_EXPANSION,
+    typed: Collection[str] | None = None,
+    known: Mapping[str, pa.DataType] | None = None,
+) -> Iterator[StoredTable]:
+    """Open a table; only what Parquet and Arrow say of themselves is read at once.
+
+    Args:
+        file: plain or compressed; it stays open.
+        max_expansion: how many bytes decompression may yield.
+        typed: of CSV, the columns whose types are inferred, by default all; the others stay text as
+            it is written.
+        known: of CSV, the types of columns that are not inferred; a text that is empty and not
+            quoted is then null.
+
+    Raises:
+        TraceError: it is no table, or damaged; also while batches are read.
+    """
+    beginning = file.beginning(8)
+    with contextlib.ExitStack() as stack:
+        with errors_of(file.path):
+            if beginning.startswith((PARQUET, ARROW_FILE)):
+                content: IO[bytes] = _Anywhere(file)
+                if file.compressed:
+                    content = file.uncompressed(Budget(max_expansion), partial=False)
+                    stack.callback(content.close)
+                parquet = beginning.startswith(PARQUET)
+                table: StoredTable = _Parquet(content) if parquet else _ArrowFile(content)
+            elif beginning.startswith(ARROW_STREAM):
+                table = _ArrowStream(file, max_expansion)
+            else:
+                table = _Csv(file, max_expansion, typed, known)
+            _check_columns(len(table.schema))
+        yield _Checked(table, file, max_expansion)
+
+
+class _Checked:
+    """A table whose batches are valid, and not much larger than its file."""
+
+    def __init__(self, table: StoredTable, file: TraceFile, max_expansion: int) -> None:
+        self.schema = table.schema
+        self._table = table
+        self._path = file.path
+        self._most_bytes = max(max_expansion, file.size * _MOST_EXPANSION)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        budget = Budget(self._most_bytes)
+        with errors_of(self._path):
+            for batch in self._table.batches(columns):
+                budget.spend(batch.nbytes)
+                batch.validate(full=True)
+                yield batch
+
+
+class _Parquet:
+    def __init__(self, content: IO[bytes]) -> None:
+        import pyarrow.parquet as pq
+
+        # Else all of the file is read ahead, and stays, and all of a row group's columns.
+        facts = pq.read_metadata(content)
+        _check_columns(facts.num_columns)
+        groups = [facts.row_group(n) for n in range(facts.num_row_groups)]
+        if facts.num_rows != sum(group.num_rows for group in groups):
+            raise pa.ArrowInvalid("its row groups have another number of rows than it says")
+        self._file = pq.ParquetFile(content, metadata=facts, pre_buffer=False, buffer_size=_BUFFER)
+        self.schema = self._file.schema_arrow
+        self._groups = [(group.num_rows, group.total_byte_size) for group in groups]
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        for number, (rows, size) in enumerate(self._groups):
+            if rows:
+                at_once = min(_BATCH_BYTES * rows // max(size, 1), _MOST_ROWS)
+                found = self._file.iter_batches(
+                    max(at_once, _LEAST_ROWS), row_groups=[number], columns=columns
+                )
+                yield from _selected(found, columns)
+
+
+class _ArrowFile:
+    def __init__(self, content: IO[bytes]) -> None:
+        self._content = content
+        self.schema = pa.ipc.open_file(content).schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        self._content.seek(0)
+        arrow = pa.ipc.open_file(self._content, options=_included(self.schema, columns))
+        every = (arrow.get_batch(number) for number in range(arrow.num_record_batches))
+        return _selected(every, columns)
+
+
+class _ArrowStream:
+    def __init__(self, file: TraceFile, max_expansion: int) -> None:
+        self._file = file
+        self._max_expansion = max_expansion
+        with contextlib.closing(self._open(None)) as stream:
+            self.schema = stream.schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        with contextlib.closing(self._open(columns)) as stream:
+            yield from _selected(stream, columns)
+
+    def _open(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+        options = None if columns is None else _included(self.schema, columns)
+        return pa.ipc.open_stream(_FromStart(self._file, self._max_expansion), options=options)
+
+
+class _Csv:
+    def __init__(
+        self,
+        file: TraceFile,
+        max_expansion: int,
+        typed: Collection[str] | None,
+        known: Mapping[str, pa.DataType] | None,
+    ) -> None:
+        self._file = file
+        self._max_expansion = max_expansion
+        self._types: dict[str, pa.DataType] = {}
+        self._options: dict[str, Any] = {}
+        _check_columns(file.beginning(_CSV_BLOCK).partition(b"\n")[0].count(b",") + 1)
+        # Names that are no UTF-8 fail here.
+        self.schema = self._schema()
+        if typed is not None:
+            self._types = {name: pa.string() for name in self.schema.names if name not in typed}
+        if known is not None:
+            self._types = {name: known[name] for name in self.schema.names if name in known}
+            self._options = {
+                "strings_can_be_null": True,
+                "quoted_strings_can_be_null": False,
+                "null_values": [""],
+            }
+        if self._types:
+            self.schema = self._schema()
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        with contextlib.closing(self._open(columns)) as stream:
+            yield from stream
+
+    def _schema(self) -> pa.Schema:
+        with contextlib.closing(self._open(None)) as stream:
+            return stream.schema
+
+    def _open(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+        import pyarrow.csv as csv
+
+        return csv.open_csv(
+            pa.PythonFile(_FromStart(self._file, self._max_expansion), "r"),
+            read_options=csv.ReadOptions(block_size=_CSV_BLOCK),
+            convert_options=csv.ConvertOptions(
+                column_types=self._types, include_columns=list(columns or ()), **self._options
+            ),
+        )
+
+
+def _check_columns(columns: int) -> None:
+    if columns > _MOST_COLUMNS:
+        raise pa.ArrowInvalid(f"it has {columns} columns, and may have {_MOST_COLUMNS}")
+
+
+def _included(schema: pa.Schema, columns: Sequence[str] | None) -> pa.ipc.IpcReadOptions:
+    fields = None if columns is None else [schema.get_field_index(name) for name in columns]
+    return pa.ipc.IpcReadOptions(included_fields=fields)
+
+
+def _selected(
+    batches: Iterator[pa.RecordBatch], columns: Sequence[str] | None
+) -> Iterator[pa.RecordBatch]:
+    return batches if columns is None else (batch.select(list(columns)) for batch in batches)
+
+
+class _Anywhere(io.RawIOBase, IO[bytes]):
+    """A plain file read at any place, by a position of its own."""
+
+    def __init__(self, file: TraceFile) -> None:
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at}.get(whence, self._file.size)
+        return self._at
+
+    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+        done = self._file.read(memoryview(into), self._at)
+        self._at += done
+        return done
+
+
+class _FromStart(io.RawIOBase):
+    """The content of a file, decompressed, from its start on."""
+
+    def __init__(self, file: TraceFile, max_expansion: int) -> None:
+        self._pieces = file.chunks(Budget(max_expansion))
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+        if not self._left:
+            self._left = memoryview(next(self._pieces, (b"", 0))[0])
+        done = min(len(into), len(self._left))
+        into[:done] = self._left[:done]
+        self._left = self._left[done:]
+        return done
+
+
+@contextlib.contextmanager
+def errors_of(path: str) -> Iterator[None]:
+    """Raise what Arrow says of a damaged file as TraceError."""
+    try:
+        yield
+    except _REFUSALS as error:
+        why = printable(str(error).partition("\n")[0], 200)
+        raise TraceError(
+            f"cannot read {path!r} as a table: {why}; it is to be Parquet, Arrow or CSV with a "
+            "header"
+        ) from error
