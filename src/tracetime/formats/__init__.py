@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import journal, pcapng, perfetto, table
+from tracetime.formats import chrome_json, journal, pcapng, perfetto, table
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -61,6 +61,8 @@ def register_format(
 
 # Before Perfetto's, which begins with the same byte.
 register_format(pcapng.probe, pcapng.open)
+# Before Perfetto's: a file of JSON may begin with a line feed, as a packet does.
+register_format(chrome_json.probe, chrome_json.open)
 register_format(perfetto.probe, perfetto.open)
 register_format(journal.probe, journal.open)
 register_format(table.probe, table.open)

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 from tracetime._kernels.chrome_json.event cimport JsonEvent, Value
 
@@ -19,6 +19,11 @@ cdef enum Fault:
     CUT_OFF = 10
     NO_TRACE_EVENTS = 11
 
+cdef bint same(const uint8_t *p, int64_t n, const char *text, int64_t length) noexcept nogil
+cdef bint next_member(
+    const uint8_t **at, const uint8_t *end, Value *key, Value *value
+) noexcept nogil
+cdef int64_t number_of(const Value *value) noexcept nogil
 cdef int read_value(
     const uint8_t *p, const uint8_t *end, Value *value, const uint8_t **behind
 ) noexcept nogil

@@ -13,7 +13,7 @@ from tracetime._kernels.chrome_json.skip cimport is_space, nested_end, skip_spac
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW
 
 
-cdef inline bint same(const uint8_t *p, int64_t n, const char *text, int64_t length) noexcept nogil:
+cdef bint same(const uint8_t *p, int64_t n, const char *text, int64_t length) noexcept nogil:
     return n == length and memcmp(p, text, <size_t>length) == 0
 
 
@@ -82,7 +82,7 @@ cdef inline void take_time(const Value *value, Time *time) noexcept nogil:
         time.state = TIME_UNREADABLE
 
 
-cdef inline int64_t number_of(const Value *value) noexcept nogil:
+cdef int64_t number_of(const Value *value) noexcept nogil:
     """The number that a value is, cut to an integer; 0 where it is none."""
     cdef Decimal d
     cdef int64_t number = 0
@@ -96,37 +96,36 @@ cdef inline int64_t number_of(const Value *value) noexcept nogil:
     return number
 
 
-cdef int take_id2(JsonEvent *event, const Value *object) noexcept nogil:
-    """The local and the global id within an object that is whole."""
-    cdef const uint8_t *p = skip_space(object.data + 1)
-    cdef const uint8_t *key
-    cdef int64_t n
-    cdef bint escaped
-    cdef Value value
-    cdef int fault
-    while p < object.end and p[0] == c'"':
-        key = p + 1
-        p = string_end(key, object.end, &escaped)
-        if p == NULL:
-            return NO_KEY
-        n = p - key
+cdef bint next_member(
+    const uint8_t **at, const uint8_t *end, Value *key, Value *value
+) noexcept nogil:
+    """The next key of an object that is whole; False after the last, or where it is malformed.
+
+    at: the byte behind its brace, or behind the last value; end: the byte behind the object.
+    """
+    cdef const uint8_t *p = skip_space(at[0])
+    if p < end and p[0] == c",":
         p = skip_space(p + 1)
-        if p >= object.end or p[0] != c":":
-            return NO_COLON
-        fault = read_value(skip_space(p + 1), object.end, &value, &p)
-        if fault:
-            return NO_VALUE
-        if same(key, n, b"local", 5):
+    if p >= end or p[0] != c'"' or read_value(p, end, key, &p) != NO_FAULT:
+        return False
+    p = skip_space(p)
+    if p >= end or p[0] != c":":
+        return False
+    return read_value(skip_space(p + 1), end, value, at) == NO_FAULT
+
+
+cdef void take_id2(JsonEvent *event, const Value *object) noexcept nogil:
+    """The local and the global id within an object."""
+    cdef const uint8_t *at = object.data + 1
+    cdef Value key, value
+    while next_member(&at, object.end, &key, &value):
+        if same(key.data, key.end - key.data, b"local", 5):
             event.id2_local = value
-        elif same(key, n, b"global", 6):
+        elif same(key.data, key.end - key.data, b"global", 6):
             event.id2_global = value
-        p = skip_space(p)
-        if p[0] == c",":
-            p = skip_space(p + 1)
-    return NO_FAULT
 
 
-cdef inline void take_short(  # noqa: C901  long: a case for each key
+cdef inline void take_short(
     JsonEvent *event, const uint8_t *key, int64_t n, const Value *value
 ) noexcept nogil:
     """A key of up to three letters."""

@@ -13,7 +13,8 @@ cdef class Scanner:
     cdef int64_t base               # the file's byte at the buffer's first
     cdef int64_t kept               # bytes of all values that are kept
     cdef int state
-    cdef bint full, is_array, has_events
+    cdef bint full, has_events
+    cdef readonly bint is_array
     cdef JsonEvent event
     cdef readonly int fault
     cdef readonly int64_t fault_offset

@@ -13,6 +13,7 @@ class Scanner:
         lines: the file is systrace's text, not JSON.
 
     Attributes:
+        is_array: the file is an array of events, not an object with one.
         fault: what is wrong at the byte `fault_offset`: an index of FAULTS of
             formats/chrome_json/faults.py; 0 as long as nothing is.
         n_events: objects in traceEvents so far.
@@ -20,6 +21,7 @@ class Scanner:
         values: (key, raw text, offset of the text) of each key beside the events, but of long ones.
     """
 
+    is_array: bool
     fault: int
     fault_offset: int
     n_events: int

@@ -38,6 +38,7 @@ cdef class Scanner:
         lines: the file is systrace's text, not JSON.
 
     Attributes:
+        is_array: the file is an array of events, not an object with one.
         fault: what is wrong at the byte `fault_offset`: an index of FAULTS of
             formats/chrome_json/faults.py; 0 as long as nothing is.
         n_events: objects in traceEvents so far.

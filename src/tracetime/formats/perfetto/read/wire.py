@@ -246,11 +246,13 @@ def check_beginning(data: bytes | bytearray) -> None:
     elif data[:4] == b"\x04\x22\x4d\x18":
         what = "an lz4 file: decompress it (lz4 -d); gzip, zstd, xz and bzip2 can be read"
     elif data.lstrip()[:1] in (b"{", b"["):
-        what = "JSON, perhaps a Chrome JSON trace: only Perfetto's protobuf traces can be read"
+        what = (
+            "JSON, but of no trace: Chrome's is an object with traceEvents, or an array of events"
+        )
     elif data[:8] == b"PERFILE2":
         what = "a Linux perf recording: only Perfetto's protobuf traces can be read"
-    elif data[:5] in (b"<html", b"<!DOC") or b"# tracer" in data:
-        what = "an ftrace or systrace text: only Perfetto's protobuf traces can be read"
+    elif data[:5] in (b"<html", b"<!DOC"):
+        what = "HTML, perhaps a report of systrace: give the text of ftrace in it, as a file"
     elif b"," in (line := bytes(data[:200]).partition(b"\n")[0]) and line.isascii():
         what = (
             "text, perhaps CSV: name its columns `clock` and `timestamp`, or say what they are by "

@@ -1,0 +1,181 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What each row is: the columns of names of events, and of lines of systrace."""
+
+import os
+
+from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, strtod
+from libc.string cimport memcpy
+
+from tracetime._kernels.chrome_json.event cimport (
+    ABSENT, DECIMAL, NUMBER, OBJECT, STRING, JsonEvent, SystraceLine, Value,
+)
+from tracetime._kernels.chrome_json.fields cimport next_member, number_of
+from tracetime._kernels.chrome_json.known_names cimport KnownNames
+from tracetime._kernels.chrome_json.unescape cimport text_of
+from tracetime._kernels.common.json cimport Json, put_json, put_string
+from tracetime._kernels.common.text cimport hash_bytes
+from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.perfetto.batch cimport (
+    HAS_CPU, HAS_PID, HAS_TID, HAS_TRACK, HAS_VALUE, TEXT_CATEGORY, TEXT_NAME, TEXT_PROCESS_NAME,
+    TEXT_THREAD_NAME, TYPE_COUNTER, TYPE_NONE, Batch, RowDetails, bare,
+)
+from tracetime._kernels.perfetto.track_events cimport type_of_phase
+
+cdef enum:
+    LONGEST_NUMBER = 64     # of a counter's value; longer ones are none
+    MOST_TEXT = 1 << 30     # of the arguments of a batch: their ends are int32
+
+
+cdef class Details:
+    """Names rows: one for each event and line, in a batch.
+
+    known: of the same file, read before.
+    """
+
+    def __cinit__(self, KnownNames known not None):
+        cdef int64_t i
+        self.known = known
+        self.batch = Batch(int.from_bytes(os.urandom(8), "little"))
+        for i in range(known.n):
+            known.named[i].name.batch = -1
+
+    def __dealloc__(self):
+        free(self.scratch.data)
+
+    cdef int describe(self, const JsonEvent *event) except -1 nogil:
+        """Add the row of an event."""
+        cdef RowDetails w = bare()
+        cdef Json json
+        cdef Span args
+        w.type = type_of_phase(event.phase)
+        self.set_text(TEXT_NAME, &event.name, &w)
+        self.set_text(TEXT_CATEGORY, &event.cat, &w)
+        self.set_owner(event, &w)
+        self.set_track(event, &w)
+        w.args = w.args_end = self.batch.args.n
+        if event.args.kind == OBJECT and event.args.end - event.args.data > 2:
+            if w.type == TYPE_COUNTER:
+                self.set_value(event, &w)
+            json.out = &self.batch.args
+            json.limit = MOST_TEXT
+            args.data = event.args.data
+            args.end = event.args.end
+            if put_json(&json, args):
+                self.batch.args.n = w.args
+            w.args_end = self.batch.args.n
+        return self.batch.put(&w)
+
+    cdef int describe_line(self, const SystraceLine *line) except -1 nogil:
+        """Add the row of a line; its arguments are one string."""
+        cdef RowDetails w = bare()
+        cdef Json json
+        cdef Span text
+        text.data = line.event
+        text.end = line.event_end
+        w.codes[TEXT_NAME] = self.batch.code_foreign(TEXT_NAME, text)
+        text.data = line.task
+        text.end = line.task_end
+        w.codes[TEXT_THREAD_NAME] = self.batch.code_foreign(TEXT_THREAD_NAME, text)
+        w.tid = line.pid
+        w.cpu = <int32_t>line.cpu
+        w.has |= HAS_TID | (HAS_CPU if line.cpu <= INT32_MAX else 0)
+        if line.has_tgid and line.tgid <= INT32_MAX:
+            w.pid = <int32_t>line.tgid
+            w.has |= HAS_PID
+            self.set_known(TEXT_PROCESS_NAME, w.pid, 0, False, &w)
+        w.args = w.args_end = self.batch.args.n
+        if line.args_end > line.args:
+            json.out = &self.batch.args
+            json.limit = MOST_TEXT
+            if put_string(&json, line.args, line.args_end - line.args):
+                self.batch.args.n = w.args
+            w.args_end = self.batch.args.n
+        return self.batch.put(&w)
+
+    cdef int set_text(self, int column, const Value *value, RowDetails *w) except -1 nogil:
+        if value.kind == STRING:
+            w.codes[column] = self.batch.code_foreign(column, text_of(value, &self.scratch))
+        return 0
+
+    cdef int set_known(
+        self, int column, int64_t pid, int64_t tid, bint is_thread, RowDetails *w
+    ) except -1 nogil:
+        cdef int64_t i = self.known.find(pid, tid, is_thread)
+        if i >= 0:
+            w.codes[column] = self.batch.code_text(column, &self.known.named[i].name)
+        return 0
+
+    cdef int set_owner(self, const JsonEvent *event, RowDetails *w) except -1 nogil:
+        """Process and thread: by number, or by the name that stands in the number's place."""
+        cdef bint has_pid = event.pid.kind == NUMBER or event.pid.kind == DECIMAL
+        if has_pid:
+            self.set_known(TEXT_PROCESS_NAME, event.pid_number, 0, False, w)
+            if INT32_MIN <= event.pid_number <= INT32_MAX:
+                w.pid = <int32_t>event.pid_number
+                w.has |= HAS_PID
+        elif event.pid.end > event.pid.data:
+            self.set_text(TEXT_PROCESS_NAME, &event.pid, w)
+        if event.tid.kind == NUMBER or event.tid.kind == DECIMAL:
+            w.tid = event.tid_number
+            w.has |= HAS_TID
+            if has_pid:
+                self.set_known(TEXT_THREAD_NAME, event.pid_number, event.tid_number, True, w)
+        elif event.tid.end > event.tid.data:
+            self.set_text(TEXT_THREAD_NAME, &event.tid, w)
+        return 0
+
+    cdef int set_track(self, const JsonEvent *event, RowDetails *w) except -1 nogil:
+        """The id of an asynchronous event, flow or object."""
+        if event.id.kind != ABSENT:
+            w.track = id_of(&event.id)
+        elif event.id2_local.kind != ABSENT:
+            w.track = id_of(&event.id2_local)
+        elif event.id2_global.kind != ABSENT:
+            w.track = id_of(&event.id2_global)
+        else:
+            return 0
+        w.has |= HAS_TRACK
+        return 0
+
+    cdef int set_value(self, const JsonEvent *event, RowDetails *w) except -1 nogil:
+        """A counter's value, where its arguments are one number."""
+        cdef const uint8_t *at = event.args.data + 1
+        cdef Value key, value, other
+        cdef char[LONGEST_NUMBER + 1] text
+        cdef int64_t n
+        if not next_member(&at, event.args.end, &key, &value):
+            return 0
+        n = value.end - value.data
+        if (value.kind != NUMBER and value.kind != DECIMAL) or n > LONGEST_NUMBER:
+            return 0
+        if next_member(&at, event.args.end, &key, &other):
+            return 0
+        memcpy(text, value.data, <size_t>n)
+        text[n] = 0
+        w.value = strtod(text, NULL)
+        w.has |= HAS_VALUE
+        return 0
+
+
+cdef uint64_t id_of(const Value *value) noexcept nogil:
+    """An id as a number: itself, in decimal or behind 0x; else a hash of its text."""
+    cdef const uint8_t *p = value.data
+    cdef uint64_t number = 0
+    cdef uint8_t low
+    cdef int64_t n = value.end - p
+    if value.kind == NUMBER and number_of(value) >= 0:
+        return <uint64_t>number_of(value)
+    if value.kind != STRING or n < 3 or n > 18 or p[0] != c"0" or p[1] | 0x20 != c"x":
+        return hash_bytes(0, value.data, n)
+    p += 2
+    while p < value.end:
+        low = p[0] | 0x20
+        if c"0" <= p[0] <= c"9":
+            number = number << 4 | (p[0] - c"0")
+        elif c"a" <= low <= c"f":
+            number = number << 4 | (low - c"a" + 10)
+        else:
+            return hash_bytes(0, value.data, n)
+        p += 1
+    return number

@@ -1,0 +1,36 @@
+from libc.stdint cimport int64_t, uint64_t
+
+from tracetime._kernels.chrome_json.event cimport JsonEvent, Value
+from tracetime._kernels.chrome_json.observer cimport EventObserver
+from tracetime._kernels.common.hash_table cimport HashTable
+from tracetime._kernels.common.text cimport Arena, Bytes
+from tracetime._kernels.perfetto.directory cimport Text
+
+# A process, or a thread of one.
+cdef struct Named:
+    int64_t pid
+    int64_t tid
+    bint is_thread
+    Text name
+
+
+cdef class KnownNames(EventObserver):
+    cdef uint64_t seed
+    cdef Named *named
+    cdef int64_t n, capacity, limit
+    cdef HashTable table
+    cdef Arena arena
+    cdef Bytes scratch, valid
+    cdef readonly int64_t left_out
+    cdef readonly int64_t n_timed, n_rounded, n_off, most_off, n_overflowing, n_untimed
+    cdef readonly int64_t first_ns, last_ns
+    cdef readonly list clock_syncs
+
+    cdef uint64_t hash(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil
+    cdef int64_t find(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil
+    cdef int learn(self, const JsonEvent *event) except -1 nogil
+    cdef int call(
+        self, int64_t pid, int64_t tid, bint is_thread, const Value *name
+    ) except -1 nogil
+    cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil
+    cdef int keep_sync(self, const JsonEvent *event) except -1 nogil

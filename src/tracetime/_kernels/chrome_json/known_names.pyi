@@ -1,0 +1,32 @@
+from typing import Self
+
+from tracetime._kernels.chrome_json.observer import EventObserver
+
+class KnownNames(EventObserver):
+    """Names of processes and threads of a whole file; the last one counts.
+
+    Args:
+        limit: bytes that names may come to; what comes later is not kept, but counted.
+
+    Attributes:
+        left_out: names for which there was no room.
+        n_timed: events and lines with a time; n_untimed: events that lack one, and are no
+            metadata; n_overflowing: those beyond int64 ns.
+        n_rounded: events with a time that is no whole number of ns.
+        n_off: events that trace_processor places elsewhere than their text says; most_off: by how
+            much at most, ns.
+        first_ns, last_ns: the earliest and latest time, ns; first above last without any.
+        clock_syncs: (exact ns, raw text of args) of events of phase c, the first thousand.
+    """
+
+    left_out: int
+    n_timed: int
+    n_rounded: int
+    n_off: int
+    most_off: int
+    n_overflowing: int
+    n_untimed: int
+    first_ns: int
+    last_ns: int
+    clock_syncs: list[tuple[int, bytes]]
+    def __new__(cls, limit: int) -> Self: ...

@@ -1,0 +1,166 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What a first reading learns: names of processes and threads, when events are, clock syncs."""
+
+import os
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+
+from tracetime._kernels.chrome_json.event cimport (
+    NUMBER, DECIMAL, OBJECT, STRING, TIME_KNOWN, TIME_OVERFLOWS, JsonEvent, SystraceLine, Value,
+)
+from tracetime._kernels.chrome_json.fields cimport next_member, same
+from tracetime._kernels.chrome_json.observer cimport EventObserver
+from tracetime._kernels.chrome_json.unescape cimport text_of
+from tracetime._kernels.common.hash_table cimport add_index, bytes_of, free_table, mix, next_match
+from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow
+from tracetime._kernels.common.text cimport keep_bytes, let_go, put_text
+from tracetime._kernels.common.wire cimport Span
+
+cdef enum:
+    LONGEST_NAME = 1024
+    MOST_SYNCS = 1000
+
+
+cdef class KnownNames(EventObserver):
+    """Names of processes and threads of a whole file; the last one counts.
+
+    Args:
+        limit: bytes that names may come to; what comes later is not kept, but counted.
+
+    Attributes:
+        left_out: names for which there was no room.
+        n_timed: events and lines with a time; n_untimed: events that lack one, and are no
+            metadata; n_overflowing: those beyond int64 ns.
+        n_rounded: events with a time that is no whole number of ns.
+        n_off: events that trace_processor places elsewhere than their text says; most_off: by how
+            much at most, ns.
+        first_ns, last_ns: the earliest and latest time, ns; first above last without any.
+        clock_syncs: (exact ns, raw text of args) of events of phase c, the first thousand.
+    """
+
+    def __cinit__(self, int64_t limit):
+        self.seed = int.from_bytes(os.urandom(8), "little")
+        self.limit = limit
+        self.first_ns = INT64_HIGH
+        self.last_ns = INT64_LOW
+        self.clock_syncs = []
+
+    def __dealloc__(self):
+        free(self.named)
+        free_table(&self.table)
+        free(self.scratch.data)
+        free(self.valid.data)
+        let_go(&self.arena)
+
+    cdef int observe(self, const JsonEvent *event) except -1 nogil:
+        if event.phase == c"M":
+            self.learn(event)
+        elif event.phase == 0:
+            self.n_untimed += not event.empty
+        elif event.ts.state == TIME_KNOWN:
+            self.count(event.ts.ns, event.ts.floor_ns, event.ts.rounded)
+            if event.phase == c"c" and len_of(self.clock_syncs) < MOST_SYNCS:
+                self.keep_sync(event)
+        elif event.ts.state == TIME_OVERFLOWS:
+            self.n_overflowing += 1
+        else:
+            self.n_untimed += 1
+        return False
+
+    cdef int observe_line(self, const SystraceLine *line) except -1 nogil:
+        if line.state == TIME_KNOWN:
+            self.count(line.ns, line.floor_ns, line.rounded)
+        else:
+            self.n_overflowing += 1
+        return False
+
+    cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil:
+        """Note the time of an event."""
+        cdef int64_t off = floor_ns - ns
+        self.n_timed += 1
+        self.n_rounded += rounded
+        self.first_ns = min(self.first_ns, ns)
+        self.last_ns = max(self.last_ns, ns)
+        if off:
+            self.n_off += 1
+            self.most_off = max(self.most_off, off, -off)
+        return 0
+
+    cdef int keep_sync(self, const JsonEvent *event) except -1 nogil:
+        cdef int64_t n = event.args.end - event.args.data
+        if event.args.kind == OBJECT and n <= LONGEST_NAME:
+            with gil:
+                self.clock_syncs.append(
+                    (event.ts.ns, (<const char *>event.args.data)[:n])
+                )
+        return 0
+
+    cdef int learn(self, const JsonEvent *event) except -1 nogil:
+        """Take the name that a metadata event gives."""
+        cdef const uint8_t *at = event.args.data + 1
+        cdef int64_t n = event.name.end - event.name.data
+        cdef bint is_thread = same(event.name.data, n, b"thread_name", 11)
+        cdef Value key, value
+        if not is_thread and not same(event.name.data, n, b"process_name", 12):
+            return 0
+        if event.args.kind != OBJECT or not is_number(&event.pid):
+            return 0
+        if is_thread and not is_number(&event.tid):
+            return 0
+        while next_member(&at, event.args.end, &key, &value):
+            if value.kind == STRING and same(key.data, key.end - key.data, b"name", 4):
+                self.call(event.pid_number, event.tid_number if is_thread else 0, is_thread, &value)
+        return 0
+
+    cdef int call(
+        self, int64_t pid, int64_t tid, bint is_thread, const Value *name
+    ) except -1 nogil:
+        cdef int64_t i = self.find(pid, tid, is_thread), held
+        cdef Span text = text_of(name, &self.scratch)
+        held = self.capacity * <int64_t>sizeof(Named) + bytes_of(&self.table) + self.arena.held
+        if held >= self.limit:
+            self.left_out += 1
+            return 0
+        if i < 0:
+            grow(<void **>&self.named, &self.capacity, self.n + 1, sizeof(Named))
+            i = self.n
+            self.named[i].pid = pid
+            self.named[i].tid = tid
+            self.named[i].is_thread = is_thread
+            self.n += 1
+            add_index(&self.table, self.hash(pid, tid, is_thread), i)
+        elif same(
+            text.data, text.end - text.data, <const char *>self.named[i].name.data,
+            self.named[i].name.size,
+        ):
+            return 0
+        self.valid.n = 0
+        put_text(&self.valid, text.data, text.end - text.data, LONGEST_NAME)
+        self.named[i].name.data = keep_bytes(&self.arena, self.valid.data, self.valid.n)
+        self.named[i].name.size = <uint32_t>self.valid.n
+        self.named[i].name.batch = -1
+        return 0
+
+    cdef uint64_t hash(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil:
+        return mix(mix(self.seed ^ <uint64_t>pid) ^ <uint64_t>tid ^ <uint64_t>is_thread << 63)
+
+    cdef int64_t find(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil:
+        """The index of a process (tid 0) or thread; -1 where nothing names it."""
+        cdef uint64_t hash = self.hash(pid, tid, is_thread), slot = hash
+        cdef int64_t i = next_match(&self.table, hash, &slot)
+        while i >= 0 and (
+            self.named[i].pid != pid or self.named[i].tid != tid
+            or self.named[i].is_thread != is_thread
+        ):
+            i = next_match(&self.table, hash, &slot)
+        return i
+
+
+cdef inline bint is_number(const Value *value) noexcept nogil:
+    return value.kind == NUMBER or value.kind == DECIMAL
+
+
+cdef inline int64_t len_of(list items) noexcept nogil:
+    with gil:
+        return len(items)

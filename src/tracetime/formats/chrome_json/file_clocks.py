@@ -1,0 +1,72 @@
+"""Which clock the times of a file are of, and how it is tied to REALTIME.
+
+metadata.clock-domain is LINUX_CLOCK_MONOTONIC     MONOTONIC
+metadata.clock-domain is anything else             a named clock, org.chromium. and that
+PyTorch's profiler, without baseTimeNanoseconds    REALTIME
+PyTorch's profiler, with it                        org.pytorch.kineto: REALTIME less the base
+systrace's text                                    org.kernel.ftrace
+anything else                                      org.chromium.trace
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.families import posix_oscillator
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.formats.chrome_json.file_values import FileValues
+from tracetime.graph.graph import ClockGraph
+
+REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
+MONOTONIC: Final = ClockId(BUILTIN_IDS["MONOTONIC"])
+_KINETO: Final = "org.pytorch.kineto"
+_FTRACE: Final = "org.kernel.ftrace"
+_UNKNOWN: Final = "org.chromium.trace"
+_LONGEST: Final = 64
+TIES: Final = 16
+"""Readings by which a constant offset is told to the graph, over the time of the events."""
+
+
+def clock_of(values: FileValues, is_text: bool) -> tuple[ClockId, str | None]:
+    """The clock of a file, and its name where it is no builtin one."""
+    domain = values.text("clock-domain", "metadata")
+    if domain == "LINUX_CLOCK_MONOTONIC":
+        return MONOTONIC, None
+    if domain is not None:
+        plain = re.sub(r"[^a-z0-9_]", "_", domain.lower()[:_LONGEST])
+        name = f"org.chromium.{plain or 'unnamed'}"
+    elif values.is_kineto:
+        if not values.base_ns:
+            return REALTIME, None
+        name = _KINETO
+    else:
+        name = _FTRACE if is_text else _UNKNOWN
+    return ClockId(clock_id(name)), name
+
+
+def graph_of(values: FileValues, is_text: bool, first_ns: int, last_ns: int) -> ClockGraph:
+    """The graph of a file's clocks.
+
+    Args:
+        first_ns, last_ns: the earliest and latest event; first after last where there is none.
+    """
+    clock, name = clock_of(values, is_text)
+    graph = ClockGraph(clock)
+    if name is None:
+        return graph
+    oscillator = posix_oscillator(0) if name == _KINETO else None
+    graph.declare(
+        ClockDomain(clock, name=name, oscillator=oscillator, assumed_half_width_ns=0)
+        if oscillator
+        else ClockDomain(clock, name=name)
+    )
+    base = values.base_ns
+    if name == _KINETO and first_ns <= last_ns and abs(base) <= INT64_MAX - abs(last_ns):
+        at = np.unique(np.linspace(0, last_ns - first_ns, TIES).astype(np.int64)) + first_ns
+        graph.add_snapshot({clock: at, REALTIME: at + base})
+    return graph

@@ -1,0 +1,56 @@
+"""What a file says of itself beside its events: its clock, and where it is from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+_KINETO: Final = ("baseTimeNanoseconds", "deviceProperties", "distributedInfo")
+
+
+@dataclass(frozen=True, slots=True)
+class FileValues:
+    """The values beside the events, by key.
+
+    Attributes:
+        values: as JSON; what is none, or longer than 1 MiB, is left out.
+    """
+
+    values: Mapping[str, Json]
+
+    @classmethod
+    def parse(cls, raw: Sequence[tuple[bytes, bytes, int]]) -> FileValues:
+        """Of (key, text, offset), as the scanner has them; of a key twice, the last one counts."""
+        values: dict[str, Json] = {}
+        for key, text, _ in raw:
+            try:
+                values[key.decode(errors="replace")] = json.loads(text.decode(errors="replace"))
+            except (ValueError, RecursionError):
+                continue
+        return cls(values)
+
+    def text(self, key: str, within: str) -> str | None:
+        """A text in an object."""
+        outer = self.values.get(within)
+        value = outer.get(key) if isinstance(outer, dict) else None
+        return value if isinstance(value, str) else None
+
+    def number(self, key: str, within: str | None = None) -> int | None:
+        """An integer, at the top or in an object."""
+        outer = self.values if within is None else self.values.get(within)
+        value = outer.get(key) if isinstance(outer, Mapping) else None
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def is_kineto(self) -> bool:
+        """Whether PyTorch's profiler wrote the file."""
+        return any(key in self.values for key in _KINETO)
+
+    @property
+    def base_ns(self) -> int:
+        """What PyTorch's profiler has taken off each time, ns."""
+        return self.number("baseTimeNanoseconds") or 0

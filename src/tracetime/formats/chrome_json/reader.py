@@ -1,0 +1,171 @@
+"""Chrome's trace files in JSON, those of PyTorch's profiler, and systrace's text.
+
+A first reading learns what the file says of itself, which may stand behind the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tracetime._kernels.chrome_json.details import Details
+from tracetime._kernels.chrome_json.event_rows import EventRows
+from tracetime._kernels.chrome_json.known_names import KnownNames
+from tracetime._kernels.chrome_json.scanner import Scanner
+from tracetime.arrays import texts_of
+from tracetime.clocks.ids import ClockId
+from tracetime.errors import TraceError
+from tracetime.events_table import BATCH_ROWS, Columns, Kind, Vocabulary
+from tracetime.formats import BEGINNING
+from tracetime.formats.chrome_json import is_systrace
+from tracetime.formats.chrome_json.faults import fault_of, is_usual
+from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
+from tracetime.formats.chrome_json.file_values import FileValues, Json
+from tracetime.formats.trace_file import Budget, TraceFile
+from tracetime.graph.graph import ClockGraph
+from tracetime.open_options import OpenOptions
+from tracetime.trace import Trace, TraceReading
+
+KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
+
+NAMES_LIMIT: Final = 64 << 20
+"""Bytes that names of processes and threads may take."""
+
+
+class _Learnt(NamedTuple):
+    """What the first reading found.
+
+    Attributes:
+        names: of processes and threads, and counts of events.
+        values: what stands beside the events.
+        damage: after which the rest was not read.
+    """
+
+    names: KnownNames
+    values: FileValues
+    damage: TraceError | None
+
+
+class ChromeJsonTrace(Trace):
+    """A trace file in JSON, or systrace's text."""
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        super().__init__(file.path, file.size, options)
+        self._file = file
+        self._is_text = is_systrace(file.beginning(BEGINNING))
+        self._learnt_of: _Learnt | None = None
+        self._graph: ClockGraph | None = None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def check_open(self) -> None:
+        """Raise UsageError once the trace is closed."""
+        self._file.check_open()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Events, metadata events and lines; records carry no payload."""
+        return Vocabulary(KINDS, np.array([-1], np.int16), texts_of([]))
+
+    @property
+    def clocks(self) -> ClockGraph:
+        """The graph of the file's clock, and of REALTIME where the file ties it to that."""
+        if self._graph is None:
+            names = self._learnt.names
+            values = self._learnt.values
+            graph = graph_of(values, self._is_text, names.first_ns, names.last_ns)
+            self.apply_options(graph)
+            self._graph = graph
+        return self._graph
+
+    @property
+    def trace_clock(self) -> ClockId:
+        """The clock of the file."""
+        return clock_of(self._learnt.values, self._is_text)[0]
+
+    @property
+    def metadata(self) -> Mapping[str, Json]:
+        """What stands beside the events, by key, as JSON; values over 1 MiB are left out."""
+        return self._learnt.values.values
+
+    @property
+    def truncated(self) -> TraceError | None:
+        """The error after which the rest was not read: with `partial`, or of an array cut off."""
+        return None if self._learnt_of is None else self._learnt_of.damage
+
+    def prepare(self, names: bool) -> None:
+        """Read the file for what it says of itself."""
+        self._learn()
+
+    def columns(
+        self,
+        progress: Callable[[int], None] | None = None,
+        *,
+        names: bool = False,
+        written: int = 0,
+    ) -> TraceReading:
+        """Read the file from its start; see `Trace.columns`."""
+        self.check_open()
+        reading = TraceReading(iter(()))
+        reading.batches = self._columns(reading, progress, names)
+        return reading
+
+    @property
+    def _learnt(self) -> _Learnt:
+        return self._learn() if self._learnt_of is None else self._learnt_of
+
+    def _learn(self) -> _Learnt:
+        if self._learnt_of is None:
+            self.check_open()
+            names = KnownNames(NAMES_LIMIT)
+            damage = None
+            scanner = Scanner(names, self._is_text)
+            try:
+                for _ in self._scan(scanner, None):
+                    pass
+            except TraceError as error:
+                if not self.options.partial and not is_usual(scanner):
+                    raise
+                damage = error.with_traceback(None)
+            self._learnt_of = _Learnt(names, FileValues.parse(scanner.values), damage)
+        return self._learnt_of
+
+    def _columns(
+        self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool
+    ) -> Iterator[Columns]:
+        learnt = self._learnt
+        details = Details(learnt.names) if names else None
+        snapshots = len(self.clocks._parts.contents.packets())
+        observer = EventRows(self.trace_clock.clock, snapshots, BATCH_ROWS, details)
+        scanner = Scanner(observer, self._is_text)
+        try:
+            for _ in self._scan(scanner, progress):
+                yield observer.rows.take()
+        except TraceError as error:
+            if not self.options.partial and not is_usual(scanner):
+                raise
+            reading.truncated = error.with_traceback(None)
+        if len(observer.rows):
+            yield observer.rows.take()
+        if names:
+            reading.names_left_out = learnt.names.left_out
+
+    def _scan(self, scanner: Scanner, progress: Callable[[int], None] | None) -> Iterator[Scanner]:
+        """Scan the file; yields whenever the observer is full."""
+        for piece, at in self._file.chunks(Budget(self.options.max_expansion)):
+            scanner.feed(piece)
+            while scanner.scan():
+                yield scanner
+            if scanner.fault:
+                break
+            if progress is not None:
+                progress(at)
+        while not scanner.fault and scanner.finish():
+            yield scanner
+        fault = fault_of(scanner)
+        if fault is not None:
+            raise fault

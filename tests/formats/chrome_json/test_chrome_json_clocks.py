@@ -1,0 +1,71 @@
+"""Which clock the times of a file are of."""
+
+import json
+
+import pytest
+
+from tracetime import ClockId, diagnose, open_trace
+
+
+@pytest.fixture
+def trace(tmp_path):
+    opened = []
+
+    def of(ts=(1, 2000000), **values):
+        path = tmp_path / "t.json"
+        events = [{"ph": "i", "ts": one} for one in ts]
+        path.write_text(json.dumps({"traceEvents": events, **values}))
+        opened.append(open_trace(path))
+        return opened[-1]
+
+    yield of
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("values", "clock"),
+    [
+        ({}, "org.chromium.trace"),
+        ({"metadata": {"clock-domain": "LINUX_CLOCK_MONOTONIC"}}, "MONOTONIC"),
+        ({"metadata": {"clock-domain": "WIN_QPC"}}, "org.chromium.win_qpc"),
+        ({"metadata": {"clock-domain": "\u00e9" * 1000}}, "org.chromium." + "_" * 64),
+        ({"metadata": {"clock-domain": 5}}, "org.chromium.trace"),
+        ({"metadata": []}, "org.chromium.trace"),
+        ({"distributedInfo": {"rank": 0}}, "REALTIME"),
+        ({"deviceProperties": [], "baseTimeNanoseconds": 0}, "REALTIME"),
+        ({"baseTimeNanoseconds": 10**18}, "org.pytorch.kineto"),
+        ({"displayTimeUnit": "ns"}, "org.chromium.trace"),
+    ],
+)
+def test_the_file_says_which(trace, values, clock):
+    opened = trace(**values)
+    assert opened.clocks.name(opened.trace_clock) == clock
+    assert opened.trace_clock == ClockId.parse(clock)
+    assert {row["clock"] for row in opened.read_all().to_pylist()} == {opened.trace_clock.clock}
+
+
+@pytest.mark.parametrize("ts", [(1, 2000000), (5,), (4203669603018.756, 4203679613175.703)])
+def test_kinetos_base_ties_its_clock_to_realtime_exactly(trace, ts):
+    base = 1735632360000000001
+    opened = trace(ts=ts, baseTimeNanoseconds=base)
+    rows = opened.read_all("tube").to_pylist()
+    for row in rows:
+        assert row["earliest"] == row["latest"] == row["timestamp"]
+        for policy in ("floor", "tube"):
+            there = opened.clocks.convert(
+                row["timestamp"], opened.trace_clock, ClockId(1), policy=policy
+            )
+            assert int(there) == row["timestamp"] + base
+    assert opened.metadata["baseTimeNanoseconds"] == base
+
+
+def test_a_base_beyond_int64_ties_nothing(trace):
+    opened = trace(baseTimeNanoseconds=10**19)
+    assert opened.clocks.clocks() == []
+    assert opened.read_all().num_rows == 2
+
+
+def test_a_healthy_file_has_no_finding_but_that_it_has_one_clock(trace):
+    assert {one.code for one in diagnose(trace())} == {"no-snapshots"}
+    assert diagnose(trace(baseTimeNanoseconds=10**18)) == []
