@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import chrome_json, journal, pcapng, perfetto, table
+from tracetime.formats import chrome_json, journal, pcapng, perfetto, table, xdf
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -81,6 +81,7 @@ def is_of_a_format(path: str | os.PathLike[str]) -> bool:
     with contextlib.closing(TraceFile(path)) as file:
         beginning = file.beginning(BEGINNING)
     return any(one.probe(beginning) for one in _formats)
+register_format(xdf.probe, xdf.open)
 
 
 def open_trace(

@@ -1,0 +1,220 @@
+"""An XDF file as a trace: each sample an event, by the clock of the host that sent it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.error_bars import PlacementObserver
+from tracetime.errors import TraceError, UsageError
+from tracetime.events_table import BATCH_ROWS, Columns, Kind
+from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.trace_file import TraceFile
+from tracetime.formats.xdf.content import Content
+from tracetime.formats.xdf.host_clocks import RECORDER, HostClock, host_clocks, machines
+from tracetime.formats.xdf.sample_names import joined, names_of
+from tracetime.formats.xdf.samples import SampleReader, Samples
+from tracetime.formats.xdf.stream_header import StreamHeader
+from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
+from tracetime.graph.arguments import PolicyName
+from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.bars import Bars
+from tracetime.open_options import OpenOptions
+from tracetime.trace import SnapshotFault, TraceReading, TraceWarning
+
+_RECORDER: Final = ClockId.parse(RECORDER)
+_NO_TIME: Final = 6
+"""The fault that a reading does not fit in int64 ns, of `SNAPSHOT_FAULTS`."""
+
+
+class XdfTrace(RecordTrace):
+    """A recording of the lab streaming layer."""
+
+    KINDS: ClassVar[tuple[Kind, ...]] = (Kind("sample"),)
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        super().__init__(file, options)
+        self._opened: Content | None = None
+        self._hosts: dict[int, HostClock] = {}
+        self._domains: dict[ClockId, ClockDomain] = {}
+        self._packets = np.empty(0, np.uint64)
+        self._streams: Streams | None = None
+
+    def close(self) -> None:
+        """Close the file, and a decompressed copy of it."""
+        if self._opened is not None:
+            self._opened.close()
+        super().close()
+
+    @property
+    def streams(self) -> Streams:
+        """The headers of the streams, and the offsets of their clocks."""
+        _ = self._clocks
+        assert self._streams is not None
+        return self._streams
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """Offsets of clocks that are no times, in file order; the first hundred."""
+        return [
+            TraceWarning(
+                f"the offset of the clock of stream {one.chunk.stream} is no time: {one.offset} s "
+                f"at {one.when} s",
+                one.chunk.offset,
+                one.chunk.number,
+            )
+            for one in self.streams.refused
+        ]
+
+    @property
+    def faults(self) -> list[SnapshotFault]:
+        """The fault of each of `warnings`."""
+        return [
+            SnapshotFault(
+                _NO_TIME,
+                one.chunk.number,
+                one.chunk.offset,
+                ClockId.parse(self._hosts[one.chunk.stream].clock()),
+                0,
+            )
+            for one in self.streams.refused
+        ]
+
+    @property
+    def n_warnings(self) -> int:
+        """How many warnings there are in all."""
+        return self.streams.n_refused
+
+    @property
+    def snapshot_packets(self) -> npt.NDArray[np.uint64]:
+        """The chunk that each snapshot of `clocks` came in, by its number."""
+        _ = self._clocks
+        return self._packets
+
+    @property
+    def recorded_domains(self) -> dict[ClockId, ClockDomain]:
+        """What the file says of its clocks, by clock."""
+        _ = self._clocks
+        return self._domains
+
+    def apply_options(self, graph: ClockGraph) -> None:
+        """Tell a graph what the file says of the clocks, and over it what the caller does."""
+        super().apply_options(graph)
+        given = {domain.id: domain for domain in self.domains}
+        recorder = given.get(_RECORDER)
+        is_of_all = recorder is not None and recorder.assumed_half_width_ns is not None
+        for clock, recorded in self._domains.items():
+            graph.declare(_merged(recorded, given.get(clock), is_of_all))
+
+    def placed_columns(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        names: bool = False,
+        observer: PlacementObserver | None = None,
+    ) -> TraceReading:
+        """Read the file from its start as `events` does, as columns.
+
+        Raises:
+            UsageError: guaranteed bars, and nobody says how wide offsets are.
+        """
+        if policy == "tube" and bars == "guaranteed":
+            self._check_widths()
+        return super().placed_columns(policy, progress, bars=bars, names=names, observer=observer)
+
+    def _check_widths(self) -> None:
+        """Raise UsageError unless the caller gave the half-width of each host's offsets."""
+        graph = self.clocks
+        given = {d.id for d in self.domains if d.assumed_half_width_ns is not None}
+        lacking = [info.clock for info in graph.clocks() if info.clock not in given | {_RECORDER}]
+        if lacking and _RECORDER not in given:
+            raise UsageError(
+                f"no bar of {graph.name(lacking[0])} is guaranteed: an XDF file does not say how "
+                "long its pings took, and half-widths are assumed. Take estimated bars, or give "
+                f"the half-width ({RECORDER}=1ms with --assume-half-width, a ClockDomain)"
+            )
+
+    def _content(self) -> Content:
+        if self._opened is None:
+            options = self.options
+            self._opened = Content(self._file, options.max_expansion, options.partial)
+        return self._opened
+
+    def _read_clocks(self) -> FileClocks:
+        headers: dict[int, StreamHeader] = {}
+        offsets = self._until_damage(offsets_of(self._content(), headers))
+        self._streams = streams = Streams(offsets, headers)
+        self._hosts = host_clocks(headers.values(), streams.pings)
+        graph = ClockGraph(RECORDER)
+        each = sorted(set(self._hosts.values()), key=lambda host: host.machine)
+        packets = [packets for host in each for packets in host.add_to(graph)]
+        self._packets = np.concatenate([np.empty(0, np.int64), *packets]).astype(np.uint64)
+        self._domains = {domain.id: domain for host in each for domain in host.domains()}
+        return FileClocks(graph, _RECORDER, machines(each))
+
+    def _read_records(self, names: bool) -> Iterator[Records]:
+        headers: dict[int, StreamHeader] = {}
+        reader = SampleReader(self._content(), headers)
+        parts: list[Samples] = []
+        rows, fault = 0, None
+        try:
+            for samples in reader.read(chunks_of(self._content(), headers)):
+                for part in samples.parts(BATCH_ROWS):
+                    parts.append(part)
+                    rows += len(part.times)
+                    if rows >= BATCH_ROWS:
+                        ready, parts, rows = parts, [], 0
+                        yield self._records(ready, names)
+        except TraceError as error:
+            fault = error
+        if parts:
+            yield self._records(parts, names)
+        if fault is not None:
+            raise fault
+
+    def _records(self, parts: list[Samples], names: bool) -> Records:
+        """Samples as columns."""
+        lengths = [len(part.times) for part in parts]
+        hosts = [self._hosts[part.header.number] for part in parts]
+        clocks = [
+            host.clocks_of(part.chunk.number, part.times)
+            for host, part in zip(hosts, parts, strict=True)
+        ]
+        columns: Columns = {
+            "packet": np.repeat(np.array([p.chunk.number for p in parts], np.uint64), lengths),
+            "item": np.concatenate([part.items for part in parts]),
+            "machine": np.repeat(np.array([h.machine for h in hosts], np.uint32), lengths),
+            "clock": np.concatenate(clocks),
+            "timestamp": np.concatenate([part.times for part in parts]),
+            "offset": np.repeat(np.array([p.chunk.offset for p in parts], np.uint64), lengths),
+        }
+        named = joined([names_of(p.header, p.values) for p in parts]) if names else {}
+        return Records(columns, named, self._position(parts[-1].chunk.end))
+
+    def _position(self, end: int) -> int:
+        """The byte of the file on disk for one of its content."""
+        return end * self.size // max(1, self._content().size)
+
+
+def _merged(recorded: ClockDomain, given: ClockDomain | None, is_of_all: bool) -> ClockDomain:
+    """What the file and the caller say of a clock.
+
+    is_of_all: whether the caller gave that of all offsets, as one of the recorder's clock.
+    """
+    domain = recorded if given is None else given
+    width = None if given is None else given.assumed_half_width_ns
+    if width is None and not is_of_all:
+        width = recorded.assumed_half_width_ns
+    tick_ns = max(recorded.tick_ns or 0, domain.tick_ns or 0)
+    # Made of a text, a domain has the name without the machine.
+    is_same = f"{domain.name}@machine{recorded.id.machine}" == recorded.name
+    name = recorded.name if is_same else domain.name or recorded.name
+    return replace(domain, name=name, tick_ns=tick_ns, assumed_half_width_ns=width)
