@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -96,8 +95,7 @@ class Pings(NamedTuple):
         return jumps
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class HostClock:
+class HostClock(NamedTuple):
     """The clock of a host, and of every time that it started.
 
     Attributes:
@@ -201,7 +199,7 @@ def host_clocks(
         alike = [one for one in shared if header.hostname and one.hostname == header.hostname]
         found = next((one for one in alike if one.agrees(own)), None)
         if found is None or (not len(own.packet) and len(alike) > 1):
-            found = _Shared(header.hostname, [], own)
+            found = _Shared(header.hostname, own)
             shared.append(found)
         else:
             found.pings = found.pings.joined(own)
@@ -214,13 +212,13 @@ def host_clocks(
     }
 
 
-@dataclass(slots=True)
 class _Shared:
     """Streams that share a clock, so far."""
 
-    hostname: str
-    streams: list[StreamHeader]
-    pings: Pings
+    def __init__(self, hostname: str, pings: Pings) -> None:
+        self.hostname = hostname
+        self.pings = pings
+        self.streams: list[StreamHeader] = []
 
     def agrees(self, pings: Pings) -> bool:
         """Whether others may be of the same clock: together they jump no more often than apart."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -67,11 +66,11 @@ def offsets_of(file: Content, headers: dict[int, StreamHeader]) -> Iterator[Cloc
             yield ClockOffset(chunk, *_OFFSET.unpack(file.read(chunk.content, _OFFSET.size)))
 
 
-@dataclass(slots=True)
 class _Columns:
-    when: array[float] = field(default_factory=lambda: array("d"))
-    offset: array[float] = field(default_factory=lambda: array("d"))
-    packet: array[int] = field(default_factory=lambda: array("q"))
+    """The offsets of one stream, one after another."""
+
+    def __init__(self) -> None:
+        self.when, self.offset, self.packet = array("d"), array("d"), array("q")
 
     def pings(self) -> Pings:
         return Pings.of(

@@ -154,7 +154,8 @@ class XdfTrace(RecordTrace):
         self._streams = streams = Streams(offsets, headers)
         self._hosts = host_clocks(headers.values(), streams.pings)
         graph = ClockGraph(RECORDER)
-        each = sorted(set(self._hosts.values()), key=lambda host: host.machine)
+        by_machine = {host.machine: host for host in self._hosts.values()}
+        each = [by_machine[machine] for machine in sorted(by_machine)]
         packets = [packets for host in each for packets in host.add_to(graph)]
         self._packets = np.concatenate([np.empty(0, np.int64), *packets]).astype(np.uint64)
         self._domains = {domain.id: domain for host in each for domain in host.domains()}
