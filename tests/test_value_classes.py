@@ -42,6 +42,7 @@ ALONE = {
     "Owners",
     "Pieces",
     "Reading",
+    "Records",
     "Runs",
     "Segments",
     "SliceEnds",
