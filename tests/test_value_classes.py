@@ -43,6 +43,7 @@ ALONE = {
     "Pieces",
     "Reading",
     "Records",
+    "ReplayedSlices",
     "Runs",
     "Segments",
     "SliceEnds",

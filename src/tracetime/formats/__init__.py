@@ -66,6 +66,7 @@ register_format(chrome_json.probe, chrome_json.open)
 register_format(perfetto.probe, perfetto.open)
 register_format(journal.probe, journal.open)
 register_format(table.probe, table.open)
+register_format(xdf.probe, xdf.open)
 
 
 def is_of_a_format(path: str | os.PathLike[str]) -> bool:
@@ -81,7 +82,6 @@ def is_of_a_format(path: str | os.PathLike[str]) -> bool:
     with contextlib.closing(TraceFile(path)) as file:
         beginning = file.beginning(BEGINNING)
     return any(one.probe(beginning) for one in _formats)
-register_format(xdf.probe, xdf.open)
 
 
 def open_trace(
