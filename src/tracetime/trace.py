@@ -537,6 +537,11 @@ class Trace(ABC):
         return []
 
     @property
+    def has_remote_syncs(self) -> bool:
+        """Whether machines may exchange readings in files of this format (RemoteClockSync)."""
+        return False
+
+    @property
     def flows(self) -> FlowCounts | None:
         """The flows between machines that are orders; None where `open_trace` is not asked for."""
         return None

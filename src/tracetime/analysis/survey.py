@@ -410,11 +410,11 @@ class Survey:
     def nearest(self, one: ClockId, other: ClockId, reading_ns: int) -> list[int]:
         """The snapshot that two clocks share in which `one` was nearest to a reading.
 
-        None of a clock that counts ticks: its readings are no ns.
+        None of a clock that counts ticks: its readings are no ns; or where they share none.
         """
-        if self.graph.domain(one).ns_per_tick != 1:
-            return []
         snapshots, readings, _ = self.together(one, other)
+        if not len(snapshots) or self.graph.domain(one).ns_per_tick != 1:
+            return []
         away = distances(readings, np.full_like(readings, reading_ns))
         return [int(snapshots[np.argmin(away)])]
 

@@ -62,7 +62,7 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
         lost = any(survey.lost.get(g.clock) for g in found)
         tie = ("messages_only", "by_messages", "use_messages")
         if not _placed_by_orders(survey, found):
-            tried = survey.trace.flows is not None
+            tried = survey.trace.flows is not None or not survey.trace.has_remote_syncs
             tie = ("nothing", "no_time", *(() if tried else ("try_messages",)))
         yield _finding(
             "machine-not-synchronised",
@@ -70,11 +70,7 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
             "error" if lost else "warning",
             (
                 *tie,
-                *(
-                    ("other_why", "other_fix")
-                    if survey.trace_clock.machine
-                    else ("host_why", "host_fix")
-                ),
+                *_advice(survey),
             ),
             machine=found[0].clock.machine,
             trace_clock=survey.trace_clock,
@@ -88,6 +84,15 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
             _by_orders(survey, found),
             trace_clock=survey.trace_clock,
         )
+
+
+def _advice(survey: Survey) -> tuple[str, str]:
+    """The parts that say why machines are apart, and what helps."""
+    if not survey.trace.has_remote_syncs:
+        return "apart_why", "apart_fix"
+    if survey.trace_clock.machine:
+        return "other_why", "other_fix"
+    return "host_why", "host_fix"
 
 
 def _by_orders(survey: Survey, groups: list[Group]) -> tuple[str, ...]:

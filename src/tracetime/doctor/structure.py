@@ -153,6 +153,8 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
         ends = {found.src, found.dst} - {survey.trace_clock}
         events = sum(survey.used.get(clock, 0) for clock in ends)
         packets = survey.packets_of(survey.nearest(found.src, found.dst, found.at_ns))
+        shared, *_ = survey.together(found.src, found.dst)
+        by = ("snapshots", "find_snapshot") if len(shared) else ("messages", "find_message")
         yield finding(
             "paths-disagree",
             "warning" if worst and events else "info",
@@ -161,6 +163,7 @@ def _disagreements(survey: Survey) -> Iterator[Finding]:
             events=events,
             worst_ns=found.gap_ns,
             selections=all_of(sorted(ends)),
+            parts=by,
             src=found.src,
             dst=found.dst,
             over=", ".join(map(str, found.via)),
@@ -187,6 +190,8 @@ def _long_paths(survey: Survey) -> Iterator[Finding]:
 
 def _missing(survey: Survey) -> Iterator[Finding]:
     if not survey.has_snapshots:
+        if len(survey.graph._parts.state.orders):
+            return
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())
         yield finding(

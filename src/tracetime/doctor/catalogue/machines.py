@@ -21,8 +21,8 @@ ROWS: Final = (
         {"error": "", "warning": "where all its events have a trace time nevertheless"},
         "Nothing relates the clocks of a machine to the trace clock.",
         title="machine {machine}: {nothing}{messages_only} its clocks to {trace_clock}",
-        why="{host_why}{other_why}",
-        fix="{host_fix}{other_fix}",
+        why="{host_why}{other_why}{apart_why}",
+        fix="{host_fix}{other_fix}{apart_fix}",
         parts={
             "nothing": "nothing relates",
             "messages_only": "messages alone relate",
@@ -53,6 +53,11 @@ ROWS: Final = (
                 "clock no longer count."
             ),
             "other_fix": _EVENT_FIRST,
+            "apart_why": (
+                "The clocks of two machines are different clocks, even under the same name, and no "
+                "snapshot of this file reads both{no_time}{by_messages}"
+            ),
+            "apart_fix": "Read events of one machine alone, or convert with `--policy tube`.",
         },
     ),
     Row(

@@ -121,13 +121,22 @@ ROWS: Final = (
         "Two paths from one clock to another give different times.",
         title="{src} to {dst}: directly and through {over} differ by {worst} at least",
         why=(
-            "Different snapshots relate these clocks, and contradict each other by more than "
-            "drift within its limits and the half-widths of the readings explain."
+            "Different {snapshots}{messages} relate these clocks, and contradict each other by "
+            "more than drift within its limits and the half-widths of the readings explain."
         ),
-        fix=(
-            "Find the wrong snapshot (`tracetime report` draws them), or declare that its "
-            "readings are less exact: `--assume-half-width`."
-        ),
+        fix="{find_snapshot}{find_message}",
+        parts={
+            "snapshots": "snapshots",
+            "messages": "messages",
+            "find_snapshot": (
+                "Find the wrong snapshot (`tracetime report` draws them), or declare that its "
+                "readings are less exact: `--assume-half-width`."
+            ),
+            "find_message": (
+                "Find the messages that were received before they were sent: a clock was set, or "
+                "they are wrongly matched."
+            ),
+        },
     ),
     Row(
         "reading-overflow",

@@ -218,6 +218,11 @@ class PerfettoTrace(Trace):
             raise
 
     @property
+    def has_remote_syncs(self) -> bool:
+        """Machines of Perfetto's traces may exchange readings."""
+        return True
+
+    @property
     def flows(self) -> FlowCounts | None:
         """The flows between machines that are orders; None where `open_trace` is not asked for."""
         return self._flows if self.options.orders and self.clocks else None
