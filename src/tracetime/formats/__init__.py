@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import chrome_json, journal, pcapng, perfetto, table, xdf
+from tracetime.formats import chrome_json, journal, pcapng, perfetto, spans, table, xdf
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -61,6 +61,9 @@ def register_format(
 
 # Before Perfetto's, which begins with the same byte.
 register_format(pcapng.probe, pcapng.open)
+# Before any other JSON.
+register_format(spans.probe_otlp, spans.open_otlp)
+register_format(spans.probe_jaeger, spans.open_jaeger)
 # Before Perfetto's: a file of JSON may begin with a line feed, as a packet does.
 register_format(chrome_json.probe, chrome_json.open)
 register_format(perfetto.probe, perfetto.open)

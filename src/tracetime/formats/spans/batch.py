@@ -1,0 +1,221 @@
+"""Spans as columns: what the decoders of both formats fill, and all that reads them takes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field, fields
+from hashlib import blake2b
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.arrays import texts_of
+from tracetime.clocks.snapshot import INT64_MAX
+
+KINDS: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
+"""The kinds of spans, by OTLP's numbers."""
+
+SERVER, CLIENT, CONSUMER = (KINDS.index(kind) for kind in ("server", "client", "consumer"))
+
+# Bits of the column `marks`.
+ENDED: Final = 1
+"""The span has an end."""
+FAILED: Final = 2
+"""It ended with an error."""
+STREAMED: Final = 4
+"""It is of more than one message each way."""
+AWAITED: Final = 8
+"""It began by waiting, maybe before its parent did."""
+FOLLOWS: Final = 16
+"""Its parent does not wait for it."""
+
+_TRACE_DIGITS: Final = 32
+_SPAN_DIGITS: Final = 16
+_TIME_DIGITS: Final = 19
+
+Values = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+Time: TypeAlias = int | str | None
+"""Of a file: a whole number or its decimal digits."""
+
+
+@dataclass(eq=False, slots=True)
+class Spans:
+    """Some spans of a file, in file order, one row each.
+
+    Attributes:
+        first: the number of the first.
+        offset: int64, the first byte of the JSON object that has it.
+        resource: int32, its number.
+        trace: uint64[n, 2], id: uint64[n], parent: uint64[n]: ids; a parent of 0 is none.
+        begin, end: int64 ns, readings of its host's clock.
+        kind: uint8, index of `KINDS`.
+        marks: uint8, bits.
+        name, args: texts.
+        event_span: int64, the row of the span of each of their events, ascending.
+        event_time: int64 ns.
+        event_name, event_args: texts.
+        position: the byte of the file that has been reached.
+    """
+
+    first: int
+    offset: Values
+    resource: npt.NDArray[np.int32]
+    trace: Words
+    id: Words
+    parent: Words
+    begin: Values
+    end: Values
+    kind: npt.NDArray[np.uint8]
+    marks: npt.NDArray[np.uint8]
+    name: pa.Array
+    args: pa.Array
+    event_span: Values
+    event_time: Values
+    event_name: pa.Array
+    event_args: pa.Array
+    position: int
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+
+@dataclass(eq=False, slots=True)
+class SpanLists:
+    """What a decoder has found, one element a span: lists of one batch; see `Spans`.
+
+    Texts of ids are as the file has them, and so are times, which `unit_ns` multiplies.
+    """
+
+    unit_ns: int
+    offset: list[int] = field(default_factory=list)
+    resource: list[int] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)
+    id: list[str] = field(default_factory=list)
+    parent: list[str] = field(default_factory=list)
+    begin: list[Time] = field(default_factory=list)
+    end: list[Time] = field(default_factory=list)
+    kind: list[int] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+    name: list[str] = field(default_factory=list)
+    args: list[bytes] = field(default_factory=list)
+    event_span: list[int] = field(default_factory=list)
+    event_time: list[Time] = field(default_factory=list)
+    event_name: list[str] = field(default_factory=list)
+    event_args: list[bytes] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def clear(self) -> None:
+        """Forget them: what was made of them stays."""
+        self.cut(0)
+
+    def cut(self, rows: int) -> None:
+        """Keep the first spans, so many."""
+        events = bisect_left(self.event_span, rows)
+        for name in _LISTS:
+            del getattr(self, name)[events if name.startswith("event_") else rows :]
+
+    def first_bad(self) -> int:
+        """The first span with a time that `spans` refuses; how many there are where none has."""
+        times = [*zip(self.event_span, self.event_time, strict=True)]
+        times += [*enumerate(self.begin), *enumerate(self.end)]
+        most = INT64_MAX // self.unit_ns
+        return min((row for row, time in times if not _is_time(time, most)), default=len(self))
+
+    def spans(self, first: int, position: int) -> Spans:
+        """Return them as columns.
+
+        first: the number of the first span.
+
+        Raises:
+            ValueError: a time is no whole number of ns, or out of range.
+        """
+        begin, end, event_time = (
+            self._times(times) for times in (self.begin, self.end, self.event_time)
+        )
+        return Spans(
+            first=first,
+            offset=np.array(self.offset, np.int64),
+            resource=np.array(self.resource, np.int32),
+            trace=_words(self.trace, _TRACE_DIGITS).reshape(-1, 2),
+            id=_words(self.id, _SPAN_DIGITS),
+            parent=_words(self.parent, _SPAN_DIGITS),
+            begin=begin,
+            end=end,
+            kind=np.array(self.kind, np.uint8),
+            marks=np.array(self.marks, np.uint8) | np.where(end != 0, ENDED, 0).astype(np.uint8),
+            name=texts_of(self.name),
+            args=_joined(self.args),
+            event_span=np.array(self.event_span, np.int64),
+            event_time=event_time,
+            event_name=texts_of(self.event_name),
+            event_args=_joined(self.event_args),
+            position=position,
+        )
+
+    def _times(self, given: list[Time]) -> Values:
+        """Times as ns; none is 0."""
+        digits = "".join(time for time in given if isinstance(time, str))
+        if digits and not (digits.isascii() and digits.isdigit()):
+            raise ValueError("a time is no whole number")
+        try:
+            times = np.fromiter((int(time or 0) for time in given), np.int64, len(given))
+        except OverflowError:
+            raise ValueError("a time is out of range") from None
+        if times.min(initial=0) < 0 or times.max(initial=0) > INT64_MAX // self.unit_ns:
+            raise ValueError("a time is out of range")
+        ns: Values = times * self.unit_ns
+        return ns
+
+
+_LISTS: Final = tuple(one.name for one in fields(SpanLists) if one.name != "unit_ns")
+
+
+def _is_time(time: Time, most: int) -> bool:
+    if isinstance(time, str) and time:
+        if not (time.isascii() and time.isdigit() and len(time.lstrip("0")) <= _TIME_DIGITS):
+            return False
+        time = int(time.lstrip("0") or 0)
+    return 0 <= int(time or 0) <= most
+
+
+def _words(ids: list[str], digits: int) -> Words:
+    """Ids as numbers: `digits` hexadecimal digits each, fewer of which lack zeros before them.
+
+    Other ids are hashed; an empty one is 0.
+    """
+    none = "0" * digits
+    ids = [one or none for one in ids]
+    joined = "".join(ids)
+    found = _hex(joined) if joined.isalnum() and all(len(one) == digits for one in ids) else b""
+    if len(found) * 2 != len(joined):
+        found = b"".join(_word(one, digits) for one in ids)
+    words: Words = np.frombuffer(found, ">u8").astype(np.uint64)
+    return words
+
+
+def _word(one: str, digits: int) -> bytes:
+    padded = one.rjust(digits, "0")
+    found = _hex(padded) if padded.isalnum() and len(padded) == digits else b""
+    if len(found) * 2 == digits:
+        return found
+    return blake2b(one.encode(), digest_size=digits // 2).digest()
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
+
+
+def _joined(texts: list[bytes]) -> pa.Array:
+    """UTF-8 texts as an Arrow array, null where empty."""
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    has = np.packbits(np.diff(ends) > 0, bitorder="little")
+    buffers = [pa.py_buffer(has), pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)

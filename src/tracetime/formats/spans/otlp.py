@@ -1,0 +1,153 @@
+"""OTLP in JSON: the objects that OpenTelemetry's collector writes to files, and SDKs send.
+
+Fields follow opentelemetry-proto's `trace/v1/trace.proto`, in the JSON that its specification
+defines: ids in hex, whole numbers as numbers or text, enums as numbers or names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import GenericAlias
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Raw
+
+from tracetime.formats.spans.attributes import attributes_of, encoded
+from tracetime.formats.spans.batch import (
+    AWAITED,
+    CLIENT,
+    CONSUMER,
+    FAILED,
+    KINDS,
+    SERVER,
+    STREAMED,
+    SpanLists,
+)
+from tracetime.formats.spans.resources import Resources
+from tracetime.formats.spans.source import SpanSource
+
+_KIND_NUMBERS: Final[Mapping[int | str | None, int]] = {
+    key: number
+    for number, kind in enumerate(KINDS)
+    for key in (number, str(number), f"SPAN_KIND_{kind.upper()}")
+}
+_ERRORS: Final = (2, "2", "STATUS_CODE_ERROR")
+_NOTHING: Final = Raw(b"[]")
+_ATTRIBUTES: Final = ("attributes", Raw, _NOTHING)
+_WAITS: Final = (b"receive", b"poll", b"RECEIVE", b"POLL")
+"""What attributes of a span say that begins before its message is sent."""
+
+_AT_ONCE: Final = 1 << 14
+"""So many spans are taken from one list before the next batch may begin."""
+
+
+@cache
+def _decoder(rename: Literal["camel"] | None) -> msgspec.json.Decoder[Any]:
+    """A decoder of documents whose names of fields are in camelCase, or as the .proto has them."""
+
+    def struct(name: str, *fields: Any) -> Any:
+        return msgspec.defstruct(name, fields, rename=rename, gc=False)
+
+    def listed(name: str, kind: Any) -> tuple[str, Any, None]:
+        return name, GenericAlias(list, (kind,)) | None, None
+
+    event = struct("Event", _time("time_unix_nano"), _text("name"), _ATTRIBUTES)
+    status = struct("Status", ("code", int | str | None, None))
+    span = struct(
+        "Span",
+        # Required: an object without any field would take far more memory than bytes of the file.
+        ("span_id", str),
+        *map(_text, ("trace_id", "parent_span_id", "name")),
+        ("kind", int | str | None, None),
+        *map(_time, ("start_time_unix_nano", "end_time_unix_nano")),
+        _ATTRIBUTES,
+        listed("events", event),
+        ("status", status | None, None),
+    )
+    scope = struct("ScopeSpans", listed("spans", span))
+    resource = struct(
+        "ResourceSpans",
+        ("resource", Raw, _NOTHING),
+        listed("scope_spans", scope),
+        listed("instrumentation_library_spans", scope),
+    )
+    document = struct("TracesData", listed("resource_spans", resource))
+    return msgspec.json.Decoder(document)
+
+
+def _text(name: str) -> tuple[str, Any, None]:
+    return name, str | None, None
+
+
+def _time(name: str) -> tuple[str, Any, None]:
+    return name, int | str | None, None
+
+
+def _decode(
+    text: bytes, offset: int, resources: Resources, lists: SpanLists, names: bool
+) -> Iterator[None]:
+    is_snake = b'"resource_spans"' in text[:512]
+    document = _decoder(None if is_snake else "camel").decode(text)
+    for group in document.resource_spans or ():
+        resource = resources.number(_resource(group.resource))
+        for scope in (*(group.scope_spans or ()), *(group.instrumentation_library_spans or ())):
+            spans = scope.spans or []
+            for start in range(0, len(spans), _AT_ONCE):
+                _add(lists, spans[start : start + _AT_ONCE], offset, resource, names)
+                yield
+
+
+def _resource(raw: Raw) -> dict[str, object]:
+    given = msgspec.json.decode(raw)
+    return attributes_of(given.get("attributes")) if isinstance(given, dict) else {}
+
+
+def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, names: bool) -> None:
+    """Add spans of one resource to the lists of a batch."""
+    first = len(lists)
+    kinds = [_KIND_NUMBERS.get(span.kind, 0) for span in spans]
+    lists.offset += [offset] * len(spans)
+    lists.resource += [resource] * len(spans)
+    lists.trace += [span.trace_id or "" for span in spans]
+    lists.id += [span.span_id for span in spans]
+    lists.parent += [span.parent_span_id or "" for span in spans]
+    lists.begin += [span.start_time_unix_nano for span in spans]
+    lists.end += [span.end_time_unix_nano for span in spans]
+    lists.kind += kinds
+    lists.marks += [_marks(span, kind) for span, kind in zip(spans, kinds, strict=True)]
+    if names:
+        lists.name += [span.name or "" for span in spans]
+        lists.args += [_args(span) for span in spans]
+    for row, span in enumerate(spans, first):
+        for event in span.events or ():
+            lists.event_span.append(row)
+            lists.event_time.append(event.time_unix_nano)
+            if names:
+                lists.event_name.append(event.name or "")
+                lists.event_args.append(encoded(attributes_of(_list(event.attributes))))
+
+
+def _marks(span: Any, kind: int) -> int:
+    marks = FAILED if span.status is not None and span.status.code in _ERRORS else 0
+    if kind == CONSUMER and any(word in bytes(span.attributes) for word in _WAITS):
+        marks |= AWAITED
+    if kind in (CLIENT, SERVER) and span.events:
+        messages = sum(event.name == "message" for event in span.events)
+        marks |= STREAMED if messages > 2 else 0
+    return marks
+
+
+def _args(span: Any) -> bytes:
+    ids = {"trace_id": span.trace_id, "span_id": span.span_id}
+    if span.parent_span_id:
+        ids["parent_span_id"] = span.parent_span_id
+    return encoded(ids | attributes_of(_list(span.attributes)))
+
+
+def _list(raw: Raw) -> object:
+    return msgspec.json.decode(raw)
+
+
+SPANS: Final = SpanSource(unit_ns=1, tick_ns=1, decode=_decode)

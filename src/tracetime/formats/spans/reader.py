@@ -1,0 +1,71 @@
+"""Traces of spans: a clock a host, tied by the calls between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.events_table import Kind
+from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.spans.batches import SpanBatches
+from tracetime.formats.spans.calls import Calls
+from tracetime.formats.spans.resources import Host, Resources
+from tracetime.formats.spans.rows import KINDS, rows_of
+from tracetime.formats.spans.source import SpanSource
+from tracetime.formats.trace_file import TraceFile
+from tracetime.graph.graph import ClockGraph
+from tracetime.open_options import OpenOptions
+
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+
+
+class SpansTrace(RecordTrace):
+    """A file of spans.
+
+    source: its format.
+    """
+
+    KINDS: ClassVar[tuple[Kind, ...]] = KINDS
+
+    def __init__(self, file: TraceFile, options: OpenOptions, source: SpanSource) -> None:
+        super().__init__(file, options)
+        self._source = source
+
+    def _read_clocks(self) -> FileClocks:
+        resources = self._new_resources()
+        calls = Calls()
+        for spans in self._until_damage(iter(self._batches(resources, names=False))):
+            calls.add(spans, resources.hosts_of(spans.resource))
+        trace_clock = _clock(0)
+        graph = ClockGraph(trace_clock)
+        for number, host in enumerate(resources.hosts):
+            graph.declare(ClockDomain(_clock(number), _title(host), tick_ns=self._source.tick_ns))
+        orders, _ = calls.found()
+        for order in orders:
+            graph.add_order(
+                (order.sent, _clock(order.before)), (order.received, _clock(order.after))
+            )
+        return FileClocks(graph, trace_clock, list(range(max(len(resources.hosts), 1))))
+
+    def _read_records(self, names: bool) -> Iterator[Records]:
+        resources = self._new_resources()
+        for spans in self._batches(resources, names):
+            columns, named = rows_of(spans, resources, names)
+            yield Records(columns, named, spans.position)
+
+    def _new_resources(self) -> Resources:
+        return Resources(self.options.max_clocks)
+
+    def _batches(self, resources: Resources, names: bool) -> SpanBatches:
+        return SpanBatches(self._file, self._source, resources, names, self.options.max_expansion)
+
+
+def _clock(host: int) -> ClockId:
+    """The clock of a host, by its number."""
+    return ClockId(_REALTIME, machine=host)
+
+
+def _title(host: Host) -> str:
+    return f"REALTIME of {host.name or 'an unnamed host'}"

@@ -1,0 +1,106 @@
+"""What spans come from: processes on hosts, numbered as they appear in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.arrays import texts_of
+
+Numbers = npt.NDArray[np.int32]
+
+_HOST: Final = ("host.id", "host.name", "hostname", "service.instance.id", "service.name")
+"""What tells hosts apart, the best first: the first of these that a resource has."""
+
+_NOBODY: Final = ("", "localhost", "unknown")
+"""Values that many hosts share."""
+
+
+class Host(NamedTuple):
+    """A machine, as far as resources tell machines apart; each has a clock.
+
+    by: the attribute that tells it; empty where a resource has none.
+    """
+
+    by: str
+    name: str
+
+
+class Resource(NamedTuple):
+    """A process that spans come from.
+
+    Attributes:
+        host: its number.
+        service: its name; None without one.
+        pid: None where it is not known.
+    """
+
+    host: int
+    service: str | None
+    pid: int | None
+
+
+class Resources:
+    """Hosts and resources by number, in order of appearance.
+
+    most_hosts: how many there may be.
+    """
+
+    def __init__(self, most_hosts: int) -> None:
+        self.hosts: list[Host] = []
+        self.resources: list[Resource] = []
+        self._most_hosts = most_hosts
+        self._host_numbers: dict[Host, int] = {}
+        self._numbers: dict[Resource, int] = {}
+
+    def number(self, attributes: Mapping[str, object]) -> int:
+        """The number of a resource, by its attributes.
+
+        Raises:
+            ValueError: it is of one host too many.
+        """
+        host = self._host(attributes)
+        service, pid = attributes.get("service.name"), attributes.get("process.pid")
+        resource = Resource(
+            host,
+            None if service is None else str(service),
+            pid if isinstance(pid, int) and 0 <= pid < 1 << 31 else None,
+        )
+        number = self._numbers.setdefault(resource, len(self.resources))
+        if number == len(self.resources):
+            self.resources.append(resource)
+        return number
+
+    def hosts_of(self, resource: Numbers) -> Numbers:
+        """The number of the host of each resource, by number; int32."""
+        return np.array([one.host for one in self.resources], np.int32)[resource]
+
+    def host_names(self) -> pa.Array:
+        """The name of the host of each resource."""
+        return texts_of(self.hosts[one.host].name for one in self.resources)
+
+    def services(self) -> pa.Array:
+        """The service of each resource, null without one."""
+        return pa.array([one.service for one in self.resources], pa.string())
+
+    def pids(self) -> pa.Array:
+        """The pid of each resource, null without one; int32."""
+        return pa.array([one.pid for one in self.resources], pa.int32())
+
+    def _host(self, attributes: Mapping[str, object]) -> int:
+        named = ((by, attributes[by]) for by in _HOST if attributes.get(by) is not None)
+        telling = ((by, str(name)) for by, name in named if str(name) not in _NOBODY)
+        host = Host(*next(telling, ("", "")))
+        number = self._host_numbers.setdefault(host, len(self.hosts))
+        if number == len(self.hosts):
+            if number == self._most_hosts:
+                raise ValueError(
+                    f"spans name more than {number} hosts, each with a clock: if they really are "
+                    "that many, raise the limit (--max-clocks)"
+                )
+            self.hosts.append(host)
+        return number

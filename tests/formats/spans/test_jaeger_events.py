@@ -1,0 +1,99 @@
+"""Jaeger's JSON: the rows that its spans give, and what their references say."""
+
+import json
+
+import pytest
+from span_files import jaeger, jaeger_process, jaeger_span
+
+from tracetime import ClockId, TraceError, open_trace
+
+A, B = ClockId(1), ClockId(1, machine=1)
+BEGIN_US = 1_700_000_000_000_000
+HOSTS = {"p1": jaeger_process("shop", host_id="a"), "p2": jaeger_process("stock", hostname="b")}
+
+
+@pytest.fixture
+def opened(tmp_path):
+    def open_(content):
+        path = tmp_path / "t.json"
+        path.write_bytes(content)
+        return open_trace(path)
+
+    return open_
+
+
+def call(**server):
+    client = jaeger_span(1, BEGIN_US, 1_200)
+    other = jaeger_span(2, BEGIN_US + 100, 1_000, parent=1, kind="server", process="p2")
+    return jaeger(([client, other | server], HOSTS))
+
+
+def orders(trace):
+    return {(info.before, info.after): info.orders for info in trace.clocks.orders()}
+
+
+def test_a_span_is_two_rows_and_one_for_each_log(opened):
+    log = {
+        "timestamp": BEGIN_US + 3,
+        "fields": [{"key": "event", "type": "string", "value": "hit"}],
+    }
+    one = jaeger_span(7, BEGIN_US, 5, logs=[log])
+    with opened(jaeger(([one], HOSTS))) as trace:
+        begin, end, hit = trace.read_all(names=True).to_pylist()
+    assert (begin["timestamp"], end["timestamp"]) == (BEGIN_US * 1000, (BEGIN_US + 5) * 1000)
+    assert (hit["timestamp"], hit["name"], hit["args"]) == (
+        (BEGIN_US + 3) * 1000,
+        "hit",
+        '{"event":"hit"}',
+    )
+    assert (begin["name"], begin["category"], begin["process_name"]) == ("span 7", "client", "shop")
+    assert json.loads(begin["args"])["span.kind"] == "client"
+
+
+def test_a_call_that_is_answered_is_an_order_each_way(opened):
+    with opened(call()) as trace:
+        assert orders(trace) == {(A, B): 1, (B, A): 1}
+        row = trace.read_all("tube").to_pylist()[2]
+    # Times are cut off: 100 us each way, and up to 2 us more on each clock.
+    assert 204_000 <= row["latest"] - row["earliest"] <= 210_000
+
+
+def test_older_files_name_the_parent_alone(opened):
+    with opened(call(references=[], parentSpanID=f"{1:016x}")) as trace:
+        assert orders(trace) == {(A, B): 1, (B, A): 1}
+
+
+def test_an_id_may_lack_the_zeros_before_it(opened):
+    with opened(call(references=[{"refType": "CHILD_OF", "spanID": "1"}])) as trace:
+        assert orders(trace) == {(A, B): 1, (B, A): 1}
+
+
+def test_who_follows_is_not_waited_for(opened):
+    follows = [{"refType": "FOLLOWS_FROM", "traceID": f"{1:032x}", "spanID": f"{1:016x}"}]
+    with opened(call(references=follows)) as trace:
+        assert orders(trace) == {(A, B): 1}
+
+
+def test_a_reference_to_another_trace_says_nothing(opened):
+    other = [{"refType": "CHILD_OF", "traceID": f"{2:032x}", "spanID": f"{1:016x}"}]
+    with opened(call(references=other)) as trace:
+        assert orders(trace) == {}
+
+
+@pytest.mark.parametrize("value", [True, "true"])
+def test_an_error_leaves_the_begins(opened, value):
+    tags = [{"key": "span.kind", "value": "server"}, {"key": "error", "value": value}]
+    with opened(call(tags=tags)) as trace:
+        assert orders(trace) == {(A, B): 1}
+
+
+def test_a_process_may_stand_in_its_span(opened):
+    with opened(call(processID=None, process=HOSTS["p2"])) as trace:
+        assert orders(trace) == {(A, B): 1, (B, A): 1}
+
+
+def test_times_beyond_ns_are_refused(opened):
+    for begin, duration in ((1 << 62, 0), (BEGIN_US, 1 << 62), (-1, 0), (BEGIN_US, -(1 << 60))):
+        with opened(jaeger(([jaeger_span(1, begin, duration)], HOSTS))) as trace:
+            with pytest.raises(TraceError, match="out of range"):
+                trace.read_all()
