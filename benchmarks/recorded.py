@@ -97,7 +97,7 @@ def slewed(table: Table, shared: Limits) -> None:
 def hosts(table: Table) -> None:
     """Offsets between hosts in XDF files, by the clock of the collector."""
     try:
-        from benchmarks.xdf import left_out, resets_of, streams
+        from benchmarks.xdf import beside_pyxdf, left_out, resets_of, streams
     except ImportError:
         table.note("XDF files", "not measured: pyxdf is not installed (it is in the extra 'test')")
         return
@@ -120,3 +120,9 @@ def hosts(table: Table) -> None:
     )
     anew = sum(left_out(stream, assume_anew=True) for stream in several)
     table.note("the same, h assumed from the others alone", f"{anew} of {n} outside")
+    for one in beside_pyxdf(DATA / "other" / "xdf" / "clock_resets.xdf"):
+        table.note(
+            f"clock_resets.xdf as pyxdf synchronises it, {one.stream}, {one.clock}",
+            f"{one.outside:,} of {one.samples:,} outside the bar, by {one.beyond_us:.0f} us at "
+            f"most; off by {one.off_us[0]:.0f} to {one.off_us[1]:.0f} us",
+        )

@@ -1,4 +1,4 @@
-"""Clock offsets between hosts in XDF files, as pyxdf reads them.
+"""Clock offsets between hosts in XDF files, and what pyxdf makes of them.
 
 LSL's collector pings the host of each stream and records the host's time and its offset from that
 of the collector. How long a ping took is not in the file: h is assumed from the offsets.
@@ -7,18 +7,20 @@ of the collector. How long a ping took is not in the file: h is assumed from the
 from __future__ import annotations
 
 import inspect
+import logging
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyxdf
 from pyxdf.pyxdf import _detect_clock_resets
 
 from benchmarks.clocks import Values
-from tracetime import ClockGraph, ClockId
+from tracetime import ClockGraph, ClockId, open_trace
 from tracetime.clocks.domain import ClockDomain
+from tracetime.formats.xdf.xdf_trace import XdfTrace
 
 COLLECTOR, HOST = ClockId(128), ClockId(129)
 _THRESHOLDS = (
@@ -30,7 +32,7 @@ _THRESHOLDS = (
 
 
 class Stream(NamedTuple):
-    """The offsets of one stream, in the order recorded.
+    """The offsets of one stream, by the collector's clock; repeated ones once.
 
     Attributes:
         name: of the file, and the stream in it.
@@ -48,25 +50,42 @@ def streams(folder: Path) -> list[Stream]:
     """All streams with offsets in the XDF files of a folder."""
     found = []
     for path in sorted(folder.glob("*.xdf")):
-        loaded, _ = pyxdf.load_xdf(path, synchronize_clocks=False, dejitter_timestamps=False)
+        loaded = _loaded(path, synchronize_clocks=False)
+        with open_trace(path) as trace:
+            assert isinstance(trace, XdfTrace)
+            known = trace.streams
         for stream in loaded:
-            if not stream["clock_times"]:
-                continue
-            # The file has seconds as floats, which are no finer.
-            times, values = (np.array(stream[key]) for key in ("clock_times", "clock_values"))
-            found.append(
-                Stream(
-                    f"{path.stem}: {stream['info']['name'][0]}",
-                    _nanoseconds(times + values),
-                    _nanoseconds(times),
-                    _resets(stream["clock_times"], stream["clock_values"]),
+            number = stream["info"]["stream_id"]
+            pings = known.pings[number]
+            if len(pings.packet):
+                resets = _resets(stream["clock_times"], stream["clock_values"])
+                # The ranges of pyxdf count the offsets that are repeated, too.
+                firsts_s = [stream["clock_times"][after] for _, after in resets]
+                found.append(
+                    Stream(
+                        f"{path.stem}: {known.headers[number].name}",
+                        pings.recorder_ns,
+                        pings.host_ns,
+                        _among(pings.host_ns, firsts_s),
+                    )
                 )
-            )
     return found
 
 
-def _nanoseconds(seconds: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Values:
-    return np.rint(seconds * 1e9).astype(np.int64)
+def _loaded(path: Path, **options: Any) -> list[Any]:
+    """The streams as pyxdf loads them, without what it says of them."""
+    level = logging.getLogger("pyxdf").level
+    logging.getLogger("pyxdf").setLevel(logging.CRITICAL)
+    try:
+        return pyxdf.load_xdf(path, **{"dejitter_timestamps": False} | options)[0]
+    finally:
+        logging.getLogger("pyxdf").setLevel(level)
+
+
+def _among(host_ns: Values, firsts_s: list[float]) -> list[tuple[int, int]]:
+    """The offsets around each reset, by the host's reading in the first after it, s."""
+    after = [int(np.argmin(np.abs(host_ns - first * 1e9))) for first in firsts_s]
+    return [(k - 1, k) for k in after]
 
 
 def _resets(times: list[float], values: list[float]) -> list[tuple[int, int]]:
@@ -119,3 +138,53 @@ def left_out(stream: Stream, assume_anew: bool = False) -> int:
         ]
         out += any(not bar.earliest - h <= truth <= bar.latest + h for bar in got)
     return out
+
+
+class Beside(NamedTuple):
+    """Samples of a stream whose timestamps pyxdf has synchronised, beside the tube's bars.
+
+    Attributes:
+        stream, clock: the name of the stream, and the clock of the samples.
+        samples: how many.
+        outside: how many of them pyxdf places outside the bar.
+        off_us: from the tube's estimate to where pyxdf places them, least and greatest.
+        beyond_us: how far outside the bar at most.
+    """
+
+    stream: str
+    clock: str
+    samples: int
+    outside: int
+    off_us: tuple[float, float]
+    beyond_us: float
+
+
+def beside_pyxdf(path: Path, *, dejitter: bool = False) -> list[Beside]:
+    """What pyxdf's own synchronisation makes of the samples of a file."""
+    with open_trace(path) as trace:
+        table = trace.read_all("tube", names=True)
+        names = {info.clock.clock: trace.clocks.name(info.clock) for info in trace.clocks.clocks()}
+    columns = {name: table[name].to_numpy() for name in ("trace_time", "earliest", "latest")}
+    track, clock = table["track"].to_numpy(), table["clock"].to_numpy()
+    found = []
+    for stream in _loaded(path, dejitter_timestamps=dejitter):
+        rows = np.flatnonzero(track == stream["info"]["stream_id"])
+        placed = np.rint(np.array(stream["time_stamps"]) * 1e9).astype(np.int64)
+        for number in np.unique(clock[rows]):
+            some = clock[rows] == number
+            at, (estimate, earliest, latest) = (
+                placed[some],
+                (column[rows[some]] for column in columns.values()),
+            )
+            off, beyond = at - estimate, np.maximum(earliest - at, at - latest)
+            found.append(
+                Beside(
+                    stream["info"]["name"][0],
+                    names[int(number)],
+                    len(at),
+                    int((beyond > 0).sum()),
+                    (float(off.min()) / 1e3, float(off.max()) / 1e3),
+                    max(0.0, float(beyond.max()) / 1e3),
+                )
+            )
+    return found
