@@ -1,8 +1,8 @@
 """Chrome's JSON beside other readers of JSON: `python -m benchmarks.chrome_json [MEGABYTES]`.
 
-Two real traces (made ones without $TRACETIME_DATA), unpacked and repeated to MEGABYTES (1000), read by
-the library and by the command. Others hold all of a file in memory: they read a tenth of it. Each
-reading is a process of its own; CPU seconds of it, start included, and its greatest memory.
+Two real traces (made ones without $TRACETIME_DATA), unpacked and repeated to MEGABYTES (1000), read
+by the library and by the command. Others hold all of a file in memory: they read a tenth of it.
+Each reading is a process of its own; by its CPU seconds, start included, and its greatest memory.
 """
 
 from __future__ import annotations

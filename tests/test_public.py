@@ -73,6 +73,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "Unavailable",
         "UnusedBounds",
         "UsageError",
+        "WrittenTimes",
         "__version__",
         "calibrate",
         "clock_id",

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         TraceClockMove,
         TraceWarning,
         UnusedBounds,
+        WrittenTimes,
     )
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "Unavailable",
     "UnusedBounds",
     "UsageError",
+    "WrittenTimes",
     "__version__",
     "calibrate",
     "clock_id",
@@ -160,6 +162,7 @@ _HOMES: Final = {
     "Unavailable": "tracetime.sources.source",
     "UnusedBounds": "tracetime.trace",
     "UsageError": "tracetime.errors",
+    "WrittenTimes": "tracetime.trace",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
     "convert_table": "tracetime.table_conversion",

@@ -129,6 +129,20 @@ NOTHING_WRITTEN: Final = WrittenSnapshots(
 )
 
 
+class WrittenTimes(NamedTuple):
+    """How a file that writes times as decimal numbers is read.
+
+    Attributes:
+        moved: events that floor, as Perfetto does, places elsewhere than their text says.
+        moved_ns: by how much at most.
+        unreadable: events that have no time that can be read, and so no row.
+    """
+
+    moved: int
+    moved_ns: int
+    unreadable: int
+
+
 @dataclass(eq=False, slots=True)
 class TraceReading:
     """One reading of a trace, from its start: yields columns, batch by batch.
@@ -544,6 +558,11 @@ class Trace(ABC):
     @property
     def flows(self) -> FlowCounts | None:
         """The flows between machines that are orders; None where `open_trace` is not asked for."""
+        return None
+
+    @property
+    def written_times(self) -> WrittenTimes | None:
+        """How times that are decimal numbers were read; None where the format has none."""
         return None
 
     @property

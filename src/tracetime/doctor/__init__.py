@@ -27,6 +27,7 @@ from tracetime.doctor.recordings import recordings
 from tracetime.doctor.structure import structure
 from tracetime.doctor.trace_clock import moved
 from tracetime.doctor.wakings import late_wakings
+from tracetime.doctor.written_times import written_times
 from tracetime.trace import Trace, check_trace
 
 __all__ = ["SEVERITIES", "TOLERANCE_NS", "Finding", "Severity", "diagnose"]
@@ -72,6 +73,7 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from lost_events(survey)
     yield from moved(survey)
     yield from dropped(survey)
+    yield from written_times(survey)
     yield from structure(survey)
     yield from exchanged(survey)
     yield from jumps(survey)

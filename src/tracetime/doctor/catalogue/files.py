@@ -1,6 +1,7 @@
 """Findings about the file: the recordings in it, and what it lacks.
 
-The checks are in `recordings.py`, `losses.py`, `exchanges.py`, `structure.py` and `coverage.py`.
+The checks are in `recordings.py`, `losses.py`, `exchanges.py`, `structure.py`,
+`coverage.py` and `written_times.py`.
 """
 
 from __future__ import annotations
@@ -96,6 +97,18 @@ ROWS: Final = (
         fix="Record fewer events, to a faster disk, or into a larger file (--max-size, max_size).",
     ),
     Row(
+        "events-without-time",
+        {"warning": ""},
+        "Events have no time, or one that is no number.",
+        title="no time can be read of {events}: they are no rows",
+        why=(
+            "In Chrome's JSON an event that is no metadata has a time `ts`, a number of "
+            "microseconds, and a phase `ph`. These lack one of the two, or `ts` is no number, so "
+            "nobody can say when they were."
+        ),
+        fix="Mend the program that wrote them: each event needs `ph`, and `ts` as a number.",
+    ),
+    Row(
         "file-out-of-order",
         _BY_EVENTS,
         "Clocks go backwards together: the file has later parts of a recording before earlier "
@@ -158,6 +171,19 @@ ROWS: Final = (
             "Write trusted_packet_sequence_id into the packets and into the snapshot of the clock, "
             "or use a clock of 128 or above, which all sequences share."
         ),
+    ),
+    Row(
+        "times-rounded",
+        {"info": ""},
+        "Perfetto's trace processor rounds times that the file writes with fractions.",
+        title="floor places {events} up to {worst} off: Perfetto rounds their times",
+        why=(
+            "The file writes microseconds with fractions. Perfetto's trace processor reads those "
+            "through a double, which near 1.7e15 us (today, in REALTIME) has steps of 250 ns, and "
+            "floor follows it. Events may swap their order, and slices that follow one another may "
+            "overlap: Perfetto then nests them, or moves them to another track."
+        ),
+        fix="Use the exact times: `timestamp`, or trace time by `--policy tube`.",
     ),
     Row(
         "trace-truncated",

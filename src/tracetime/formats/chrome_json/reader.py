@@ -26,7 +26,7 @@ from tracetime.formats.chrome_json.file_values import FileValues, Json
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
-from tracetime.trace import Trace, TraceReading
+from tracetime.trace import Trace, TraceReading, WrittenTimes
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
 
@@ -91,6 +91,12 @@ class ChromeJsonTrace(Trace):
     def metadata(self) -> Mapping[str, Json]:
         """What stands beside the events, by key, as JSON; values over 1 MiB are left out."""
         return self._learnt.values.values
+
+    @property
+    def written_times(self) -> WrittenTimes:
+        """How many events trace_processor's rounding moves, and how many have no time."""
+        names = self._learnt.names
+        return WrittenTimes(names.n_off, names.most_off, names.n_untimed)
 
     @property
     def truncated(self) -> TraceError | None:
