@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import TypeGuard
 
 from tracetime.atomic_file import file_target
 from tracetime.clocks.ids import ClockId, ClockLike
@@ -16,9 +17,10 @@ from tracetime.errors import ONE_SIDED, REASONS, RESOLVED
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
+from tracetime.implausible_times import TimeRange, why_implausible
 from tracetime.table_conversion import CLOCK_COLUMN, convert_table, target_of
 from tracetime.table_files import CsvTable, table_writer
-from tracetime.table_inputs import open_table
+from tracetime.table_inputs import TableSource
 from tracetime.table_output import TableOutput, table_metadata
 
 
@@ -31,6 +33,7 @@ class ConvertedColumn:
         clock: that it was read in; a text "@COLUMN" where a column says so.
         statuses: how many rows have each status.
         nulls: how many have no time to convert.
+        warning: what is odd about its times, if anything is.
     """
 
     column: str
@@ -38,6 +41,7 @@ class ConvertedColumn:
     clock: ClockId | str
     statuses: dict[str, int]
     nulls: int
+    warning: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class TableSummary:
 
 # long: half of it says what it takes, or passes it on
 def convert_table_file(  # noqa: PLR0913  the options of the command
-    table: str | os.PathLike[str],
+    table: TableSource,
     graph: ClockGraph,
     columns: Mapping[str, ClockLike],
     out: str | os.PathLike[str],
@@ -92,7 +96,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     """Write a table file with its times on another clock; by the tube also their bars.
 
     Args:
-        table: as of `open_table`.
+        table: what `open_table` gives.
         out, kind: as of `convert`.
         graph, columns, to, policy, bars, float_unit, names: as of `convert_table`.
 
@@ -102,11 +106,12 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     """
     clock = target_of(graph, to)
     rows, counts = 0, {column: Counter[str | None]() for column in columns}
+    ranges = {column: TimeRange() for column in columns}
     metadata = table_metadata(clock, policy, bars)
     with contextlib.ExitStack() as stack:
         writer_class = table_writer(file_target(out), kind)
         typed = _typed(columns) if writer_class is CsvTable else None
-        given = stack.enter_context(open_table(table, typed))
+        given = stack.enter_context(table.batches(typed))
         # Once more: it refuses a file that is open.
         target = file_target(out)
         output = stack.enter_context(TableOutput(target))
@@ -126,22 +131,28 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
             output.put(batch)
             rows += batch.num_rows
             for column, count in counts.items():
+                ranges[column].add(batch[column])
                 found = batch[f"{name_of(column, names)}_status"].value_counts()
                 for one in found.to_pylist():
                     count[one["values"]] += one["counts"]
         output.finish(metadata)
-    made = (
-        ConvertedColumn(
-            column,
-            name_of(column, names),
-            str(read_in) if str(read_in).startswith(CLOCK_COLUMN) else graph.clock(read_in),
-            {status: n for status, n in counts[column].items() if status is not None},
-            counts[column][None],
+    made = []
+    for column, read_in in columns.items():
+        source = read_in if _is_column(read_in) else graph.clock(read_in)
+        made.append(
+            ConvertedColumn(
+                column,
+                name_of(column, names),
+                source,
+                {status: n for status, n in counts[column].items() if status is not None},
+                counts[column][None],
+                why_implausible(graph, source, ranges[column])
+                if isinstance(source, ClockId)
+                else None,
+            )
         )
-        for column, read_in in columns.items()
-    )
     return TableSummary(
-        os.fspath(table),
+        table.name,
         os.fspath(out),
         clock,
         policy,
@@ -151,7 +162,12 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     )
 
 
+def _is_column(clock: ClockLike) -> TypeGuard[str]:
+    """Whether a column names the clock of each row."""
+    return isinstance(clock, str) and clock.startswith(CLOCK_COLUMN)
+
+
 def _typed(columns: Mapping[str, ClockLike]) -> set[str]:
     """The columns that are read as times and clocks; the rest of CSV stays text in CSV."""
-    clocks = {clock[1:] for clock in columns.values() if isinstance(clock, str)}
+    clocks = {clock[1:] for clock in columns.values() if _is_column(clock)}
     return {*columns, *clocks}

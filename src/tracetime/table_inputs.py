@@ -1,59 +1,150 @@
-"""Table files as streams of plain columns, for what converts them."""
+"""Tables to convert, as streams of plain columns: files, and queries of DuckDB."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
+from typing import Final, Protocol
 
 import pyarrow as pa
 
+from tracetime.errors import UsageError
+from tracetime.events_table import BATCH_ROWS
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
 from tracetime.formats.trace_file import TraceFile
 from tracetime.open_options import MAX_EXPANSION
+from tracetime.text import printable
+
+QUERY: Final = "duckdb:"
+"""What a query begins with, where a file can be given."""
+
+
+class TableSource(Protocol):
+    """A table that is read once.
+
+    Attributes:
+        name: what it is called.
+        columns: the names of its columns.
+    """
+
+    name: str
+    columns: list[str]
+
+    def batches(
+        self, typed: Collection[str] | None = None
+    ) -> AbstractContextManager[pa.RecordBatchReader]:
+        """Read it; typed: as of `stored_table`."""
 
 
 @contextlib.contextmanager
 def open_table(
-    path: str | os.PathLike[str],
-    typed: Collection[str] | None = None,
-    max_expansion: int = MAX_EXPANSION,
-) -> Iterator[pa.RecordBatchReader]:
-    """Open a table file; the batches are read as they are taken.
-
-    Categories become plain values: each batch of a file may have others.
+    table: str | os.PathLike[str], max_expansion: int = MAX_EXPANSION
+) -> Iterator[TableSource]:
+    """Open a table; its batches are read as they are taken.
 
     Args:
-        path: of a Parquet file, an Arrow file or stream, or CSV with a header (plain, or compressed
-            as traces are), or `-` for standard input.
-        typed, max_expansion: as of `stored_table`.
+        table: the path of a Parquet file, an Arrow file or stream, or CSV with a header (plain, or
+            compressed as traces are), `-` for standard input, or `QUERY` and a SELECT of DuckDB,
+            which may read files.
+        max_expansion: as of `stored_table`.
 
     Raises:
-        UsageError: the file cannot be read.
-        TraceError: it is none of these, or damaged; also while batches are taken.
+        UsageError: the file cannot be read; the query is refused.
+        TraceError: it is no table, or damaged; also while batches are taken.
     """
-    with (
-        contextlib.closing(TraceFile(path)) as file,
-        stored_table(file, max_expansion, typed) as table,
-    ):
-        own = table.schema
-        schema = pa.schema(map(_plain, own), metadata=own.metadata)
-        yield pa.RecordBatchReader.from_batches(schema, _decoded(table, schema, file.path))
+    name = os.fspath(table)
+    if name.startswith(QUERY):
+        with contextlib.closing(_Query(name.removeprefix(QUERY))) as query:
+            yield query
+        return
+    with contextlib.closing(TraceFile(table)) as file:
+        yield _File(file, max_expansion)
+
+
+class _File:
+    """A table file. Categories become plain values: each batch of a file may have others."""
+
+    def __init__(self, file: TraceFile, max_expansion: int) -> None:
+        self.name = file.path
+        self._file = file
+        self._max_expansion = max_expansion
+        with stored_table(file, max_expansion) as table:
+            self.columns: list[str] = table.schema.names
+
+    @contextlib.contextmanager
+    def batches(self, typed: Collection[str] | None = None) -> Iterator[pa.RecordBatchReader]:
+        with stored_table(self._file, self._max_expansion, typed) as table:
+            own = table.schema
+            schema = pa.schema(map(_plain, own), metadata=own.metadata)
+            yield pa.RecordBatchReader.from_batches(schema, _decoded(table, schema, self.name))
 
 
 def _decoded(table: StoredTable, schema: pa.Schema, path: str) -> Iterator[pa.RecordBatch]:
     with errors_of(path):
         for batch in table.batches():
-            columns = [
-                column.dictionary_decode() if _is_encoded(field) else column
-                for field, column in zip(batch.schema, batch.columns, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield _plain_batch(batch, schema)
+
+
+def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    return field.with_type(field.type.value_type) if _is_encoded(field) else field
+    kind = field.type
+    return field.with_type(kind.value_type) if pa.types.is_dictionary(kind) else field
 
 
-def _is_encoded(field: pa.Field) -> bool:
-    return bool(pa.types.is_dictionary(field.type))
+class _Query:
+    """The rows of a SELECT, computed while they are read."""
+
+    name = "the query"
+
+    def __init__(self, text: str) -> None:
+        import duckdb
+
+        self._refusal = duckdb.Error
+        self._con = duckdb.connect(
+            ":memory:",
+            config={
+                "python_enable_replacements": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            },
+        )
+        try:
+            with self._errors():
+                statements = self._con.extract_statements(text)
+                if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+                    raise UsageError(f"{printable(text, 60)!r} is not one SELECT: no other is run")
+                self._reader = self._con.sql(statements[0].query).to_arrow_reader(BATCH_ROWS)
+        except BaseException:
+            self._con.close()
+            raise
+        self.columns: list[str] = self._reader.schema.names
+
+    @contextlib.contextmanager
+    def batches(self, typed: Collection[str] | None = None) -> Iterator[pa.RecordBatchReader]:
+        schema = pa.schema(map(_plain, self._reader.schema))
+        yield pa.RecordBatchReader.from_batches(schema, self._read(schema))
+
+    def _read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        with self._errors():
+            for batch in self._reader:
+                yield _plain_batch(batch, schema)
+
+    def close(self) -> None:
+        self._con.close()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._refusal, pa.ArrowException, OSError) as error:
+            why = printable(str(error).partition("\n")[0], 300)
+            raise UsageError(f"DuckDB refuses the query: {why}") from error

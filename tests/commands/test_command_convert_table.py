@@ -68,7 +68,7 @@ def test_every_kind_of_table_becomes_every_kind(tracetime, write, table, tmp_pat
     assert (code, err) == (0, "")
     assert text.startswith("3 rows on BOOTTIME in")
     assert "ts_time: ts of MONOTONIC: 2 resolved, 1 null" in text
-    with open_table(out) as reader:
+    with open_table(out) as written, written.batches() as reader:
         rows = reader.read_all()
     assert rows["ts_time"].to_pylist() == [1001, None, 1003]
     assert rows["ts"].to_pylist() == [401, None, 403]
@@ -113,6 +113,7 @@ def test_as_json(tracetime, write, table, tmp_path):
             "clock": "@clock",
             "statuses": {"resolved": 1, "unknown_source_clock": 1},
             "nulls": 1,
+            "warning": None,
         }
     ]
     assert tracetime("convert", table("t.parquet", rows), "-o", out, *words, "--strict")[0] == 1
@@ -209,8 +210,9 @@ def test_a_table_that_is_cut_off_is_told(tracetime, write, table, tmp_path, name
 def test_rows_of_csv_of_another_length_are_told(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n1,2,3\n")
-    with pytest.raises(TraceError, match="Expected 2 columns, got 3"), open_table(path) as reader:
-        reader.read_all()
+    with pytest.raises(TraceError, match="Expected 2 columns, got 3"), open_table(path) as table:
+        with table.batches() as reader:
+            reader.read_all()
 
 
 def test_what_is_no_file_is_told(tmp_path):
@@ -238,3 +240,93 @@ def test_a_header_that_is_no_utf8_is_told(tracetime, write, tmp_path, data):
     code, _, err = tracetime("convert", tmp_path / "t.csv", *words)
     assert code == 3
     assert "as a table" in err
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        ("a:b", "a:b:MONOTONIC"),
+        ("a=b", "a=b:MONOTONIC"),
+        ("a=b", "when=a=b:MONOTONIC"),
+        ("=a:", "=a::MONOTONIC"),
+        ("a:MONOTONIC", "a:MONOTONIC:MONOTONIC"),
+        ("ts", "ts:@a:b"),
+    ],
+)
+def test_names_of_columns_may_have_the_signs_of_map(
+    tracetime, write, table, tmp_path, column, text
+):
+    rows = pa.table({column: [401], "a:b" if column != "a:b" else "x": ["MONOTONIC"]})
+    words = ("-o", tmp_path / "out.parquet", "--map", text, "--graph", write(TIED))
+    code, _, err = tracetime("convert", table("t.parquet", rows), *words)
+    assert (code, err) == (0, "")
+    new = "when" if text.startswith("when=") else f"{column}_time"
+    assert pq.read_table(tmp_path / "out.parquet")[new].to_pylist() == [1001]
+
+
+def test_a_table_may_come_from_a_pipe(tracetime, write, table, tmp_path, monkeypatch):
+    for name in ("t.parquet", "stream.arrow", "t.csv"):
+        with table(name).open() as file:
+            monkeypatch.setattr("sys.stdin", file)
+            words = ("-o", tmp_path / "out.csv", *MAP, "--graph", write(TIED))
+            assert tracetime("convert", "-", *words)[0] == 0
+        assert pd.read_csv(tmp_path / "out.csv")["ts_time"].tolist()[::2] == [1001, 1003]
+
+
+def test_a_query_is_a_table(tracetime, write, table, tmp_path):
+    select = f"SELECT ts + 1 AS at, what FROM '{table()}' WHERE ts IS NOT NULL ORDER BY ts DESC"
+    words = ("-o", tmp_path / "out.parquet", "--map", "at:MONOTONIC", "--graph", write(TIED))
+    code, out, err = tracetime("convert", f"duckdb:{select}", *words)
+    assert (code, err) == (0, "")
+    assert "at_time: at of MONOTONIC: 2 resolved" in out
+    assert pq.read_table(tmp_path / "out.parquet")["at_time"].to_pylist() == [1004, 1002]
+
+
+def test_a_query_needs_columns(tracetime, tmp_path):
+    code, _, err = tracetime("convert", "duckdb:SELECT 1", "-o", tmp_path / "out.csv")
+    assert code == 2
+    assert "--map COLUMN:CLOCK" in err
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("COPY (SELECT 1) TO 'x.csv'", "is not one SELECT"),
+        ("SELECT 1; SELECT 2", "is not one SELECT"),
+        ("", "is not one SELECT"),
+        ("SELECT * FROM 'nothing.parquet'", "DuckDB refuses the query: IO Error"),
+        ("SELECT error('row') AS ts FROM range(9)", "DuckDB refuses the query"),
+        ("SELECT 1 AS at", "there is no column 'ts'"),
+    ],
+)
+def test_queries_that_are_refused_are_told(tracetime, write, tmp_path, monkeypatch, query, said):
+    monkeypatch.chdir(tmp_path)
+    words = ("-o", tmp_path / "out.csv", *MAP, "--graph", write(TIED))
+    code, _, err = tracetime("convert", f"duckdb:{query}", *words)
+    assert code == 2
+    assert said in err
+    assert not list(tmp_path.glob("*.csv"))
+
+
+HOUR = 3600 * 10**9
+AN_HOUR = trace(snapshot({6: HOUR, 3: HOUR - 400}), snapshot({6: HOUR + 10**10, 3: HOUR + 10**10}))
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ([3601, 3602], "as s they would fit, so multiply them by 1,000,000,000"),
+        ([3_601_000, 3_602_000], "as ms they would fit, so multiply them by 1,000,000"),
+        ([100 * HOUR, 101 * HOUR], "all times are 4 d 2 h or more after the snapshots"),
+        ([3601, HOUR + 5], None),
+        ([HOUR - 10**11], None),
+    ],
+)
+def test_times_in_another_unit_are_told(tracetime, write, table, tmp_path, times, said):
+    path = table("t.parquet", pa.table({"ts": times}))
+    words = ("convert", path, "-o", tmp_path / "out.csv", *MAP, "--graph", write(AN_HOUR))
+    code, out, err = tracetime(*words)
+    assert code == 0
+    assert (said or "") in err and bool(err) == bool(said)
+    told = json.loads(tracetime(*words, "--json")[1])["columns"][0]["warning"]
+    assert told is None if said is None else said in told

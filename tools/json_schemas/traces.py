@@ -170,6 +170,7 @@ _TABLE: Final = record(
                         "How many times there are with each status.", count("How many."), REASONS
                     ),
                     "nulls": count("How many rows have no time."),
+                    "warning": or_null(text("What is odd about its times, if anything is.")),
                 },
             ),
             minItems=1,

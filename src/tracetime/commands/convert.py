@@ -23,7 +23,7 @@ from tracetime.commands.options import (
 from tracetime.commands.output import file_for, output_option
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import print_json
-from tracetime.commands.tables import TableOptions, convert_mapped, is_plain_csv, table_options
+from tracetime.commands.tables import TableOptions, convert_mapped, is_no_trace, table_options
 from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import duration
@@ -111,9 +111,10 @@ def command(  # noqa: PLR0913  a parameter for each option
     TIME is a trace time in ns, or one as people write it: 12.5s after the start of the trace,
     14:48:40.5 (a time of day of REALTIME, in UTC), or a date and time in ISO 8601.
 
-    TRACE may be a table, too: Parquet, Arrow or CSV. --map then says which columns are times, and
-    in which clock each was read; --graph says how the clocks are tied. The output has all columns
-    of the table, and for each mapped one its time, a status, and with the tube its error bar.
+    TRACE may be a table, too: Parquet, Arrow, CSV, or duckdb: and a SELECT. --map then says which
+    columns are times, and in which clock each was read; --graph says how the clocks are tied. The
+    output has all columns of the table, and for each mapped one its time, a status, and with the
+    tube its error bar.
 
     \b
     Examples:
@@ -138,7 +139,7 @@ def command(  # noqa: PLR0913  a parameter for each option
     if to_stdout:
         _check_stdout(kind, as_json)
     domains = domains_of(limits)
-    if table.columns or is_plain_csv(trace):
+    if table.maps or is_no_trace(trace):
         if slices or with_names or start or until:
             raise UsageError("a table has no slices and no trace time: leave all but --to out")
         return convert_mapped(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
@@ -19,6 +19,7 @@ from tracetime.commands.options import clock_in
 from tracetime.commands.output import file_for
 from tracetime.commands.progress import Progress
 from tracetime.commands.show import console, print_json, print_text, size
+from tracetime.commands.terminal import echo
 from tracetime.errors import UsageError
 from tracetime.text import count, printable
 
@@ -32,27 +33,40 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def is_plain_csv(path: str) -> bool:
-    """Whether a file is CSV by its ending, and no trace by its beginning."""
+def is_no_trace(path: str) -> bool:
+    """Whether this is a query, or CSV by its ending and no trace by its beginning."""
     from tracetime.formats import is_of_a_format
+    from tracetime.table_inputs import QUERY
 
-    return path.lower().endswith((".csv", ".csv.gz")) and not is_of_a_format(path)
+    return path.startswith(QUERY) or (
+        path.lower().endswith((".csv", ".csv.gz")) and not is_of_a_format(path)
+    )
 
 
 class TableOptions(NamedTuple):
     """What the options say of a table.
 
     Attributes:
-        columns: in which clock each was read, as `convert_table` takes it.
-        names: of the new columns, where they are given.
+        maps: the texts of --map.
         graph: the file that ties the clocks.
         float_unit: of columns of floats.
     """
 
-    columns: dict[str, ClockLike]
-    names: dict[str, str]
+    maps: tuple[str, ...]
     graph: str | None
     float_unit: FloatUnit | None
+
+
+class Mapped(NamedTuple):
+    """What the texts of --map mean.
+
+    Attributes:
+        columns: in which clock each was read, as `convert_table` takes it.
+        names: of the new columns, where they are given.
+    """
+
+    columns: dict[str, ClockLike]
+    names: dict[str, str]
 
 
 def table_options(function: F) -> F:
@@ -85,32 +99,46 @@ def table_options(function: F) -> F:
         float_unit: FloatUnit | None,
         **values: Any,
     ) -> Any:
-        columns, names = _mapped(mapped)
-        if not columns and (graph is not None or float_unit is not None):
+        if not mapped and (graph is not None or float_unit is not None):
             raise UsageError("--graph and --float-unit are for tables: say which columns (--map)")
-        return function(*args, table=TableOptions(columns, names, graph, float_unit), **values)
+        return function(*args, table=TableOptions(mapped, graph, float_unit), **values)
 
     return cast("F", command)
 
 
-def _mapped(texts: Iterable[str]) -> tuple[dict[str, ClockLike], dict[str, str]]:
-    """The clocks and the new names of columns, from [NEW=]COLUMN:CLOCK."""
-    columns: dict[str, ClockLike] = {}
-    names: dict[str, str] = {}
+def _mapped(texts: Iterable[str], known: Collection[str]) -> Mapped:
+    """The clocks and the new names of columns, from [NEW=]COLUMN:CLOCK; known: the columns."""
+    mapped = Mapped({}, {})
     for text in texts:
-        head, colon, clock = text.partition(":")
-        name, equals, column = head.rpartition("=")
-        if not (colon and clock and column) or (equals and not name):
+        name, column, clock = _parts(text, known)
+        if column in mapped.columns:
             raise UsageError(
-                f"--map {text!r} is not [NEW=]COLUMN:CLOCK, as in ts:MONOTONIC or "
-                "start=begin_ns:com.example.gpu"
+                f"--map names the column {column!r} twice: a column was read in one clock; to have "
+                "it on several clocks, convert once more (--to)"
             )
-        if column in columns:
-            raise UsageError(f"--map names the column {column!r} twice")
-        columns[column] = given_names().get(clock, clock)
+        mapped.columns[column] = given_names().get(clock, clock)
         if name:
-            names[column] = name
-    return columns, names
+            mapped.names[column] = name
+    return mapped
+
+
+def _parts(text: str, known: Collection[str]) -> tuple[str, str, str]:
+    """The new name, the column and the clock; = and : may be in names of columns, too."""
+    found = []
+    for end in (at for at, sign in enumerate(text) if sign == ":"):
+        head, clock = text[:end], text[end + 1 :]
+        equals = [at for at, sign in enumerate(head) if sign == "="]
+        splits = [(head[:at], head[at + 1 :]) for at in reversed(equals) if at] or [("", head)]
+        found += [(name, column, clock) for name, column in (*splits, ("", head))]
+    whole = [one for one in found if one[1] and one[2]]
+    there = [one for one in whole if one[1] in known]
+    if not there and (not whole or text.startswith("=")):
+        raise UsageError(
+            f"--map {text!r} is not [NEW=]COLUMN:CLOCK, as in ts:MONOTONIC or "
+            "start=begin_ns:com.example.gpu"
+        )
+    # Of several, the longest column.
+    return max(there, key=lambda one: len(one[1])) if there else whole[0]
 
 
 def convert_mapped(  # noqa: PLR0913  the options of the command
@@ -129,35 +157,40 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
 ) -> int:
     """Convert a table file, and print what came of it."""
     from tracetime.table_file_conversion import convert_table_file
+    from tracetime.table_inputs import open_table
 
-    if not table.columns:
+    if not table.maps:
         raise UsageError(
-            f"{path!r} is a table: say which of its columns are times, and of which clock "
-            "(--map COLUMN:CLOCK), and what ties the clocks (--graph)"
+            f"{path!r} is a table, and does not say which of its columns are times: say which, and "
+            "of which clock (--map COLUMN:CLOCK), and what ties the clocks (--graph)"
         )
     started = time.perf_counter()
-    with (
-        Progress("converting"),
-        _graph(table.graph, reading, domains) as (graph, trace_clock),
-        file_for(out, f".{kind}") as file,
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(Progress("converting"))
+        source = stack.enter_context(open_table(path, reading["max_expansion"]))
+        mapped = _mapped(table.maps, source.columns)
+        graph, trace_clock = stack.enter_context(_graph(table.graph, reading, domains))
+        file = stack.enter_context(file_for(out, f".{kind}"))
         warn_of_absent_in(graph, domains)
         summary = convert_table_file(
-            path,
+            source,
             graph,
-            table.columns,
+            mapped.columns,
             file,
             to=trace_clock if to is None else clock_in(graph, to),
             policy=policy,
             bars=bars,
             float_unit=table.float_unit,
-            names=table.names,
+            names=mapped.names,
             kind=kind,
         )
+    for column in summary.columns:
+        if column.warning is not None:
+            echo(f"warning: {printable(column.column)}: {column.warning}", err=True)
     if as_json:
         print_json(summary.to_dict())
     elif out != "-":
-        _print(summary, table, graph, time.perf_counter() - started)
+        _print(summary, mapped, graph, time.perf_counter() - started)
     return CHECK_FAILED if strict and summary.unresolved else DONE
 
 
@@ -184,7 +217,7 @@ def _graph(
         yield trace.clocks, trace.trace_clock
 
 
-def _print(summary: TableSummary, table: TableOptions, graph: ClockGraph, seconds: float) -> None:
+def _print(summary: TableSummary, mapped: Mapped, graph: ClockGraph, seconds: float) -> None:
     screen = console()
     written = size(Path(summary.out).stat().st_size)
     print_text(
@@ -197,5 +230,5 @@ def _print(summary: TableSummary, table: TableOptions, graph: ClockGraph, second
         if column.nulls:
             statuses["null"] = column.nulls
         said = ", ".join(f"{n:,} {status}" for status, n in statuses.items()) or "no rows"
-        read_in = table.columns[column.column]
+        read_in = mapped.columns[column.column]
         print_text(screen, f"{column.name}: {column.column} of {read_in}: {said}", hanging="  ")

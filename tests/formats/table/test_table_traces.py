@@ -271,6 +271,33 @@ def test_a_name_twice_is_told(opened):
         trace.read_all()
 
 
+@pytest.mark.parametrize("kind", ["arrow", "stream"])
+def test_offsets_that_lead_astray_are_told(opened, kind):
+    """Arrow reads far beyond the text, and crashes, where nothing checks them."""
+    table = pa.table({"clock": ["MONOTONIC"] * 3, "timestamp": [1, 2, 3]})
+    data = KINDS[kind](table)
+    offsets = b"".join(n.to_bytes(4, "little") for n in (0, 9, 18))
+    assert offsets in data
+    bad = offsets[:4] + (0x7FFFFFF0).to_bytes(4, "little") + offsets[8:]
+    with opened(data.replace(offsets, bad)) as trace:
+        with pytest.raises(TraceError, match="as a table"):
+            trace.read_all()
+
+
+def test_types_of_csv_are_those_of_its_rows(opened):
+    """A text that Arrow takes for null unless told otherwise is not another type of column."""
+    rows = "snapshot,clock,value\nNA,3,1\nNA,6,2\n7,3,3\n7,6,4\n"
+    with opened(rows) as trace:
+        assert trace.clocks.convert(3, "MONOTONIC", "BOOTTIME") == 4
+
+
+def test_a_name_that_is_no_utf8_is_told(opened):
+    data = as_parquet(pa.table({"clock": [6], "timestamp": [1], "other": [2]}))
+    with opened(data.replace(b"other", b"oth\xffr")) as trace:
+        with pytest.raises(TraceError, match="as a table"):
+            trace.read_all()
+
+
 @pytest.mark.parametrize(
     "header", ["at,what", "clock,time", "snapshot,clock", "MONOTONIC", "a:b", "x:1", "\xff,clock"]
 )

@@ -26,7 +26,7 @@ from tracetime.formats.table.layouts import (
 )
 from tracetime.formats.table.row_columns import SLACK, Rows
 from tracetime.formats.table.snapshot_tables import clocks_of_columns, clocks_of_rows
-from tracetime.formats.table.stored_tables import StoredTable, stored_table
+from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
@@ -76,7 +76,8 @@ class TableTrace(RecordTrace):
             names = _columns_of(layout, table.schema)
             batches = [rows.batch for rows in self._rows(table, names)]
             fields = [table.schema.field(name) for name in names]
-            snapshots = pa.Table.from_batches(batches, pa.schema(fields))
+            with errors_of(self.path):
+                snapshots = pa.Table.from_batches(batches, pa.schema(fields))
         if isinstance(layout, SnapshotRows):
             return clocks_of_columns(snapshots, layout)
         return clocks_of_rows(snapshots, layout)

@@ -7,10 +7,9 @@ before it is used.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import IO, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
@@ -73,7 +72,7 @@ def stored_table(
     with contextlib.ExitStack() as stack:
         with errors_of(file.path):
             if beginning.startswith((PARQUET, ARROW_FILE)):
-                content: IO[bytes] = _Anywhere(file)
+                content: Any = _Anywhere(file)
                 if file.compressed:
                     content = file.uncompressed(Budget(max_expansion), partial=False)
                     stack.callback(content.close)
@@ -83,7 +82,8 @@ def stored_table(
                 table = _ArrowStream(file, max_expansion)
             else:
                 table = _Csv(file, max_expansion, typed, known)
-            _check_columns(len(table.schema))
+            # Names that are no UTF-8 fail here.
+            _check_columns(len(table.schema.names))
         yield _Checked(table, file, max_expansion)
 
 
@@ -100,22 +100,25 @@ class _Checked:
         budget = Budget(self._most_bytes)
         with errors_of(self._path):
             for batch in self._table.batches(columns):
-                budget.spend(batch.nbytes)
+                # First of all: what Arrow does with offsets that lead astray is a crash.
                 batch.validate(full=True)
+                budget.spend(batch.nbytes)
                 yield batch
 
 
 class _Parquet:
-    def __init__(self, content: IO[bytes]) -> None:
+    def __init__(self, content: Any) -> None:
         import pyarrow.parquet as pq
 
         # Else all of the file is read ahead, and stays, and all of a row group's columns.
-        facts = pq.read_metadata(content)
+        facts = pq.read_metadata(pa.PythonFile(content, "r"))
         _check_columns(facts.num_columns)
         groups = [facts.row_group(n) for n in range(facts.num_row_groups)]
         if facts.num_rows != sum(group.num_rows for group in groups):
             raise pa.ArrowInvalid("its row groups have another number of rows than it says")
-        self._file = pq.ParquetFile(content, metadata=facts, pre_buffer=False, buffer_size=_BUFFER)
+        self._file = pq.ParquetFile(
+            pa.PythonFile(content, "r"), metadata=facts, pre_buffer=False, buffer_size=_BUFFER
+        )
         self.schema = self._file.schema_arrow
         self._groups = [(group.num_rows, group.total_byte_size) for group in groups]
 
@@ -130,13 +133,15 @@ class _Parquet:
 
 
 class _ArrowFile:
-    def __init__(self, content: IO[bytes]) -> None:
+    def __init__(self, content: Any) -> None:
         self._content = content
-        self.schema = pa.ipc.open_file(content).schema
+        self.schema = pa.ipc.open_file(pa.PythonFile(content, "r")).schema
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         self._content.seek(0)
-        arrow = pa.ipc.open_file(self._content, options=_included(self.schema, columns))
+        arrow = pa.ipc.open_file(
+            pa.PythonFile(self._content, "r"), options=_included(self.schema, columns)
+        )
         every = (arrow.get_batch(number) for number in range(arrow.num_record_batches))
         return _selected(every, columns)
 
@@ -154,7 +159,8 @@ class _ArrowStream:
 
     def _open(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
         options = None if columns is None else _included(self.schema, columns)
-        return pa.ipc.open_stream(_FromStart(self._file, self._max_expansion), options=options)
+        content = pa.PythonFile(_FromStart(self._file, self._max_expansion), "r")
+        return pa.ipc.open_stream(content, options=options)
 
 
 class _Csv:
@@ -170,7 +176,6 @@ class _Csv:
         self._types: dict[str, pa.DataType] = {}
         self._options: dict[str, Any] = {}
         _check_columns(file.beginning(_CSV_BLOCK).partition(b"\n")[0].count(b",") + 1)
-        # Names that are no UTF-8 fail here.
         self.schema = self._schema()
         if typed is not None:
             self._types = {name: pa.string() for name in self.schema.names if name not in typed}
@@ -181,7 +186,7 @@ class _Csv:
                 "quoted_strings_can_be_null": False,
                 "null_values": [""],
             }
-        if self._types:
+        if typed is not None or known is not None:
             self.schema = self._schema()
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -220,18 +225,14 @@ def _selected(
     return batches if columns is None else (batch.select(list(columns)) for batch in batches)
 
 
-class _Anywhere(io.RawIOBase, IO[bytes]):
+class _Anywhere:
     """A plain file read at any place, by a position of its own."""
+
+    closed = False
 
     def __init__(self, file: TraceFile) -> None:
         self._file = file
         self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
     def tell(self) -> int:
         return self._at
@@ -240,29 +241,34 @@ class _Anywhere(io.RawIOBase, IO[bytes]):
         self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at}.get(whence, self._file.size)
         return self._at
 
-    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+    def read(self, n: int) -> bytes:
+        # No more than there is: a damaged file asks for any number.
+        into = bytearray(max(min(n, self._file.size - self._at), 0))
         done = self._file.read(memoryview(into), self._at)
         self._at += done
-        return done
+        return bytes(into[:done])
+
+    def close(self) -> None:
+        """The file belongs to another reader, and stays open."""
 
 
-class _FromStart(io.RawIOBase):
+class _FromStart:
     """The content of a file, decompressed, from its start on."""
+
+    closed = False
 
     def __init__(self, file: TraceFile, max_expansion: int) -> None:
         self._pieces = file.chunks(Budget(max_expansion))
-        self._left = memoryview(b"")
+        self._left = b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+    def read(self, n: int) -> bytes:
         if not self._left:
-            self._left = memoryview(next(self._pieces, (b"", 0))[0])
-        done = min(len(into), len(self._left))
-        into[:done] = self._left[:done]
-        self._left = self._left[done:]
-        return done
+            self._left = next(self._pieces, (b"", 0))[0]
+        piece, self._left = self._left[:n], self._left[n:]
+        return piece
+
+    def close(self) -> None:
+        """The file belongs to another reader, and stays open."""
 
 
 @contextlib.contextmanager
