@@ -20,6 +20,7 @@ CHANGING = {
     "SliceReading",
     "Stray",
     "TargetCounts",
+    "TracedClock",
     "_Found",
     "TraceReading",
     "_JumpingClock",
@@ -49,6 +50,7 @@ ALONE = {
     "SliceEnds",
     "SliceReading",
     "TraceReading",
+    "TracedClock",
     "_Deduction",
     "_Node",
 }

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from places import ROOT
+from platforms import has_bt2
 from vulkan import has_device
 
 from tools import console_blocks
@@ -279,8 +280,9 @@ def _time_limit():
 def missing(block):
     """What a block needs and this machine lacks; None where it can run."""
     needs = block.marks.get("needs")
-    assert needs in (None, "vulkan"), f"{block.place}: it needs {needs}, which nobody knows"
-    return needs if needs and not has_device() else None
+    known = {"vulkan": has_device, "babeltrace2": has_bt2}
+    assert needs is None or needs in known, f"{block.place}: it needs {needs}, which nobody knows"
+    return needs if needs and not known[needs]() else None
 
 
 def run_page(page, directory, text=None):

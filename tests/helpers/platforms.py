@@ -1,8 +1,10 @@
 """What a test needs of the system it runs on; elsewhere it skips, and says so."""
 
 import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,4 +14,16 @@ WITH_BOOTTIME = pytest.mark.skipif(
 )
 WITH_FDATASYNC = pytest.mark.skipif(
     not hasattr(os, "fdatasync"), reason="a system that waits for its disk by another call"
+)
+
+
+def has_bt2() -> bool:
+    """Whether the system's Python has babeltrace2's module."""
+    python = "/usr/bin/python3"
+    tried = [python, "-I", "-c", "import bt2"]
+    return Path(python).exists() and not subprocess.run(tried, capture_output=True).returncode
+
+
+WITH_BT2 = pytest.mark.skipif(
+    not has_bt2(), reason="babeltrace2's Python module (apt-get install python3-bt2)"
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import chrome_json, journal, pcapng, perfetto, spans, table, xdf
+from tracetime.formats import chrome_json, ctf, journal, pcapng, perfetto, spans, table, xdf
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -25,6 +25,7 @@ from tracetime.open_options import (
 if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
     from tracetime.formats.trace_file import TraceFile
+    from tracetime.formats.trace_folder import TraceFolder
     from tracetime.trace import Trace
 
 BEGINNING: Final = 512
@@ -43,7 +44,20 @@ class Format(NamedTuple):
     open: Callable[[TraceFile, OpenOptions], Trace]
 
 
+class FolderFormat(NamedTuple):
+    """A format of traces that are directories.
+
+    Attributes:
+        probe: whether a directory is of it, by the names of its files.
+        open: gives the trace; reads nothing yet.
+    """
+
+    probe: Callable[[TraceFolder], bool]
+    open: Callable[[TraceFolder, OpenOptions], Trace]
+
+
 _formats: Final[list[Format]] = []
+_folder_formats: Final = [FolderFormat(ctf.probe_folder, ctf.open_folder)]
 
 
 def register_format(
@@ -68,6 +82,7 @@ register_format(spans.probe_jaeger, spans.open_jaeger)
 register_format(chrome_json.probe, chrome_json.open)
 register_format(perfetto.probe, perfetto.open)
 register_format(journal.probe, journal.open)
+register_format(ctf.probe, ctf.open)
 register_format(table.probe, table.open)
 register_format(xdf.probe, xdf.open)
 
@@ -97,15 +112,15 @@ def open_trace(
     domains: Iterable[ClockDomain] = (),
     orders: OrderSource | None = None,
 ) -> Trace:
-    """Open a trace: a Perfetto trace, plain or compressed, or one of a registered format.
+    """Open a trace: of Perfetto, CTF, or another registered format.
 
     Files may be compressed by gzip, zstd, xz or bzip2.
 
     A file of no format is read as Perfetto's: the error then says what it is.
 
     Args:
-        path: of the file, or `-` for standard input (copied to a temporary file: reading a trace
-            can take two passes).
+        path: of the file, or of a directory (a CTF trace is one), or `-` for standard input (copied
+            to a temporary file: reading a trace can take two passes).
         partial: keep what comes before the place where a trace is cut off or corrupt, and say so
             in `Trace.truncated`, instead of raising.
         max_expansion: how many bytes decompression may yield in all.
@@ -132,9 +147,26 @@ def open_trace(
     if orders is not None and orders not in get_args(OrderSource):
         raise UsageError(f"orders is {orders!r}: give one of {', '.join(get_args(OrderSource))}")
     options = OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
+    if path != "-" and Path(path).is_dir():
+        return _open_folder(path, options)
     file = TraceFile(path)
     beginning = file.beginning(BEGINNING)
     opens = next((one.open for one in _formats if one.probe(beginning)), perfetto.open)
     trace = opens(file, options)
     file.on_read = trace.on_read
+    return trace
+
+
+def _open_folder(path: str | os.PathLike[str], options: OpenOptions) -> Trace:
+    from tracetime.formats.trace_folder import TraceFolder
+
+    folder = TraceFolder(path)
+    found = next((one for one in _folder_formats if one.probe(folder)), None)
+    if found is None:
+        raise UsageError(
+            f"{folder.path!r} is a directory without a trace: give a trace file, or the directory "
+            "of a CTF trace (it, or one below it, has a file named metadata)"
+        )
+    trace = found.open(folder, options)
+    folder.on_read = trace.on_read
     return trace

@@ -21,6 +21,7 @@ from tracetime.errors import OVERFLOW, TraceError
 from tracetime.events_table import Columns, Kind, Vocabulary
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.trace_file import TraceFile
+from tracetime.formats.trace_folder import TraceFolder
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
@@ -74,9 +75,11 @@ class RecordTrace(Trace):
     KINDS: ClassVar[tuple[Kind, ...]]
     """The kinds of rows, by the code in the column `kind`."""
 
-    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+    def __init__(self, file: TraceFile | TraceFolder, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
-        self._file = file
+        self._given = file
+        if isinstance(file, TraceFile):
+            self._file = file
         self._known: FileClocks | None = None
         self._damage: TraceError | None = None
 
@@ -128,11 +131,11 @@ class RecordTrace(Trace):
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._given.close()
 
     def check_open(self) -> None:
         """Raise UsageError once the trace is closed."""
-        self._file.check_open()
+        self._given.check_open()
 
     @property
     def _clocks(self) -> FileClocks:

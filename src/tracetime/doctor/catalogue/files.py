@@ -91,10 +91,13 @@ ROWS: Final = (
         "The recorder says that it dropped events.",
         title="the recorder dropped {events}: they are not in the trace",
         why=(
-            "Events came faster than the disk could write them, the disk was full, or the file "
-            "reached its max_size. The recorder dropped and counted those that did not fit."
+            "Events came faster than they could be written, the disk was full, or the file reached "
+            "its max_size. The recorder dropped and counted those that did not fit."
         ),
-        fix="Record fewer events, to a faster disk, or into a larger file (--max-size, max_size).",
+        fix=(
+            "Record fewer events, to a faster disk, or into a larger file (--max-size, max_size); "
+            "with LTTng, into larger buffers (--subbuf-size)."
+        ),
     ),
     Row(
         "events-without-time",

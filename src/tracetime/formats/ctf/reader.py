@@ -1,0 +1,122 @@
+"""CTF traces: a directory of streams, or several of them, as a `Trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.events_table import Kind
+from tracetime.formats.ctf import METADATA
+from tracetime.formats.ctf.clocks import TracedClock, file_clocks
+from tracetime.formats.ctf.names import Surroundings, names_of
+from tracetime.formats.ctf.process import Frame, Request, frames
+from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.trace_folder import TraceFolder
+from tracetime.open_options import OpenOptions
+
+
+class _Found:
+    """What the first pass over a directory finds.
+
+    Attributes:
+        clocks: by number of the trace; None where it has none.
+        surroundings: likewise.
+        dropped: how many events and packets the tracer dropped.
+        dropped_at: the number of the first event after some of them.
+    """
+
+    def __init__(self) -> None:
+        self.clocks: list[TracedClock | None] = []
+        self.surroundings: list[Surroundings] = []
+        self.dropped = 0
+        self.dropped_at: int | None = None
+
+    def take(self, facts: Mapping[str, Any]) -> None:
+        """Take a frame of the worker."""
+        if "trace" in facts:
+            self.clocks.append(TracedClock.of(facts["trace"]))
+            self.surroundings.append(Surroundings.of(facts["trace"]["environment"]))
+        elif "first" in facts:
+            number, first_ns = facts["first"]
+            clock = self.clocks[number]
+            if clock is not None:
+                clock.first_ns = min(first_ns, clock.first_ns or first_ns)
+        elif "dropped" in facts:
+            events, packets, at = facts["dropped"]
+            self.dropped = min(self.dropped + events + packets, INT64_MAX)
+            self.dropped_at = at if self.dropped_at is None else self.dropped_at
+
+    def of_events(self, traces: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
+        """The clock and the machine of events, by the numbers of their traces."""
+        ids = [None if clock is None else clock.clock for clock in self.clocks]
+        numbers = [(0, 0) if clock is None else (clock.clock, clock.machine) for clock in ids]
+        clock, machine = np.array(numbers, np.uint32).reshape(-1, 2).T
+        return {"clock": clock[traces], "machine": machine[traces]}
+
+
+class CtfTrace(RecordTrace):
+    """The CTF traces of a directory, read by babeltrace2 in a process of its own."""
+
+    KINDS: ClassVar[tuple[Kind, ...]] = (Kind("event"),)
+
+    def __init__(self, folder: TraceFolder, options: OpenOptions) -> None:
+        super().__init__(folder, options)
+        folders = {path.parent for path in folder.files if path.name == METADATA}
+        self._folders = sorted(map(str, folders))
+        self._folder = folder
+        self.size = sum(size for path, size in folder.files.items() if path.parent in folders)
+        self._found = _Found()
+
+    @property
+    def events_dropped(self) -> int:
+        """How many events the tracer says that it dropped; one where it does not say how many.
+
+        A packet that is missing counts as one: how many events it had is not known.
+        """
+        self.prepare(False)
+        return self._found.dropped
+
+    @property
+    def dropped_packet(self) -> int | None:
+        """The number of the first event after some that were dropped."""
+        self.prepare(False)
+        return self._found.dropped_at
+
+    def prepare(self, names: bool) -> None:
+        """Read the clocks of the whole directory, unless they are known."""
+        assert self.clocks is not None
+
+    def _read_clocks(self) -> FileClocks:
+        found = _Found()
+        for facts, _ in self._until_damage(self._frames()):
+            found.take(facts)
+        self._found = found
+        clocks = [clock for clock in found.clocks if clock is not None]
+        return file_clocks(clocks, self.options.max_clocks)
+
+    def _frames(self, *, rows: bool = False, names: bool = False) -> Generator[Frame, None, None]:
+        return frames(Request(self._folders, self.size, self.options.partial, rows, names))
+
+    def _read_records(self, names: bool) -> Iterator[Records]:
+        n_read = 0
+        with closing(self._frames(rows=True, names=names)) as found:
+            for frame in found:
+                if not frame.columns:
+                    continue
+                n = len(frame.columns["timestamps"])
+                rows = {
+                    "packet": np.arange(n_read, n_read + n, dtype=np.uint64),
+                    "offset": np.zeros(n, np.uint64),
+                    "timestamp": frame.columns["timestamps"],
+                } | self._found.of_events(frame.columns["traces"])
+                n_read += n
+                position = min(int(frame.facts["position"]), self.size)
+                self._folder.reach(position)
+                given = names_of(frame, self._found.surroundings) if names else {}
+                yield Records(rows, given, position)
+        self._folder.reach(self.size)

@@ -1,0 +1,163 @@
+"""CTF traces that are cut off, damaged or hostile."""
+
+import shutil
+import tempfile
+
+import pytest
+from ctf_files import Clock, Event, Packet, Trace, simple
+from platforms import WITH_BT2
+
+from tracetime import TraceError, UsageError, open_trace
+from tracetime.formats import trace_folder
+
+pytestmark = WITH_BT2
+
+THREE = Trace({"c": [Packet([Event(at), Event(at + 1)]) for at in (10, 20, 30)]})
+
+
+def timestamps(folder, partial=True):
+    with open_trace(folder, partial=partial) as trace:
+        read = trace.read_all(names=True)["timestamp"].to_pylist()
+        return read, trace.truncated
+
+
+def refused(folder, match):
+    with open_trace(folder) as trace, pytest.raises(TraceError, match=match):
+        trace.read_all()
+    with open_trace(folder) as trace, pytest.raises(TraceError, match=match):
+        trace.clocks  # noqa: B018
+
+
+def edited(folder, *changes):
+    """Edit the metadata."""
+    text = (folder / "metadata").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "metadata").write_text(text)
+    return folder
+
+
+def test_a_stream_that_is_cut_off_keeps_its_whole_packets(tmp_path):
+    stream = THREE.write(tmp_path) / "c"
+    whole = stream.read_bytes()
+    length = len(whole) // 3
+    for size, kept in (
+        (3 * length - 5, [10, 11, 20, 21]),
+        (2 * length + 30, [10, 11, 20, 21]),
+        (2 * length - 1, [10, 11]),
+        (length - 1, []),
+    ):
+        stream.write_bytes(whole[:size])
+        refused(tmp_path, "c")
+        found, error = timestamps(tmp_path)
+        assert (found, type(error)) == (kept, TraceError), size
+
+
+def test_the_other_streams_are_read_beside_one_that_is_cut_off(tmp_path):
+    packets = {name: [Packet([Event(at)])] for name, at in (("a", 1), ("b", 2), ("c", 3))}
+    Trace(packets).write(tmp_path)
+    with (tmp_path / "b").open("r+b") as stream:
+        stream.truncate(60)
+    refused(tmp_path, "in an unexpected state")
+    found, error = timestamps(tmp_path)
+    assert (found, str(error).startswith(f"{tmp_path}: ")) == ([1, 3], True)
+
+
+def test_the_other_traces_are_read_beside_one_that_is_damaged(tmp_path):
+    for name, at in (("a", 1), ("b", 2), ("c", 3)):
+        simple(at).write(tmp_path / name)
+    (tmp_path / "b" / "metadata").write_text("/* CTF 1.8 */ nonsense")
+    refused(tmp_path, "metadata")
+    assert timestamps(tmp_path)[0] == [1, 3]
+
+
+def test_what_follows_the_damage_in_a_stream_is_left_out(tmp_path):
+    stream = Trace({"c": [Packet([Event(1), Event(2, kind=9), Event(3)])]}).write(tmp_path)
+    refused(stream, "No event class")
+    found, error = timestamps(tmp_path)
+    assert (found, "event-class-id=9" in str(error)) == ([1], True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ("/* CTF 1.8 */", "/* CTF 1.8 */ {", "metadata"),
+        ("freq = 1000000000", "freq = 0", "Invalid clock class frequency: freq=0"),
+        ("u32 magic;", "u32 magic[4294967295];", "`magic` member is not an integer"),
+        ("string _text;", "u64 _text[4611686018427387904];", "babeltrace2 ended"),
+        (
+            "string _text;",
+            f"{'struct {' * 5000} u8 a; {'} x; ' * 5000}",
+            "Cannot create the metadata AST",
+        ),
+    ],
+)
+def test_hostile_metadata_are_refused(tmp_path, old, new, match):
+    refused(edited(simple(5).write(tmp_path), (old, new)), match)
+
+
+def test_events_without_a_byte_end(tmp_path):
+    packet = Packet([Event(at) for at in range(1, 10)])
+    folder = Trace({"c": [packet]}, names=("one",)).write(tmp_path)
+    edited(
+        folder,
+        ("event.header := struct { u32 id; stamp timestamp; };", ""),
+        ("fields := struct { u64 _number; string _text; };", "fields := struct { u8 _none[0]; };"),
+    )
+    refused(folder, "more than 1[0-9]{4} events, more than its bits")
+
+
+def test_a_long_sequence_of_nothing_ends(tmp_path):
+    # As many elements of no size as the file claims: they take the memory of the worker alone.
+    event = Event(5, number=2**60)
+    folder = edited(
+        Trace({"c": [Packet([event])]}).write(tmp_path),
+        ("string _text;", "struct { u8 _none[0]; } _nothing[_number];"),
+    )
+    refused(folder, "babeltrace2 ended")
+
+
+def test_a_count_of_dropped_events_that_is_hostile_is_no_number_beyond_int64(tmp_path):
+    packets = [Packet([Event(at)], discarded=2**63 * (at - 1)) for at in (1, 2)]
+    with open_trace(Trace({"c": packets}).write(tmp_path)) as trace:
+        assert trace.events_dropped == 2**63 - 1
+
+
+def test_names_are_made_printable(tmp_path):
+    folder = edited(simple(5).write(tmp_path), ('"sched_switch"', '"a\\033[2Jb"'))
+    with open_trace(folder) as trace:
+        assert trace.read_all(names=True)["name"].to_pylist() == ["a\x1b[2Jb"]
+
+
+def test_the_worker_leaves_nothing_behind(tmp_path, monkeypatch):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    folder = THREE.write(tmp_path / "t")
+    (folder / "c").write_bytes((folder / "c").read_bytes()[:-1])
+    timestamps(folder)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(trace_folder, "_MOST_FILES", 5)
+    for number in range(6):
+        (tmp_path / str(number)).write_bytes(b"")
+    with pytest.raises(UsageError, match="more than 5 files"):
+        open_trace(tmp_path)
+
+
+def test_a_folder_that_links_to_itself_is_read_once(tmp_path):
+    folder = simple(5).write(tmp_path / "t")
+    (folder / "again").symlink_to(folder)
+    assert timestamps(tmp_path, partial=False)[0] == [5]
+
+
+def test_files_that_vanish_are_told(tmp_path):
+    folder = simple(5, clock=Clock(offset_s=0)).write(tmp_path / "t")
+    with open_trace(folder) as trace:
+        shutil.rmtree(folder)
+        with pytest.raises(TraceError, match="does not contain a metadata file"):
+            trace.read_all()
