@@ -14,12 +14,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.arrays import arrow_of
+from tracetime.clocks.snapshot import INT64_MIN
 from tracetime.events_table import BATCH_ROWS
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.pandas_metadata import exact_in_pandas
 
 OPEN: Final = -1
 """The duration of a slice that did not end."""
+
+NO_NUMBER: Final = INT64_MIN
+"""The tid of a thread, or the pid of a process, that has none."""
 
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 
@@ -216,9 +220,9 @@ def _columns(
         "category": _named(slices["category"], strings),
         "track": arrow_of(track.astype(np.int64)),
         "track_name": _named(track_names[track], strings),
-        "tid": arrow_of(_at(tids, thread), thread < 0),
+        "tid": _numbers(_at(tids, thread), thread < 0),
         "thread_name": _named(_at(thread_names, thread), strings),
-        "pid": arrow_of(_at(pids, process), process < 0),
+        "pid": _numbers(_at(pids, process), process < 0),
         "process_name": _named(_at(process_names, process), strings),
     }
     return {**columns, **bars}
@@ -227,6 +231,10 @@ def _columns(
 def _at(values: npt.NDArray[Any], which: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     """The values of numbers, -1 for those of none."""
     return np.append(values, values.dtype.type(-1))[which]
+
+
+def _numbers(values: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_]) -> pa.Array:
+    return arrow_of(values, missing | (values == NO_NUMBER))
 
 
 def _named(codes: npt.NDArray[np.int32], strings: Strings) -> pa.Array:

@@ -13,7 +13,7 @@ from tracetime.events_table import BATCH_ROWS
 from tracetime.formats.spans.batch import SpanLists, Spans
 from tracetime.formats.spans.documents import Document, documents
 from tracetime.formats.spans.resources import Resources
-from tracetime.formats.spans.source import SpanSource
+from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.trace_file import Budget, TraceFile
 
 _BATCH_BYTES: Final = 1 << 25
@@ -26,7 +26,7 @@ class SpanBatches:
     Args:
         file, source: which, and of what format.
         resources: takes what the spans come from.
-        names: read names and attributes, too.
+        wanted: what to read of texts.
         most_bytes: that decompression may yield.
     """
 
@@ -35,13 +35,13 @@ class SpanBatches:
         file: TraceFile,
         source: SpanSource,
         resources: Resources,
-        names: bool,
+        wanted: Wanted,
         most_bytes: int,
     ) -> None:
         self._file = file
         self._decode = source.decode
         self._resources = resources
-        self._names = names
+        self._wanted = wanted
         self._budget = Budget(most_bytes)
         self._lists = SpanLists(source.unit_ns)
         self._first = 0
@@ -72,7 +72,7 @@ class SpanBatches:
         whole = len(self._lists)
         try:
             _check_utf8(text)
-            for _ in self._decode(text, offset, self._resources, self._lists, self._names):
+            for _ in self._decode(text, offset, self._resources, self._lists, self._wanted):
                 if len(self._lists) >= BATCH_ROWS:
                     yield from self._taken()
                 whole = len(self._lists)

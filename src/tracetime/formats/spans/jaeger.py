@@ -14,7 +14,7 @@ from msgspec import Struct
 from tracetime.formats.spans.attributes import encoded
 from tracetime.formats.spans.batch import FAILED, FOLLOWS, KINDS, SpanLists
 from tracetime.formats.spans.resources import Resources
-from tracetime.formats.spans.source import SpanSource
+from tracetime.formats.spans.source import SpanSource, Wanted
 
 _US: Final = 1_000
 _AT_ONCE: Final = 1 << 14
@@ -70,7 +70,7 @@ _NOBODY: Final = _Process()
 
 
 def _decode(
-    text: bytes, offset: int, resources: Resources, lists: SpanLists, names: bool
+    text: bytes, offset: int, resources: Resources, lists: SpanLists, wanted: Wanted
 ) -> Iterator[None]:
     for trace in _DECODER.decode(text).data or ():
         numbers = {
@@ -83,7 +83,7 @@ def _decode(
                 number = numbers.get(span.processID or "")
                 if number is None:
                     number = resources.number(_attributes(span.process or _NOBODY))
-                _add(lists, span, offset, number, names)
+                _add(lists, span, offset, number, wanted)
             yield
 
 
@@ -95,7 +95,7 @@ def _plain(tags: list[_Tag] | None) -> dict[str, object]:
     return {tag.key: tag.value for tag in tags or ()}
 
 
-def _add(lists: SpanLists, span: _Span, offset: int, resource: int, names: bool) -> None:
+def _add(lists: SpanLists, span: _Span, offset: int, resource: int, wanted: Wanted) -> None:
     """Add a span to the lists of a batch."""
     tags = _plain(span.tags)
     row, begin = len(lists), span.startTime or 0
@@ -110,13 +110,14 @@ def _add(lists: SpanLists, span: _Span, offset: int, resource: int, names: bool)
     lists.end.append(begin + (span.duration or 0))
     lists.kind.append(KINDS.index(kind) if kind in KINDS else 0)
     lists.marks.append((FAILED if _has_failed(tags) else 0) | (FOLLOWS if follows else 0))
-    if names:
+    if wanted >= Wanted.NAMES:
         lists.name.append(span.operationName or "")
+    if wanted == Wanted.NAMES_AND_ARGS:
         lists.args.append(_args(span, parent, tags))
     for log in span.logs or ():
         lists.event_span.append(row)
         lists.event_time.append(log.timestamp)
-        if names:
+        if wanted == Wanted.NAMES_AND_ARGS:
             fields = _plain(log.fields)
             lists.event_name.append(str(fields.get("event") or fields.get("message") or ""))
             lists.event_args.append(encoded(fields))

@@ -26,7 +26,7 @@ from tracetime.formats.spans.batch import (
     SpanLists,
 )
 from tracetime.formats.spans.resources import Resources
-from tracetime.formats.spans.source import SpanSource
+from tracetime.formats.spans.source import SpanSource, Wanted
 
 _KIND_NUMBERS: Final[Mapping[int | str | None, int]] = {
     key: number
@@ -86,7 +86,7 @@ def _time(name: str) -> tuple[str, Any, None]:
 
 
 def _decode(
-    text: bytes, offset: int, resources: Resources, lists: SpanLists, names: bool
+    text: bytes, offset: int, resources: Resources, lists: SpanLists, wanted: Wanted
 ) -> Iterator[None]:
     is_snake = b'"resource_spans"' in text[:512]
     document = _decoder(None if is_snake else "camel").decode(text)
@@ -95,7 +95,7 @@ def _decode(
         for scope in (*(group.scope_spans or ()), *(group.instrumentation_library_spans or ())):
             spans = scope.spans or []
             for start in range(0, len(spans), _AT_ONCE):
-                _add(lists, spans[start : start + _AT_ONCE], offset, resource, names)
+                _add(lists, spans[start : start + _AT_ONCE], offset, resource, wanted)
                 yield
 
 
@@ -104,7 +104,7 @@ def _resource(raw: Raw) -> dict[str, object]:
     return attributes_of(given.get("attributes")) if isinstance(given, dict) else {}
 
 
-def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, names: bool) -> None:
+def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, wanted: Wanted) -> None:
     """Add spans of one resource to the lists of a batch."""
     first = len(lists)
     kinds = [_KIND_NUMBERS.get(span.kind, 0) for span in spans]
@@ -117,14 +117,15 @@ def _add(lists: SpanLists, spans: list[Any], offset: int, resource: int, names: 
     lists.end += [span.end_time_unix_nano for span in spans]
     lists.kind += kinds
     lists.marks += [_marks(span, kind) for span, kind in zip(spans, kinds, strict=True)]
-    if names:
+    if wanted >= Wanted.NAMES:
         lists.name += [span.name or "" for span in spans]
+    if wanted == Wanted.NAMES_AND_ARGS:
         lists.args += [_args(span) for span in spans]
     for row, span in enumerate(spans, first):
         for event in span.events or ():
             lists.event_span.append(row)
             lists.event_time.append(event.time_unix_nano)
-            if names:
+            if wanted == Wanted.NAMES_AND_ARGS:
                 lists.event_name.append(event.name or "")
                 lists.event_args.append(encoded(attributes_of(_list(event.attributes))))
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Final
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.events_table import Kind
-from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
+from tracetime.formats.record_trace import FileClocks, Records
+from tracetime.formats.span_table import SpanTable
+from tracetime.formats.span_trace import SpanTrace
 from tracetime.formats.spans.batches import SpanBatches
 from tracetime.formats.spans.calls import Calls
 from tracetime.formats.spans.resources import Host, Resources
 from tracetime.formats.spans.rows import KINDS, rows_of
-from tracetime.formats.spans.source import SpanSource
+from tracetime.formats.spans.slices import SpanCollector
+from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
@@ -21,7 +24,7 @@ from tracetime.open_options import OpenOptions
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
 
-class SpansTrace(RecordTrace):
+class SpansTrace(SpanTrace):
     """A file of spans.
 
     source: its format.
@@ -36,7 +39,7 @@ class SpansTrace(RecordTrace):
     def _read_clocks(self) -> FileClocks:
         resources = self._new_resources()
         calls = Calls()
-        for spans in self._until_damage(iter(self._batches(resources, names=False))):
+        for spans in self._until_damage(iter(self._batches(resources, Wanted.NOTHING))):
             calls.add(spans, resources.hosts_of(spans.resource))
         trace_clock = _clock(0)
         graph = ClockGraph(trace_clock)
@@ -51,15 +54,26 @@ class SpansTrace(RecordTrace):
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         resources = self._new_resources()
-        for spans in self._batches(resources, names):
+        wanted = Wanted.NAMES_AND_ARGS if names else Wanted.NOTHING
+        for spans in self._batches(resources, wanted):
             columns, named = rows_of(spans, resources, names)
             yield Records(columns, named, spans.position)
+
+    def _read_spans(self, args: bool, progress: Callable[[int], None] | None) -> SpanTable:
+        resources = self._new_resources()
+        collected = SpanCollector(args)
+        wanted = Wanted.NAMES_AND_ARGS if args else Wanted.NAMES
+        for spans in self._until_damage(iter(self._batches(resources, wanted))):
+            collected.add(spans)
+            if progress is not None:
+                progress(spans.position)
+        return collected.table(resources)
 
     def _new_resources(self) -> Resources:
         return Resources(self.options.max_clocks)
 
-    def _batches(self, resources: Resources, names: bool) -> SpanBatches:
-        return SpanBatches(self._file, self._source, resources, names, self.options.max_expansion)
+    def _batches(self, resources: Resources, wanted: Wanted) -> SpanBatches:
+        return SpanBatches(self._file, self._source, resources, wanted, self.options.max_expansion)
 
 
 def _clock(host: int) -> ClockId:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from tracetime.formats.spans.batch import SpanLists
 from tracetime.formats.spans.resources import Resources
 
-Decode: TypeAlias = Callable[[bytes, int, Resources, SpanLists, bool], Iterator[None]]
+
+class Wanted(IntEnum):
+    """What is taken of the texts of spans."""
+
+    NOTHING = 0
+    NAMES = 1
+    NAMES_AND_ARGS = 2
+
+
+Decode: TypeAlias = Callable[[bytes, int, Resources, SpanLists, Wanted], Iterator[None]]
 """Adds the spans of a JSON object to lists: of its text and its first byte in the file; what it
-finds of resources goes to these; the last says whether to take names, too.
+finds of resources goes to these; the last says what to take of texts.
 
 It yields where a batch may end. It raises ValueError, OverflowError or RecursionError for what is
 not of the format.
