@@ -109,11 +109,11 @@ def reset_file(samples_between=()):
     file = XdfFile()
     file.stream(1, srate=1)
     pings(file, 1, 1000.0)
-    file.samples(1, [72.0], [1])
+    file.samples(1, [94.0], [1])
     for stamp in samples_between:
         file.samples(1, [stamp], [2])
     pings(file, 1, 1200.0, start=5.0)
-    file.samples(1, [30.0], [3])
+    file.samples(1, [52.0], [3])
     return file
 
 
@@ -128,9 +128,62 @@ def test_a_host_that_starts_anew_has_a_clock_for_each_start(opened):
         rows = trace.read_all("tube").to_pylist()
         floor = trace.read_all().to_pylist()
     assert [row["status"] for row in rows + floor] == ["resolved"] * 8
-    for row, truth in zip(rows, (1072, 1096, 1203, 1230), strict=True):
+    for row, truth in zip(rows, (1094, 1096, 1203, 1252), strict=True):
         assert row["earliest"] <= truth * 10**9 <= row["latest"]
         assert row["latest"] - row["earliest"] < 20_000_000
+
+
+def test_a_sample_that_may_be_of_two_starts_has_a_bar_of_both(opened):
+    """It was written a minute after it was taken."""
+    file = reset_file()
+    file.samples(1, [94.0], [4])
+    pings(file, 1, 1200.0, start=55.0, n=2)
+    with opened(file) as trace:
+        row = trace.read_all("tube").to_pylist()[-1]
+        assert trace.read_all()["status"].to_pylist()[-1] == "non_monotonic_source"
+    assert row["status"] == "ambiguous_source" and row["trace_time"] is None
+    assert row["earliest"] <= 1_094 * 10**9 <= row["latest"]
+    assert row["earliest"] <= 1_294 * 10**9 <= row["latest"]
+
+
+def test_a_start_that_one_offset_shows_counts(opened):
+    file = XdfFile()
+    file.stream(1)
+    pings(file, 1, 1000.0)
+    file.offset(1, 3.0, 1200.0)
+    file.samples(1, [5.0], [0])
+    pings(file, 1, 1250.0, start=4.0)
+    with opened(file) as trace:
+        assert "lsl.lab-pc.boot3@machine1" not in names(trace)
+    file = XdfFile()
+    file.stream(1)
+    pings(file, 1, 1000.0, start=400.0)
+    file.offset(1, 300.0, 1200.0)
+    file.samples(1, [303.0], [0])
+    pings(file, 1, 1500.0, start=40.0)
+    with opened(file) as trace:
+        assert "lsl.lab-pc.boot3@machine1" in names(trace)
+        (row,) = trace.read_all("tube").to_pylist()
+    assert row["earliest"] <= 1_503 * 10**9 <= row["latest"] < 1_504 * 10**9
+
+
+@pytest.mark.parametrize("slept", [5.0, 60.0])
+def test_a_host_that_slept_has_one_clock_and_bars_that_hold_both_sides(opened, slept):
+    """Its clock stood still: a reading around then may be of before or after."""
+    file = XdfFile()
+    file.stream(1)
+    pings(file, 1, 1000.0)
+    pings(file, 1, 1000.0 + slept, start=100.0)
+    stamps = [60.0, 90.0, 95.5, 97.0, 99.5, 105.0]
+    file.samples(1, stamps, stamps)
+    with opened(file) as trace:
+        assert names(trace) == ["MONOTONIC", "lsl.lab-pc@machine1"]
+        rows = trace.read_all("tube").to_pylist()
+    for row, stamp in zip(rows, stamps, strict=True):
+        for ahead in (1000.0,) * (stamp < 100) + (1000.0 + slept,) * (stamp > 95):
+            assert row["earliest"] <= round((stamp + ahead) * 1e9) <= row["latest"]
+    if slept == 5.0:
+        assert rows[0]["latest"] - rows[0]["earliest"] < 1_000_000
 
 
 def test_the_doctor_tells_of_the_start_and_of_nothing_else(opened):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tracetime.formats.xdf.chunks import CLOCK_OFFSET, STREAM_HEADER, Chunk, walk
 from tracetime.formats.xdf.content import Content
-from tracetime.formats.xdf.host_clocks import Pings
+from tracetime.formats.xdf.pings import Pings
 from tracetime.formats.xdf.seconds import is_time
 from tracetime.formats.xdf.stream_header import StreamHeader, read_header
 

@@ -1,0 +1,101 @@
+"""What a recorder measured of the clock of a host, as columns."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.formats.xdf.seconds import Seconds, Values, nanoseconds
+from tracetime.quantiles import quantile
+
+_DRIFT: Final = 1.6e-3
+"""How fast two steady clocks may drift apart: each is slewed by 500 ppm at most."""
+
+
+class Pings(NamedTuple):
+    """Readings of a host's clock and the recorder's, in the order of the latter.
+
+    Attributes:
+        host_ns, recorder_ns: int64, simultaneous.
+        packet: int64, the chunk that each stands in.
+    """
+
+    host_ns: Values
+    recorder_ns: Values
+    packet: Values
+
+    @classmethod
+    def of(cls, when: Seconds, offset: Seconds, packet: Values) -> Pings:
+        """The pings of ClockOffset chunks, all of which are times.
+
+        LabRecorder asks every 5 s, and LSL answers with the last offset that it measured: where
+        a host is gone, with the same one for ever. An offset that is the one before, to the last
+        bit, is no other measurement, unless all are one, and nobody measured.
+        """
+        fresh = np.ones(len(offset), np.bool_)
+        if (offset != offset[:1]).any():
+            fresh[1:] = offset[1:] != offset[:-1]
+        host_ns = nanoseconds(when[fresh])
+        return cls(host_ns, host_ns + nanoseconds(offset[fresh]), packet[fresh]).sorted()
+
+    def sorted(self) -> Pings:
+        """In the order of the recorder's clock."""
+        return self.rows(np.argsort(self.recorder_ns, kind="stable"))
+
+    def rows(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Pings:
+        """Some of them."""
+        return Pings(*(column[rows] for column in self))
+
+    def joined(self, other: Pings) -> Pings:
+        """These and others."""
+        pairs = zip(self, other, strict=True)
+        return Pings(*(np.concatenate(pair) for pair in pairs)).sorted()
+
+    @property
+    def offset_ns(self) -> Values:
+        """How far the recorder's clock is ahead of the host's."""
+        return self.recorder_ns - self.host_ns
+
+    def jumps(self, least_ns: int, lag: int = 1) -> npt.NDArray[np.bool_]:
+        """Whether the offset jumps from each to the next, by more than this and the drift.
+
+        lag: 2 for the one after the next.
+        """
+        apart = self.recorder_ns[lag:] - self.recorder_ns[:-lag]
+        jump = np.abs(self.offset_ns[lag:] - self.offset_ns[:-lag])
+        jumps: npt.NDArray[np.bool_] = jump > least_ns + np.ceil(apart * _DRIFT)
+        return jumps
+
+    def apart(self, least_ns: int, jump_ns: int) -> npt.NDArray[np.intp]:
+        """Some of them, so far apart at least, but for those that jump by more."""
+        kept: list[int] = []
+        last = last_offset = 0
+        pairs = zip(self.recorder_ns.tolist(), self.offset_ns.tolist(), strict=True)
+        for k, (time, offset) in enumerate(pairs):
+            if not kept or time - last >= least_ns or abs(offset - last_offset) > jump_ns:
+                kept.append(k)
+                last, last_offset = time, offset
+        return np.array(kept, np.intp)
+
+    def are_alone(self, least_ns: int) -> npt.NDArray[np.bool_]:
+        """Which jump from the one before, and back to the one after."""
+        jumps = self.jumps(least_ns)
+        alone = np.zeros(len(self.packet), np.bool_)
+        alone[1:-1] = jumps[:-1] & jumps[1:] & ~self.jumps(least_ns, lag=2)
+        return alone
+
+    def scatter_ns(self, jump_ns: int) -> float:
+        """Twice what all but a tenth are off the line between those before and after.
+
+        jump_ns: pings that jump by more are not compared. 0 of fewer than three.
+        """
+        left = self.rows(~self.are_alone(jump_ns))
+        jumps = left.jumps(jump_ns)
+        of_one = np.flatnonzero(~(jumps[:-1] | jumps[1:]))
+        first, between, last = (left.rows(of_one + k) for k in range(3))
+        whole = np.maximum(last.recorder_ns - first.recorder_ns, 1)
+        part = (between.recorder_ns - first.recorder_ns) / whole
+        off = between.offset_ns - first.offset_ns - part * (last.offset_ns - first.offset_ns)
+        return 2 * quantile(np.abs(off), 0.9) if len(off) else 0.0
