@@ -6,7 +6,7 @@ A format subclasses `Trace` (`formats/perfetto/` is one).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
@@ -559,6 +559,11 @@ class Trace(ABC):
     def flows(self) -> FlowCounts | None:
         """The flows between machines that are orders; None where `open_trace` is not asked for."""
         return None
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """What the file says of itself beside its events and clocks, in the types of JSON."""
+        return {}
 
     @property
     def written_times(self) -> WrittenTimes | None:

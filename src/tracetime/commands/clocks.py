@@ -136,7 +136,7 @@ def _edges(graph: ClockGraph) -> list[dict[str, Any]] | None:
 def _print(trace: Trace, every: bool) -> None:
     graph, screen = trace.clocks, console()
     infos = graph.clocks()
-    echo(f"Trace time is {trace.trace_clock}.")
+    echo(f"Trace time is {graph.name(trace.trace_clock)}.")
     print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated, trace.events_dropped)
     if not infos:
         echo("The trace has no clock snapshots: timestamps stay as they are.")

@@ -39,7 +39,8 @@ def print_summary(
     print_text(
         screen,
         f"{count(summary.rows, 'slice' if slices else 'event')} on trace time "
-        f"{summary.trace_clock} in {printable(summary.out)} ({written}, {seconds:.1f} s)",
+        f"{named(str(summary.trace_clock), names)} in {printable(summary.out)} "
+        f"({written}, {seconds:.1f} s)",
     )
     print_warnings(
         screen, summary.warnings, summary.n_warnings, summary.truncated, summary.events_dropped

@@ -22,7 +22,7 @@ from tracetime.formats import BEGINNING
 from tracetime.formats.chrome_json import is_systrace
 from tracetime.formats.chrome_json.faults import fault_of, is_usual
 from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
-from tracetime.formats.chrome_json.file_values import FileValues, Json
+from tracetime.formats.chrome_json.file_values import FileValues
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
@@ -88,7 +88,7 @@ class ChromeJsonTrace(Trace):
         return clock_of(self._learnt.values, self._is_text)[0]
 
     @property
-    def metadata(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, object]:
         """What stands beside the events, by key, as JSON; values over 1 MiB are left out."""
         return self._learnt.values.values
 

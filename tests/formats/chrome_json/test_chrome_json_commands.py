@@ -1,0 +1,62 @@
+"""Every command reads Chrome's JSON."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from corpus import DATA
+
+pytest_plugins = ["cli"]
+
+EVENTS = [
+    {"ph": "B", "ts": 1, "pid": 1, "tid": 1, "name": "a"},
+    {"ph": "E", "ts": 2.5, "pid": 1, "tid": 1},
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps({"baseTimeNanoseconds": 10**18, "traceEvents": EVENTS}))
+    return file
+
+
+def test_the_clocks_have_names(tracetime, path):
+    code, text, _ = tracetime("clocks", path)
+    assert code == 0
+    assert "Trace time is org.pytorch.kineto." in text
+
+
+def test_events_are_converted(tracetime, path, tmp_path):
+    out = tmp_path / "out.parquet"
+    code, text, _ = tracetime("convert", path, "-o", out, "--policy", "tube", "--to", "REALTIME")
+    assert code == 0
+    assert "2 events on trace time org.pytorch.kineto in" in text
+    assert pq.read_table(out)["timestamp"].to_pylist() == [1000, 2500]
+
+
+def test_sql_has_events_and_their_wall_time(tracetime, path):
+    query = "select name, wall_time from events"
+    code, text, _ = tracetime("sql", path, query, "--json")
+    assert code == 0
+    assert "2001-09-09 01:46:40.000001" in text
+
+
+def test_times_are_explained(tracetime, path):
+    code, text, _ = tracetime("at", path, "1000", "--to", "REALTIME")
+    assert code == 0
+    assert "1000000000000001000" in text
+
+
+REAL = sorted((DATA / "other" / "json").glob("*"))
+
+
+@pytest.mark.skipif(not REAL, reason="no test data")
+@pytest.mark.parametrize("real", REAL, ids=lambda real: real.name)
+def test_real_files_are_in_order(tracetime, real, tmp_path):
+    code, text, _ = tracetime("doctor", real)
+    assert code == 0
+    assert "the clocks are in order" in text
+    if real.stat().st_size < 100_000:
+        code, _, _ = tracetime("report", real, "-o", tmp_path / "r.html")
+        assert code == 0
