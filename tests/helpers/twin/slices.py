@@ -60,9 +60,12 @@ def nested(events: Iterable[Event]) -> list[Slice]:
     return slices
 
 
-def start(slices: list[Slice], stack: list[int], event: Event, number: int, dur: int) -> None:
-    if not close(slices, stack, event.ts, dur) or len(stack) >= DEEPEST:
-        return
+def start(slices: list[Slice], stack: list[int], event: Event, number: int, dur: int) -> bool:
+    """Begin a slice, or add a complete one; False where it crosses one that is open."""
+    if not close(slices, stack, event.ts, dur):
+        return False
+    if len(stack) >= DEEPEST:
+        return True
     parent = stack[-1] if stack else -1
     end = -1 if dur == OPEN else number
     made = Slice(
@@ -70,6 +73,7 @@ def start(slices: list[Slice], stack: list[int], event: Event, number: int, dur:
     )
     stack.append(len(slices))
     slices.append(made)
+    return True
 
 
 def finish(slices: list[Slice], stack: list[int], event: Event, number: int) -> None:

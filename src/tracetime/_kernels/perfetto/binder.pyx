@@ -44,7 +44,7 @@ cdef int replay_transaction(SliceLog log, int32_t number, Span event) except -1 
             e.ts, OPEN, track, category(log),
             log.strings.code(<const uint8_t *>b"binder transaction", 18), number,
         )
-    log.memo(MEMO_TRANSACTION, e.machine, id)[0] = (
+    log.memos.of(MEMO_TRANSACTION, e.machine, id)[0] = (
         (IS_REPLY if is_reply else 0) | (IS_ONE_WAY if one_way else 0)
     )
     return 0
@@ -55,7 +55,7 @@ cdef int replay_received(SliceLog log, int32_t number, Span event) except -1 nog
     cdef Entry *e = &log.entries[number]
     cdef bint found
     cdef int64_t id = <int32_t>load_number(event, BINDER_DEBUG_ID, &found)
-    cdef int32_t *memo = log.memo(MEMO_TRANSACTION, e.machine, id)
+    cdef int32_t *memo = log.memos.of(MEMO_TRANSACTION, e.machine, id)
     cdef int32_t kind = memo[0], track
     if kind == UNSET:
         return 0

@@ -86,7 +86,7 @@ cdef FenceTimeline *timeline_of(
     SliceLog log, uint32_t machine, uint32_t context, Span name
 ) except NULL nogil:
     """GetFenceTimelineByContext: its name is that of the first event."""
-    cdef int32_t *memo = log.memo(MEMO_FENCE, machine, context)
+    cdef int32_t *memo = log.memos.of(MEMO_FENCE, machine, context)
     cdef FenceTimeline *made
     cdef TrackKey key
     cdef char[300] text

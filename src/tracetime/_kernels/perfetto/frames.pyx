@@ -92,9 +92,9 @@ cdef int begin_frame(SliceLog log, int32_t number, int kind, Span message) excep
     if not (has_cookie and has_token and has_pid and has_display):
         return 0
     process = log.processes.process(e.machine, pid)
-    log.memo(MEMO_FRAME, e.machine, cookie)[0] = 2 * process + actual
+    log.memos.of(MEMO_FRAME, e.machine, cookie)[0] = 2 * process + actual
     if kind == EXPECTED_SURFACE_FRAME_START:
-        memo = log.memo(MEMO_FRAME_TOKEN, process, token)
+        memo = log.memos.of(MEMO_FRAME_TOKEN, process, token)
         if memo[0] != UNSET:
             # All frames of one token have the same expectation.
             return 0
@@ -119,7 +119,7 @@ cdef int end_frame(SliceLog log, int32_t number, Span message) except -1 nogil:
     cdef bint actual
     if not found:
         return 0
-    memo = log.memo(MEMO_FRAME, e.machine, cookie)
+    memo = log.memos.of(MEMO_FRAME, e.machine, cookie)
     if memo[0] == UNSET:
         return 0
     process, actual = memo[0] // 2, memo[0] & 1

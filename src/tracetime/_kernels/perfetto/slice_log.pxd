@@ -6,6 +6,7 @@ from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.directory cimport Text
 from tracetime._kernels.perfetto.interning cimport InternedData
 from tracetime._kernels.perfetto.track_tree cimport TrackTree
+from tracetime._kernels.slices.memos cimport UNSET, Memos
 from tracetime._kernels.slices.processes cimport Processes
 from tracetime._kernels.slices.stacks cimport Slices
 from tracetime._kernels.slices.strings cimport Strings
@@ -13,10 +14,6 @@ from tracetime._kernels.slices.tables cimport SliceTables
 from tracetime._kernels.slices.tracks cimport Tracks
 
 # The kind of an entry; the comment says what its `payload` holds.
-cdef enum:
-    UNSET = -2                      # a memo that says nothing
-
-
 cdef enum EntryKind:
     ENTRY_TRACK_EVENT = 0           # its debug annotations, as JSON
     ENTRY_TRACK_DESCRIPTOR = 1      # the message, as of all the others
@@ -81,12 +78,6 @@ cdef enum MemoKind:
     MEMO_TRANSACTION = 4            # of binder: what kind it is of
     MEMO_FENCE = 5                  # a context of fences: its timeline
 
-cdef struct Memo:
-    int64_t owner
-    int64_t id
-    int32_t kind
-    int32_t value
-
 # The pending fences of one context, in order; the first one is an open slice.
 cdef struct Fence:
     int32_t next
@@ -136,9 +127,7 @@ cdef class SliceLog:
     cdef HashTable queue_table
     cdef uint64_t *queue_keys
     cdef int64_t n_queues, queue_keys_capacity
-    cdef HashTable memo_table
-    cdef Memo *memos
-    cdef int64_t n_memos, memos_capacity
+    cdef Memos memos
     cdef FenceTimeline *timelines
     cdef int64_t n_timelines, timelines_capacity
     cdef Fence *fences
@@ -156,5 +145,4 @@ cdef class SliceLog:
     cdef Entry *add(self, int kind, int64_t ts, uint32_t machine, int32_t queue) except? NULL nogil
     cdef int32_t code_text(self, Text *text) except -2 nogil
     cdef int32_t pair(self, int32_t category, int32_t scope) except -2 nogil
-    cdef int32_t *memo(self, MemoKind kind, int64_t owner, int64_t id) except NULL nogil
     cdef bint put_args(self, int32_t entry, bint joined) except -1

@@ -17,6 +17,7 @@ from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.directory cimport Text
 from tracetime._kernels.perfetto.interning cimport InternedData
 from tracetime._kernels.perfetto.track_tree cimport TrackTree
+from tracetime._kernels.slices.memos cimport Memos
 from tracetime._kernels.slices.strings cimport NO_NAME, Strings
 from tracetime._kernels.slices.tables cimport SliceTables
 
@@ -40,6 +41,7 @@ cdef class SliceLog:
         # Keys come from a file: a random seed keeps it from choosing keys whose slots collide.
         self.seed = int.from_bytes(os.urandom(8), "little")
         self.strings = Strings(self.seed, names_limit)
+        self.memos = Memos(self.seed)
         self.tables = SliceTables(self.strings, self.seed, limit)
         self.processes = self.tables.processes
         self.tracks = self.tables.tracks
@@ -75,8 +77,6 @@ cdef class SliceLog:
         free(self.scratch.data)
         free_table(&self.queue_table)
         free(self.queue_keys)
-        free_table(&self.memo_table)
-        free(self.memos)
         free(self.timelines)
         free(self.fences)
         free(self.comms)
@@ -179,29 +179,6 @@ cdef class SliceLog:
         text = self.strings.at(scope)
         put_bytes(&self.scratch, text.data, text.end - text.data)
         return self.strings.code(self.scratch.data, self.scratch.n)
-
-    cdef int32_t *memo(self, MemoKind kind, int64_t owner, int64_t id) except NULL nogil:
-        """The value kept for an id, UNSET at first. The pointer is valid until the next call."""
-        cdef uint64_t hash = mix(
-            mix(self.seed ^ <uint64_t>id) ^ (<uint64_t>owner << 8 | <uint64_t>kind)
-        )
-        cdef uint64_t slot = hash
-        cdef int64_t i = next_match(&self.memo_table, hash, &slot)
-        cdef Memo *made
-        while i >= 0:
-            made = &self.memos[i]
-            if made.id == id and made.owner == owner and made.kind == <int32_t>kind:
-                return &made.value
-            i = next_match(&self.memo_table, hash, &slot)
-        grow(<void **>&self.memos, &self.memos_capacity, self.n_memos + 1, sizeof(Memo))
-        made = &self.memos[self.n_memos]
-        made.kind = <int32_t>kind
-        made.owner = owner
-        made.id = id
-        made.value = UNSET
-        add_index(&self.memo_table, hash, self.n_memos)
-        self.n_memos += 1
-        return &made.value
 
     # Reading the log
 

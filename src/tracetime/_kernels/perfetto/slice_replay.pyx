@@ -249,7 +249,7 @@ cdef int32_t async_track(SliceLog log, Event *event) except -2 nogil:
         process = event.process
         key.kind = TRACK_ASYNC_OF_PROCESS
         key.a = process
-    first = log.memo(
+    first = log.memos.of(
         MEMO_FIRST_NAME_OF_PROCESS if process != NONE else MEMO_FIRST_NAME, key.a, legacy.id
     )
     if first[0] == UNSET:

@@ -3,6 +3,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 cdef enum:
     DEEPEST_SLICE = 512         # SliceTracker::kMaxDepth
     NONE = -1
+    CROSSES = -3                # of a slice that was not started: it ends after one that is open
     OPEN = -1                   # the duration of a slice that has not ended
 
 cdef struct Slice:

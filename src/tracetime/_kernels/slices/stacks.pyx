@@ -99,12 +99,15 @@ cdef class Slices:
         self, int64_t ts, int64_t dur, int32_t track, int32_t category, int32_t name,
         int32_t event
     ) except -2 nogil:
-        """StartSlice: begin a slice, or add a complete one; its number, NONE if it is dropped."""
+        """StartSlice: begin a slice, or add a complete one; its number.
+
+        NONE or CROSSES where it is dropped.
+        """
         cdef Stack *stack = self.stack(track)
         cdef Slice *s
         if not self.close(stack, ts, dur):
             self.overlapping += 1
-            return NONE
+            return CROSSES
         if stack.depth >= DEEPEST_SLICE:
             self.too_deep += 1
             return NONE

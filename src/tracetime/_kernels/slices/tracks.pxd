@@ -24,6 +24,7 @@ cdef enum TrackKind:
     TRACK_FENCES = 17
     TRACK_BY_NAME = 18
     TRACK_KILLED = 19
+    TRACK_SPILLED = 20              # by thread and index
 
 # The key of a track: its kind, and what distinguishes it from others of that kind.
 cdef struct TrackKey:

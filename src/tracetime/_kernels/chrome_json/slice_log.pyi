@@ -1,0 +1,28 @@
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.chrome_json.observer import EventObserver
+from tracetime._kernels.slices.strings import Strings
+
+class JsonSliceLog(EventObserver):
+    """The events and lines of a file that make slices, or name threads and processes.
+
+    names_limit: bytes that strings may take, and once more the names that events give. limit: of
+    entries; what comes later is counted as `left_out`. args_limit: bytes of arguments to keep; 0:
+    none are read. `untimed`: events without a time that trace_processor takes.
+    """
+
+    strings: Strings
+    left_out: int
+    names_left_out: int
+    untimed: int
+
+    def __new__(cls, names_limit: int, limit: int, args_limit: int) -> Self: ...
+    def __len__(self) -> int: ...
+    def order(self, exact: bool) -> npt.NDArray[np.int32]: ...
+    def times(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+    def args_of(
+        self, begin: npt.NDArray[np.int32], end: npt.NDArray[np.int32], most: int
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], npt.NDArray[np.uint8]]: ...

@@ -1,0 +1,9 @@
+import numpy as np
+import numpy.typing as npt
+
+from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
+from tracetime._kernels.slices.tables import SliceTables
+
+def replay(
+    log: JsonSliceLog, to: SliceTables, order: npt.NDArray[np.int32], exact: bool
+) -> npt.NDArray[np.int32]: ...
