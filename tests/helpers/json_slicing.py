@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pyarrow as pa
+from reading import opened
 
 from tracetime._kernels.chrome_json.scanner import Scanner
 from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
@@ -80,7 +80,30 @@ def plain(row):
     }
 
 
-def table(text):
-    """The slices of a trace, whole."""
-    log = logged(text)
-    return pa.Table.from_batches(ReplayedSlices.of(replayed(log)[0]).batches({}, log.args_of))
+def slices(text, policy="floor", **options):
+    """The slices of a trace as dictionaries; every batch is checked for being sound."""
+    with opened(text.encode()) as trace:
+        batches = list(trace.slices(policy, **options))
+    for batch in batches:
+        batch.validate(full=True)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def shape(*events):
+    """(name, ts, dur, depth) of each slice."""
+    made = slices(document(*events))
+    return [(row["name"], row["ts"], row["dur"], row["depth"]) for row in made]
+
+
+def where(*events):
+    """(track, track_name, pid, tid) of each slice; tracks are numbered as they occur."""
+    made = slices(document(*events))
+    numbers = list(dict.fromkeys(row["track"] for row in made))
+    return [
+        (numbers.index(row["track"]), row["track_name"], row["pid"], row["tid"]) for row in made
+    ]
+
+
+def who(*events):
+    """(process_name, thread_name) of each slice."""
+    return [(row["process_name"], row["thread_name"]) for row in slices(document(*events))]

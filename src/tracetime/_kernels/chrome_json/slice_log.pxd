@@ -73,6 +73,7 @@ cdef class JsonSliceLog(EventObserver):
     cdef int64_t texts_left_out
     cdef readonly int64_t left_out
     cdef readonly int64_t untimed
+    cdef readonly int64_t n_moved
     cdef uint64_t seed
     # How far trace_processor's queue of events was in order as it was filled.
     cdef int64_t n_queued, latest_ns, sorted_from_ns

@@ -11,13 +11,18 @@ class JsonSliceLog(EventObserver):
 
     names_limit: bytes that strings may take, and once more the names that events give. limit: of
     entries; what comes later is counted as `left_out`. args_limit: bytes of arguments to keep; 0:
-    none are read. `untimed`: events without a time that trace_processor takes.
+    none are read.
+
+    Attributes:
+        untimed: events without a time that trace_processor takes.
+        n_moved: entries whose time or duration trace_processor rounds.
     """
 
     strings: Strings
     left_out: int
     names_left_out: int
     untimed: int
+    n_moved: int
 
     def __new__(cls, names_limit: int, limit: int, args_limit: int) -> Self: ...
     def __len__(self) -> int: ...

@@ -47,7 +47,11 @@ cdef class JsonSliceLog(EventObserver):
 
     names_limit: bytes that strings may take, and once more the names that events give. limit: of
     entries; what comes later is counted as `left_out`. args_limit: bytes of arguments to keep; 0:
-    none are read. `untimed`: events without a time that trace_processor takes.
+    none are read.
+
+    Attributes:
+        untimed: events without a time that trace_processor takes.
+        n_moved: entries whose time or duration trace_processor rounds.
     """
 
     def __cinit__(self, int64_t names_limit, int64_t limit, int64_t args_limit):
@@ -108,6 +112,7 @@ cdef class JsonSliceLog(EventObserver):
             e.flags |= HAS_DURATION
             e.value = event.dur.floor_ns
             e.exact_dur = event.dur.ns
+            self.n_moved += e.ts == e.exact_ts and e.value != e.exact_dur
         elif phase == c"b" or phase == c"e" or phase == c"n":
             self.take_id(e, event, codes)
         elif phase == c"i" or phase == c"I" or phase == c"R":
@@ -177,6 +182,7 @@ cdef class JsonSliceLog(EventObserver):
         e.ts = ts
         e.exact_ts = exact_ts
         e.name = e.category = NO_NAME
+        self.n_moved += ts != exact_ts
         self.n += 1
         return e
 

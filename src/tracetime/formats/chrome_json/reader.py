@@ -6,6 +6,7 @@ A first reading learns what the file says of itself, which may stand behind the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from tracetime._kernels.chrome_json.details import Details
 from tracetime._kernels.chrome_json.event_rows import EventRows
 from tracetime._kernels.chrome_json.known_names import KnownNames
+from tracetime._kernels.chrome_json.observer import EventObserver
 from tracetime._kernels.chrome_json.scanner import Scanner
 from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
@@ -24,8 +26,11 @@ from tracetime.formats.chrome_json.faults import fault_of, is_usual
 from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
 from tracetime.formats.chrome_json.file_values import FileValues
 from tracetime.formats.trace_file import Budget, TraceFile
+from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
+from tracetime.slices_table import SliceReading, Slices, slices_schema
 from tracetime.trace import Trace, TraceReading, WrittenTimes
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
@@ -128,17 +133,49 @@ class ChromeJsonTrace(Trace):
         if self._learnt_of is None:
             self.check_open()
             names = KnownNames(NAMES_LIMIT)
-            damage = None
-            scanner = Scanner(names, self._is_text)
-            try:
-                for _ in self._scan(scanner, None):
-                    pass
-            except TraceError as error:
-                if not self.options.partial and not is_usual(scanner):
-                    raise
-                damage = error.with_traceback(None)
+            scanner, damage = self._observe(names, None)
             self._learnt_of = _Learnt(names, FileValues.parse(scanner.values), damage)
         return self._learnt_of
+
+    def slices(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        args: bool = True,
+    ) -> Slices:
+        """Read the slices that Perfetto's importer makes of the file; see `Trace.slices`."""
+        from tracetime.formats.chrome_json.slices import read_slices
+
+        schema = slices_schema(policy)
+        check_bars(bars)
+        self.check_open()
+        reading = SliceReading()
+        drawn = bars if policy == "tube" else None
+        read = partial(self._observe, progress=progress)
+        return Slices(schema, reading, read_slices(self, read, reading, drawn, args))
+
+    def overlaps_by_rounding(self) -> int:
+        """Read how many complete events cross others only as trace_processor rounds times."""
+        from tracetime.formats.chrome_json.slices import overlaps_by_rounding
+
+        self.check_open()
+        return overlaps_by_rounding(self, partial(self._observe, progress=None))
+
+    def _observe(
+        self, observer: EventObserver, progress: Callable[[int], None] | None
+    ) -> tuple[Scanner, TraceError | None]:
+        """Give the whole file to an observer; with the error after which the rest is not read."""
+        scanner = Scanner(observer, self._is_text)
+        try:
+            for _ in self._scan(scanner, progress):
+                pass
+        except TraceError as error:
+            if not self.options.partial and not is_usual(scanner):
+                raise
+            return scanner, error.with_traceback(None)
+        return scanner, None
 
     def _columns(
         self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool

@@ -4,43 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from corpus import DATA, NO_DATA, OWN, files, trace_of
+from golden_slices import compare
 
 from tracetime import open_trace
 
 TABLES = [path for path in files("slices/*.parquet") if ".json" not in path.name]
-TEXTS = ("name", "category", "track_name", "thread_name", "process_name")
-
-
-def plain(table: pa.Table) -> pa.Table:
-    """The compared columns as plain types; trace_processor prints no text as an empty one."""
-    columns = {name: table[name] for name in golden_names(table)}
-    for name in TEXTS:
-        columns[name] = pc.fill_null(pc.cast(columns[name], pa.string()), "")
-    for name in columns.keys() - set(TEXTS):
-        columns[name] = pc.fill_null(pc.cast(columns[name], pa.int64()), -1)
-    return pa.table(columns)
-
-
-def golden_names(table: pa.Table) -> list[str]:
-    names = ("id", "ts", "dur", "depth", "parent", *TEXTS, "tid", "pid")
-    return [name for name in names if name in table.column_names]
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem.partition(".")[0])
 def test_slices_are_those_of_trace_processor(path):
-    golden = plain(pq.read_table(path))
     with open_trace(trace_of(path)) as opened_trace:
-        made = opened_trace.slices().read_all()
-    ours = plain(made)
-    assert ours.num_rows == golden.num_rows > 0
-    assert ours.column_names == golden.column_names
-    for name in golden.column_names:
-        where = np.flatnonzero(np.asarray(pc.not_equal(ours[name], golden[name])))
-        assert not len(where), (name, ours.slice(where[0], 1), golden.slice(where[0], 1))
+        compare(opened_trace.slices().read_all(), pq.read_table(path))
 
 
 def test_there_are_tables():

@@ -1,0 +1,125 @@
+"""The slices of Chrome's JSON and of systrace's text, as Perfetto's importer makes them.
+
+By floor times are rounded as there, and complete events that only that rounding lets cross others
+of their thread go on a track beside it; by the tube the same slices have the times of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
+from tracetime._kernels.chrome_json.slice_replay import replay
+from tracetime._kernels.slices.tables import SliceTables
+from tracetime.errors import AS_IS, RESOLVED
+from tracetime.events_table import Columns
+from tracetime.formats.replayed_slices import (
+    ARGS_LIMIT,
+    MOST_ENTRIES,
+    NAMES_LIMIT,
+    Entries,
+    ReplayedSlices,
+    go_on,
+)
+from tracetime.slice_ends import PLACED
+from tracetime.slices_table import SliceReading
+
+if TYPE_CHECKING:
+    from tracetime._kernels.chrome_json.observer import EventObserver
+    from tracetime.clocks.ids import ClockId
+    from tracetime.graph.tube.bars import Bars
+    from tracetime.trace import Trace
+
+Read: TypeAlias = "Callable[[EventObserver], object]"
+
+_SEED = 0
+"""Of the hashes of tables: their keys are numbers of the log, whose own seed is random."""
+
+
+class EntryReadings:
+    """What the clock of a file read at the entries of a log: their exact times."""
+
+    def __init__(self, log: JsonSliceLog, clock: ClockId) -> None:
+        self.clocks = [clock]
+        self._times, self._durations = log.times()
+
+    def numbers(self, entries: Entries) -> npt.NDArray[np.int32]:
+        """0 of each entry, -1 of none."""
+        return np.where(entries < 0, np.int32(-1), np.int32(0))
+
+    def begins(self, entries: Entries) -> Columns:
+        """The columns `PLACED` of some entries."""
+        return self._placed(np.append(self._times, 0)[entries], entries >= 0)
+
+    def ends(self, entries: Entries) -> Columns:
+        """The columns `PLACED` where they end slices; a complete event lasts its duration."""
+        times, durations = (np.append(one, 0)[entries] for one in (self._times, self._durations))
+        ends = times + durations
+        return self._placed(ends, (entries >= 0) & ((ends >= times) | (durations <= 0)))
+
+    def _placed(self, times: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]) -> Columns:
+        (clock,) = self.clocks
+        columns = {name: np.zeros(len(times), kind) for name, kind in PLACED.items()}
+        columns["trace_time"] = columns["source_ns"] = times
+        columns["clock"][:] = clock.clock
+        columns["status"] = np.where(known, RESOLVED, AS_IS).astype(np.uint8)
+        return columns
+
+
+def read_slices(
+    trace: Trace, read: Read, reading: SliceReading, bars: Bars | None, with_args: bool
+) -> Generator[pa.RecordBatch, None, None]:
+    """Read a trace from its start, and yield its slices as batches.
+
+    Args:
+        trace: an open one.
+        read: reads it from its start, and gives each event to an observer.
+        reading: gets the counts of what was left out at the end.
+        bars: those of the tube, None for Perfetto's own rule.
+        with_args: read arguments, too.
+    """
+    log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, ARGS_LIMIT if with_args else 0)
+    read(log)
+    tables, _ = _replayed(trace, log, exact=False)
+    reading.left_out = log.left_out + tables.slices.left_out
+    reading.names_left_out = log.names_left_out
+    reading.unresolved = log.untimed
+    slices = ReplayedSlices.of(tables)
+    found: Mapping[str, pa.Array] = {}
+    if bars is not None:
+        ends = slices.ends(trace, EntryReadings(log, trace.trace_clock))
+        go_on(trace)
+        found = slices.bounded(ends, trace.trace_clock, bars)
+    yield from slices.batches(found, log.args_of if with_args else None)
+
+
+def overlaps_by_rounding(trace: Trace, read: Read) -> int:
+    """How many complete events cross others of their thread only as trace_processor rounds times.
+
+    By their exact times they lie within the others, or beside them.
+    """
+    log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, 0)
+    read(log)
+    if not log.n_moved:
+        return 0
+    _, rounded = _replayed(trace, log, exact=False)
+    _, exact = _replayed(trace, log, exact=True)
+    return len(np.setdiff1d(rounded, exact))
+
+
+def _replayed(
+    trace: Trace, log: JsonSliceLog, exact: bool
+) -> tuple[SliceTables, npt.NDArray[np.int32]]:
+    """The slices that the entries make, and which entries cross others."""
+    go_on(trace)
+    order = log.order(exact)
+    go_on(trace)
+    tables = SliceTables(log.strings, _SEED, MOST_ENTRIES)
+    spilled = replay(log, tables, order, exact)
+    go_on(trace)
+    return tables, spilled
