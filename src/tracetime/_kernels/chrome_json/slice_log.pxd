@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tracetime._kernels.chrome_json.event cimport JsonEvent, Value
 from tracetime._kernels.chrome_json.observer cimport EventObserver
@@ -26,6 +26,7 @@ cdef enum EntryFlag:
     ID_IS_LOCAL = 32
     HAS_DURATION = 64
     IS_LINE = 128
+    NAME_LEFT_OUT = 256         # it has one, for which there is no room
 
 cdef enum Scope:
     SCOPE_THREAD = 0
@@ -51,8 +52,8 @@ cdef struct Entry:
     int32_t category            # of a line: what it is, a `LineKind`
     uint32_t pid                # a string's code where PID_IS_TEXT
     uint32_t tid
+    uint16_t flags
     uint8_t phase
-    uint8_t flags
     uint8_t scope
 
 cdef enum LineKind:

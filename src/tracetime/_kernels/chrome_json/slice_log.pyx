@@ -105,6 +105,8 @@ cdef class JsonSliceLog(EventObserver):
         e.phase = phase
         e.name = codes[NAME]
         e.category = codes[CATEGORY]
+        if e.name == NO_NAME and event.name.kind == STRING and event.name.end > event.name.data:
+            e.flags |= NAME_LEFT_OUT
         self.take_owners(e, event, codes)
         if phase == c"M":
             return self.take_naming(e, event)

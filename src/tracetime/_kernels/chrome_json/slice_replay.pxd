@@ -18,6 +18,7 @@ cdef class Replay:
     cdef int64_t n_spilled, spilled_capacity
 
     cdef int take(self, int32_t number) except -1 nogil
+    cdef int32_t name_of(self, Entry *e) noexcept nogil
     cdef int32_t thread_of(self, Entry *e) except -1 nogil
     cdef int complete(self, int32_t number, Entry *e, int32_t thread) except -1 nogil
     cdef int instant(self, int32_t number, Entry *e, int32_t thread) except -1 nogil

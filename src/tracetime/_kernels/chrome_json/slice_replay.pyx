@@ -76,7 +76,7 @@ cdef class Replay:
         cdef Entry *e = &self.log.entries[number]
         cdef int64_t ts = e.exact_ts if self.exact else e.ts
         cdef int32_t thread
-        cdef int32_t name = self.unnamed if e.name == NO_NAME else e.name
+        cdef int32_t name = self.name_of(e)
         if e.flags & IS_LINE:
             return self.take_line(number, e)
         thread = self.thread_of(e)
@@ -98,6 +98,10 @@ cdef class Replay:
             return self.give_name(e, thread)
         return 0
 
+    cdef int32_t name_of(self, Entry *e) noexcept nogil:
+        """What a slice is called where one without a name has one all the same."""
+        return self.unnamed if e.name == NO_NAME and not e.flags & NAME_LEFT_OUT else e.name
+
     cdef int32_t thread_of(self, Entry *e) except -1 nogil:
         """The thread of an event; a pid or tid that is a text is the name, too."""
         cdef int64_t pid = e.pid, tid = e.tid
@@ -116,7 +120,7 @@ cdef class Replay:
         """A complete event; one that crosses others goes on a track beside that of its thread."""
         cdef int64_t ts = e.exact_ts if self.exact else e.ts
         cdef int64_t dur = e.exact_dur if self.exact else e.value
-        cdef int32_t name = self.unnamed if e.name == NO_NAME else e.name
+        cdef int32_t name = self.name_of(e)
         cdef int32_t track = self.to.thread_track(thread)
         if not e.flags & HAS_DURATION or dur < 0:
             return 0
@@ -148,8 +152,7 @@ cdef class Replay:
             if not e.flags & HAS_TID:
                 return 0
             track = self.to.thread_track(thread)
-            if name == NO_NAME:
-                name = self.unnamed
+            name = self.name_of(e)
         self.to.slices.start(ts, 0, track, e.category, name, number)
         return 0
 
@@ -179,9 +182,7 @@ cdef class Replay:
         set_ = self.to.tracks.lane_set(key)
         if e.phase == c"b":
             track = self.to.tracks.begin(set_, cookie, False, e.name, NONE, owner)
-            self.to.slices.start(
-                ts, OPEN, track, e.category, self.unnamed if e.name == NO_NAME else e.name, number
-            )
+            self.to.slices.start(ts, OPEN, track, e.category, self.name_of(e), number)
         elif e.phase == c"e":
             track = self.to.tracks.end(set_, cookie, e.name, NONE, owner)
             self.to.slices.finish(ts, track, e.category, e.name, number)
