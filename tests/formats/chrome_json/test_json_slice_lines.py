@@ -74,6 +74,12 @@ def test_in_systrace_pid_0_is_the_kernels():
     assert brief(made) == [("a", 10**9, 0, 0, "swapper", 0)]
 
 
+def test_in_json_pid_0_is_none_in_particular():
+    lines = mark(1, "I|0|a", task="idle", tid=0, tgid="-----")
+    text = document(event("i", 0), systemTraceEvents=Raw(json.dumps(HEADER + lines)))
+    assert [row["thread_name"] for row in slices(text)] == [None, "idle"]
+
+
 def test_lines_within_json_are_taken_with_its_events():
     lines = mark(1, "B|10|line") + mark(3, "E|10")
     text = document(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 from json_slicing import Raw, document, event, shape, slices, where, who
+from reading import opened
 
 A, B = "a", "b"
 
@@ -92,6 +93,12 @@ def test_what_fits_on_a_track_beside_stays_on_it():
     ]
     assert [track for track, *_ in where(*events)] == [0, 1, 1, 2, 0, 1]
     assert [depth for *_, depth in shape(*events)] == [0, 0, 1, 0, 0, 0]
+
+
+def test_what_begins_where_another_ends_follows_it_on_a_track_beside():
+    spans = [(0, 10), (5, 10), (12, 6), (15, 10)]
+    events = [event("X", ts, dur=dur) for ts, dur in spans]
+    assert [track for track, *_ in where(*events)] == [0, 1, 0, 1]
 
 
 def test_threads_have_tracks_beside_of_their_own():
@@ -242,6 +249,24 @@ def test_the_tube_nests_as_floor():
     assert [row["ts"] % 1000 for row in tube] == [1, 200]
 
 
+@pytest.mark.parametrize(
+    ("ts", "dur", "crossing"),
+    [
+        # As floor rounds them, to 0 and 256 ns, the inner one ends later.
+        (("1712195495406752.001", "1712195495406752.200"), ("0.900", "0.700"), 1),
+        # Only a duration is rounded, that of the outer one, to whole us.
+        (("0", "1712195495406000"), ("1712195495406752.120", "752.110"), 1),
+        # They cross in truth.
+        (("1712195495406752.001", "1712195495406752.200"), ("0.900", "0.900"), 0),
+        (("1", "2"), ("9", "9"), 0),
+    ],
+)
+def test_what_rounding_makes_cross_is_counted(ts, dur, crossing):
+    events = [event("X", Raw(a), dur=Raw(b)) for a, b in zip(ts, dur, strict=True)]
+    with opened(document(*events).encode()) as trace:
+        assert trace.overlaps_by_rounding() == crossing
+
+
 def test_open_slices_have_no_bar_of_their_end():
     (row,) = slices(document(event("B", 1, A)), "tube")
     assert (row["dur"], row["latest"], row["end_latest"], row["end_clock"]) == (
@@ -258,8 +283,6 @@ def test_a_time_may_be_a_text():
 
 @pytest.mark.parametrize("ts", [None, "x", Raw("null"), -1, Raw("1e30")])
 def test_events_without_a_time_make_no_slices_and_are_counted(ts):
-    from reading import opened
-
     with opened(document(event("X", ts, A, dur=1), event("M", None, A)).encode()) as trace:
         made = trace.slices()
         assert made.read_all().num_rows == 0

@@ -77,8 +77,8 @@ cdef class JsonSliceLog(EventObserver):
     cdef readonly int64_t n_moved
     cdef uint64_t seed
     # How far trace_processor's queue of events was in order as it was filled.
-    cdef int64_t n_queued, latest_ns, sorted_from_ns
-    cdef bint slow, any_line
+    cdef int64_t latest_ns, sorted_from_ns
+    cdef bint slow, any_event, any_line
 
     cdef int32_t code(self, const Value *value) except -2 nogil
     cdef int64_t text_number(self, int32_t code) noexcept nogil

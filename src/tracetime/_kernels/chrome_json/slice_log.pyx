@@ -167,9 +167,9 @@ cdef class JsonSliceLog(EventObserver):
         self.slow = self.slow or phase == c"X"
         if ts > self.latest_ns or (not self.slow and ts == self.latest_ns):
             self.latest_ns = ts
-        elif self.n_queued:
+        else:
             self.sorted_from_ns = min(self.sorted_from_ns, ts)
-        self.n_queued += 1
+        self.any_event = True
         return 0
 
     cdef Entry *add(self, int64_t ts, int64_t exact_ts) except? NULL nogil:

@@ -53,7 +53,7 @@ def replay(JsonSliceLog log not None, SliceTables to not None, const int32_t[::1
     state.first_names = Memos(state.seed)
     state.spills = Spills(to.tracks)
     state.unnamed = to.strings.add("[No name]")
-    if log.any_line and not log.n_queued:
+    if log.any_line and not log.any_event:
         # In systrace's own text, pid 0 is the kernel's.
         to.processes.set_idle(MACHINE, to.strings.add("swapper"))
     with nogil:
