@@ -145,6 +145,7 @@ def test_a_cut_file_is_an_error():
 def test_partial_keeps_the_slices_before_the_cut():
     with opened(CUT.encode(), partial=True) as trace:
         assert trace.slices().read_all()["name"].to_pylist() == ["a"]
+        assert trace.truncated is not None
 
 
 def test_progress_is_told():

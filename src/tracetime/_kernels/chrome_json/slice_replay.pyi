@@ -7,3 +7,6 @@ from tracetime._kernels.slices.tables import SliceTables
 def replay(
     log: JsonSliceLog, to: SliceTables, order: npt.NDArray[np.int32], exact: bool
 ) -> npt.NDArray[np.int32]: ...
+
+class Replay:
+    """One replay of a log."""

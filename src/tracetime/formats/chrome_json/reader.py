@@ -45,12 +45,10 @@ class _Learnt(NamedTuple):
     Attributes:
         names: of processes and threads, and counts of events.
         values: what stands beside the events.
-        damage: after which the rest was not read.
     """
 
     names: KnownNames
     values: FileValues
-    damage: TraceError | None
 
 
 class ChromeJsonTrace(Trace):
@@ -62,6 +60,7 @@ class ChromeJsonTrace(Trace):
         self._is_text = is_systrace(file.beginning(BEGINNING))
         self._learnt_of: _Learnt | None = None
         self._graph: ClockGraph | None = None
+        self._damage: TraceError | None = None
 
     def close(self) -> None:
         """Close the file."""
@@ -106,7 +105,7 @@ class ChromeJsonTrace(Trace):
     @property
     def truncated(self) -> TraceError | None:
         """The error after which the rest was not read: with `partial`, or of an array cut off."""
-        return None if self._learnt_of is None else self._learnt_of.damage
+        return self._damage
 
     def prepare(self, names: bool) -> None:
         """Read the file for what it says of itself."""
@@ -133,8 +132,8 @@ class ChromeJsonTrace(Trace):
         if self._learnt_of is None:
             self.check_open()
             names = KnownNames(NAMES_LIMIT)
-            scanner, damage = self._observe(names, None)
-            self._learnt_of = _Learnt(names, FileValues.parse(scanner.values), damage)
+            scanner = self._observe(names, None)
+            self._learnt_of = _Learnt(names, FileValues.parse(scanner.values))
         return self._learnt_of
 
     def slices(
@@ -163,10 +162,8 @@ class ChromeJsonTrace(Trace):
         self.check_open()
         return overlaps_by_rounding(self, partial(self._observe, progress=None))
 
-    def _observe(
-        self, observer: EventObserver, progress: Callable[[int], None] | None
-    ) -> tuple[Scanner, TraceError | None]:
-        """Give the whole file to an observer; with the error after which the rest is not read."""
+    def _observe(self, observer: EventObserver, progress: Callable[[int], None] | None) -> Scanner:
+        """Give the whole file to an observer, or what comes before the damage."""
         scanner = Scanner(observer, self._is_text)
         try:
             for _ in self._scan(scanner, progress):
@@ -174,8 +171,8 @@ class ChromeJsonTrace(Trace):
         except TraceError as error:
             if not self.options.partial and not is_usual(scanner):
                 raise
-            return scanner, error.with_traceback(None)
-        return scanner, None
+            self._damage = error.with_traceback(None)
+        return scanner
 
     def _columns(
         self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool
