@@ -164,3 +164,15 @@ def test_a_file_may_be_abandoned_at_any_point(tmp_path, ending):
     writer.write(batch([(1, "packet", None, 6, 5, 7)]))
     writer.abandon()
     writer.abandon()
+
+
+def test_a_wide_table_has_row_groups_of_fewer_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_files, "ROW_GROUP_BYTES", 1000)
+    path = tmp_path / "t.parquet"
+    table = pa.table({f"c{n}": range(100) for n in range(20)})
+    writer = table_files.ParquetTable(path, table.schema, {})
+    for batch in table.to_batches(max_chunksize=10):
+        writer.write(batch)
+    writer.finish({})
+    assert pq.ParquetFile(path).metadata.num_row_groups == 10
+    assert pq.read_table(path).equals(table)

@@ -23,6 +23,10 @@ ROW_GROUP_ROWS: Final = 131_072
 """Rows of one Parquet row group: few enough to hold in memory, enough to scan fast."""
 
 
+ROW_GROUP_BYTES: Final = 1 << 26
+"""Bytes of columns after which a row group ends where it has fewer rows: tables may be wide."""
+
+
 class TableWriter(Protocol):
     """A table file being written to `path`.
 
@@ -99,7 +103,7 @@ class ParquetTable:
             write_statistics=[name for name in self._STATISTICS if name in schema.names],
         )
         self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
         self._changing = any(_changes(field.type) for field in schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -111,9 +115,12 @@ class ParquetTable:
         if batch.num_rows:
             self._waiting.append(batch)
             self._rows += batch.num_rows
+            self._bytes += batch.nbytes
+            if self._bytes >= ROW_GROUP_BYTES:
+                self._write_row_group()
 
     def _write_row_group(self) -> None:
-        waiting, self._waiting, self._rows = self._waiting, [], 0
+        waiting, self._waiting, self._rows, self._bytes = self._waiting, [], 0, 0
         table = pa.Table.from_batches(waiting)
         if self._changing:
             # Else the writer gives up its dictionary where the second batch comes.

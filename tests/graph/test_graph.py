@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from corpus import OWN
 from graphs import graph_of, refused
@@ -19,9 +20,11 @@ from twin import Reading as TwinReading
 from tracetime import (
     ClockGraph,
     ClockId,
+    ConversionError,
     Reading,
     UsageError,
 )
+from tracetime.graph import conversion
 
 LOW, HIGH = -(2**63), 2**63 - 1
 S = 10**9
@@ -280,3 +283,23 @@ def test_paths_are_kept_but_not_without_end():
     assert graph._parts.floor is floor
     assert floor.route(clocks[-1], boottime) is floor.route(clocks[-1], boottime)
     assert floor._router(boottime) is floor._router(boottime)
+
+
+def test_the_tube_converts_many_values_as_it_converts_each(monkeypatch):
+    """They go through it in parts: what lies between two parts is not lost."""
+    graph = ClockGraph("BOOTTIME")
+    ns = np.arange(10) * 10**9
+    graph.add_snapshot({"BOOTTIME": ns, "MONOTONIC": ns + 7 * np.arange(10)})
+    values = np.random.default_rng(1).integers(-(10**9), 11 * 10**9, 23)
+    whole = graph.convert(values, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True)
+    monkeypatch.setattr(conversion, "_AT_ONCE", 5)
+    for one, other in zip(
+        graph.convert(values, "MONOTONIC", "BOOTTIME", policy="tube", bounds=True),
+        whole,
+        strict=True,
+    ):
+        assert one.tolist() == other.tolist()
+    with pytest.raises(ConversionError):
+        graph.convert(values, "MONOTONIC", "TSC", policy="tube")
+    empty = graph.convert(values[:0], "MONOTONIC", "BOOTTIME", policy="tube")
+    assert empty.tolist() == []

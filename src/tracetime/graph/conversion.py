@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,10 @@ from tracetime.graph.values import Given, Result, take
 
 Values = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint8]
+
+
+_AT_ONCE: Final = 1 << 16
+"""Values that the tube converts at once: what it makes of them on the way stays in the cache."""
 
 
 class Request(NamedTuple):
@@ -233,11 +237,32 @@ def bounded(
         own = values.copy()
         return Reached(own, own, own, np.zeros(len(values), dtype=np.uint8))
     with parts.lock:
-        policy = parts.tubes
-        span = None if near is None else _span(parts, near, source, len(values))
-        source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
-        scale(values, parts.contents.unit_ns(source), source_ns, bad)
-        reached = policy.convert(source_ns, source, target, bars, span)[0]
+        if near is not None:
+            span = _span(parts, near, source, len(values))
+            return _bounded_part(parts, values, source, target, bars, span)
+        if len(values) <= _AT_ONCE:
+            return _bounded_part(parts, values, source, target, bars, None)
+        estimate, earliest, latest = (np.empty_like(values) for _ in range(3))
+        status = np.empty(len(values), np.uint8)
+        for start in range(0, len(values), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            found = _bounded_part(parts, values[part], source, target, bars, None)
+            estimate[part], status[part] = found.estimate, found.status
+            earliest[part], latest[part] = found.earliest, found.latest
+        return Reached(estimate, earliest, latest, status)
+
+
+def _bounded_part(
+    parts: GraphParts,
+    values: Values,
+    source: ClockId,
+    target: ClockId,
+    bars: Bars,
+    span: Near | None,
+) -> Reached:
+    source_ns, bad = np.empty_like(values), np.zeros(len(values), dtype=np.uint8)
+    scale(values, parts.contents.unit_ns(source), source_ns, bad)
+    reached = parts.tubes.convert(source_ns, source, target, bars, span)[0]
     return reached._replace(status=np.where(bad, np.uint8(OVERFLOW), reached.status))
 
 

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from tracetime import ClockGraph, ClockId, TraceError, UsageError, diagnose, open_trace
 from tracetime.convert import convert
 from tracetime.formats.table.reader import TableTrace
+from tracetime.formats.table.stored_tables import stored_table
+from tracetime.formats.trace_file import TraceFile
 
 pytest_plugins = ["cli"]
 
@@ -394,3 +396,15 @@ def test_any_table_of_snapshots_converts_as_its_graph(tmp_path_factory, rows, ki
                         for each in (graph, trace.clocks)
                     )
                     assert found == expected
+
+
+def test_wide_row_groups_are_read_a_few_rows_at_once(tmp_path):
+    path = tmp_path / "t"
+    path.write_bytes(as_parquet(pa.table({f"c{n}": range(20_000) for n in range(150)})))
+    file = TraceFile(path)
+    with stored_table(file) as table:
+        sizes = [(batch.num_rows, batch.nbytes) for batch in table.batches()]
+    file.close()
+    assert sum(rows for rows, _ in sizes) == 20_000
+    # 24 MB in all.
+    assert max(size for _, size in sizes) < 10 << 20

@@ -22,10 +22,12 @@ from tracetime.text import printable
 _MOST_COLUMNS: Final = 10_000
 _MOST_ROWS: Final = 131_072
 _LEAST_ROWS: Final = 64
-_BATCH_BYTES: Final = 1 << 25
+_BATCH_BYTES: Final = 1 << 23
 """Rows of Parquet that are read at once: so many, or fewer where they are wide."""
 
-_BUFFER: Final = 1 << 20
+_BUFFER: Final = 1 << 16
+"""Bytes that are read ahead of each column of Parquet."""
+
 _CSV_BLOCK: Final = 1 << 20
 _MOST_EXPANSION: Final = 1000
 """Bytes of columns for a byte of a file, where that is more than `MAX_EXPANSION`: what repeats is
