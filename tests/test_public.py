@@ -82,6 +82,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "join_parts",
         "match_messages",
         "open_trace",
+        "open_traces",
         "record",
         "register_format",
         "report",

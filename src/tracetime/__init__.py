@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         TracetimeError,
         UsageError,
     )
-    from tracetime.formats import open_trace, register_format
+    from tracetime.formats import open_trace, open_traces, register_format
     from tracetime.graph.explanation import Explanation, Hop, Outside
     from tracetime.graph.graph import ClockGraph
     from tracetime.graph.info import ClockInfo, FlowCounts, OrdersInfo, Readings, SeriesInfo
@@ -109,6 +109,7 @@ __all__ = [
     "join_parts",
     "match_messages",
     "open_trace",
+    "open_traces",
     "record",
     "register_format",
     "report",
@@ -170,6 +171,7 @@ _HOMES: Final = {
     "join_parts": "tracetime.capture.parts",
     "match_messages": "tracetime.matching",
     "open_trace": "tracetime.formats",
+    "open_traces": "tracetime.formats",
     "record": "tracetime.capture.record",
     "register_format": "tracetime.formats",
     "report": "tracetime.reporting",

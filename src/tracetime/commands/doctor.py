@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracetime.commands import CHECK_FAILED, DONE, SCHEMA, exit_code
+from tracetime.commands.archives import traces_in
 from tracetime.commands.limits import domains_of, limit_options, warn_of_absent
 from tracetime.commands.options import json_option, limits_of_reading, tolerance_option
 from tracetime.commands.output import result_option
@@ -77,7 +78,7 @@ def command(
 
     Findings come worst first. An error loses events, or misplaces them by more than the tolerance;
     a warning could do so; an info is normal, and worth knowing. The consequences of a finding are
-    listed below it.
+    listed below it. An archive, zip or tar, is all traces in it; ARCHIVE:MEMBER is one.
 
     --json prints one object, however many traces there are: "schema", 1, and "traces", each with
     its "findings", or with the "error" if it cannot be read. The exit code is then 2 or 3, as for
@@ -95,7 +96,6 @@ def command(
       tracetime doctor trace.pftrace --fail-on error --tolerance 100us
     """
     from tracetime.doctor import SEVERITIES, diagnose
-    from tracetime.formats import open_trace
 
     if code is not None:
         _check_code(code)
@@ -106,11 +106,10 @@ def command(
     names: dict[ClockId, str] = {}
     present: set[ClockId] = set()
     with Progress("looking for faults") as progress:
-        for path in traces:
+        options = {"partial": True, **reading, "domains": domains}
+        for path, opened in traces_in(traces, options):
             try:
-                with progress.follow(
-                    open_trace(path, partial=True, **reading, domains=domains)
-                ) as trace:
+                with progress.follow(opened()) as trace:
                     findings = diagnose(trace, tolerance)
                     events = None if code is None else _events(trace, findings, code)
                     own_names = trace.clocks.names
@@ -121,7 +120,7 @@ def command(
                 exit_with = max(exit_with, exit_code(error))
                 results.append({"trace": path, "error": error.to_dict()})
                 if not as_json:
-                    prefix = f"{printable(path)}: " if len(traces) > 1 else ""
+                    prefix = f"{printable(path)}: " if (path,) != traces else ""
                     echo_error("tracetime: error", f"{prefix}{error}")
                 continue
             worst = min([worst, *(SEVERITIES.index(finding.severity) for finding in findings)])

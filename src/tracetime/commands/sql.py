@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
+from tracetime.commands.archives import traces_in
 from tracetime.commands.limits import domains_of, labels, limit_options, warn_of_absent
 from tracetime.commands.options import (
     Size,
@@ -23,6 +24,7 @@ from tracetime.commands.progress import Progress, clear_progress
 from tracetime.commands.results import for_terminal, print_result
 from tracetime.commands.terminal import echo
 from tracetime.errors import TraceError, UsageError
+from tracetime.formats.archive import split_member
 from tracetime.text import printable
 
 if TYPE_CHECKING:
@@ -97,7 +99,8 @@ def command(  # noqa: PLR0913  a parameter for each option
 
     The tables are events (as `tracetime convert` writes them), slices (what lasted how long),
     clocks, snapshots (one row for each reading), discontinuities, findings and finding_events. With
-    several traces they have the column trace. The SQL is DuckDB's.
+    several traces they have the column trace. The SQL is DuckDB's. An archive, zip or tar, is all
+    traces in it; ARCHIVE:MEMBER is one.
 
     Where a query uses them, events also have the columns of `convert --with-names` (name, category,
     thread_name, args, ...), and events and slices wall_time: trace_time or ts as a TIMESTAMP_NS of
@@ -128,7 +131,6 @@ def command(  # noqa: PLR0913  a parameter for each option
         group by trace"
       tracetime sql trace.pftrace
     """
-    from tracetime.formats import open_trace
     from tracetime.sql.session import Session
     from tracetime.sql.view import View
 
@@ -141,11 +143,11 @@ def command(  # noqa: PLR0913  a parameter for each option
     view = View(policy, bars, with_names, labels(domains))
     with contextlib.ExitStack() as stack:
         traces = []
-        for path in paths:
+        for path, opened in traces_in(paths, {**reading, "domains": domains}):
             try:
-                traces.append(stack.enter_context(open_trace(path, **reading, domains=domains)))
+                traces.append(stack.enter_context(opened()))
             except TraceError as error:
-                raise (error if len(paths) == 1 else error.of(printable(path))) from None
+                raise (error if paths == [path] else error.of(printable(path))) from None
         if domains:
             graphs = [trace.clocks for trace in traces]
             present = {info.clock for graph in graphs for info in graph.clocks()}
@@ -191,7 +193,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
 
 def _exists(path: str) -> bool:
     try:
-        return Path(path).exists()
+        return Path(path).exists() or split_member(path) is not None
     except (OSError, ValueError):
         return False
 

@@ -10,10 +10,20 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from tracetime.errors import UsageError
-from tracetime.formats import chrome_json, ctf, journal, pcapng, perfetto, spans, table, xdf
+from tracetime.formats import (
+    archive,
+    chrome_json,
+    ctf,
+    journal,
+    pcapng,
+    perfetto,
+    spans,
+    table,
+    xdf,
+)
 from tracetime.open_options import (
     MAX_CLOCKS,
     MAX_EXPANSION,
@@ -24,6 +34,7 @@ from tracetime.open_options import (
 
 if TYPE_CHECKING:
     from tracetime.clocks.domain import ClockDomain
+    from tracetime.formats.archive.archive import Archive
     from tracetime.formats.trace_file import TraceFile
     from tracetime.formats.trace_folder import TraceFolder
     from tracetime.trace import Trace
@@ -85,6 +96,7 @@ register_format(journal.probe, journal.open)
 register_format(ctf.probe, ctf.open)
 register_format(table.probe, table.open)
 register_format(xdf.probe, xdf.open)
+register_format(archive.probe, archive.open)
 
 
 def is_of_a_format(path: str | os.PathLike[str]) -> bool:
@@ -99,7 +111,21 @@ def is_of_a_format(path: str | os.PathLike[str]) -> bool:
         return False
     with contextlib.closing(TraceFile(path)) as file:
         beginning = file.beginning(BEGINNING)
+    return is_of_format(beginning)
+
+
+def is_of_format(beginning: bytes) -> bool:
+    """Whether a file that begins so is of a format."""
     return any(one.probe(beginning) for one in _formats)
+
+
+def open_file(file: TraceFile, options: OpenOptions) -> Trace:
+    """Return the trace of an open file, which is closed with it."""
+    beginning = file.beginning(BEGINNING)
+    opens = next((one.open for one in _formats if one.probe(beginning)), perfetto.open)
+    trace = opens(file, options)
+    file.on_read = trace.on_read
+    return trace
 
 
 def open_trace(
@@ -116,7 +142,8 @@ def open_trace(
 
     Files may be compressed by gzip, zstd, xz or bzip2.
 
-    A file of no format is read as Perfetto's: the error then says what it is.
+    A file of no format is read as Perfetto's: the error then says what it is. The path of a trace
+    in an archive, zip or tar, is `ARCHIVE:MEMBER`; of one with a single trace, its own is enough.
 
     Args:
         path: of the file, or of a directory (a CTF trace is one), or `-` for standard input (copied
@@ -133,28 +160,100 @@ def open_trace(
             once more for it. None: snapshots and messages of machines alone.
 
     Raises:
-        UsageError: the file cannot be read; no such orders.
+        UsageError: the file cannot be read; no such orders; an archive of several traces, or none.
+        TraceError: an archive is cut off or damaged.
+    """
+    return _open(
+        path,
+        _checked(
+            OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
+        ),
+    )
+
+
+def open_traces(
+    path: str | os.PathLike[str],
+    *,
+    partial: bool = False,
+    max_expansion: int = MAX_EXPANSION,
+    max_clocks: int = MAX_CLOCKS,
+    max_tubes: int = MAX_TUBES,
+    domains: Iterable[ClockDomain] = (),
+    orders: OrderSource | None = None,
+) -> list[Trace]:
+    """Open all traces of an archive, zip or tar; of any other file, the one that it is.
+
+    Members of no format are left out, as are links and a perfetto_manifest; with `partial`, also
+    what comes after a place where the archive itself is cut off. The path of each trace is
+    `ARCHIVE:MEMBER`, which `open_trace` takes, too. Close each of them.
+
+    Args:
+        path, partial, max_clocks, max_tubes, domains, orders: as of `open_trace`.
+        max_expansion: how many bytes unpacking may yield, of the archive in all, and of each trace.
+
+    Raises:
+        UsageError: as `open_trace`; no member is a trace.
+        TraceError: the archive is cut off or damaged, or a member is encrypted.
     """
     from tracetime.formats.trace_file import TraceFile
 
+    options = _checked(
+        OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
+    )
+    if archive.split_member(path) is not None or (path != "-" and Path(path).is_dir()):
+        return [_open(path, options)]
+    file = TraceFile(path)
+    if not archive.probe(file.beginning(BEGINNING)):
+        return [open_file(file, options)]
+    return archive.open_all(file, options)
+
+
+def open_archive(path: str, **options: Any) -> Archive | None:
+    """Open a file with several traces in it; None for any other, and for standard input.
+
+    options: of `open_trace`.
+
+    Raises:
+        UsageError: the file cannot be read.
+        TraceError: the archive is cut off or damaged.
+    """
+    from tracetime.formats.trace_file import TraceFile
+
+    if path == "-" or not Path(path).is_file():
+        return None
+    file = TraceFile(path)
+    if not archive.probe(file.beginning(BEGINNING)):
+        file.close()
+        return None
+    from tracetime.formats.archive.archive import Archive
+
+    return Archive(file, _checked(OpenOptions(**options)))
+
+
+def _open(path: str | os.PathLike[str], options: OpenOptions) -> Trace:
+    from tracetime.formats.trace_file import TraceFile
+
+    named = archive.split_member(path)
+    if named is None and path != "-" and Path(path).is_dir():
+        return _open_folder(path, options)
+    if named is None:
+        return open_file(TraceFile(path), options)
+    return archive.open_member(TraceFile(named[0]), named[1], options)
+
+
+def _checked(options: OpenOptions) -> OpenOptions:
+    """Raise UsageError for what is no option."""
     for name, limit, least in (
-        ("max_expansion is a number of bytes", max_expansion, 0),
-        ("max_clocks is a number of clocks", max_clocks, 1),
-        ("max_tubes is a number of pairs of clocks", max_tubes, 1),
+        ("max_expansion is a number of bytes", options.max_expansion, 0),
+        ("max_clocks is a number of clocks", options.max_clocks, 1),
+        ("max_tubes is a number of pairs of clocks", options.max_tubes, 1),
     ):
         if limit < least:
             raise UsageError(f"{name}, {least} or more")
-    if orders is not None and orders not in get_args(OrderSource):
-        raise UsageError(f"orders is {orders!r}: give one of {', '.join(get_args(OrderSource))}")
-    options = OpenOptions(partial, max_expansion, max_clocks, max_tubes, tuple(domains), orders)
-    if path != "-" and Path(path).is_dir():
-        return _open_folder(path, options)
-    file = TraceFile(path)
-    beginning = file.beginning(BEGINNING)
-    opens = next((one.open for one in _formats if one.probe(beginning)), perfetto.open)
-    trace = opens(file, options)
-    file.on_read = trace.on_read
-    return trace
+    if options.orders is not None and options.orders not in get_args(OrderSource):
+        known = ", ".join(get_args(OrderSource))
+        raise UsageError(f"orders is {options.orders!r}: give one of {known}")
+    return options
 
 
 def _open_folder(path: str | os.PathLike[str], options: OpenOptions) -> Trace:

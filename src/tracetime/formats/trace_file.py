@@ -130,6 +130,11 @@ class _Stream:
         return self._engine.eof
 
 
+def is_compressed(beginning: bytes) -> bool:
+    """Whether a file that begins so is decompressed."""
+    return beginning[:4] == ZSTD or _codec_of(beginning[:4]) is not None
+
+
 class _Codec(NamedTuple):
     """A format of compression whose files are members, one after another."""
 
@@ -158,17 +163,20 @@ class TraceFile:
 
     Args:
         path: of the file, or `-` for standard input, which is copied to a temporary file first.
+        content: the file, unbuffered, where it is open already; the path names it then.
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], content: IO[bytes] | None = None) -> None:
         self.path = os.fspath(path)
         try:
-            if self.path == "-" and sys.stdin is None:
+            if content is not None:
+                self._file: IO[bytes] = content
+            elif self.path == "-" and sys.stdin is None:
                 raise UsageError("there is no standard input to read")
-            if self.path == "-":
+            elif self.path == "-":
                 protect(sys.stdin.buffer)
                 self._file = _spool(sys.stdin.buffer)
             else:

@@ -389,8 +389,6 @@ NO_TRACES = {
     "JSON array": (b"  [1]", "JSON"),
     "lz4": (b"\x04\x22\x4d\x18" + bytes(50), "an lz4 file: decompress it"),
     "CSV": (b"at,what\n5,sent\n", "text, perhaps CSV: name its columns `clock` and `timestamp`"),
-    "zip": (b"PK\x03\x04" + bytes(50), "an archive: unpack it"),
-    "tar": (b"t.pftrace".ljust(257, b"\0") + b"ustar" + bytes(250), "an archive"),
     "perf.data": (b"PERFILE2" + bytes(50), "a Linux perf recording"),
     "systrace": (b"<!DOCTYPE html>", "HTML, perhaps a report of systrace"),
     "ELF": (b"\x7fELF\x02\x01\x01\0\0", "begins with 7f 45 4c 46 02 01 01 00"),

@@ -177,16 +177,11 @@ _HTML = "HTML, perhaps a report of systrace: give the text of ftrace in it, as a
     ("data", "what"),
     [
         (b"", "the file is empty: nothing was recorded"),
-        (b"PK\x03\x04", "an archive: unpack it, and give one of the traces in it"),
-        (bytes(257) + b"ustar", "an archive: unpack it, and give one of the traces in it"),
         (b" \n {", _JSON),
         (b"[", _JSON),
         (b"PERFILE2", "a Linux perf recording: only Perfetto's protobuf traces can be read"),
         (b"<html", _HTML),
         (b"<!DOC", _HTML),
-        (b"PK\x03\x05567890", "something else (it begins with 50 4b 03 05 35 36 37 38)"),
-        (bytes(256) + b"ustar", "something else (it begins with 00 00 00 00 00 00 00 00)"),
-        (bytes(258) + b"ustar", "something else (it begins with 00 00 00 00 00 00 00 00)"),
         (b"PERFILE1", "something else (it begins with 50 45 52 46 49 4c 45 31)"),
         (b"(", "something else (it begins with 28)"),
     ],
@@ -277,7 +272,6 @@ def test_a_file_that_gives_a_few_bytes_at_a_time_is_read_whole(tmp_path, monkeyp
     ("make", "reason"),
     [
         (lambda path: path, "No such file or directory"),
-        (lambda path: path.parent, "Is a directory"),
         (lambda path: f"{path}\0", "embedded null byte"),
     ],
 )

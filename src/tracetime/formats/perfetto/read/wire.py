@@ -241,9 +241,7 @@ def check_beginning(data: bytes | bytearray) -> None:
         return
     if not data:
         raise TraceError("the file is empty: nothing was recorded", 0)
-    if data[:4] == b"PK\x03\x04" or data[257:262] == b"ustar":
-        what = "an archive: unpack it, and give one of the traces in it"
-    elif data[:4] == b"\x04\x22\x4d\x18":
+    if data[:4] == b"\x04\x22\x4d\x18":
         what = "an lz4 file: decompress it (lz4 -d); gzip, zstd, xz and bzip2 can be read"
     elif data.lstrip()[:1] in (b"{", b"["):
         what = (

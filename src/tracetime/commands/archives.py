@@ -1,0 +1,49 @@
+"""Traces of the command line: a file is one, an archive has several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tracetime.commands.terminal import echo
+from tracetime.errors import TracetimeError
+from tracetime.text import printable
+
+if TYPE_CHECKING:
+    from tracetime.trace import Trace
+
+
+def traces_in(
+    paths: Iterable[str], options: dict[str, Any]
+) -> Iterator[tuple[str, Callable[[], Trace]]]:
+    """Yield the path of each trace, and what opens it until the next is asked for.
+
+    An archive that cannot be read is yielded, too: what opens it raises why.
+
+    options: of `open_trace`.
+    """
+    from tracetime.formats import open_archive, open_trace
+
+    for path in paths:
+        try:
+            archive = open_archive(path, **options)
+        except TracetimeError as error:
+            yield path, partial(_raise, error)
+            continue
+        if archive is None:
+            yield path, partial(open_trace, path, **options)
+            continue
+        with archive:
+            if not archive.members:
+                yield path, partial(open_trace, path, **options)
+            for name, why in archive.left_out.items() if archive.members else ():
+                echo(f"note: {printable(path)}: {printable(name)} is left out: {why}", err=True)
+            if archive.damage is not None:
+                echo(f"warning: {printable(path)}: {archive.damage}", err=True)
+            for name in archive.members:
+                yield f"{path}:{name}", partial(archive.open, name)
+
+
+def _raise(error: TracetimeError) -> NoReturn:
+    raise error

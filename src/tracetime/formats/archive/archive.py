@@ -1,0 +1,211 @@
+"""An archive and the traces in it. Members are copied to temporary files without a name."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Final, Protocol, Self
+
+from tracetime.errors import TraceError, UsageError
+from tracetime.formats import archive, ctf
+from tracetime.formats.archive.tar_members import FOLDER, TarMembers
+from tracetime.formats.archive.zip_members import ZipMembers
+from tracetime.formats.trace_file import CHUNK, Budget, TraceFile, is_compressed
+from tracetime.open_options import OpenOptions
+from tracetime.text import did_you_mean, printable
+
+if TYPE_CHECKING:
+    from tracetime.trace import Trace
+
+MOST_MEMBERS: Final = 10_000
+_MOST_LISTED: Final = 10
+_BEGINNING: Final = 512
+_PACKED_BEGINNING: Final = 1 << 18
+"""Bytes of a compressed member of which the first 512 of the trace are decompressed."""
+
+_MANIFEST: Final = re.compile(rb'\s*\{\s*"perfetto_manifest"')
+
+
+class Members(Protocol):
+    """What zip and tar have in common."""
+
+    def names(self) -> Iterator[tuple[str, str | None]]:
+        """Yield the name of each member, and why it cannot be a trace, if so."""
+
+    def read(self, name: str, chunk: int = CHUNK) -> Iterator[bytes]:
+        """Yield the content of a member, piece by piece."""
+
+
+class Archive:
+    """An open archive; close it, or use it in a `with`. Traces of it stay open.
+
+    Args:
+        file: the archive; closed with it.
+        options: of every trace. `max_expansion` limits what is decompressed and copied in all; with
+            `partial`, members before a damaged place are kept.
+
+    Attributes:
+        members: names of those that are traces, in order.
+        left_out: why others are none, by name.
+        damage: with `partial`, the error after which no member was found.
+
+    Raises:
+        TraceError: it is cut off or damaged, has a name twice, or very many members.
+    """
+
+    def __init__(self, file: TraceFile, options: OpenOptions) -> None:
+        self._file = file
+        self._options = options
+        self._budget = Budget(options.max_expansion)
+        self._stack = ExitStack()
+        self._stack.callback(file.close)
+        self.members: list[str] = []
+        self.left_out: dict[str, str] = {}
+        self.damage: TraceError | None = None
+        try:
+            content = self._stack.enter_context(file.uncompressed(self._budget, options.partial))
+            is_zip = file.beginning(2) == b"PK"
+            self._inside: Members = ZipMembers(content) if is_zip else TarMembers(content)
+            self._list()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the archive; traces that were opened stay so."""
+        self._stack.close()
+
+    def open(self, name: str) -> Trace:
+        """Return a member as a trace, whose path is `ARCHIVE:MEMBER`.
+
+        Raises:
+            UsageError: there is no such member.
+            TraceError: it is damaged, encrypted, or larger than `max_expansion` allows.
+        """
+        from tracetime.formats import open_file
+
+        if name not in self.members:
+            known = did_you_mean(name, self.members)
+            why = self.left_out.get(name)
+            said = "is no trace: " + why if why else f"is not in {printable(self._file.path)!r}"
+            raise UsageError(f"member {printable(name)!r} {said}{'' if why else known}")
+        return open_file(TraceFile(f"{self._file.path}:{name}", self._copied(name)), self._options)
+
+    def only_member(self) -> str:
+        """Return the one member that is a trace.
+
+        Raises:
+            UsageError: there are several, or none.
+        """
+        self.check_traces()
+        if len(self.members) > 1:
+            path, names = printable(self._file.path), [printable(name) for name in self.members]
+            raise UsageError(
+                f"the archive {path!r} has {len(names)} traces: name one, as in "
+                f"{path}:{names[0]}; it has {_listed(names)}"
+            )
+        return self.members[0]
+
+    def check_traces(self) -> None:
+        """Raise UsageError where no member is a trace."""
+        if not self.members:
+            found = [f"{printable(name)}: {why}" for name, why in self.left_out.items()]
+            which = _listed(found) or "it is empty"
+            raise UsageError(f"the archive {printable(self._file.path)!r} has no trace ({which})")
+
+    def _list(self) -> None:
+        try:
+            names: set[str] = set()
+            for n, (name, why) in enumerate(self._inside.names()):
+                if n == MOST_MEMBERS:
+                    raise TraceError(
+                        f"the archive has more than {MOST_MEMBERS} members: unpack it, and give "
+                        "the traces in it"
+                    )
+                if why == FOLDER:
+                    continue
+                if name in names:
+                    raise TraceError(
+                        f"the archive has two members named {printable(name)!r}: unpack it"
+                    )
+                names.add(name)
+                reason = why or self._why_none(name)
+                if reason is None:
+                    self.members.append(name)
+                else:
+                    self.left_out[name] = reason
+        except TraceError as error:
+            if not (self._options.partial and self.members):
+                raise
+            self.damage = error.with_traceback(None)
+
+    def _why_none(self, name: str) -> str | None:
+        """Why a member is no trace; None where it is one, or cannot be read."""
+        from tracetime.formats import is_of_format
+
+        try:
+            beginning = self._beginning(name)
+        except TraceError:
+            return None
+        if archive.probe(beginning):
+            return "it is an archive itself: unpack the outer one"
+        if ctf.probe(beginning):
+            return "it is a part of a CTF trace, which is a directory: unpack the archive"
+        if _MANIFEST.match(beginning):
+            return "a perfetto_manifest, which is not used: the traces stay apart"
+        return None if is_of_format(beginning) else "it is of no known format"
+
+    def _beginning(self, name: str) -> bytes:
+        """The first bytes of a member, decompressed."""
+        beginning = self._first(name, _BEGINNING)
+        if not is_compressed(beginning):
+            return beginning
+        content = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  closed as a TraceFile
+        content.write(self._first(name, _PACKED_BEGINNING))
+        file = TraceFile(name, content)
+        try:
+            return file.beginning(_BEGINNING)
+        finally:
+            file.close()
+
+    def _first(self, name: str, n: int) -> bytes:
+        piece = next(self._inside.read(name, n), b"")
+        self._budget.spend(len(piece))
+        return piece
+
+    def _copied(self, name: str) -> IO[bytes]:
+        """A member's content in a temporary file."""
+        content = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  closed with its trace
+        try:
+            for piece in self._inside.read(name):
+                self._budget.spend(len(piece))
+                content.write(piece)
+        except OSError as error:
+            content.close()
+            where = tempfile.gettempdir()
+            raise UsageError(f"cannot unpack {name!r} into {where}: {error.strerror}") from error
+        except TraceError:
+            content.close()
+            raise
+        return content
+
+
+def _listed(names: list[str]) -> str:
+    """The first of some names, in a sentence."""
+    more = len(names) - _MOST_LISTED
+    rest = f" and {more} more" if more > 0 else ""
+    return ", ".join(names[:_MOST_LISTED]) + rest

@@ -1,0 +1,104 @@
+"""Members of a zip archive, whose bytes are hostile."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import IO, Final
+
+from tracetime.errors import TraceError
+from tracetime.formats.archive.tar_members import FOLDER
+from tracetime.formats.trace_file import CHUNK
+
+_END: Final = b"PK\x05\x06"
+_END_SIZE: Final = 22
+_LONGEST_REMARK: Final = 0xFFFF
+_MOST_DIRECTORY: Final = 4 << 20
+"""Bytes of the list of members: zipfile makes an object of every 50, of 20 times that size."""
+
+_READ: Final = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""Compressions whose expansion can be stopped at each step, as zipfile uses them."""
+
+_IS_ENCRYPTED: Final = 1
+
+DAMAGED: Final = (
+    zipfile.BadZipFile,
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    zlib.error,
+)
+"""What zipfile raises for bytes that are not a zip archive, or a damaged one."""
+
+
+class ZipMembers:
+    """The members of a zip archive.
+
+    Raises:
+        TraceError: it is cut off or damaged, or lists very many members.
+    """
+
+    def __init__(self, content: IO[bytes]) -> None:
+        _check_directory(content)
+        try:
+            self._archive = zipfile.ZipFile(content)
+        except DAMAGED as error:
+            raise damaged("zip", error) from error
+
+    def names(self) -> Iterator[tuple[str, str | None]]:
+        """Yield the name of each member, and why it cannot be a trace, if so."""
+        for member in self._archive.infolist():
+            why = None
+            if member.is_dir():
+                why = FOLDER
+            elif stat.S_ISLNK(member.external_attr >> 16):
+                why = "it is a link"
+            yield member.filename, why
+
+    def read(self, name: str, chunk: int = CHUNK) -> Iterator[bytes]:
+        """Yield the content of a member, piece by piece.
+
+        Raises:
+            TraceError: it is encrypted, damaged, or compressed by what is not read here.
+        """
+        member = self._archive.getinfo(name)
+        if member.flag_bits & _IS_ENCRYPTED:
+            raise TraceError(f"member {name!r} is encrypted: unpack it with its password")
+        if member.compress_type not in _READ:
+            raise TraceError(
+                f"member {name!r} is compressed by method {member.compress_type}, and only stored "
+                "and deflated ones are read: unpack the archive"
+            )
+        try:
+            with self._archive.open(member) as content:
+                while piece := content.read(chunk):
+                    yield piece
+        except DAMAGED as error:
+            raise damaged(f"member {name!r}", error) from error
+
+
+def damaged(what: str, error: BaseException) -> TraceError:
+    """The error for a damaged archive or member."""
+    subject = "the zip archive" if what == "zip" else what
+    return TraceError(f"{subject} is cut off or damaged ({error}): get a whole copy")
+
+
+def _check_directory(content: IO[bytes]) -> None:
+    """Refuse a list of members that would take much memory, before it is read."""
+    size = content.seek(0, 2)
+    content.seek(max(0, size - _END_SIZE - _LONGEST_REMARK))
+    end = content.read()
+    at = end.rfind(_END)
+    if at < 0 or len(end) - at < _END_SIZE:
+        raise TraceError("the zip archive is cut off: its list of members is at its end", size)
+    if int.from_bytes(end[at + 12 : at + 16], "little") > _MOST_DIRECTORY:
+        raise TraceError(
+            f"the list of members of the zip archive is longer than {_MOST_DIRECTORY >> 20} MiB: "
+            "unpack it, and give the traces in it"
+        )
