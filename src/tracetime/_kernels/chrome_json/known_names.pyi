@@ -17,6 +17,7 @@ class KnownNames(EventObserver):
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
         clock_syncs: (exact ns, raw text of args) of events of phase c, the first thousand.
+        line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
     """
 
     left_out: int
@@ -29,4 +30,5 @@ class KnownNames(EventObserver):
     first_ns: int
     last_ns: int
     clock_syncs: list[tuple[int, bytes]]
+    line_syncs: list[tuple[int, bytes]]
     def __new__(cls, limit: int) -> Self: ...

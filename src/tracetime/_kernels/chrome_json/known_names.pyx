@@ -5,6 +5,7 @@ import os
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
+from libc.string cimport memcmp
 
 from tracetime._kernels.chrome_json.event cimport (
     NUMBER, DECIMAL, OBJECT, STRING, TIME_KNOWN, TIME_OVERFLOWS, JsonEvent, SystraceLine, Value,
@@ -20,6 +21,9 @@ from tracetime._kernels.common.wire cimport Span
 cdef enum:
     LONGEST_NAME = 1024
     MOST_SYNCS = 1000
+    SYNC_LENGTH = 24
+
+cdef const char *SYNC = b"trace_event_clock_sync: "
 
 
 cdef class KnownNames(EventObserver):
@@ -37,6 +41,7 @@ cdef class KnownNames(EventObserver):
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
         clock_syncs: (exact ns, raw text of args) of events of phase c, the first thousand.
+        line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
     """
 
     def __cinit__(self, int64_t limit):
@@ -45,6 +50,7 @@ cdef class KnownNames(EventObserver):
         self.first_ns = INT64_HIGH
         self.last_ns = INT64_LOW
         self.clock_syncs = []
+        self.line_syncs = []
 
     def __dealloc__(self):
         free(self.named)
@@ -69,8 +75,13 @@ cdef class KnownNames(EventObserver):
         return False
 
     cdef int observe_line(self, const SystraceLine *line) except -1 nogil:
+        cdef int64_t n = line.args_end - line.args
         if line.state == TIME_KNOWN:
             self.count(line.ns, line.floor_ns, line.rounded)
+            if SYNC_LENGTH < n <= LONGEST_NAME and memcmp(line.args, SYNC, SYNC_LENGTH) == 0:
+                with gil:
+                    if len(self.line_syncs) < MOST_SYNCS:
+                        self.line_syncs.append((line.ns, (<const char *>line.args)[:n]))
         else:
             self.n_overflowing += 1
         return False

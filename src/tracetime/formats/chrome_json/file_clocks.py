@@ -11,6 +11,7 @@ anything else                                      org.chromium.trace
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.formats.chrome_json.file_values import FileValues
+from tracetime.formats.chrome_json.line_syncs import LineSync
 from tracetime.graph.graph import ClockGraph
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
@@ -49,24 +51,32 @@ def clock_of(values: FileValues, is_text: bool) -> tuple[ClockId, str | None]:
     return ClockId(clock_id(name)), name
 
 
-def graph_of(values: FileValues, is_text: bool, first_ns: int, last_ns: int) -> ClockGraph:
+def graph_of(
+    values: FileValues, is_text: bool, first_ns: int, last_ns: int, syncs: Sequence[LineSync]
+) -> ClockGraph:
     """The graph of a file's clocks.
 
     Args:
         first_ns, last_ns: the earliest and latest event; first after last where there is none.
+        syncs: what lines of text say of other clocks.
     """
     clock, name = clock_of(values, is_text)
     graph = ClockGraph(clock)
     if name is None:
         return graph
-    oscillator = posix_oscillator(0) if name == _KINETO else None
-    graph.declare(
-        ClockDomain(clock, name=name, oscillator=oscillator, assumed_half_width_ns=0)
-        if oscillator
-        else ClockDomain(clock, name=name)
-    )
+    half = None
+    if name == _KINETO:
+        half = 0
+    elif name == _FTRACE:
+        half = max((one.half_width_ns for one in syncs), default=None)
+    # The clocks of ftrace, and REALTIME less a base, are the kernel's.
+    oscillator = None if half is None else posix_oscillator(0)
+    graph.declare(ClockDomain(clock, name=name, oscillator=oscillator, assumed_half_width_ns=half))
     base = values.base_ns
     if name == _KINETO and first_ns <= last_ns and abs(base) <= INT64_MAX - abs(last_ns):
         at = np.unique(np.linspace(0, last_ns - first_ns, TIES).astype(np.int64)) + first_ns
         graph.add_snapshot({clock: at, REALTIME: at + base})
+    if name == _FTRACE:
+        for one in syncs:
+            graph.add_snapshot({clock: one.ns, one.clock: one.reading_ns})
     return graph

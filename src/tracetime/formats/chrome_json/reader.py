@@ -25,6 +25,7 @@ from tracetime.formats.chrome_json import is_systrace
 from tracetime.formats.chrome_json.faults import fault_of, is_usual
 from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
 from tracetime.formats.chrome_json.file_values import FileValues
+from tracetime.formats.chrome_json.line_syncs import line_syncs
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
@@ -81,7 +82,8 @@ class ChromeJsonTrace(Trace):
         if self._graph is None:
             names = self._learnt.names
             values = self._learnt.values
-            graph = graph_of(values, self._is_text, names.first_ns, names.last_ns)
+            syncs = line_syncs(names.line_syncs)
+            graph = graph_of(values, self._is_text, names.first_ns, names.last_ns, syncs)
             self.apply_options(graph)
             self._graph = graph
         return self._graph
