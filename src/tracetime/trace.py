@@ -570,6 +570,13 @@ class Trace(ABC):
         """How times that are decimal numbers were read; None where the format has none."""
         return None
 
+    def overlaps_by_rounding(self) -> int:
+        """How many complete events cross others of their thread only as Perfetto rounds times.
+
+        By their exact times they lie within the others, or beside them. Reads the file.
+        """
+        return 0
+
     @property
     def events_dropped(self) -> int:
         """How many events the recorder says that it dropped; 0 where it does not say."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tracetime.analysis.survey import Survey
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
+from tracetime.text import count
 
 
 def written_times(survey: Survey) -> Iterator[Finding]:
@@ -15,7 +16,15 @@ def written_times(survey: Survey) -> Iterator[Finding]:
     if times is None:
         return
     if times.moved:
-        clock = (survey.trace_clock,)
-        yield finding("times-rounded", clocks=clock, events=times.moved, worst_ns=times.moved_ns)
+        crossing = survey.trace.overlaps_by_rounding()
+        yield finding(
+            "times-rounded",
+            "warning" if crossing else "info",
+            clocks=(survey.trace_clock,),
+            events=times.moved,
+            worst_ns=times.moved_ns,
+            parts=("apart",) if crossing else (),
+            slices=count(crossing, "slice"),
+        )
     if times.unreadable:
         yield finding("events-without-time", events=times.unreadable)

@@ -249,24 +249,6 @@ def test_the_tube_nests_as_floor():
     assert [row["ts"] % 1000 for row in tube] == [1, 200]
 
 
-@pytest.mark.parametrize(
-    ("ts", "dur", "crossing"),
-    [
-        # As floor rounds them, to 0 and 256 ns, the inner one ends later.
-        (("1712195495406752.001", "1712195495406752.200"), ("0.900", "0.700"), 1),
-        # Only a duration is rounded, that of the outer one, to whole us.
-        (("0", "1712195495406000"), ("1712195495406752.120", "752.110"), 1),
-        # They cross in truth.
-        (("1712195495406752.001", "1712195495406752.200"), ("0.900", "0.900"), 0),
-        (("1", "2"), ("9", "9"), 0),
-    ],
-)
-def test_what_rounding_makes_cross_is_counted(ts, dur, crossing):
-    events = [event("X", Raw(a), dur=Raw(b)) for a, b in zip(ts, dur, strict=True)]
-    with opened(document(*events).encode()) as trace:
-        assert trace.overlaps_by_rounding() == crossing
-
-
 def test_open_slices_have_no_bar_of_their_end():
     (row,) = slices(document(event("B", 1, A)), "tube")
     assert (row["dur"], row["latest"], row["end_latest"], row["end_clock"]) == (

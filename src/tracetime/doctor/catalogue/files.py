@@ -177,9 +177,9 @@ ROWS: Final = (
     ),
     Row(
         "times-rounded",
-        {"info": ""},
+        {"info": "", "warning": "where slices cross others only for that"},
         "Perfetto's trace processor rounds times that the file writes with fractions.",
-        title="floor places {events} up to {worst} off: Perfetto rounds their times",
+        title="floor places {events} up to {worst} off{apart}: Perfetto rounds their times",
         why=(
             "The file writes microseconds with fractions. Perfetto's trace processor reads those "
             "through a double, which near 1.7e15 us (today, in REALTIME) has steps of 250 ns, and "
@@ -187,6 +187,7 @@ ROWS: Final = (
             "overlap: Perfetto then nests them, or moves them to another track."
         ),
         fix="Use the exact times: `timestamp`, or trace time by `--policy tube`.",
+        parts={"apart": ", and makes {slices} cross others"},
     ),
     Row(
         "trace-truncated",

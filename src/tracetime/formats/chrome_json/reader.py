@@ -158,7 +158,7 @@ class ChromeJsonTrace(Trace):
         return Slices(schema, reading, read_slices(self, read, reading, drawn, args))
 
     def overlaps_by_rounding(self) -> int:
-        """Read how many complete events cross others only as trace_processor rounds times."""
+        """Read how many complete events cross only by rounding; see `Trace`."""
         from tracetime.formats.chrome_json.slices import overlaps_by_rounding
 
         self.check_open()
