@@ -60,10 +60,10 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     apart = counted.each(rows, survey.clocks)
     for found in _by_machine(apart).values():
         lost = any(survey.lost.get(g.clock) for g in found)
-        tie = ("messages_only", "by_messages", "use_messages")
+        tie = ("messages_only", "by_messages", "use_messages", "by_tube")
         if not _placed_by_orders(survey, found):
             tried = survey.trace.flows is not None or not survey.trace.has_remote_syncs
-            tie = ("nothing", "no_time", *(() if tried else ("try_messages",)))
+            tie = ("nothing", "no_time", "by_matching", *(() if tried else ("try_messages",)))
         yield _finding(
             "machine-not-synchronised",
             found,

@@ -5,7 +5,7 @@ import pytest
 from ctf_files import LTTNG, Clock, Event, Packet, Trace, simple
 from platforms import WITH_BT2
 
-from tracetime import ClockId, ConversionError, TraceError, clock_id, open_trace
+from tracetime import ClockId, ConversionError, TraceError, clock_id, diagnose, open_trace
 from tracetime.formats.ctf.clocks import TracedClock
 
 pytestmark = WITH_BT2
@@ -24,6 +24,13 @@ def test_monotonic_of_lttng_is_tied_to_realtime_where_the_events_begin(tmp_path)
         found = graph.explain(10**15, "MONOTONIC", "REALTIME", policy="tube")
     assert (bar.earliest - bar.estimate, bar.latest - bar.estimate) == (-50_000, 50_000)
     assert found.steps[0].assumed
+
+
+def test_the_events_begin_with_the_earliest_of_all_streams(tmp_path):
+    streams = {name: [Packet([Event(at)])] for name, at in (("a", 9), ("b", 5), ("c", 7))}
+    with open_trace(Trace(streams).write(tmp_path)) as trace:
+        infos = {info.clock: info.first_ns for info in trace.clocks.clocks()}
+    assert infos[ClockId(3)] == 5
 
 
 def test_another_clock_is_tied_at_its_zero(tmp_path):
@@ -116,6 +123,12 @@ def test_machines_stay_apart_until_something_ties_them(tmp_path):
         table = trace.read_all()
         assert table["status"].to_pylist() == ["resolved", "no_path", "no_path"]
         assert table["machine"].to_pylist() == [0, 1, 1]
+        (finding,) = diagnose(trace)
+        assert (finding.code, finding.events) == ("machine-not-synchronised", 2)
+        assert "RemoteClockSync" not in finding.why
+        assert finding.fix.endswith(
+            "match messages that both machines recorded, and add them as orders (add_order)."
+        )
         with pytest.raises(ConversionError):
             trace.clocks.convert(5, "REALTIME", "REALTIME@machine1")
         graph = trace.clocks
@@ -138,12 +151,18 @@ def test_two_clocks_of_a_machine_are_tied_by_its_realtime(tmp_path):
         assert trace.read_all()["trace_time"].to_pylist() == [10**10, 10**10]
 
 
-def test_clocks_without_an_id_are_one_only_within_a_trace(tmp_path):
-    nameless = {"environment": {}, "clock": Clock("cycles", uuid="")}
-    same = two(tmp_path / "same", simple(5, **nameless), simple(6, **nameless))
-    others = two(tmp_path / "others", simple(5, **nameless), simple(6, uuid=OTHER, **nameless))
-    with same, others:
-        assert (same.machines, others.machines) == ([0], [0, 1])
+def test_clocks_without_an_id_stay_apart(tmp_path):
+    nameless = simple(5, clock=Clock("cycles", uuid=""), environment={})
+    with two(tmp_path, nameless, nameless) as trace:
+        assert trace.machines == [0, 1]
+
+
+@pytest.mark.parametrize(("tracer", "machines"), [("barectf", [0, 1]), ("lttng-ust", [0])])
+def test_an_id_that_two_devices_have_is_of_one_clock_by_lttng_alone(tmp_path, tracer, machines):
+    # LTTng's is the id of the boot: a container may name itself otherwise.
+    one, other = (simple(5, environment={"tracer_name": tracer, "hostname": host}) for host in "ab")
+    with two(tmp_path, one, other) as trace:
+        assert trace.machines == machines
 
 
 def test_an_offset_that_was_read_again_is_another_snapshot(tmp_path):

@@ -57,7 +57,11 @@ ROWS: Final = (
                 "The clocks of two machines are different clocks, even under the same name, and no "
                 "snapshot of this file reads both{no_time}{by_messages}"
             ),
-            "apart_fix": "Read events of one machine alone, or convert with `--policy tube`.",
+            "by_tube": "convert with `--policy tube`",
+            "by_matching": (
+                "match messages that both machines recorded, and add them as orders (add_order)"
+            ),
+            "apart_fix": "Read events of one machine alone, or {by_tube}{by_matching}.",
         },
     ),
     Row(

@@ -53,7 +53,10 @@ class TracedClock:
         if given is None:
             return None
         host = environment.get("hostname")
+        host = host if isinstance(host, str) else None
         is_lttng = str(environment.get("tracer_name", "")).startswith("lttng")
+        # LTTng's is the id of the boot; that of others may be the same on many devices.
+        of_host = "" if is_lttng or host is None else f" of {host}"
         is_monotonic = is_lttng and given["name"] == "monotonic"
         cycle_ns = _SECOND_NS / given["frequency"]
         offset_ns = (
@@ -62,8 +65,8 @@ class TracedClock:
         )
         return cls(
             None if is_monotonic else f"ctf.{_NO_NAME.sub('_', given['name']) or 'clock'}",
-            given["uuid"] or facts["uuid"] or facts["folder"],
-            host if isinstance(host, str) else None,
+            f"{given['uuid'] or facts['folder']}{of_host}",
+            host,
             min(max(1.0, cycle_ns * max(1, given["precision"])), LONGEST_NS),
             offset_ns or None,
         )
