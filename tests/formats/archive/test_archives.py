@@ -10,6 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 from building import BOOTTIME, MONOTONIC, event, snapshot, trace
+from corpus import NO_DATA, files
 from journals import logged
 
 from tracetime import TraceError, TracetimeError, UsageError, open_trace, open_traces
@@ -341,6 +342,16 @@ def test_members_may_be_all_the_arguments_of_sql(put, tracetime, tmp_path, monke
     members = [f"{path}:{name}" for name in TRACES[:2]]
     assert tracetime("sql", *members, "-o", out)[0] == 0
     assert out.read_text().split() == ['"n"', "5"]
+
+
+@pytest.mark.skipif(not files("manifest/*.zip"), reason=NO_DATA)
+def test_real_archives_with_a_manifest():
+    n = 0
+    for path in (*files("manifest/*.zip"), *files("manifest/*.tar")):
+        traces = open_traces(path)
+        assert not any("meta" in one.path.rpartition(":")[2] for one in traces)
+        n += len(rows(traces))
+    assert n == 49
 
 
 def test_a_damaged_member_does_not_hide_the_others(put, tracetime):

@@ -106,6 +106,12 @@ def test_each_of_several_boots_has_a_clock_of_its_own(journal, tracetime):
         assert table["trace_time"].to_pylist()[20] == (START_US + 1000 * S) * 1000
         assert trace.clocks.convert(10**9, names[1], "REALTIME") == (START_US + 1001 * S) * 1000
         assert diagnose(trace) == []
+        assert trace.metadata["boots"][1] == {
+            "machine_id": MACHINE,
+            "boot_id": BOOT_2,
+            "realtime": "REALTIME",
+            "monotonic": names[1],
+        }
     assert names[1][:20] in tracetime("clocks", path)[1]
 
 
@@ -118,6 +124,8 @@ def test_clocks_of_two_machines_stay_apart(journal):
         assert table["clock"].to_pylist() == [3] * 40
         assert table["status"].to_pylist() == ["resolved"] * 20 + ["no_path"] * 20
         assert {one.code for one in diagnose(trace)} == {"machine-not-synchronised"}
+        assert [one["machine_id"] for one in trace.metadata["boots"]] == [MACHINE, MACHINE_2]
+        assert trace.metadata["boots"][1]["monotonic"] == "MONOTONIC@machine1"
 
 
 @pytest.mark.parametrize(("by_s", "code"), [(-3600, "realtime-set-back"), (60, "clock-stepped")])
@@ -156,6 +164,7 @@ def test_entries_without_boot_or_monotonic_are_on_realtime(journal):
         with open_trace(journal(entries)) as trace:
             row = trace.read_all("tube").to_pylist()[0]
             assert (row["clock"], row["timestamp"]) == (1, START_US * 1000)
+            assert trace.metadata["boots"][0]["realtime"] == "REALTIME"
             assert row["trace_time"] == row["earliest"] == START_US * 1000
             assert row["latest"] == START_US * 1000 + 999  # written in whole us
 

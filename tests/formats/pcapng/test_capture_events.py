@@ -94,6 +94,11 @@ def test_times_are_exact_and_bars_hold_the_tick(
     content = C.section() + C.interface(resolution=resolution, offset_s=offset_s)
     with open_trace(capture(content + C.packet(ticks))) as trace:
         (row,) = trace.read_all("tube").to_pylist()
+        (interface,) = trace.metadata["interfaces"]
+    assert interface["offset_s"] == (offset_s or 0)
+    assert interface["ticks_per_s"] == {0x8A: 1024, 0xA0: 2**32}.get(
+        resolution, 10 ** (6 if resolution is None else resolution)
+    )
     assert (row["trace_time"], row["earliest"], row["latest"]) == (earliest, earliest, latest)
 
 
@@ -108,6 +113,10 @@ def test_interfaces_and_sections_are_told_apart(capture):
     )
     with open_trace(capture(content)) as trace:
         table = trace.read_all(names=True)
+        assert trace.metadata["interfaces"][1:] == [
+            {"name": "eth0", "link_type": "LINUX_SLL", "ticks_per_s": 10**9, "offset_s": 0},
+            {"name": None, "link_type": "LINKTYPE 4000", "ticks_per_s": 10**6, "offset_s": 0},
+        ]
         assert trace.to_pandas(names=True)["track_name"].tolist()[:2] == ["eth0", "eth0"]
     assert table["track"].to_pylist() == [0, 1, 2, 2]
     assert table["track_name"].to_pylist() == ["eth0", "eth0", "interface 2", "interface 2"]

@@ -119,8 +119,29 @@ def _clocks_of(boots: list[Boot]) -> dict[Boot, BootClocks]:
 
 def _name(boot: Boot) -> str:
     """The name of MONOTONIC of one boot of several."""
-    high, low = (half % 2**64 for half in boot[2:])
-    return f"monotonic.{high:016x}{low:016x}"
+    return f"monotonic.{_hex(boot[2:])}"
+
+
+def described(clocks: JournalClocks) -> dict[str, object]:
+    """The ids of machines and boots, and the clocks that they have."""
+    return {
+        "boots": [
+            {
+                "machine_id": _hex(boot[:2]),
+                "boot_id": _hex(boot[2:]),
+                "realtime": str(one.realtime),
+                "monotonic": None
+                if one.monotonic is None
+                else clocks.of_file.graph.name(one.monotonic),
+            }
+            for boot, one in clocks.boots.items()
+        ]
+    }
+
+
+def _hex(halves: tuple[int, ...]) -> str | None:
+    """An id of 128 bits as systemd writes it; None for none."""
+    return None if halves == _NO_ID else "".join(f"{half % 2**64:016x}" for half in halves)
 
 
 def _declare(graph: ClockGraph, clocks: BootClocks, boot: Boot) -> None:

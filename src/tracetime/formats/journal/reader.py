@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from tracetime._kernels.journal.entries import write_args
 from tracetime.arrays import arrow_of
 from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.events_table import TYPES, Columns, Kind
-from tracetime.formats.journal.clocks import JournalClocks, by_boot, read_clocks
+from tracetime.formats.journal.clocks import JournalClocks, by_boot, described, read_clocks
 from tracetime.formats.journal.entries import Entries, entries
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.text_columns import joined_texts, texts_at
@@ -44,6 +44,13 @@ class JournalTrace(RecordTrace):
         self.prepare(names=False)
         assert self._journal is not None
         return self._journal.packets
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """Under "boots", the machine and the boot of entries, and the clocks that these have."""
+        self.prepare(names=False)
+        assert self._journal is not None
+        return described(self._journal)
 
     def prepare(self, names: bool) -> None:
         """Read the clocks, unless they are known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 import numpy as np
@@ -83,6 +83,21 @@ class CaptureTrace(RecordTrace):
         return found[:_MOST_WARNINGS]
 
     @property
+    def metadata(self) -> Mapping[str, object]:
+        """Under "interfaces", the name, link type, and times of each, by its number."""
+        return {
+            "interfaces": [
+                {
+                    "name": None if name is None else _decoded(name),
+                    "link_type": link_name(link),
+                    "ticks_per_s": (2 if resolution & 0x80 else 10) ** (resolution & 0x7F),
+                    "offset_s": offset_s,
+                }
+                for link, name, resolution, offset_s, *_ in self._read_whole.interfaces
+            ]
+        }
+
+    @property
     def events_dropped(self) -> int:
         """How many packets the interfaces and the system dropped, by their last statistics."""
         return min(self._read_whole.dropped, INT64_MAX)
@@ -105,6 +120,10 @@ class CaptureTrace(RecordTrace):
         _ = self.clocks
 
 
+def _decoded(name: bytes) -> str:
+    return name[:LONGEST_TEXT].decode(errors="replace")
+
+
 def _times(batch: PacketBatch) -> Columns:
     n = len(batch.columns["start"])
     return {
@@ -124,7 +143,7 @@ def _names(batch: PacketBatch, reader: Packets) -> dict[str, pa.Array]:
     codes = np.searchsorted(numbers, on)
     interfaces = [reader.interfaces[number] for number in numbers.tolist()]
     labels = [
-        f"interface {number}" if one[1] is None else one[1][:LONGEST_TEXT].decode(errors="replace")
+        f"interface {number}" if one[1] is None else _decoded(one[1])
         for number, one in zip(numbers.tolist(), interfaces, strict=True)
     ]
     args_ends, args = write_args(batch.data, columns)
