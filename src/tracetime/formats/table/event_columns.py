@@ -18,6 +18,7 @@ from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
 from tracetime.formats.table.layouts import EventColumns
 from tracetime.formats.table.row_columns import SLACK, Rows, slack_of
+from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.graph.graph import ClockGraph
 
@@ -74,6 +75,21 @@ class EventColumnTable:
         kept = np.flatnonzero(there)
         columns = {name: column[kept] for name, column in columns.items()}
         return Records(columns, self._named(rows, row[kept], columns) if names else {}, position)
+
+    def slices(self) -> TableSlices | None:
+        """What takes the slices of the rows; None where a row has no begin and end."""
+        begin, end = self._layout.begin, self._layout.end
+        if begin is None or end is None:
+            return None
+        trace_clock = preferred(list(self._ids.values()))
+        return TableSlices(
+            begin, end, (self._ids[begin] == trace_clock, self._ids[end] == trace_clock)
+        )
+
+    def slice_clocks(self) -> tuple[str, str]:
+        """The clocks of begin and end, of a table that has them."""
+        begin, end = str(self._layout.begin), str(self._layout.end)
+        return self._layout.clocks[begin], self._layout.clocks[end]
 
     def _named(
         self, rows: Rows, row: np.ndarray[tuple[int], np.dtype[np.int64]], columns: Columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -25,11 +25,14 @@ from tracetime.formats.table.layouts import (
     layout_of,
 )
 from tracetime.formats.table.row_columns import SLACK, Rows
+from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import clocks_of_columns, clocks_of_rows
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
 from tracetime.formats.trace_file import TraceFile
-from tracetime.graph.tube.bars import Bars
+from tracetime.graph.arguments import PolicyName, check_policy
+from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
+from tracetime.slices_table import Slices, slices_schema
 from tracetime.text import printable
 from tracetime.time_columns import CLOCK_KEY
 from tracetime.trace import TraceReading
@@ -88,6 +91,48 @@ class TableTrace(RecordTrace):
         with self._stored() as table:
             for rows in _numbered(table, self._events.columns(names)):
                 yield self._events.records(rows, names, self._position)
+
+    def slices(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        args: bool = True,
+    ) -> Slices:
+        """The slices of rows that have a begin and an end; see `Trace.slices`.
+
+        They have no arguments. Those of one thread, process and track name are nested by where
+        they begin.
+        """
+        self.check_open()
+        check_policy(policy)
+        check_bars(bars)
+        _ = self._clocks
+        events = self._events
+        found = events.slices() if isinstance(events, EventColumnTable) else None
+        if found is None or not isinstance(events, EventColumnTable):
+            raise UsageError(
+                f"no slices are read of {printable(self.path)}: its rows have no begin and end, "
+                "such as begin:MONOTONIC and end:MONOTONIC"
+            )
+        clocks = events.slice_clocks() if policy == "tube" else None
+        made = self._slices(found, events, clocks, progress)
+        return Slices(slices_schema(policy), found.reading, made)
+
+    def _slices(
+        self,
+        found: TableSlices,
+        events: EventColumnTable,
+        clocks: tuple[str, str] | None,
+        progress: Callable[[int], None] | None,
+    ) -> Generator[pa.RecordBatch, None, None]:
+        with self._stored() as table:
+            for rows in self._rows(table, events.columns(names=True)):
+                found.add(rows)
+                if progress is not None:
+                    progress(self._position)
+        yield from found.batches(clocks)
 
     def _stored(self) -> AbstractContextManager[StoredTable]:
         return stored_table(self._file, self.options.max_expansion, known=_CSV_TYPES)

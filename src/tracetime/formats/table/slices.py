@@ -1,0 +1,169 @@
+"""The slices of a table whose rows have a begin and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.arrays import arrow_of, texts_of, values_of
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.formats.table.event_names import names_of
+from tracetime.formats.table.nesting import nested
+from tracetime.formats.table.row_columns import Rows, slack_of
+from tracetime.slices_table import OPEN, Owners, SliceReading, Strings, slice_batches
+
+MOST_SLICES: Final = 1 << 26
+"""Slices that are kept until all are known."""
+
+_TEXTS: Final = ("name", "category", "track_name", "thread_name", "process_name")
+_NUMBERS: Final = ("tid", "pid")
+
+Values = npt.NDArray[np.int64]
+
+
+class TableSlices:
+    """Slices of rows, as they are added.
+
+    Args:
+        begin, end: the columns of their times.
+        is_placed: whether each of the two is on the clock of trace time.
+    """
+
+    def __init__(self, begin: str, end: str, is_placed: tuple[bool, bool]) -> None:
+        self._columns = (begin, end)
+        self._is_placed = is_placed
+        self._codes: dict[str, int] = {}
+        self._parts: list[dict[str, Values]] = []
+        self._count = 0
+        self.reading = SliceReading()
+
+    def add(self, rows: Rows) -> None:
+        """Take the slices of a batch."""
+        begin, end = (rows.times(name) for name in self._columns)
+        named = names_of(rows)
+        part = {name: self._coded(named.get(name), len(rows)) for name in _TEXTS}
+        part |= {name: _numbers(named.get(name), len(rows)) for name in _NUMBERS}
+        ended = ~end.is_missing() & self._is_placed[1]
+        begun = ~begin.is_missing() & self._is_placed[0]
+        part |= {"ts": begin.values, "ts slack": slack_of(begin), "end slack": slack_of(end)}
+        part["end"] = np.where(ended, end.values, INT64_MAX)
+        self.reading.unresolved += int(
+            np.count_nonzero(~begin.is_missing() & ~begun)
+            + np.count_nonzero(~end.is_missing() & ~ended)
+        )
+        # What ends before it begins is no slice.
+        kept = begun & (part["end"] >= part["ts"])
+        room = MOST_SLICES - self._count
+        chosen = np.flatnonzero(kept)[:room]
+        self.reading.left_out += int(np.count_nonzero(begun)) - len(chosen)
+        self._count += len(chosen)
+        self._parts.append({name: column[chosen] for name, column in part.items()})
+
+    def _coded(self, column: pa.Array | None, rows: int) -> Values:
+        """Texts by number, -1 for none."""
+        if column is None:
+            return np.full(rows, -1, np.int64)
+        codes = [
+            self._codes.setdefault(text, len(self._codes)) for text in column.dictionary.to_pylist()
+        ]
+        indices, missing = values_of(column.indices)
+        indices = indices.astype(np.int64)
+        which = indices if missing is None else np.where(missing, np.int64(-1), indices)
+        numbers: Values = np.array([*codes, -1], np.int64)[which]
+        return numbers
+
+    def batches(self, clocks: tuple[str, str] | None) -> Iterable[pa.RecordBatch]:
+        """The slices, in the order in which they began; clocks: by the tube, those of both ends."""
+        whole = {
+            name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._parts)])
+            for name in (*_TEXTS, *_NUMBERS, "ts", "end", "ts slack", "end slack")
+        }
+        order = np.argsort(whole["ts"], kind="stable")
+        whole = {name: column[order] for name, column in whole.items()}
+        track, owners = _owners(whole)
+        depth, parent = nested(track, whole["ts"], whole["end"])
+        is_open = whole["end"] == INT64_MAX
+        columns = {
+            "ts": whole["ts"],
+            "dur": np.where(is_open, OPEN, whole["end"] - whole["ts"]),
+            "depth": depth.astype(np.int32),
+            "parent": parent.astype(np.int32),
+            "track": track.astype(np.int32),
+            "name": whole["name"].astype(np.int32),
+            "category": whole["category"].astype(np.int32),
+        }
+        bars = {} if clocks is None else _bars(whole, is_open, clocks)
+        kept = depth >= 0
+        self.reading.left_out += int(np.count_nonzero(~kept))
+        if not kept.all():
+            # Parents are not as deep as what lies in them, so that all of them are kept.
+            numbers = np.cumsum(kept) - 1
+            columns["parent"] = np.where(parent < 0, -1, numbers[parent]).astype(np.int32)
+            columns = {name: column[kept] for name, column in columns.items()}
+            bars = {name: column.filter(pa.array(kept)) for name, column in bars.items()}
+        return slice_batches(columns, owners, self._strings(), bars, None)
+
+    def _strings(self) -> Strings:
+        texts = [text.encode() for text in self._codes]
+        ends = np.cumsum([len(text) for text in texts], dtype=np.int32)
+        return ends, np.frombuffer(b"".join(texts), np.uint8)
+
+
+def _numbers(column: pa.Array | None, rows: int) -> Values:
+    """Numbers of threads and processes, -1 for none."""
+    if column is None:
+        return np.full(rows, -1, np.int64)
+    values, missing = values_of(column)
+    values = values.astype(np.int64)
+    return values if missing is None else np.where(missing, np.int64(-1), values)
+
+
+def _owners(slices: dict[str, Values]) -> tuple[Values, Owners]:
+    """The track of each slice, and whose they are: one for each thread, process and name."""
+    keys = ("pid", "process_name", "tid", "thread_name", "track_name")
+    order = np.lexsort([slices[key] for key in keys])
+    ordered = [slices[key][order] for key in keys]
+    first = np.ones(len(order), np.bool_)
+    first[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in ordered]) if len(order) else []
+    track = np.empty(len(order), np.int64)
+    track[order] = np.cumsum(first) - 1
+    pid, process_name, tid, thread_name, track_name = (one[first] for one in ordered)
+    every = np.arange(len(pid), dtype=np.int32)
+    thread = np.where(tid < 0, -1, every).astype(np.int32)
+    process = np.where((pid < 0) & (process_name < 0), -1, every).astype(np.int32)
+    owners = Owners(
+        (track_name.astype(np.int32), thread, process),
+        (tid, thread_name.astype(np.int32), process),
+        (pid, process_name.astype(np.int32)),
+    )
+    return track, owners
+
+
+def _bars(
+    slices: dict[str, Values], is_open: npt.NDArray[np.bool_], clocks: tuple[str, str]
+) -> dict[str, pa.Array]:
+    """The columns of bars: times of the trace clock itself, to their last digit."""
+    ts, end = slices["ts"], slices["end"]
+    latest, end_latest = (
+        np.minimum(value, INT64_MAX - slack) + slack
+        for value, slack in ((ts, slices["ts slack"]), (end, slices["end slack"]))
+    )
+    names = texts_of(clocks)
+    first = np.zeros(len(ts), np.int32)
+    clock, end_clock = (
+        pa.DictionaryArray.from_arrays(arrow_of(numbers, missing), names, safe=False)
+        for numbers, missing in ((first, None), (first + 1, is_open))
+    )
+    return {
+        "earliest": arrow_of(ts),
+        "latest": arrow_of(latest),
+        "end_earliest": arrow_of(end, is_open),
+        "end_latest": arrow_of(end_latest, is_open),
+        "dur_error_ns": arrow_of(np.maximum(slices["ts slack"], slices["end slack"]), is_open),
+        "clock": clock,
+        "end_clock": end_clock,
+    }
