@@ -146,6 +146,20 @@ def test_a_sample_that_may_be_of_two_starts_has_a_bar_of_both(opened):
     assert row["earliest"] <= 1_294 * 10**9 <= row["latest"]
 
 
+def test_offsets_out_of_order_leave_two_starts_possible(opened):
+    file = XdfFile()
+    file.stream(1)
+    pings(file, 1, 1000.0, n=3)
+    file.samples(1, [65.0], [0])
+    pings(file, 1, 1035.0, start=70.0)
+    pings(file, 1, 1000.0, start=65.0, n=7)
+    with opened(file) as trace:
+        assert "lsl.lab-pc.boot2@machine1" in names(trace)
+        (row,) = trace.read_all("tube").to_pylist()
+    assert row["status"] == "ambiguous_source"
+    assert row["earliest"] <= 1_065 * 10**9 <= row["latest"]
+
+
 def test_a_start_that_one_offset_shows_counts(opened):
     file = XdfFile()
     file.stream(1)

@@ -153,6 +153,21 @@ def test_headers_that_cannot_be_are_an_error(opened, header):
     assert "stream 1" in str(error)
 
 
+def test_entities_are_refused_before_they_grow(opened):
+    file = XdfFile()
+    file.chunk(2, 1, HEADERS["entities"])
+    assert "declares entities" in str(error_of(opened, file))
+
+
+def test_the_first_field_of_a_name_counts(opened):
+    file = XdfFile()
+    file.stream(1, hostname="a</hostname><name>b</name><hostname>c")
+    file.samples(1, [1.0], [1])
+    with opened(file) as trace:
+        (row,) = trace.read_all(names=True).to_pylist()
+    assert (row["name"], row["process_name"]) == ("EEG", "a")
+
+
 def test_a_header_may_be_deep_and_long(opened):
     file = XdfFile()
     file.stream(1, desc="<a>" * 50_000 + "</a>" * 50_000 + "<name>another</name>")
