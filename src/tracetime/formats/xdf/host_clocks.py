@@ -38,6 +38,9 @@ _SHARED_NS: Final = 10_000_000
 _RESET_NS: Final = 1_000_000_000
 """A clock that jumps by more began anew: pyxdf's clock_reset_threshold_offset_seconds."""
 
+_MOST_BOOTS: Final = 100
+"""A clock that begins anew more often is no clock of a host."""
+
 _LATE_NS: Final = 10_000_000_000
 """Samples are written within 10 s: recorders fetch them every half second."""
 
@@ -189,13 +192,11 @@ def _boots(pings: Pings) -> Values:
     boots = np.full(len(pings.packet), -1, np.int64)
     kept = np.flatnonzero(~pings.are_alone(_RESET_NS))
     left = pings.rows(kept)
-    boots[kept] = _numbered(left.jumps(_RESET_NS) & _tells_apart(left))[: len(kept)]
+    starts = np.cumsum(left.jumps(_RESET_NS) & _tells_apart(left))
+    if starts.max(initial=0) >= _MOST_BOOTS:
+        starts[:] = 0
+    boots[kept] = np.concatenate([[0], starts])[: len(kept)]
     return boots
-
-
-def _numbered(starts: npt.NDArray[np.bool_]) -> Values:
-    """The number of the group of each, where some differ from the one before."""
-    return np.concatenate([[0], np.cumsum(starts)])
 
 
 def _tells_apart(pings: Pings) -> npt.NDArray[np.bool_]:

@@ -24,14 +24,14 @@ from tracetime.formats.xdf.seconds import Seconds, Values, are_times, nanosecond
 from tracetime.formats.xdf.stream_header import SAMPLE_BYTES, StreamHeader
 
 MOST_BYTES: Final = 1 << 30
-MOST_TEXT_BYTES: Final = 16 << 20
+MOST_TEXT_BYTES: Final = 4 << 20
 """Of one chunk of samples. Recorders write one every half second; pyxdf makes a list and strings
-of each sample of text, of up to 30 times its bytes."""
+of each sample of text, and they become columns: up to 60 times its bytes."""
 
 _Whole = tuple[Chunk, bytes]
 """A chunk of samples, and all its bytes."""
 
-_BATCH_BYTES: Final = 4 << 20
+_BATCH_BYTES: Final = 1 << 20
 _BOUNDARY: Final = b"\x01\x12\x05\x00" + bytes.fromhex("43a546dccbf5410fb30ed5467383cbe4")
 _LENGTH: Final = 9
 """Bytes that the number of samples in a chunk takes at most."""
@@ -43,27 +43,32 @@ class Samples(NamedTuple):
     Attributes:
         chunk, header: where they stand, and of which stream.
         first: the index of the first of them in the chunk.
-        times: their timestamps, int64[n], ns.
+        seconds: their timestamps, float64[n].
         values: [n, channels] of the channels' type; of text a list of lists.
     """
 
     chunk: Chunk
     header: StreamHeader
     first: int
-    times: Values
+    seconds: Seconds
     values: Any
+
+    @property
+    def times(self) -> Values:
+        """Their timestamps, ns."""
+        return nanoseconds(self.seconds)
 
     @property
     def items(self) -> npt.NDArray[np.uint32]:
         """The index of each in the chunk."""
-        return np.arange(self.first, self.first + len(self.times), dtype=np.uint32)
+        return np.arange(self.first, self.first + len(self.seconds), dtype=np.uint32)
 
     def parts(self, most: int) -> Iterator[Samples]:
         """The same in parts of so many at most."""
-        for begin in range(0, len(self.times), most):
+        for begin in range(0, len(self.seconds), most):
             some = slice(begin, begin + most)
             yield self._replace(
-                first=self.first + begin, times=self.times[some], values=self.values[some]
+                first=self.first + begin, seconds=self.seconds[some], values=self.values[some]
             )
 
 
@@ -126,7 +131,7 @@ class SampleReader:
             if not are_times(seconds).all():
                 raise chunk.error("a sample has a timestamp that is no time")
             self._last_s[chunk.stream] = float(seconds[-1])
-            yield Samples(chunk, seen[chunk.stream], 0, nanoseconds(seconds), values)
+            yield Samples(chunk, seen[chunk.stream], 0, seconds, values)
         if len(read) < len(batch):
             raise batch[len(read)][0].error("samples do not fill their chunk: it is corrupt")
 

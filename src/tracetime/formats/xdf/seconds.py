@@ -21,7 +21,7 @@ def is_time(seconds: float) -> bool:
 
 
 def are_times(seconds: Seconds) -> npt.NDArray[np.bool_]:
-    """Which are."""
+    """Which are times: finite, and within int64 ns."""
     fit: npt.NDArray[np.bool_] = np.abs(seconds) < _MOST_S
     return fit
 

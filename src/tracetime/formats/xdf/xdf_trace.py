@@ -170,7 +170,7 @@ class XdfTrace(RecordTrace):
             for samples in reader.read(chunks_of(self._content(), headers)):
                 for part in samples.parts(BATCH_ROWS):
                     parts.append(part)
-                    rows += len(part.times)
+                    rows += len(part.seconds)
                     if rows >= BATCH_ROWS:
                         ready, parts, rows = parts, [], 0
                         yield self._records(ready, names)
@@ -183,18 +183,19 @@ class XdfTrace(RecordTrace):
 
     def _records(self, parts: list[Samples], names: bool) -> Records:
         """Samples as columns."""
-        lengths = [len(part.times) for part in parts]
+        times = [part.times for part in parts]
+        lengths = [len(some) for some in times]
         hosts = [self._hosts[part.header.number] for part in parts]
         clocks = [
-            host.clocks_of(part.chunk.number, part.times)
-            for host, part in zip(hosts, parts, strict=True)
+            host.clocks_of(part.chunk.number, some)
+            for host, part, some in zip(hosts, parts, times, strict=True)
         ]
         columns: Columns = {
             "packet": np.repeat(np.array([p.chunk.number for p in parts], np.uint64), lengths),
             "item": np.concatenate([part.items for part in parts]),
             "machine": np.repeat(np.array([h.machine for h in hosts], np.uint32), lengths),
             "clock": np.concatenate(clocks),
-            "timestamp": np.concatenate([part.times for part in parts]),
+            "timestamp": np.concatenate(times),
             "offset": np.repeat(np.array([p.chunk.offset for p in parts], np.uint64), lengths),
         }
         named = joined([names_of(p.header, p.values) for p in parts]) if names else {}
