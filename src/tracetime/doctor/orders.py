@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tracetime.analysis.survey import MOST_ORDERED, Survey
 from tracetime.arrays import known_of
+from tracetime.clocks.families import WALL
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.doctor.catalogue import finding
@@ -71,6 +72,7 @@ def messages(survey: Survey) -> Iterator[Finding]:
         ways = [way for way in _ways(one, other, found) if len(way.numbers)]
         for way in ways:
             yield from _reversed(survey, way)
+            yield from _disagreeing(survey, way)
         try:
             pair = survey.graph._parts.tubes.pair(one, other)
         except TracetimeError:
@@ -150,6 +152,33 @@ def _reversed(survey: Survey, way: _Way) -> Iterator[Finding]:
         received=way.received[worst],
         trace_clock=survey.trace_clock,
     )
+
+
+def _disagreeing(survey: Survey, way: _Way) -> Iterator[Finding]:
+    """Yield a finding about messages that contradict two machines' wall clocks.
+
+    Where machines may exchange readings, it is floor that takes them for one: see `_reversed`.
+    """
+    if not {way.before.clock, way.after.clock} <= WALL or survey.trace.has_remote_syncs:
+        return
+    by = difference(way.sent, way.received)
+    rows = np.flatnonzero(by > 0)
+    if len(rows):
+        worst = int(np.argmax(by))
+        yield finding(
+            "hosts-disagree",
+            "warning" if by[worst] > survey.tolerance_ns else "info",
+            clocks=(way.before, way.after),
+            events=2 * len(rows),
+            worst_ns=min(int(by[worst]), INT64_MAX),
+            selections=_selections(survey, way, rows),
+            wrong=f"{len(rows):,} of {count(len(by), 'message')}",
+            arrive="arrives" if len(rows) == 1 else "arrive",
+            before=way.before,
+            after=way.after,
+            sent=way.sent[worst],
+            received=way.received[worst],
+        )
 
 
 def _number(rows: Values) -> str:

@@ -82,7 +82,6 @@ class SpanReadings:
         ]
         self._numbers = [numbers.of_rows(side).astype(np.int32) for side in sides]
         begins, ends = ({name: side[name] for name in PLACED} for side in sides)
-        ends["status"][~table.ended] = AS_IS
         self.placed = begins, ends
         self.clocks = numbers.clocks
 

@@ -174,6 +174,9 @@ def test_attributes_are_plain_values(rows):
         "no": {"boolValue": False},
         "half": {"doubleValue": 0.5},
         "big": {"intValue": str(1 << 62)},
+        "least": {"intValue": str(-(1 << 63))},
+        "beyond": {"intValue": str(1 << 63)},
+        "far": {"intValue": 1 << 80},
         "list": {"arrayValue": {"values": [{"intValue": 1}, {"stringValue": "b"}]}},
         "map": {"kvlistValue": {"values": [{"key": "k", "value": {"intValue": "2"}}]}},
         "bytes": {"bytesValue": "AAE="},
@@ -182,7 +185,7 @@ def test_attributes_are_plain_values(rows):
     given = [{"key": key, "value": value} for key, value in values.items()]
     args = json.loads(rows(one(attributes=given))[0]["args"])
     assert [args[key] for key in values] == [
-        "t", False, 0.5, 1 << 62, [1, "b"], {"k": 2}, "AAE=", None,
+        "t", False, 0.5, 1 << 62, -(1 << 63), str(1 << 63), str(1 << 80), [1, "b"], {"k": 2}, "AAE=", None,
     ]  # fmt: skip
 
 

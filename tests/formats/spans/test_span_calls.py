@@ -64,6 +64,7 @@ ONE_WAY = {
     "the client has not ended": {"client": {"endTimeUnixNano": "0"}},
     "the server has not ended": {"server": {"endTimeUnixNano": "0"}},
     "the client ends before it begins": {"client": {"endTimeUnixNano": str(BEGIN_NS - 1)}},
+    "the server ends before it begins": {"server": {"endTimeUnixNano": str(BEGIN_NS)}},
     "the server lasts longer": {"server": {"endTimeUnixNano": str(BEGIN_NS + 6 * 10**9)}},
     "a producer": {"client": {"kind": 4}},
     "a consumer": {"server": {"kind": "SPAN_KIND_CONSUMER"}},

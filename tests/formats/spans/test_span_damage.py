@@ -47,6 +47,13 @@ def test_damage_is_told_with_its_line_and_byte(path, damaged):
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
+def test_damage_is_found_whatever_is_asked_for(path, damaged):
+    path.write_bytes(LINE + damaged)
+    with open_trace(path) as trace, pytest.raises(TraceError):
+        trace.clocks.clocks()
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
 def test_partial_keeps_what_comes_before(path, damaged):
     rows, truncated = read(path, LINE + LINE + damaged + LINE, partial=True)
     assert (rows, truncated.offset) == (4, 2 * len(LINE))

@@ -90,6 +90,22 @@ def test_a_parent_as_short_as_its_child_is_above_it(slices):
     assert found == [("span 2", 1, 1), ("span 1", None, 0)]
 
 
+def test_a_child_that_begins_with_its_parent_is_above_it(slices):
+    spans = [span(2, BEGIN_NS, BEGIN_NS + 5, parent=1), span(1, BEGIN_NS, BEGIN_NS + 9)]
+    assert [(row["name"], row["depth"]) for row in slices(host(spans))] == [
+        ("span 2", 1),
+        ("span 1", 0),
+    ]
+
+
+def test_a_span_without_length_has_none_by_the_tube_either(slices):
+    at = BEGIN_NS + 5 * 10**6
+    moment = otlp(resource_spans([span(999, at, at)], host_id="b"))
+    (row,) = (one for one in slices(two_hosts() + moment, "tube") if one["name"] == "span 999")
+    assert (row["dur"], row["dur_error_ns"]) == (0, 0)
+    assert row["latest"] > row["earliest"]
+
+
 def test_a_span_that_has_not_ended_is_open(slices):
     (row,) = slices(host([span(1, BEGIN_NS, 0)]))
     assert row["dur"] == -1

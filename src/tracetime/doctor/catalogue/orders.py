@@ -34,6 +34,24 @@ ROWS: Final = (
         ),
     ),
     Row(
+        "hosts-disagree",
+        {"info": "", "warning": "beyond the tolerance"},
+        "Messages arrive before they were sent, as the wall clocks of two machines read.",
+        title=(
+            "{wrong} from {before} to {after} {arrive} up to {worst} before they were sent, as "
+            "the two clocks read"
+        ),
+        why=(
+            "Each machine keeps wall time by itself. The message sent at {sent} on {before} is "
+            "received at {received} on {after}: {after} is behind by {worst} at least. What takes "
+            "the two for one clock shows effects before their causes, or moves them."
+        ),
+        fix=(
+            "Convert with `--policy tube`, which takes them for two clocks. Synchronise the "
+            "machines (NTP, PTP) for the next recording."
+        ),
+    ),
+    Row(
         "loop",
         {"info": "", "warning": "beyond the tolerance"},
         "The estimates of three clocks do not add up: messages are slower one way than the other.",

@@ -6,6 +6,9 @@ from typing import Final
 
 import msgspec
 
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+
+_DIGITS: Final = 20
 _DEEPEST: Final = 16
 """Values within values; deeper ones are left out."""
 
@@ -37,8 +40,7 @@ def _plain(value: object, depth: int) -> object:
     kind, held = next(iter(value.items()))
     match kind:
         case "intValue" | "int_value":
-            is_whole = isinstance(held, str) and len(held) <= 20 and held.lstrip("-").isdecimal()
-            return int(held) if is_whole else held
+            return _whole(held)
         case "arrayValue" | "array_value":
             values = held.get("values") if isinstance(held, dict) else None
             items = values if isinstance(values, list) else []
@@ -46,3 +48,12 @@ def _plain(value: object, depth: int) -> object:
         case "kvlistValue" | "kvlist_value":
             return _pairs(held.get("values") if isinstance(held, dict) else None, depth - 1)
     return held if isinstance(held, str | int | float) else None
+
+
+def _whole(held: object) -> object:
+    """A whole number, of JSON or of text; as text where it does not fit in int64."""
+    text = str(held)
+    if not text.removeprefix("-").isdecimal() or len(text) > _DIGITS:
+        return text
+    number = int(text)
+    return number if INT64_MIN <= number <= INT64_MAX else text

@@ -69,15 +69,12 @@ class SpanBatches:
     def _decoded(self, document: Document) -> Iterator[Spans]:
         """Add the spans of an object; yield batches as they are full."""
         text, offset = document.text, document.offset
-        whole = len(self._lists)
         try:
             _check_utf8(text)
             for _ in self._decode(text, offset, self._resources, self._lists, self._wanted):
                 if len(self._lists) >= BATCH_ROWS:
                     yield from self._taken()
-                whole = len(self._lists)
         except (ValueError, OverflowError, RecursionError) as error:
-            self._lists.cut(whole)
             raise TraceError(f"line {document.line}: {error}", offset) from None
 
     def _taken(self) -> Iterator[Spans]:

@@ -23,6 +23,8 @@ from tracetime.formats.spans.batch import (
     Spans,
 )
 from tracetime.formats.spans.parents import Parents, parents_of
+from tracetime.text import count
+from tracetime.trace import TraceWarning
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -49,28 +51,6 @@ class Order(NamedTuple):
     received: Values
 
 
-class SpanCounts(NamedTuple):
-    """What the spans of a file are.
-
-    Attributes:
-        spans: how many.
-        calls: parents and children on different hosts.
-        replies: calls that bound the clocks on both sides.
-        repeated: spans whose id another one has.
-        orphans: spans whose parent is not in the file.
-        reversed: spans that end before they begin.
-        unended: spans without an end.
-    """
-
-    spans: int
-    calls: int
-    replies: int
-    repeated: int
-    orphans: int
-    reversed: int
-    unended: int
-
-
 class Calls:
     """The spans of a file, for what they say of its hosts' clocks; each batch is added once."""
 
@@ -85,34 +65,53 @@ class Calls:
         for name, parts in self._columns.items():
             parts.append(hosts if name == "host" else getattr(spans, name))
 
-    def found(self) -> tuple[list[Order], SpanCounts]:
-        """What happened before what, by pairs of hosts."""
+    def found(self, shared: list[int]) -> tuple[list[Order], list[TraceWarning]]:
+        """What happened before what, by pairs of hosts; and what is odd about the spans.
+
+        shared: numbers of hosts that may be several.
+        """
         if not self._columns["begin"]:
-            return [], SpanCounts(*[0] * len(SpanCounts._fields))
+            return [], []
         columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
         host, begin, end = columns["host"], columns["begin"], columns["end"]
-        marks = columns["marks"]
-        ended = marks & ENDED != 0
         parents = parents_of(columns["trace"], columns["id"], columns["parent"])
         child = np.flatnonzero((parents.row >= 0) & parents.is_sure)
         child = child[host[child] != host[parents.row[child]]]
         parent = parents.row[child]
-        known = (begin[child] > 0) & (begin[parent] > 0) & (marks[child] & AWAITED == 0)
+        known = (begin[child] > 0) & (begin[parent] > 0) & (columns["marks"][child] & AWAITED == 0)
         answered = known & _are_answered(columns, parents, parent, child)
         one, other = (parent[known], child[known]), (child[answered], parent[answered])
         orders = [*_orders(host, begin, *one), *_orders(host, end, *other)]
-        return orders, SpanCounts(
-            spans=len(begin),
-            calls=len(child),
-            replies=int(np.count_nonzero(answered)),
-            repeated=parents.repeated,
-            orphans=parents.orphans,
-            reversed=int(np.count_nonzero(ended & (end < begin))),
-            unended=int(np.count_nonzero(~ended)),
-        )
+        return orders, list(_oddities(columns, parents, shared if len(child) else []))
 
 
-_NEEDED: Final = ("host", "trace", "id", "parent", "begin", "end", "kind", "marks")
+def _oddities(
+    columns: dict[str, npt.NDArray[Any]], parents: Parents, shared: list[int]
+) -> Iterator[TraceWarning]:
+    """What is odd about spans, each with how many and the first."""
+    ended = columns["marks"] & ENDED != 0
+    reversed_ = ended & (columns["end"] < columns["begin"])
+    for what, rows in (
+        (
+            "without an id of a host: those of one service are taken for one host",
+            np.isin(columns["host"], shared),
+        ),
+        (
+            "with the id of another one: what they are parents of says nothing of clocks",
+            parents.is_repeated,
+        ),
+        ("whose parent is not in the file", parents.is_orphan),
+        ("that end before they begin: their clock was set, or their times are wrong", reversed_),
+        ("without an end", ~ended),
+    ):
+        found = np.flatnonzero(rows)
+        if len(found):
+            first = int(found[0])
+            message = f"{count(len(found), 'span')} {what}"
+            yield TraceWarning(message, int(columns["offset"][first]), first)
+
+
+_NEEDED: Final = ("offset", "host", "trace", "id", "parent", "begin", "end", "kind", "marks")
 
 
 def _are_answered(

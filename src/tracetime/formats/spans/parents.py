@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
 
 
 class Parents(NamedTuple):
@@ -17,14 +18,14 @@ class Parents(NamedTuple):
     Attributes:
         row: of each span's parent, the first in the file that has the id; -1 without one.
         is_sure: whether no other span has the parent's id.
-        repeated: how many spans have the id of another one.
-        orphans: how many name a parent that is not there.
+        is_repeated: whether another span has its id.
+        is_orphan: whether it names a parent that is not there.
     """
 
     row: Rows
-    is_sure: npt.NDArray[np.bool_]
-    repeated: int
-    orphans: int
+    is_sure: Mask
+    is_repeated: Mask
+    is_orphan: Mask
 
 
 def parents_of(trace: Words, span: Words, parent: Words) -> Parents:
@@ -42,10 +43,9 @@ def parents_of(trace: Words, span: Words, parent: Words) -> Parents:
     first[ours[::-1]] = np.arange(n, dtype=np.int64)[::-1]
     times = np.bincount(ours, minlength=2 * n)
     row = np.where(parent != 0, first[theirs], -1)
-    orphans = int(np.count_nonzero((parent != 0) & (row < 0)))
+    is_orphan = (parent != 0) & (row < 0)
     row = _without_loops(np.where(row == np.arange(n), -1, row))
-    repeated = int(np.count_nonzero(times[ours] > 1))
-    return Parents(row, (row >= 0) & (times[theirs] == 1), repeated, orphans)
+    return Parents(row, (row >= 0) & (times[theirs] == 1), times[ours] > 1, is_orphan)
 
 
 def _numbered(trace: Words, span: Words) -> Rows:

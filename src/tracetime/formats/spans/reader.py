@@ -20,6 +20,7 @@ from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
+from tracetime.trace import TraceWarning
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
@@ -35,6 +36,7 @@ class SpansTrace(SpanTrace):
     def __init__(self, file: TraceFile, options: OpenOptions, source: SpanSource) -> None:
         super().__init__(file, options)
         self._source = source
+        self._odd: list[TraceWarning] = []
 
     def _read_clocks(self) -> FileClocks:
         resources = self._new_resources()
@@ -45,12 +47,18 @@ class SpansTrace(SpanTrace):
         graph = ClockGraph(trace_clock)
         for number, host in enumerate(resources.hosts):
             graph.declare(ClockDomain(_clock(number), _title(host), tick_ns=self._source.tick_ns))
-        orders, _ = calls.found()
+        orders, self._odd = calls.found(resources.shared_hosts())
         for order in orders:
             graph.add_order(
                 (order.sent, _clock(order.before)), (order.received, _clock(order.after))
             )
         return FileClocks(graph, trace_clock, list(range(max(len(resources.hosts), 1))))
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """What is odd about the spans, with the first such span each."""
+        _ = self._clocks
+        return self._odd
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         resources = self._new_resources()

@@ -16,6 +16,8 @@ Numbers = npt.NDArray[np.int32]
 _HOST: Final = ("host.id", "host.name", "hostname", "service.instance.id", "service.name")
 """What tells hosts apart, the best first: the first of these that a resource has."""
 
+_SHARED: Final = ("", "service.name")
+
 _NOBODY: Final = ("", "localhost", "unknown")
 """Values that many hosts share."""
 
@@ -78,6 +80,10 @@ class Resources:
     def hosts_of(self, resource: Numbers) -> Numbers:
         """The number of the host of each resource, by number; int32."""
         return np.array([one.host for one in self.resources], np.int32)[resource]
+
+    def shared_hosts(self) -> list[int]:
+        """The numbers of hosts that may be several: no attribute is of one machine alone."""
+        return [number for number, host in enumerate(self.hosts) if host.by in _SHARED]
 
     def host_names(self) -> pa.Array:
         """The name of the host of each resource."""

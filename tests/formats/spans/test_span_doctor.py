@@ -1,0 +1,87 @@
+"""What the doctor, and the summaries, say of spans that are odd and of hosts that disagree."""
+
+import pytest
+from span_files import BEGIN_NS, otlp, resource_spans, span, two_hosts
+
+from tracetime import diagnose, open_trace
+
+pytest_plugins = ["cli"]
+
+
+@pytest.fixture
+def opened(tmp_path):
+    def open_(content):
+        path = tmp_path / "t.json"
+        path.write_bytes(content)
+        return open_trace(path)
+
+    return open_
+
+
+def findings(trace):
+    return [one for one in diagnose(trace) if one.code == "hosts-disagree"]
+
+
+def test_hosts_whose_clocks_contradict_calls_are_told(opened):
+    with opened(two_hosts(ahead=-3_000_000)) as trace:
+        (found,) = findings(trace)
+    # Sent 2.9 ms after it was received: 3 ms behind, less the 100 us that it took.
+    assert (found.severity, found.worst_ns, found.events) == ("warning", 2_900_000, 40)
+    assert found.title == (
+        "20 of 20 messages from REALTIME to REALTIME@machine1 arrive up to 2.9 ms before they "
+        "were sent, as the two clocks read"
+    )
+
+
+def test_the_way_back_shows_a_clock_that_is_ahead(opened):
+    with opened(two_hosts(ahead=500_000, calls=1)) as trace:
+        (found,) = findings(trace)
+    assert (found.severity, found.worst_ns) == ("info", 400_000)
+    assert found.title.startswith("1 of 1 message from REALTIME@machine1 to REALTIME arrives up to")
+
+
+def test_hosts_that_calls_allow_to_be_one_are_no_finding(opened):
+    for ahead in (0, 99_999, -99_999):
+        with opened(two_hosts(ahead=ahead)) as trace:
+            assert findings(trace) == []
+
+
+ODD = {
+    "with the id of another one": [span(1, BEGIN_NS, BEGIN_NS + 1)] * 2,
+    "whose parent is not in the file": [span(1, BEGIN_NS, BEGIN_NS + 1, parent=9)],
+    "that end before they begin": [span(1, BEGIN_NS, BEGIN_NS - 1)],
+    "without an end": [span(1, BEGIN_NS, 0)],
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_odd_spans_are_counted(opened, what):
+    good = otlp(resource_spans([span(7, BEGIN_NS, BEGIN_NS + 1)], host_id="a"))
+    with opened(good + otlp(resource_spans(ODD[what], host_id="a"))) as trace:
+        (one,) = trace.warnings
+        assert trace.read_all().num_rows == 2 + sum(
+            1 + (each["endTimeUnixNano"] != "0") for each in ODD[what]
+        )
+    n = len(ODD[what])
+    assert one.message.startswith(f"{n} span{'s' if n > 1 else ''} {what}")
+    assert (one.offset, one.packet) == (len(good), 1)
+
+
+def test_hosts_that_only_their_service_names_may_be_several(opened):
+    nameless = two_hosts().replace(b'"host.id"', b'"other"')
+    with opened(nameless) as trace:
+        (one,) = trace.warnings
+    assert one.message == (
+        "40 spans without an id of a host: those of one service are taken for one host"
+    )
+
+
+def test_healthy_spans_are_left_in_peace(opened):
+    with opened(two_hosts()) as trace:
+        assert trace.warnings == []
+
+
+def test_commands_print_what_is_odd(opened, tmp_path, tracetime):
+    opened(otlp(resource_spans([span(1, BEGIN_NS, 0)], host_id="a"))).close()
+    printed = tracetime("convert", tmp_path / "t.json", "-o", tmp_path / "o.parquet")
+    assert "warning: 1 span without an end (byte 0, packet 0)" in "".join(map(str, printed))
