@@ -143,6 +143,8 @@ cdef class Importer:
                 p.defaults, DEFAULTS_TIMESTAMP_CLOCK_ID, &found
             )
 
+        if is_set(p.extension) and p.payloads == 0:
+            self.extensions.note_baked(p.extension)
         if is_set(p.snapshot):
             return self.snapshots.import_snapshot(p)
         if is_set(p.remote_sync):
@@ -446,6 +448,7 @@ cdef class Importer:
         imported.cleared = p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED
         imported.placed = p.placed
         imported.trace_time = p.trace_time
+        imported.snapshot_taken = is_set(p.snapshot) and self.snapshots.taken
         imported.ftrace_valid_ns = self.streams.machines[p.machine].ftrace_valid_ns
         return self.observer.observe(&imported, self.rows, first)
 

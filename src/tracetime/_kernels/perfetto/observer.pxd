@@ -15,6 +15,7 @@ cdef struct ImportedPacket:
     bint cleared                # that state, by this packet
     bint placed                 # it has a trace time, its own or the latest before it
     int64_t trace_time
+    bint snapshot_taken         # its ClockSnapshot, whole
     int64_t ftrace_valid_ns     # from when on all of its machine's ftrace buffers hold their events
 
 

@@ -11,6 +11,7 @@ class SnapshotExtensions:
     declared: dict[tuple[int, int, int, int], bytes]
     events_dropped: int
     dropped_packet: int
+    baked: int
 
     def __new__(cls, file: int) -> Self: ...
     def kernel_clock(self) -> npt.NDArray[np.int64]: ...

@@ -12,6 +12,7 @@ cdef class Snapshots:
     cdef ClockTracker clocks
     cdef readonly SnapshotExtensions extensions
     cdef readonly RemoteSyncs remote
+    cdef bint taken                         # whether the last ClockSnapshot was, whole
     cdef readonly int64_t n_stray_syncs     # means that were not tied to the host's clock
 
     cdef int import_snapshot(self, Packet *p) except -1 nogil

@@ -70,6 +70,7 @@ cdef class Snapshots:
             self.clocks.streams.machines[p.machine].default_clock = primary
             self.clocks.set_trace_clock(p.machine, primary)
         cdef int fault = self.clocks.add_clocks(n)
+        self.taken = fault == 0
         if fault == 0:
             self.clocks.note_late_snapshot(n)
         if is_set(p.extension):

@@ -1,0 +1,70 @@
+from libc.stdint cimport int64_t, uint32_t
+
+from tracetime._kernels.common.text cimport Bytes
+from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.perfetto.baked_clocks cimport BakedClocks
+from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
+from tracetime._kernels.perfetto.packet cimport Packet
+from tracetime._kernels.perfetto.placed_rows cimport PlacedRows
+from tracetime._kernels.perfetto.rows cimport Rows
+
+cdef struct HeldPacket:
+    int64_t start, end              # of its bytes
+    int64_t first, after            # of its rows
+    uint32_t sequence
+    bint has_sequence_id
+    bint valid                      # incremental state of the sequence
+    bint placed
+    bint snapshot_taken
+
+# What to write instead of a packet's own.
+cdef struct Stamp:
+    bint has_time
+    bint has_clock
+    bint dropped                    # by Perfetto: its payload stays as it is
+    bint timeless                   # its timestamp goes
+    bint legacy                     # it takes the place of a legacy timestamp
+    uint32_t clock
+    int64_t time
+
+
+cdef class Baker(PacketObserver):
+    cdef readonly PlacedRows rows
+    cdef BakedClocks clocks
+    cdef Bytes held                 # the packets of a batch
+    cdef HeldPacket *packets
+    cdef int64_t n, capacity
+    cdef Bytes out
+    cdef Bytes packet, inner        # under construction
+    cdef Bytes[2] scratch
+    cdef int64_t *references_ns     # by sequence, as the output has them
+    cdef int64_t n_references, references_capacity
+    cdef int64_t valid_ns           # when the last ftrace buffer so far began to hold events
+    cdef int64_t ftrace_offset_ns   # of the last ftrace event so far, from its clock
+    cdef bint has_offset
+    cdef uint32_t snapshots         # of the last row so far
+    cdef bint began
+    cdef bint named_any             # a packet of the output names a clock
+
+    cdef int add_bounds(
+        self, const ImportedPacket *p, Span bundle, uint32_t sequence, Rows rows, int64_t first
+    ) except -1 nogil
+    cdef bint map_bound(
+        self, Rows rows, int64_t first, int64_t bound_ns, int64_t *out
+    ) noexcept nogil
+    cdef int bake(self, const HeldPacket *k) except -1 nogil
+    cdef int bake_snapshot(self, Packet *p, bint taken) except -1 nogil
+    cdef int choose_stamp(self, Packet *p, Stamp *stamp) except -1 nogil
+    cdef int64_t refused_row(self) noexcept nogil
+    cdef bint is_settled(self) noexcept nogil
+    cdef int tie_items(self) except -1 nogil
+    cdef int keep_latest(self, Packet *p, Stamp *stamp) except -1 nogil
+    cdef int refuse(self, Packet *p, int64_t row, Stamp *stamp) except -1 nogil
+    cdef int note_reference(self, Packet *p, const HeldPacket *k) except -1 nogil
+    cdef int write_packet(
+        self, Packet *p, const Stamp *stamp, uint32_t sequence
+    ) except -1 nogil
+    cdef bint bake_payload(
+        self, uint32_t field, Span payload, const Stamp *stamp, uint32_t sequence
+    ) except -1 nogil
+    cdef int put_defaults(self, Span defaults) except -1 nogil

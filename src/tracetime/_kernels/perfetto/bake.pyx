@@ -1,0 +1,536 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The packets of a trace, written anew so that Perfetto's rule puts each event where a policy does.
+
+A timestamp whose clock a packet can name becomes trace time, and the packet names the trace clock.
+Where a message fixes the clock, that clock is tied to the trace clock (`baked_clocks.pyx`). Nothing
+else changes; what the packets mean is `importer.pyx`'s.
+"""
+
+from libc.stdint cimport INT64_MIN, int8_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from tracetime._kernels.common.memory cimport (
+    grow, saturating_add, saturating_mul, saturating_sub,
+)
+from tracetime._kernels.common.text cimport Bytes, put_bytes
+from tracetime._kernels.common.wire cimport (
+    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing,
+    read_varint, span_of,
+)
+from tracetime._kernels.graph.engine cimport AS_IS, RESOLVED, SKIPPED_INCREMENTAL_STATE
+from tracetime._kernels.graph.key cimport FIRST_SEQUENCE_CLOCK, is_sequence_scoped
+from tracetime._kernels.perfetto.baked_bundle cimport KIND_FTRACE_BOUND, bake_bundle
+from tracetime._kernels.perfetto.baked_clocks cimport BakedClocks
+from tracetime._kernels.perfetto.baked_items cimport (
+    bake_dumps, bake_logs, bake_rails, bake_stacks, bake_tree, without_legacy_time,
+)
+from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC_RAW
+from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
+from tracetime._kernels.perfetto.packet cimport (
+    FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, read_packet,
+)
+from tracetime._kernels.perfetto.placed_rows cimport PlacedRows
+from tracetime._kernels.perfetto.rewriting cimport (
+    put_between, put_content, put_span, put_value, put_with_number,
+)
+from tracetime._kernels.perfetto.rows cimport (
+    KIND_ANDROID_LOG, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_PACKET, KIND_POWER_RAIL,
+    KIND_SCHED_SWITCH, KIND_SCHED_WAKING, KIND_STACK_SAMPLE, KIND_STATSD_ATOM,
+    KIND_TRACK_EVENT_LEGACY, Row, Rows,
+)
+
+cdef enum:
+    MOST_HELD = 4 << 20             # bytes of packets until a batch is full
+    LEAST_SAMPLE_NS = 1000
+    # fnv1a("dev.tracetime.unresolved") with the bit of named clocks: no snapshot has it.
+    UNRESOLVED_CLOCK = 0x92B7083F
+
+
+cdef class Baker(PacketObserver):
+    """Holds the packets of each batch of rows, and writes them with the rows' trace times.
+
+    trace_clock: of the whole file. machine_id: of its one machine. mark: of the policy.
+    """
+
+    def __cinit__(self, uint32_t trace_clock, uint32_t machine_id, int mark):
+        self.rows = PlacedRows()
+        self.clocks = BakedClocks(trace_clock, machine_id, mark)
+
+    def __dealloc__(self):
+        free(self.held.data)
+        free(self.packets)
+        free(self.out.data)
+        free(self.packet.data)
+        free(self.inner.data)
+        free(self.scratch[0].data)
+        free(self.scratch[1].data)
+        free(self.references_ns)
+
+    cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
+        cdef HeldPacket *k
+        cdef Span bundle
+        cdef Packet packet
+        if first < rows.n:
+            self.snapshots = rows.snapshots[first]
+        if first == rows.n or rows.payload[first] == PACKET_FTRACE_EVENTS:
+            if p.placed and read_packet(p.whole, &packet):
+                bundle = inner_of(&packet)
+                if is_set(bundle) and packet.inner_field == PACKET_FTRACE_EVENTS:
+                    self.add_bounds(p, bundle, packet.sequence_id, rows, first)
+        grow(<void **>&self.packets, &self.capacity, self.n + 1, sizeof(HeldPacket))
+        k = &self.packets[self.n]
+        self.n += 1
+        k.start = self.held.n
+        put_span(&self.held, p.whole)
+        k.end = self.held.n
+        k.first = first
+        k.after = rows.n
+        k.sequence = p.sequence
+        k.has_sequence_id = p.has_sequence_id
+        k.valid = p.valid
+        k.placed = p.placed
+        k.snapshot_taken = p.snapshot_taken
+        return self.held.n >= MOST_HELD
+
+    # From when on ftrace's buffers hold events
+
+    cdef int add_bounds(
+        self, const ImportedPacket *p, Span bundle, uint32_t sequence, Rows rows, int64_t first
+    ) except -1 nogil:
+        """Add a row for each such time of a bundle, with its number of field as the item."""
+        cdef Row row
+        cdef Field f
+        cdef Span rest = bundle
+        cdef bint found, has_end
+        cdef int64_t after = rows.n, ns
+        cdef uint64_t clock = load_number(bundle, BUNDLE_FTRACE_CLOCK, &found)
+        cdef bint is_later = p.ftrace_valid_ns != self.valid_ns
+        load_number(bundle, BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP, &has_end)
+        self.valid_ns = p.ftrace_valid_ns
+        memset(&row, 0, sizeof(Row))
+        row.packet = p.packet
+        row.offset = p.offset
+        row.packet_sequence = sequence
+        row.machine = self.clocks.machine_id
+        row.clock = BOOTTIME
+        if clock == 2 or clock == 3:
+            row.clock = FIRST_SEQUENCE_CLOCK
+            row.sequence = sequence
+        elif clock == 4:
+            row.clock = MONOTONIC_RAW
+        row.snapshots = self.snapshots
+        row.payload = PACKET_FTRACE_EVENTS
+        row.kind = <int8_t>KIND_FTRACE_BOUND
+        row.status = RESOLVED
+        self.map_bound(rows, first, 0, &ns)
+        while next_field(&rest, &f):
+            if not is_number(&f) or (
+                f.number != BUNDLE_LAST_READ_EVENT_TIMESTAMP
+                and f.number != BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP
+            ):
+                continue
+            row.item = f.number
+            row.timestamp = row.source_ns = <int64_t>f.value
+            found = self.map_bound(rows, first, row.timestamp, &row.trace_time)
+            if is_later and (f.number == BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP) == has_end:
+                # The one that counts, as Perfetto converted it.
+                row.trace_time = p.ftrace_valid_ns
+                found = True
+            if found:
+                rows.append(&row)
+        return 0
+
+    cdef bint map_bound(
+        self, Rows rows, int64_t first, int64_t bound_ns, int64_t *out
+    ) noexcept nogil:
+        """Convert a time like the event of the bundle that is nearest to it, or the last before."""
+        cdef int64_t i, apart, least = -1
+        for i in range(first, rows.n):
+            if rows.status[i] != RESOLVED or (
+                rows.kind[i] != KIND_FTRACE_EVENT and rows.kind[i] != KIND_SCHED_SWITCH
+                and rows.kind[i] != KIND_SCHED_WAKING
+            ):
+                continue
+            apart = saturating_sub(rows.timestamp[i], bound_ns)
+            if apart < 0:
+                apart = saturating_sub(0, apart)
+            if least < 0 or apart < least:
+                least = apart
+                self.ftrace_offset_ns = saturating_sub(rows.trace_time[i], rows.timestamp[i])
+                self.has_offset = True
+        out[0] = saturating_add(bound_ns, self.ftrace_offset_ns)
+        return self.has_offset
+
+    # A batch
+
+    def write(self, columns not None):
+        """Write the packets that have come since the last call, with the columns of their rows.
+
+        Returns the bytes of a part of a Trace.
+        """
+        cdef int64_t i, n_rows = self.rows.give(columns)
+        if self.n and self.packets[self.n - 1].after > n_rows:
+            raise ValueError("columns must be those of all rows of the packets")
+        self.out.n = 0
+        with nogil:
+            if not self.began:
+                self.began = True
+                self.clocks.write_mark(&self.out)
+            for i in range(self.n):
+                self.bake(&self.packets[i])
+        self.n = self.held.n = 0
+        return <bytes>self.out.data[:self.out.n]
+
+    cdef int bake(self, const HeldPacket *k) except -1 nogil:
+        """Append a packet to `out`, or what stays of it."""
+        cdef Span s
+        cdef Packet p
+        cdef Stamp stamp
+        cdef bint found
+        s.data = self.held.data + k.start
+        s.end = self.held.data + k.end
+        read_packet(s, &p)
+        self.rows.at = k.first
+        self.rows.end = k.after
+        self.note_reference(&p, k)
+        if is_set(p.snapshot) or is_set(p.remote_sync):
+            return self.bake_snapshot(&p, k.snapshot_taken)
+        if p.payloads == 0 and is_set(p.extension) and load_number(p.extension, EXT_BAKED, &found):
+            return 0
+        memset(&stamp, 0, sizeof(Stamp))
+        if p.extension_descriptor or (p.flags & FLAG_NEEDS_INCREMENTAL_STATE and not k.valid):
+            stamp.dropped = True
+        else:
+            self.choose_stamp(&p, &stamp)
+        return self.write_packet(&p, &stamp, k.sequence)
+
+    cdef int bake_snapshot(self, Packet *p, bint taken) except -1 nogil:
+        """Append what stays of a packet with a snapshot: that, or the state of its sequence."""
+        cdef Span rest = p.whole, before = p.whole
+        cdef Field f
+        cdef bint says = False
+        self.inner.n = 0
+        self.packet.n = 0
+        cdef bint kept = is_set(p.snapshot) and self.clocks.reduce_snapshot(p, taken, &self.inner)
+        while next_field(&rest, &f):
+            if f.number == PACKET_CLOCK_SNAPSHOT or f.number == PACKET_TRACETIME_SNAPSHOT:
+                if kept:
+                    put_bytes(&self.packet, self.inner.data, self.inner.n)
+                    self.inner.n = 0
+            elif f.number == PACKET_TRACE_PACKET_DEFAULTS and f.wire == BYTES:
+                says = True
+                self.put_defaults(span_of(&f))
+            elif kept:
+                put_between(&self.packet, before, rest)
+            elif f.number == PACKET_SEQUENCE_FLAGS and is_number(&f):
+                # Without a snapshot it must not need a state.
+                says = True
+                put_value(
+                    &self.packet, PACKET_SEQUENCE_FLAGS, f.value & FLAG_INCREMENTAL_STATE_CLEARED
+                )
+            elif is_of_sequence(f.number):
+                says = says or tells_state(f.number)
+                put_between(&self.packet, before, rest)
+            before = rest
+        if not kept and (not says or p.sequence_id == 0):
+            return 0
+        put_bytes(&self.packet, before.data, p.whole.end - before.data)
+        return put_content(&self.out, TRACE_PACKET, self.packet.data, self.packet.n)
+
+    # A packet
+
+    cdef int choose_stamp(self, Packet *p, Stamp *stamp) except -1 nogil:
+        """Decide what a packet's timestamp and clock become, and pass over its row."""
+        cdef int64_t row = self.refused_row()
+        if row >= 0:
+            if self.rows.next_is(KIND_PACKET, -1) and not self.rows.is_placed(self.rows.at):
+                row = self.rows.at
+            return self.refuse(p, row, stamp)
+        row = self.rows.at
+        if self.rows.next_is(KIND_PACKET, -1):
+            self.rows.at += 1
+            if not self.rows.is_placed(row):
+                if not self.rows.any_placed():
+                    return self.refuse(p, row, stamp)
+                # Its items have clocks of their own: it goes with the first of them.
+                self.rows.stamped += 1
+                while not self.rows.is_placed(row):
+                    row += 1
+            # Without any clock the value is trace time, until the trace clock is settled.
+            self.tie_items()
+            if (
+                self.rows.status[row] != AS_IS or self.rows.clock[row]
+                or self.is_settled()
+            ):
+                stamp.has_time = stamp.has_clock = True
+                stamp.time = self.rows.trace_time[row]
+        elif is_set(p.service_event):
+            stamp.has_clock = True
+        else:
+            self.tie_items()
+            self.keep_latest(p, stamp)
+        stamp.clock = self.clocks.trace_clock
+        if self.rows.next_is(KIND_TRACK_EVENT_LEGACY, -1):
+            row = self.rows.at
+            self.rows.at += 1
+            if self.rows.is_placed(row):
+                stamp.has_time = stamp.has_clock = stamp.legacy = True
+                stamp.time = self.rows.trace_time[row]
+                self.rows.moved += 1
+            else:
+                self.rows.unresolved += 1
+        return 0
+
+    cdef int64_t refused_row(self) noexcept nogil:
+        """The row because of which Perfetto must drop a packet whole; -1 without one.
+
+        Deltas would count on from an event that has no trace time, and not below 0.
+        """
+        cdef int64_t row
+        for row in range(self.rows.at, min(self.rows.at + 2, self.rows.end)):
+            if self.rows.kind[row] == KIND_TRACK_EVENT_LEGACY:
+                if (
+                    not self.rows.is_placed(row)
+                    and self.rows.status[row] != SKIPPED_INCREMENTAL_STATE
+                ):
+                    return row
+        for row in range(self.rows.at, self.rows.end):
+            if self.rows.kind[row] == KIND_STACK_SAMPLE:
+                if not self.rows.is_placed(row) or self.rows.trace_time[row] < LEAST_SAMPLE_NS:
+                    return row
+            elif row > self.rows.at:
+                return -1
+        return -1
+
+    cdef bint is_settled(self) noexcept nogil:
+        """Whether the trace clock of the output cannot change any more where it is named."""
+        return self.clocks.named_trace_clock or self.named_any
+
+    cdef int tie_items(self) except -1 nogil:
+        """Tie the clock that the items of a packet are in, where one of them has a trace time."""
+        cdef int64_t row, ignored
+        for row in range(self.rows.at, self.rows.end):
+            if not self.rows.is_placed(row) or not self.rows.clock[row]:
+                continue
+            if self.rows.kind[row] == KIND_TRACK_EVENT_LEGACY:
+                continue
+            if self.rows.kind[row] == KIND_GPU_WORK_PERIOD and not self.rows.is_placed(row - 1):
+                continue
+            if self.rows.kind[row] == KIND_ANDROID_LOG:
+                self.clocks.to_wall(
+                    &self.out, self.rows.trace_time[row], self.rows.timestamp[row], &ignored
+                )
+            elif self.rows.kind[row] in (
+                KIND_FTRACE_EVENT, KIND_SCHED_SWITCH, KIND_SCHED_WAKING, KIND_FTRACE_BOUND
+            ):
+                self.clocks.relate(&self.out, BOOTTIME)
+            else:
+                self.clocks.relate(&self.out, self.rows.clock[row])
+        return 0
+
+    cdef int keep_latest(self, Packet *p, Stamp *stamp) except -1 nogil:
+        """Stamp a packet without timestamp where items have the latest time so far instead.
+
+        What is the latest may be another time in the output. Of atoms the first have the
+        timestamps that there are, and the others none.
+        """
+        cdef int64_t row = self.rows.end - 1
+        if (
+            not self.is_settled() or row < self.rows.at
+            or self.rows.kind[row] != KIND_STATSD_ATOM and self.rows.kind[row] != KIND_POWER_RAIL
+        ):
+            return 0
+        if self.rows.kind[row] == KIND_POWER_RAIL:
+            while row >= self.rows.at and self.rows.clock[row]:
+                row -= 1
+        elif numbers_in(inner_of(p), ATOM_TIMESTAMP_NANOS) > row - self.rows.at:
+            return 0
+        if row >= self.rows.at and self.rows.is_placed(row):
+            stamp.has_time = stamp.has_clock = True
+            stamp.time = self.rows.trace_time[row]
+            self.rows.stamped += 1
+        return 0
+
+    cdef int refuse(self, Packet *p, int64_t row, Stamp *stamp) except -1 nogil:
+        """Let a packet be one that Perfetto drops, in a clock that nothing ties."""
+        cdef uint32_t clock = self.rows.clock[row]
+        stamp.dropped = True
+        stamp.has_clock = True
+        stamp.clock = UNRESOLVED_CLOCK
+        if clock > BOOTTIME and clock != self.clocks.trace_clock:
+            stamp.clock = clock
+        if is_set(p.service_event):
+            # Perfetto would take its value as it stands.
+            stamp.timeless = True
+            stamp.clock = self.clocks.trace_clock
+        elif not p.has_timestamp:
+            stamp.has_time = True
+            stamp.time = 0
+        self.rows.unresolved += self.rows.end - self.rows.at + (row < self.rows.at)
+        self.rows.at = self.rows.end
+        return 0
+
+    cdef int note_reference(self, Packet *p, const HeldPacket *k) except -1 nogil:
+        """Follow the time that legacy timestamps of its sequence count from, as `items.pyx` does."""
+        cdef Span thread = p.thread_descriptor
+        cdef bint found
+        grow(
+            <void **>&self.references_ns, &self.references_capacity, k.sequence + 1,
+            sizeof(int64_t),
+        )
+        while self.n_references <= k.sequence:
+            self.references_ns[self.n_references] = 0
+            self.n_references += 1
+        if not k.has_sequence_id:
+            return 0
+        if p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED or p.dropped:
+            self.references_ns[k.sequence] = 0
+        if is_set(p.track_descriptor) and not is_set(thread):
+            thread = load_bytes(p.track_descriptor, TRACK_DESCRIPTOR_THREAD)
+        if k.placed and k.valid and is_set(thread):
+            self.references_ns[k.sequence] = saturating_mul(
+                <int64_t>load_number(thread, THREAD_REFERENCE_TIMESTAMP_US, &found), 1000
+            )
+        return 0
+
+    cdef int write_packet(
+        self, Packet *p, const Stamp *stamp, uint32_t sequence
+    ) except -1 nogil:
+        """Append a packet with its stamp and its baked payload."""
+        cdef Bytes *out = &self.packet
+        cdef Span rest = p.whole, before = p.whole
+        cdef Span inner = inner_of(p)
+        cdef Field f
+        cdef bint timed = False, clocked = not stamp.has_clock, chosen
+        out.n = 0
+        self.named_any = self.named_any or stamp.has_clock
+        if not p.has_timestamp:
+            if stamp.has_time:
+                put_value(out, PACKET_TIMESTAMP, <uint64_t>stamp.time)
+            if stamp.has_clock and not p.has_clock:
+                put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
+        while next_field(&rest, &f):
+            if f.number == PACKET_TIMESTAMP and is_number(&f):
+                if stamp.timeless:
+                    pass
+                elif not stamp.has_time:
+                    put_between(out, before, rest)
+                elif not timed:
+                    put_value(out, PACKET_TIMESTAMP, <uint64_t>stamp.time)
+                if stamp.has_clock and not p.has_clock and not timed:
+                    put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
+                timed = True
+            elif f.number == PACKET_TIMESTAMP_CLOCK_ID and is_number(&f) and stamp.has_clock:
+                if not clocked:
+                    put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
+                clocked = True
+            elif f.wire != BYTES:
+                put_between(out, before, rest)
+            elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
+                self.put_defaults(span_of(&f))
+            else:
+                chosen = f.data == inner.data or (
+                    not is_set(inner)
+                    and (f.number == PACKET_PROFILE_PACKET or f.number == PACKET_PROCESS_TREE)
+                )
+                if not stamp.dropped and chosen and self.bake_payload(
+                    f.number, span_of(&f), stamp, sequence
+                ):
+                    put_content(out, f.number, self.inner.data, self.inner.n)
+                else:
+                    put_between(out, before, rest)
+            before = rest
+        put_bytes(out, before.data, p.whole.end - before.data)
+        return put_content(&self.out, TRACE_PACKET, out.data, out.n)
+
+    cdef bint bake_payload(
+        self, uint32_t field, Span payload, const Stamp *stamp, uint32_t sequence
+    ) except -1 nogil:
+        """Write a payload anew into `inner`; False where it stays as it is."""
+        cdef Bytes *scratch = &self.scratch[0]
+        cdef int64_t packet_ns = stamp.time if stamp.has_time else INT64_MIN
+        self.inner.n = 0
+        if field == PACKET_TRACK_EVENT:
+            if not stamp.legacy:
+                return False
+            without_legacy_time(payload, &self.inner)
+        elif field == PACKET_FTRACE_EVENTS:
+            bake_bundle(self.rows, self.clocks, payload, &self.out, scratch, &self.inner)
+        elif field == PACKET_ANDROID_LOG:
+            bake_logs(self.rows, self.clocks, payload, &self.out, scratch, &self.inner)
+        elif field == PACKET_POWER_RAILS:
+            bake_rails(self.rows, self.clocks, payload, packet_ns, &self.out, scratch, &self.inner)
+        elif field == PACKET_STREAMING_PROFILE_PACKET:
+            bake_stacks(
+                self.rows, self.clocks, payload, &self.references_ns[sequence], &self.out, scratch,
+                &self.inner,
+            )
+        elif field == PACKET_PROFILE_PACKET:
+            bake_dumps(self.rows, self.clocks, payload, &self.out, scratch, &self.inner)
+        elif field == PACKET_PROCESS_TREE:
+            bake_tree(self.rows, self.clocks, payload, &self.out, scratch, &self.inner)
+        else:
+            return False
+        return True
+
+    cdef int put_defaults(self, Span defaults) except -1 nogil:
+        """Append trace_packet_defaults without a clock."""
+        self.inner.n = 0
+        put_with_number(&self.inner, defaults, DEFAULTS_TIMESTAMP_CLOCK_ID, 0, False)
+        return put_content(
+            &self.packet, PACKET_TRACE_PACKET_DEFAULTS, self.inner.data, self.inner.n
+        )
+
+
+cdef Span inner_of(Packet *p) noexcept nogil:
+    """The payload whose items Perfetto reads at once; of several payloads the first such.
+
+    `inner_field` becomes its number. Of AndroidLogPacket and PowerRails the last one is read.
+    """
+    cdef Span rest = p.whole
+    cdef Field f
+    if p.payloads <= 1:
+        return p.inner
+    while next_field(&rest, &f):
+        if f.wire == BYTES and is_inner(f.number):
+            p.inner_field = f.number
+            if f.number == PACKET_ANDROID_LOG or f.number == PACKET_POWER_RAILS:
+                return load_bytes(p.whole, f.number)
+            return span_of(&f)
+    return nothing()
+
+
+cdef inline bint tells_state(uint32_t field) noexcept nogil:
+    """Whether a field changes the state of its packet sequence."""
+    return (
+        field == PACKET_INTERNED_DATA or field == PACKET_INCREMENTAL_STATE_CLEARED
+        or field == PACKET_PREVIOUS_PACKET_DROPPED or field == PACKET_FIRST_PACKET_ON_SEQUENCE
+    )
+
+
+cdef inline bint is_of_sequence(uint32_t field) noexcept nogil:
+    return (
+        tells_state(field) or field == PACKET_TRUSTED_UID or field == PACKET_TRUSTED_PID
+        or field == PACKET_TRUSTED_PACKET_SEQUENCE_ID or field == PACKET_MACHINE_ID
+    )
+
+
+cdef int64_t numbers_in(Span message, uint32_t number) noexcept nogil:
+    """How many values a repeated number has, packed or not."""
+    cdef Field f
+    cdef Span packed
+    cdef uint64_t ignored
+    cdef int64_t n = 0
+    while next_field(&message, &f):
+        if f.number != number:
+            continue
+        if is_number(&f):
+            n += 1
+            continue
+        packed = span_of(&f)
+        while packed.data != NULL and packed.data < packed.end:
+            packed.data = read_varint(packed.data, packed.end, &ignored)
+            n += packed.data != NULL
+    return n
