@@ -26,6 +26,7 @@ HEAVY = (
 # long: one name a line
 def test_exported_names_are_exactly_those_of_the_interface():
     assert sorted(tracetime.__all__) == [
+        "BakeSummary",
         "Bounds",
         "Calibration",
         "ClockCalibration",
@@ -75,6 +76,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "UsageError",
         "WrittenTimes",
         "__version__",
+        "bake",
         "calibrate",
         "clock_id",
         "convert_table",

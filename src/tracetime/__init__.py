@@ -12,6 +12,7 @@ from tracetime._version import __version__
 if TYPE_CHECKING:
     from tracetime._kernels.perfetto.events import Span
     from tracetime._kernels.perfetto.writer import Track
+    from tracetime.baking import BakeSummary, bake
     from tracetime.capture.calibrate import Calibration, ClockCalibration, calibrate
     from tracetime.capture.parts import join_parts
     from tracetime.capture.problems import Problem
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BakeSummary",
     "Bounds",
     "Calibration",
     "ClockCalibration",
@@ -102,6 +104,7 @@ __all__ = [
     "UsageError",
     "WrittenTimes",
     "__version__",
+    "bake",
     "calibrate",
     "clock_id",
     "convert_table",
@@ -116,6 +119,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "BakeSummary": "tracetime.baking",
     "Bounds": "tracetime.graph.tube.results",
     "Calibration": "tracetime.capture.calibrate",
     "ClockCalibration": "tracetime.capture.calibrate",
@@ -164,6 +168,7 @@ _HOMES: Final = {
     "UnusedBounds": "tracetime.trace",
     "UsageError": "tracetime.errors",
     "WrittenTimes": "tracetime.trace",
+    "bake": "tracetime.baking",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",
     "convert_table": "tracetime.table_conversion",

@@ -90,9 +90,14 @@ class ErrorBars:
         tube, or null with its reason; so are those for which floor has no path (it leads over a
         clock that ran backwards, has many hops, or starts at a clock with orders and no snapshot)
         and the tube has one. All others stay as they are. Without a bar, earliest is after latest;
-        a side that nothing bounds is the end of int64, and the status then one_sided.
+        a side that nothing bounds is the end of int64, and the status then one_sided. Those of a
+        baked trace have none.
         """
         floor, before = columns["trace_time"], columns["status"]
+        if self._graph._parts.state.baked:
+            # The bars are its source's, which has the clocks.
+            nothing = np.zeros_like(floor)
+            return {**columns, "earliest": nothing + 1, "latest": nothing}
         source = columns["source_ns"]
         estimate, status = floor.copy(), before.copy()
         earliest, latest = np.ones_like(floor), np.zeros_like(floor)

@@ -101,8 +101,10 @@ class GraphParts:
             messages[one].add(other)
             messages[other].add(one)
         neighbours = Neighbours(
-            lambda c: contents.neighbours(c).union(messages.get(c, ())),
-            lambda c: len(contents.neighbours(c, 2).union(messages.get(c, ()))) > 1,
+            lambda c: set() if state.baked else contents.neighbours(c).union(messages.get(c, ())),
+            lambda c: (
+                not state.baked and len(contents.neighbours(c, 2).union(messages.get(c, ()))) > 1
+            ),
         )
         data = GraphData(
             shared=contents.shared,

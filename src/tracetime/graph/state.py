@@ -33,6 +33,8 @@ class GraphState:
         between: bounds of clocks that no snapshot has read together.
         events: what clocks read in events, by clock.
         orders: which readings of two clocks happened before which.
+        baked: whether the snapshots are those of a baked trace: they place its events, and say
+            nothing of its source's clocks.
         given: the names, whose hashes are ids, by which a caller added readings.
     """
 
@@ -45,6 +47,7 @@ class GraphState:
     events: Mapping[ClockId, EventReadings] = field(default_factory=dict)
     orders: Orders = field(default_factory=Orders)
     given: dict[ClockId, str] = field(default_factory=dict)
+    baked: bool = False
 
     def take_import(
         self,

@@ -21,10 +21,14 @@ from tracetime.clocks.families import COARSE
 from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.errors import UsageError
+from tracetime.graph.arguments import PolicyName
 from tracetime.text import printable
 
 Values = npt.NDArray[np.int64]
 Measured = dict[tuple[int, int, int, int], tuple[Values, Values, Values]]
+
+BAKED_BY: Final[tuple[PolicyName, ...]] = ("floor", "tube")
+"""What a baked trace says of the policy, from 1."""
 
 _LONGEST_NAME: Final = 256
 # No recorded clock declares more, and the tube's arithmetic would overflow.

@@ -136,7 +136,9 @@ def _graph(file: IO[bytes]) -> GraphState:
     measured = _measured_of(ids, known, columns, snapshots, Read(centre, half), scaled_ppm)
     between = _between_of(facts, members, len(state.packets))
     orders = _orders_of(facts, members)
-    return GraphState(engine, trace_clock, number, domains, measured, between, events, orders)
+    made = GraphState(engine, trace_clock, number, domains, measured, between, events, orders)
+    made.baked = facts.get("baked") is True
+    return made
 
 
 def _members_of(file: IO[bytes]) -> dict[str, bytes]:

@@ -22,7 +22,12 @@ from tracetime.clocks.ids import ClockId
 from tracetime.clocks.kernel_clock import STA_UNSYNC
 from tracetime.errors import TraceError
 from tracetime.events_table import BATCH_ROWS, Columns, Vocabulary
-from tracetime.formats.perfetto.extension import as_written, decode_domain, with_largest_lag
+from tracetime.formats.perfetto.extension import (
+    BAKED_BY,
+    as_written,
+    decode_domain,
+    with_largest_lag,
+)
 from tracetime.formats.perfetto.read.remote import bounds_between, unused_bounds
 from tracetime.formats.perfetto.read.wire import Pass
 from tracetime.formats.perfetto.schema import ftrace_names, process_types, vocabulary
@@ -132,6 +137,13 @@ class PerfettoTrace(Trace):
         self.check_open()
         return read_slice_ends(self, partial(self._observed, progress))
 
+    def observed(
+        self, observer: PacketObserver, progress: Callable[[int], None] | None = None
+    ) -> Iterator[Columns]:
+        """Read the file from its start, and give each packet to an observer, before its rows."""
+        self.check_open()
+        return self._observed(progress, observer)
+
     def _observed(
         self, progress: Callable[[int], None] | None, observer: PacketObserver
     ) -> Iterator[Columns]:
@@ -200,6 +212,7 @@ class PerfettoTrace(Trace):
                 # Fewer readings show no tick, and most clocks of very many have few.
                 importer.clocks.events_sampled(LEAST_READINGS),
             )
+            state.baked = self.baked_by is not None
             state.between = bounds_between(importer.snapshots.remote, state.clock)
             self._graph = ClockGraph._of(state)
             self._declare(self._graph)
@@ -270,6 +283,12 @@ class PerfettoTrace(Trace):
         """The clock of trace time, as the end of the file has it."""
         clock, machine = self._known().clocks.trace_clock
         return ClockId(clock, machine=machine)
+
+    @property
+    def baked_by(self) -> PolicyName | None:
+        """The policy by which `bake` has put the events on the trace clock; None where not."""
+        policy = self._known().extensions.baked
+        return BAKED_BY[policy - 1] if policy else None
 
     @property
     def is_compressed(self) -> bool:

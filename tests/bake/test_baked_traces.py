@@ -1,0 +1,325 @@
+"""Baked traces: Perfetto's rule puts every event where the policy does."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+from baked_traces import baked, placed_by_twin, rows_by, times
+from building import (
+    BOOTTIME,
+    MONOTONIC,
+    MONOTONIC_COARSE,
+    MONOTONIC_RAW,
+    REALTIME,
+    android_log,
+    compressed,
+    event,
+    ftrace,
+    ftrace_event,
+    heap_dumps,
+    legacy,
+    packet,
+    pb,
+    power_rails,
+    process_tree,
+    service_event,
+    snapshot,
+    statsd,
+    streaming_profile,
+    thread_descriptor,
+    trace,
+)
+from corpus import files
+from hypothesis import given, settings
+from random_traces import traces
+from reading import opened
+
+import tracetime as tt
+from tracetime import TraceError, UsageError
+from tracetime.baking import bake
+
+TRACES = [path for path in files("traces/*") if "multi_device" not in path.name]
+SLICED = [path for path in TRACES if 100_000 < path.stat().st_size < 3_000_000]
+S = 10**9
+
+CLOCKS = {"BOOTTIME": BOOTTIME, "MONOTONIC": MONOTONIC, "REALTIME": REALTIME, "none": None}
+
+# What each clock reads when BOOTTIME reads 0.
+AHEAD = {
+    REALTIME: 1_700_000_000 * S + 1_000_001,
+    MONOTONIC: -3 * S - 17,
+    MONOTONIC_COARSE: -3 * S - 4_000_000,
+    MONOTONIC_RAW: -3 * S + 5_000_000,
+    BOOTTIME: 0,
+}
+
+
+def reading(clock: int, boot_ns: int) -> int:
+    """Clocks that gain on BOOTTIME, each by its own rate."""
+    gained = (boot_ns - 100 * S) * clock // 10**6
+    return boot_ns + AHEAD[clock] + (gained if clock != BOOTTIME else 0)
+
+
+def snapshots(primary: int | None, clocks=tuple(AHEAD)):
+    return [
+        snapshot({clock: reading(clock, at * S) for clock in clocks}, primary=primary)
+        for at in (100, 110, 120)
+    ]
+
+
+AT = [105 * S + 1234, 105 * S + 9_876_543]
+MONO = [reading(MONOTONIC, at) for at in AT]
+SEQUENCE_CLOCK = snapshot({64: 7, BOOTTIME: 104 * S}, seq=1)
+INCREMENTAL = snapshot({64: (7, 1, True), BOOTTIME: 104 * S}, seq=1)
+
+# By what is within them, packets that follow the first snapshots.
+INSIDE = {
+    "ftrace": [packet(seq=1, ftrace_events=ftrace(AT, switches=AT, wakings=AT[::-1]))],
+    "ftrace by its own clock": [
+        packet(seq=1, ftrace_events=ftrace([50], clock=2, snapshot=(40, AT[0]), switches=[45, 49]))
+    ],
+    "ftrace by MONOTONIC_RAW": [
+        packet(seq=1, ftrace_events=ftrace([reading(MONOTONIC_RAW, at) for at in AT], clock=4))
+    ],
+    "gpu_work_period": [
+        packet(
+            seq=1,
+            ftrace_events=ftrace(
+                [ftrace_event(AT[0], gpu_start=reading(MONOTONIC_RAW, AT[1] - 5000))]
+            ),
+        )
+    ],
+    "android_log": [packet(seq=1, android_log=android_log([reading(REALTIME, at) for at in AT]))],
+    "statsd": [packet(AT[0], BOOTTIME, 1, statsd_atom=statsd(AT))],
+    "heap dumps": [
+        packet(
+            AT[0],
+            BOOTTIME,
+            1,
+            profile_packet=heap_dumps([(reading(MONOTONIC_COARSE, AT[0]), MONO[1]), (None, None)]),
+        )
+    ],
+    "process_tree": [packet(AT[0], BOOTTIME, 1, process_tree=process_tree([*AT, None]))],
+    "power_rails": [packet(AT[0], BOOTTIME, 1, power_rails=power_rails([105_001]))],
+    "legacy": [
+        packet(seq=1, cleared=True, thread_descriptor=thread_descriptor(MONO[0] // 1000)),
+        packet(seq=1, track_event=legacy(delta_us=7)),
+        packet(seq=1, track_event=legacy(delta_us=8)),
+        packet(seq=1, track_event=legacy(absolute_us=MONO[1] // 1000)),
+    ],
+    "streaming_profile": [
+        packet(seq=1, cleared=True, thread_descriptor=thread_descriptor(MONO[0] // 1000)),
+        packet(seq=1, track_event=legacy(delta_us=7)),
+        packet(seq=1, streaming_profile_packet=streaming_profile([5, 6, 7])),
+        packet(seq=1, streaming_profile_packet=streaming_profile([5, 6, 7], samples=2)),
+        packet(seq=1, streaming_profile_packet=streaming_profile([1])),
+    ],
+    "service_event": [packet(MONO[0], MONOTONIC, service_event=service_event())],
+    "service_event without a clock": [packet(AT[0], service_event=service_event())],
+    "chrome_events": [packet(MONO[0], seq=1, chrome_events=pb.ChromeEventBundle())],
+    "defaults": [packet(seq=1, cleared=True, default_clock=MONOTONIC), event(MONO[0])],
+    "a sequence's clock": [SEQUENCE_CLOCK, event(1_000_000_123, 64)],
+    "an incremental clock": [INCREMENTAL, event(1000, 64), event(23, 64)],
+    "an incremental clock on a lossy sequence": [
+        INCREMENTAL,
+        event(1000, 64, cleared=True),
+        event(23, 64, dropped=1, needs_state=True),
+        event(24, 64),
+    ],
+    "put aside": [event(5, 64, seq=9), snapshot({64: 7, BOOTTIME: 104 * S}, seq=9)],
+    "never placed": [event(5, 64, seq=9), event(MONO[0], 2, seq=9), event(AT[0], BOOTTIME)],
+    "compressed": [compressed([event(MONO[0], MONOTONIC)]), compressed([event(AT[0], BOOTTIME)])],
+}
+# Their fields hold whole ms and us.
+COARSE = {"power_rails", "streaming_profile"}
+
+
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("inside", INSIDE)
+def test_every_timestamp_is_where_the_policy_puts_it(inside, clock, policy):
+    if clock == "none":
+        first, last = [], []
+    else:
+        first, *last = snapshots(CLOCKS[clock])
+        first = [first]
+    data = trace(*first, *INSIDE[inside], *last)
+    wanted = rows_by(data, policy)
+    made, summary = baked(data, policy)
+    got = placed_by_twin(made)
+    if inside in COARSE and summary.rounded:
+        assert len(got) == len(wanted)
+        off = np.abs(np.subtract(sorted(r[2] for r in got), sorted(r[2] for r in wanted)))
+        assert off.max() == summary.worst_rounding_ns <= 500_000
+        assert np.count_nonzero(off) == summary.rounded
+    else:
+        assert not summary.rounded
+        assert times(got) == times(wanted)
+    pb.Trace.FromString(made)
+    assert baked(made, policy).data == made
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+def test_events_are_baked_at_all(inside):
+    first, *last = snapshots(MONOTONIC)
+    data = trace(first, *INSIDE[inside], *last)
+    assert rows_by(data, "floor")
+    assert baked(data).data != data
+
+
+def test_packets_name_the_trace_clock_and_defaults_none():
+    first, *_ = snapshots(BOOTTIME)
+    data = trace(first, *INSIDE["defaults"])
+    _, _, defaults, one = pb.Trace.FromString(baked(data).data).packet
+    assert not defaults.trace_packet_defaults.HasField("timestamp_clock_id")
+    assert one.timestamp_clock_id == BOOTTIME
+
+
+def test_snapshots_keep_the_trace_clock_and_realtime():
+    made = baked(
+        trace(*snapshots(MONOTONIC)[:2], snapshot({6: 1, 3: reading(3, 130 * S)}, primary=3))
+    ).data
+    kept = [p.clock_snapshot for p in pb.Trace.FromString(made).packet[1:]]
+    assert [[c.clock_id for c in one.clocks] for one in kept] == [[MONOTONIC, REALTIME]] * 2
+    assert [one.primary_trace_clock for one in kept] == [MONOTONIC] * 2
+
+
+def test_of_a_snapshot_packet_the_state_of_its_sequence_stays():
+    first, *_ = snapshots(BOOTTIME)
+    more = snapshot({MONOTONIC: 5, 4: 6}, seq=3, cleared=True)
+    made = pb.Trace.FromString(baked(trace(first, more)).data).packet
+    assert made[-1].sequence_flags == 1
+    assert not made[-1].HasField("clock_snapshot")
+
+
+def test_unknown_fields_and_interned_data_stay_byte_for_byte():
+    one = event(MONO[0], MONOTONIC)
+    one.interned_data.event_names.add(iid=1, name="a")
+    unknown = b"\xfa\xff\x3e\x03abc"
+    data = trace(*snapshots(MONOTONIC), one.SerializeToString() + unknown)
+    assert one.SerializeToString() + unknown in baked(data).data
+
+
+def test_bounds_of_ftrace_buffers_go_with_their_events():
+    at = [reading(MONOTONIC_RAW, one) for one in AT]
+    bundle = ftrace(at, clock=4, last_read=at[0] - 10, previous_end=at[0] - 20)
+    data = trace(*snapshots(BOOTTIME), packet(seq=1, ftrace_events=bundle))
+    made = pb.Trace.FromString(baked(data).data).packet[-1].ftrace_events
+    assert made.event[0].timestamp - made.last_read_event_timestamp == 10
+    assert made.event[0].timestamp - made.previous_bundle_end_timestamp == 20
+    assert not made.HasField("ftrace_clock")
+
+
+def test_an_event_without_trace_time_is_not_placed_wrongly():
+    bundle = ftrace([5, 6], clock=2)
+    unknown = packet(seq=1, ftrace_events=bundle)
+    data = trace(snapshot({MONOTONIC: 5, REALTIME: 5}, primary=MONOTONIC), unknown)
+    made, summary = baked(data)
+    assert summary.set_aside == 2
+    assert placed_by_twin(made) == []
+
+
+def test_the_summary_counts_what_a_field_cannot_hold():
+    data = trace(*snapshots(MONOTONIC), *INSIDE["power_rails"])
+    summary = baked(data).summary
+    assert (summary.rounded, summary.moved) == (1, 0)
+    assert 0 < summary.worst_rounding_ns <= 500_000
+
+
+def test_an_item_without_a_timestamp_goes_with_its_packet():
+    rails = packet(MONO[0], MONOTONIC, 1, power_rails=power_rails([None, 105_000]))
+    data = trace(*snapshots(BOOTTIME), rails)
+    for policy in ("floor", "tube"):
+        got = placed_by_twin(baked(data, policy).data)
+        assert [time for *_, time in got] == [got[0][2], got[0][2], 105 * S]
+        assert got[0] == rows_by(data, policy)[0]
+
+
+def test_a_compressed_file_is_baked_whole(tmp_path):
+    data = trace(*snapshots(MONOTONIC), *INSIDE["compressed"])
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(data))
+    with tt.open_trace(path) as opened_trace:
+        bake(opened_trace, tmp_path / "out.pftrace", policy="floor")
+    assert (tmp_path / "out.pftrace").read_bytes() == baked(data).data
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.partition(".")[0])
+def test_real_traces_are_the_same_by_floor(path, tmp_path):
+    out = tmp_path / "out.pftrace"
+    columns = ("kind", "payload", "trace_time")
+    with tt.open_trace(path) as opened_trace:
+        wanted = opened_trace.read_all().drop_null()
+        clock = opened_trace.trace_clock
+        summary = bake(opened_trace, out, policy="floor")
+    with tt.open_trace(out) as opened_trace:
+        assert opened_trace.trace_clock == clock
+        assert opened_trace.baked_by == "floor"
+        got = opened_trace.read_all().drop_null()
+    assert not summary.rounded
+    assert not summary.moved
+    for name in columns:
+        assert got[name].to_pylist() == wanted[name].to_pylist()
+    pb.Trace.FromString(out.read_bytes())
+
+
+@pytest.mark.parametrize("path", SLICED, ids=lambda path: path.name.partition(".")[0])
+def test_slices_are_the_same(path, tmp_path):
+    out = tmp_path / "out.pftrace"
+    with tt.open_trace(path) as opened_trace:
+        wanted = opened_trace.slices().read_all()
+        bake(opened_trace, out, policy="floor")
+    with tt.open_trace(out) as opened_trace:
+        got = opened_trace.slices().read_all()
+    same = [name for name in wanted.column_names if "clock" not in name]
+    assert got.select(same).equals(wanted.select(same))
+
+
+@settings(max_examples=150, deadline=None)
+@given(traces())
+def test_any_trace_is_baked_as_floor_places_it(data):
+    try:
+        made, summary = baked(data)
+    except (TraceError, UsageError):
+        return
+    wanted, got = times(rows_by(data, "floor")), times(placed_by_twin(made))
+    assert (got - wanted).total() <= summary.rounded + summary.stamped
+    assert (wanted - got).total() <= (
+        summary.moved + summary.rounded + summary.set_aside + summary.unresolved
+    )
+    assert baked(made).data == made
+
+
+def test_a_baked_trace_has_no_bars():
+    data = trace(*snapshots(BOOTTIME), event(MONO[0], MONOTONIC))
+    made = baked(data, "tube").data
+    with opened(made) as again:
+        table = again.read_all("tube")
+        assert again.baked_by == "tube"
+        assert table["trace_time"].to_pylist() == [time for *_, time in rows_by(data, "tube")]
+        assert table["earliest"].null_count == table["latest"].null_count == 1
+        with pytest.raises(tt.ConversionError):
+            again.clocks.convert(5, "REALTIME", "BOOTTIME", policy="tube", bounds=True)
+
+
+def test_its_graph_stays_without_bars_when_it_is_saved(tmp_path):
+    with opened(baked(trace(*snapshots(BOOTTIME))).data) as again:
+        again.clocks.save(tmp_path / "graph")
+    with pytest.raises(tt.ConversionError):
+        tt.ClockGraph.load(tmp_path / "graph").convert(5, "REALTIME", "BOOTTIME", policy="tube")
+
+
+def test_a_trace_of_several_machines_is_refused():
+    data = trace(*snapshots(BOOTTIME), event(1, machine=5))
+    with pytest.raises(UsageError, match="2 machines: only a trace of one"):
+        baked(data)
+
+
+def test_nothing_is_left_of_a_file_that_fails(tmp_path):
+    path = tmp_path / "cut.pftrace"
+    path.write_bytes(trace(*snapshots(BOOTTIME), event(1, BOOTTIME))[:-3])
+    with tt.open_trace(path) as cut, pytest.raises(TraceError):
+        bake(cut, tmp_path / "out.pftrace", policy="floor")
+    assert [one.name for one in tmp_path.iterdir()] == ["cut.pftrace"]
