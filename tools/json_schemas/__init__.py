@@ -19,6 +19,7 @@ SHAPES: Final[Mapping[str, Schema]] = {
     "at": traces.AT,
     "doctor": traces.DOCTOR,
     "report": traces.REPORT,
+    "bake": traces.BAKE,
     "sql": traces.SQL,
     "open": traces.OPEN,
     "record": machine.RECORD,

@@ -447,6 +447,26 @@ REPORT: Final = record(
     },
 )
 
+BAKE: Final = record(
+    "What came of baking a trace.",
+    {
+        "trace": _TRACE,
+        "out": text("The trace that was written."),
+        "trace_clock": clock("The clock that all its timestamps are in."),
+        "policy": policy(),
+        "bytes": count("Its size."),
+        "moved": count("Items with a timestamp of their own that have their packet's now."),
+        "stamped": count("Packets that have a time of their own now: that of their items."),
+        "kept_in_order": count("Track events moved, within their bars, to the one before them."),
+        "reversed": count("Track events whose bars exclude the order of the file."),
+        "rounded": count("Timestamps whose field cannot hold the time."),
+        "worst_rounding_ns": count("How far off the worst of them is, ns."),
+        "unresolved": count("Events without a trace time: Perfetto leaves them out."),
+        "set_aside": count("Items without one, moved to where Perfetto does not read."),
+        "truncated": READING["truncated"],
+    },
+)
+
 _NAMED: Final[dict[str, Schema]] = {
     "clock": clock("The clock of the events."),
     "name": text("Its display name."),

@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = (
     "at",
     "doctor",
     "report",
+    "bake",
     "sql",
     "open",
     "record",
