@@ -141,6 +141,11 @@ def _checked(trace: Trace) -> PerfettoTrace:
         raise UsageError(
             f"{name} has {len(trace.machines)} machines: only a trace of one is baked so far"
         )
+    if trace.trace_clock.is_sequence_scoped:
+        raise UsageError(
+            f"the trace clock of {name} is {trace.trace_clock}, of a packet sequence: packets of "
+            "others cannot name it"
+        )
     return trace
 
 

@@ -317,6 +317,11 @@ def test_a_trace_of_several_machines_is_refused():
         baked(data)
 
 
+def test_a_trace_clock_of_a_packet_sequence_is_refused():
+    with pytest.raises(UsageError, match="of a packet sequence"):
+        baked(trace(snapshot({64: 5, BOOTTIME: 6}, seq=1, primary=64)))
+
+
 def test_nothing_is_left_of_a_file_that_fails(tmp_path):
     path = tmp_path / "cut.pftrace"
     path.write_bytes(trace(*snapshots(BOOTTIME), event(1, BOOTTIME))[:-3])
