@@ -295,6 +295,7 @@ def test_any_trace_is_baked_as_floor_places_it(data):
 def test_a_baked_trace_has_no_bars():
     data = trace(*snapshots(BOOTTIME), event(MONO[0], MONOTONIC))
     made = baked(data, "tube").data
+    assert baked(made, "floor").data == made
     with opened(made) as again:
         table = again.read_all("tube")
         assert again.baked_by == "tube"
