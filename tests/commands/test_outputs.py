@@ -19,6 +19,7 @@ pytest_plugins = ["cli"]
 WRITERS = {
     "convert": lambda trace, out: ("convert", trace, "-o", out),
     "report": lambda trace, out: ("report", trace, "-o", out),
+    "bake": lambda trace, out: ("bake", trace, "-o", out),
     "clocks": lambda trace, out: ("clocks", trace, "-o", out),
     "at": lambda trace, out: ("at", trace, 1104, "--from", "MONOTONIC", "-o", out),
     "doctor": lambda trace, out: ("doctor", trace, "-o", out),

@@ -121,6 +121,7 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         printed("clocks", path, "--partial", "--clock-name", "MONOTONIC=cpu")
     for path in (DEMO, printed.trace("cut", UNRESOLVED[:-3])):
         printed("report", path, "--partial", "-o", f"{out}.html")
+        printed("bake", path, "--partial", "-o", f"{out}.pftrace")
         printed("convert", path, "--partial", "-o", f"{out}.csv", "--to", "BOOTTIME")
         for table in TABLES:
             printed("sql", path, "--partial", f"from {table} limit 20")
@@ -133,6 +134,7 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
         limited.setattr(facts, "LEAST_PAIRS", 1)
         limited.setattr(facts, "MOST_PAIRS", 1)
         printed("report", DEMO, "-o", f"{out}.html")
+        printed("bake", DEMO, "-o", f"{out}.pftrace")
         limited.setattr(summary, "_COUNTED_ROWS", 0)
         limited.setattr(summary, "_COMPARED_ROWS", 0)
         printed("convert", DEMO, "-o", f"{out}.csv")

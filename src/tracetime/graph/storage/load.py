@@ -137,7 +137,7 @@ def _graph(file: IO[bytes]) -> GraphState:
     between = _between_of(facts, members, len(state.packets))
     orders = _orders_of(facts, members)
     made = GraphState(engine, trace_clock, number, domains, measured, between, events, orders)
-    made.baked = facts.get("baked") is True
+    made.baked = "baked" in facts and _get(facts, "baked", bool)
     return made
 
 

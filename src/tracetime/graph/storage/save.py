@@ -161,7 +161,7 @@ def _facts(graph: GraphState, state: State) -> dict[str, Any]:
     unread = np.flatnonzero(~read)
     return {
         "format": FORMAT,
-        "baked": graph.baked,
+        **({"baked": True} if graph.baked else {}),
         "tracetime": __version__,
         "trace_clock": None if graph.trace_clock is None else _id_facts(graph.trace_clock),
         "file": graph.file,
