@@ -123,7 +123,7 @@ READING = [
     (("doctor", "{}", "--json"), 0),
     (("doctor", "{}", "missing-" + NAME), None),
     (("report", "{}"), 0),
-    (("bake", "{}", "-o", f"{NAME}.pftrace"), 0),
+    (("bake", "{}", "-o", f"{NAME}.pftrace"), None),
     (("sql", "{}", "select *, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names"), 0),
     (("sql", "{}", "select name, args, [name] l from events", "--with-names", "--format", "csv"), 0),
     (("sql", "{}", "select name, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names",
