@@ -80,7 +80,7 @@ def site(tmp_path_factory):
         ("recalibration", "vulkan.html"),
         ("calibrated timestamps", "vulkan.html"),
         ("slices", "reference/slices.html"),
-        ("span", "instrument.html"),
+        ("span", "howto/formats/spans.html"),
         ("to_clock", "howto/sql.html"),
         ("--tolerance", "findings"),
         ("realtime-set-back", "findings/realtime-set-back.html"),
