@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -408,3 +410,36 @@ def test_wide_row_groups_are_read_a_few_rows_at_once(tmp_path):
     assert sum(rows for rows, _ in sizes) == 20_000
     # 24 MB in all.
     assert max(size for _, size in sizes) < 10 << 20
+
+
+BOMB = """
+import resource, sys
+import tracetime
+
+with tracetime.open_trace(sys.argv[1]) as trace:
+    rows = sum(batch.num_rows for batch in trace.events(names=True))
+    print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_a_long_text_of_many_rows_is_held_once(tmp_path):
+    """Parquet has it once, in some kB: a text for each row is 2 GB."""
+    path, n = tmp_path / "t", 2000
+    names = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), ["x" * 10**6])
+    table = pa.table({"clock": [6] * n, "timestamp": range(n), "name": names})
+    # Without Arrow's own schema it is a column of texts.
+    pq.write_table(table, path, store_schema=False)
+    assert path.stat().st_size < 500_000
+    words = [sys.executable, "-c", BOMB, str(path)]
+    rows, kilobytes = map(int, subprocess.check_output(words).split())
+    assert rows == n
+    assert kilobytes < 600_000
+
+
+def test_arguments_longer_than_a_batch_are_told(opened):
+    n = 3000
+    table = pa.table({"clock": [6] * n, "timestamp": range(n), "args": ["x" * 10**5] * n})
+    with opened(table) as trace:
+        assert trace.read_all().num_rows == n
+        with pytest.raises(TraceError, match="args have more than"):
+            trace.read_all(names=True)

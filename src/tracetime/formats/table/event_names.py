@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
-from tracetime.arrays import arrow_of
+from tracetime.arrays import arrow_of, values_of
+from tracetime.errors import TraceError
 from tracetime.events_table import NAMES_SCHEMA, TEXTS, TYPES
 from tracetime.formats.name_columns import NO_TYPE
 from tracetime.formats.table.row_columns import Rows
 
 NAMES: Final = tuple(NAMES_SCHEMA.names)
+
+_MOST_ARGS: Final = 1 << 28
+"""Bytes of arguments in one batch."""
 
 _TYPE_CODES: Final = {name: code for code, name in enumerate(TYPES)}
 
@@ -29,9 +34,23 @@ def names_of(rows: Rows) -> dict[str, pa.Array]:
             column = arrow_of(codes, codes == NO_TYPE)
         elif name == "args":
             encoded = rows.text(name)
-            column = None if encoded is None else encoded.dictionary_decode().cast(pa.string())
+            column = None if encoded is None else _decoded(encoded)
         else:
             column = rows.number(name, NAMES_SCHEMA.field(name).type)
         if column is not None:
             names[name] = column
     return names
+
+
+def _decoded(column: pa.DictionaryArray) -> pa.Array:
+    """The texts of a column, one for each row.
+
+    Raises:
+        TraceError: they are longer than a batch may be.
+    """
+    lengths = np.array([len(text.as_buffer()) for text in column.dictionary], np.int64)
+    indices, missing = values_of(column.indices)
+    known = indices if missing is None else indices[~missing]
+    if lengths[known].sum() > _MOST_ARGS:
+        raise TraceError(f"args have more than {_MOST_ARGS} bytes in {len(column)} rows")
+    return column.dictionary_decode().cast(pa.string())

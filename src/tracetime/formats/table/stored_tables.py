@@ -65,7 +65,7 @@ def stored_table(
         typed: of CSV, the columns whose types are inferred, by default all; the others stay text as
             it is written.
         known: of CSV, the types of columns that are not inferred; a text that is empty and not
-            quoted is then null.
+            quoted is then null. Texts of Parquet are dictionaries then.
 
     Raises:
         TraceError: it is no table, or damaged; also while batches are read.
@@ -79,7 +79,8 @@ def stored_table(
                     content = file.uncompressed(Budget(max_expansion), partial=False)
                     stack.callback(content.close)
                 parquet = beginning.startswith(PARQUET)
-                table: StoredTable = _Parquet(content) if parquet else _ArrowFile(content)
+                table: StoredTable
+                table = _Parquet(content, known is not None) if parquet else _ArrowFile(content)
             elif beginning.startswith(ARROW_STREAM):
                 table = _ArrowStream(file, max_expansion)
             else:
@@ -109,7 +110,9 @@ class _Checked:
 
 
 class _Parquet:
-    def __init__(self, content: Any) -> None:
+    """A Parquet file; encoded: texts stay dictionaries, as a long one may stand for many rows."""
+
+    def __init__(self, content: Any, encoded: bool) -> None:
         import pyarrow.parquet as pq
 
         # Else all of the file is read ahead, and stays, and all of a row group's columns.
@@ -118,8 +121,14 @@ class _Parquet:
         groups = [facts.row_group(n) for n in range(facts.num_row_groups)]
         if facts.num_rows != sum(group.num_rows for group in groups):
             raise pa.ArrowInvalid("its row groups have another number of rows than it says")
+        schema = facts.schema.to_arrow_schema()
+        texts = [field.name for field in schema if pa.types.is_string(field.type)]
         self._file = pq.ParquetFile(
-            pa.PythonFile(content, "r"), metadata=facts, pre_buffer=False, buffer_size=_BUFFER
+            pa.PythonFile(content, "r"),
+            metadata=facts,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+            read_dictionary=texts if encoded else None,
         )
         self.schema = self._file.schema_arrow
         self._groups = [(group.num_rows, group.total_byte_size) for group in groups]
