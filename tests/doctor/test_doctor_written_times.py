@@ -1,6 +1,7 @@
 """Times that a file writes as decimal numbers: rounded by Perfetto, or unreadable."""
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -37,3 +38,16 @@ def test_events_without_a_time_are_counted(found):
     assert found(1, None, "x", "1.5", None)["events-without-time"].events == 3
     assert "events-without-time" in found(1, ts=7)
     assert "events-without-time" not in found(1, ph="M")
+
+
+def test_of_very_many_events_the_slices_are_not_compared(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    # 300.9 + 2.2 = 303.1: one follows the other. By floor they are at 301.0 and 303.0.
+    texts = (("1712195495541300.9", "2.2"), ("1712195495541303.1", "5"))
+    events = [f'{{"ph":"X","pid":1,"tid":1,"ts":{ts},"dur":{dur}}}' for ts, dur in texts]
+    path.write_text(f"[{','.join(events)}]")
+    for most, severity in ((2, "warning"), (1, "info")):
+        monkeypatch.setattr(import_module("tracetime.doctor.written_times"), "_MOST_NESTED", most)
+        with open_trace(path) as trace:
+            (one,) = (one for one in diagnose(trace) if one.code == "times-rounded")
+        assert one.severity == severity

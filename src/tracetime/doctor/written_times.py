@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from tracetime.analysis.survey import Survey
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import Finding
 from tracetime.text import count
+
+_MOST_NESTED: Final = 2_000_000
+"""Of so many events the slices are compared: they are held in memory, twice."""
 
 
 def written_times(survey: Survey) -> Iterator[Finding]:
@@ -16,7 +20,8 @@ def written_times(survey: Survey) -> Iterator[Finding]:
     if times is None:
         return
     if times.moved:
-        crossing = survey.trace.overlaps_by_rounding()
+        few = int(survey.counted.events.sum()) <= _MOST_NESTED
+        crossing = survey.trace.overlaps_by_rounding() if few else 0
         yield finding(
             "times-rounded",
             "warning" if crossing else "info",

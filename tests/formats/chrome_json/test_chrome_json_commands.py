@@ -56,7 +56,12 @@ REAL = sorted((DATA / "other" / "json").glob("*"))
 def test_real_files_are_in_order(tracetime, real, tmp_path):
     code, text, _ = tracetime("doctor", real)
     assert code == 0
-    assert "the clocks are in order" in text
+    if real.name == "hta_ns_resolution_rank-0.json.gz":
+        assert "68,386 events up to 250 ns off, and makes 774 slices cross" in " ".join(
+            text.split()
+        )
+    else:
+        assert "the clocks are in order" in text
     if real.stat().st_size < 100_000:
         code, _, _ = tracetime("report", real, "-o", tmp_path / "r.html")
         assert code == 0

@@ -98,6 +98,7 @@ def test_names_hold_wherever_they_stand_and_the_last_one_counts(read):
         (rb"plain", "plain"),
         (rb"a\"\\\/\b\f\n\r\tz", 'a"\\/\b\f\n\r\tz'),
         (rb"\u00e9\u0000\ud83d\ude00", "é\0\U0001f600"),
+        (rb"\ud800\udc00\udbff\udfff", "\U00010000\U0010ffff"),
         (rb"\ud83d \u12", "\ufffd \ufffd12"),
         (b"\xc3\xa9 \xff\xfe", "é \ufffd\ufffd"),
     ],
