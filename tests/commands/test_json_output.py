@@ -11,6 +11,7 @@ NAMES = (
     "convert",
     "clocks",
     "at",
+    "bake",
     "doctor",
     "report",
     "sql",

@@ -143,6 +143,9 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
     convert = ("convert", table, "-o", f"{out}.csv", "--graph", DEMO)
     printed(*convert, "--map", "ts:BOOTTIME", "--policy", "tube")
     printed(*convert, "--map", "ts:@clock")
+    # Seconds, which are read as ns.
+    table.write_text("ts\n18723\n18724\n")
+    printed(*convert, "--map", "ts:BOOTTIME")
     # A trace for each kind of fault: nearly all findings.
     broken = {name: printed.trace(name, _with_fault(name)) for name in FAULTS}
     for path in (*broken.values(), DEMO):

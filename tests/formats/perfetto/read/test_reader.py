@@ -202,10 +202,9 @@ def test_standard_input_is_read(monkeypatch):
         assert opened_trace.read_all().num_rows == 40
 
 
-@pytest.mark.parametrize("path", ["nowhere.pftrace", "."])
-def test_a_file_that_cannot_be_read(path, tmp_path):
+def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(UsageError, match="cannot read"):
-        open_trace(tmp_path / path)
+        open_trace(tmp_path / "nowhere.pftrace")
 
 
 def test_requests_that_are_refused(tmp_path):
