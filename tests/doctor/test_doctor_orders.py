@@ -309,6 +309,7 @@ def test_what_floor_says_of_a_machine_that_messages_alone_tie_follows_from_that(
     with opened(of(*both_ways()), orders="flows") as read:
         (one,) = (f for f in diagnose(read) if f.code == "machine-not-synchronised")
     assert one.title == "machine 1: messages alone relate its clocks to BOOTTIME"
+    assert one.severity == "error"
     assert "places these events by the messages" in one.why
     assert "gives these events no time" not in one.why
     assert "`--policy tube --orders flows`" in one.fix

@@ -61,7 +61,10 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     for found in _by_machine(apart).values():
         lost = any(survey.lost.get(g.clock) for g in found)
         tie = ("messages_only", "by_messages", "use_messages", "by_tube")
-        if not _placed_by_orders(survey, found):
+        if _placed_by_orders(survey, found):
+            # Perfetto, which knows no other policy, drops them.
+            lost = lost and survey.trace.has_remote_syncs
+        else:
             tried = survey.trace.flows is not None or not survey.trace.has_remote_syncs
             tie = ("nothing", "no_time", "by_matching", *(() if tried else ("try_messages",)))
         yield _finding(

@@ -154,10 +154,10 @@ def test_a_host_that_nothing_ties_stays_apart(opened):
     assert table["status"].to_pylist()[-2:] == ["unknown_source_clock"] * 2
     assert table["status"].to_pylist()[-4] == "resolved"
     (apart,) = (one for title, one in found.items() if title.startswith("machine 2: nothing"))
-    assert apart.code == "machine-not-synchronised"
+    assert (apart.code, apart.severity) == ("machine-not-synchronised", "error")
     assert "RemoteClockSync" not in apart.why + apart.fix
     (tied,) = (one for title, one in found.items() if title.startswith("machine 1: messages"))
-    assert "--orders" not in tied.fix
+    assert (tied.severity, "--orders" in tied.fix) == ("warning", False)
 
 
 def test_hosts_that_messages_place_twice_are_told(opened):

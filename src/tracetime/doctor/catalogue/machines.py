@@ -18,7 +18,13 @@ _EVENT_FIRST: Final = (
 ROWS: Final = (
     Row(
         "machine-not-synchronised",
-        {"error": "", "warning": "where all its events have a trace time nevertheless"},
+        {
+            "error": "",
+            "warning": (
+                "where all its events have a trace time nevertheless, or the tube places them in a "
+                "format that Perfetto does not read"
+            ),
+        },
         "Nothing relates the clocks of a machine to the trace clock.",
         title="machine {machine}: {nothing}{messages_only} its clocks to {trace_clock}",
         why="{host_why}{other_why}{apart_why}",
