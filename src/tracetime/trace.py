@@ -566,6 +566,11 @@ class Trace(ABC):
         return {}
 
     @property
+    def about(self) -> str:
+        """What it is a trace of, in a few words; empty where the file does not say."""
+        return ""
+
+    @property
     def written_times(self) -> WrittenTimes | None:
         """How times that are decimal numbers were read; None where the format has none."""
         return None

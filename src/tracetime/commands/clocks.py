@@ -38,6 +38,9 @@ EDGES_LISTED: Final = 1 << 16
 The help of the command names this number.
 """
 
+_LONGEST_ABOUT: Final = 200
+"""Characters of what a file says that it is of: a job may have many devices."""
+
 
 @click.command("clocks")
 @trace_options
@@ -136,7 +139,9 @@ def _edges(graph: ClockGraph) -> list[dict[str, Any]] | None:
 def _print(trace: Trace, every: bool) -> None:
     graph, screen = trace.clocks, console()
     infos = graph.clocks()
-    echo(f"Trace time is {graph.name(trace.trace_clock)}.")
+    echo(f"Trace time is {printable(graph.name(trace.trace_clock))}.")
+    if trace.about:
+        echo(f"The trace is of {printable(trace.about, _LONGEST_ABOUT)}.")
     print_warnings(screen, trace.warnings, trace.n_warnings, trace.truncated, trace.events_dropped)
     if not infos:
         echo("The trace has no clock snapshots: timestamps stay as they are.")

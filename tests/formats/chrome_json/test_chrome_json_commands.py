@@ -27,6 +27,33 @@ def test_the_clocks_have_names(tracetime, path):
     assert "Trace time is org.pytorch.kineto." in text
 
 
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        (
+            {"distributedInfo": {"rank": 3, "world_size": 8, "backend": "nccl"}},
+            "rank 3 of 8 (nccl)",
+        ),
+        ({"distributedInfo": {"rank": 3}}, "rank 3"),
+        (
+            {"deviceProperties": [{"name": "V100"}, {"name": "V100"}, {}, 5, {"name": "T4\x1b"}]},
+            "2 x V100, 1 x T4\\x1b",
+        ),
+    ],
+)
+def test_the_clocks_say_what_the_trace_is_of(tracetime, tmp_path, values, line):
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps({**values, "traceEvents": EVENTS}))
+    assert f"\nThe trace is of {line}.\n" in tracetime("clocks", file)[1]
+
+
+@pytest.mark.parametrize("values", [{}, {"distributedInfo": 5, "deviceProperties": {"name": "x"}}])
+def test_a_trace_that_does_not_say_what_it_is_of(tracetime, tmp_path, values):
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps({**values, "traceEvents": EVENTS}))
+    assert "The trace is of" not in tracetime("clocks", file)[1]
+
+
 def test_events_are_converted(tracetime, path, tmp_path):
     out = tmp_path / "out.parquet"
     code, text, _ = tracetime("convert", path, "-o", out, "--policy", "tube", "--to", "REALTIME")

@@ -24,7 +24,7 @@ cdef class KnownNames(EventObserver):
     cdef readonly int64_t left_out
     cdef readonly int64_t n_timed, n_rounded, n_off, most_off, n_overflowing, n_untimed
     cdef readonly int64_t first_ns, last_ns
-    cdef readonly list clock_syncs, line_syncs
+    cdef readonly list line_syncs
 
     cdef uint64_t hash(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil
     cdef int64_t find(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil
@@ -33,4 +33,3 @@ cdef class KnownNames(EventObserver):
         self, int64_t pid, int64_t tid, bint is_thread, const Value *name
     ) except -1 nogil
     cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil
-    cdef int keep_sync(self, const JsonEvent *event) except -1 nogil

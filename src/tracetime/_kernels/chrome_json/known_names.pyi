@@ -16,7 +16,6 @@ class KnownNames(EventObserver):
         n_off: events that trace_processor places elsewhere than their text says; most_off: by how
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
-        clock_syncs: (exact ns, raw text of args) of events of phase c, the first thousand.
         line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
     """
 
@@ -29,6 +28,5 @@ class KnownNames(EventObserver):
     n_untimed: int
     first_ns: int
     last_ns: int
-    clock_syncs: list[tuple[int, bytes]]
     line_syncs: list[tuple[int, bytes]]
     def __new__(cls, limit: int) -> Self: ...

@@ -40,7 +40,6 @@ cdef class KnownNames(EventObserver):
         n_off: events that trace_processor places elsewhere than their text says; most_off: by how
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
-        clock_syncs: (exact ns, raw text of args) of events of phase c, the first thousand.
         line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
     """
 
@@ -49,7 +48,6 @@ cdef class KnownNames(EventObserver):
         self.limit = limit
         self.first_ns = INT64_HIGH
         self.last_ns = INT64_LOW
-        self.clock_syncs = []
         self.line_syncs = []
 
     def __dealloc__(self):
@@ -66,8 +64,6 @@ cdef class KnownNames(EventObserver):
             self.n_untimed += not event.empty
         elif event.ts.state == TIME_KNOWN:
             self.count(event.ts.ns, event.ts.floor_ns, event.ts.rounded)
-            if event.phase == c"c" and len_of(self.clock_syncs) < MOST_SYNCS:
-                self.keep_sync(event)
         elif event.ts.state == TIME_OVERFLOWS:
             self.n_overflowing += 1
         else:
@@ -96,15 +92,6 @@ cdef class KnownNames(EventObserver):
         if off:
             self.n_off += 1
             self.most_off = max(self.most_off, off, -off)
-        return 0
-
-    cdef int keep_sync(self, const JsonEvent *event) except -1 nogil:
-        cdef int64_t n = event.args.end - event.args.data
-        if event.args.kind == OBJECT and n <= LONGEST_NAME:
-            with gil:
-                self.clock_syncs.append(
-                    (event.ts.ns, (<const char *>event.args.data)[:n])
-                )
         return 0
 
     cdef int learn(self, const JsonEvent *event) except -1 nogil:
@@ -170,8 +157,3 @@ cdef class KnownNames(EventObserver):
 
 cdef inline bint is_number(const Value *value) noexcept nogil:
     return value.kind == NUMBER or value.kind == DECIMAL
-
-
-cdef inline int64_t len_of(list items) noexcept nogil:
-    with gil:
-        return len(items)

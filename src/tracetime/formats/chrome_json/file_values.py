@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -54,3 +55,22 @@ class FileValues:
     def base_ns(self) -> int:
         """What PyTorch's profiler has taken off each time, ns."""
         return self.number("baseTimeNanoseconds") or 0
+
+    @property
+    def about(self) -> str:
+        """The rank and the devices of a job of PyTorch: rank 0 of 128 (nccl), 8 x NVIDIA A100."""
+        parts = []
+        rank, ranks = (self.number(key, "distributedInfo") for key in ("rank", "world_size"))
+        if rank is not None:
+            backend = self.text("backend", "distributedInfo")
+            of = "" if ranks is None else f" of {ranks}"
+            parts.append(f"rank {rank}{of}" + (f" ({backend})" if backend else ""))
+        devices = self.values.get("deviceProperties")
+        if isinstance(devices, list):
+            names = Counter(
+                one["name"]
+                for one in devices
+                if isinstance(one, dict) and isinstance(one.get("name"), str)
+            )
+            parts += [f"{count} x {name}" for name, count in names.items()]
+        return ", ".join(parts)

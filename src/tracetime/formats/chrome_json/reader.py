@@ -99,6 +99,11 @@ class ChromeJsonTrace(Trace):
         return self._learnt.values.values
 
     @property
+    def about(self) -> str:
+        """The rank and the devices of a job of PyTorch."""
+        return self._learnt.values.about
+
+    @property
     def written_times(self) -> WrittenTimes:
         """How many events trace_processor's rounding moves, and how many have no time."""
         names = self._learnt.names
