@@ -43,7 +43,7 @@ def command(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Write TRACE anew, so that Perfetto draws its events at the better times.
+    """Write TRACE anew, so that Perfetto draws the better times.
 
     TRACE is a Perfetto trace, raw or compressed; - is standard input, which is kept in a temporary
     file, since it is read twice. Every timestamp becomes trace time, on the trace clock: any tool
