@@ -12,7 +12,11 @@ def samples() -> list[bytes]:
     for order in "<>":
         c = Capture(order)
         head = c.section() + c.interface(name="eth0", zone=60) + c.interface(resolution=0x8A)
-        body = c.packet(10**15, comment=b"\xff") + c.packet(2**40, on=1) + c.old_packet(10**15)
+        body = (
+            c.packet(10**15, comment=b"\xff", dropped=3)
+            + c.packet(2**40, on=1)
+            + c.old_packet(10**15, dropped=5)
+        )
         tail = c.simple_packet() + c.statistics(dropped=7) + c.block(0xBAD, b"custom")
         far = c.section() + c.interface(resolution=12, offset_s=-5) + c.packet(2**64 - 1)
         found += [head + body * 4 + tail, head + body + far + tail[:-20]]

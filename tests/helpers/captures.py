@@ -9,6 +9,8 @@ Options = Iterable[tuple[int, bytes]]
 
 COMMENT, NAME, RESOLUTION, TIME_ZONE, OFFSET = 1, 2, 9, 10, 14
 DROPPED, DROPPED_BY_SYSTEM = 5, 7
+DROPPED_BEFORE = 4
+UNKNOWN = 0xFFFF
 
 
 class Capture:
@@ -63,15 +65,21 @@ class Capture:
         on: int = 0,
         length: int | None = None,
         comment: bytes | None = None,
+        dropped: int | None = None,
     ) -> bytes:
         size = len(data) if length is None else length
         body = self.pack("IIIII", on, ticks >> 32, ticks & 0xFFFFFFFF, len(data), size)
         body += data + b"\0" * (-len(data) % 4)
-        return self.block(6, body + self.options([] if comment is None else [(COMMENT, comment)]))
+        options = [] if comment is None else [(COMMENT, comment)]
+        if dropped is not None:
+            options.append((DROPPED_BEFORE, self.pack("Q", dropped)))
+        return self.block(6, body + self.options(options))
 
-    def old_packet(self, ticks: int, data: bytes = b"data", *, on: int = 0) -> bytes:
+    def old_packet(
+        self, ticks: int, data: bytes = b"data", *, on: int = 0, dropped: int = 0
+    ) -> bytes:
         times = (ticks >> 32, ticks & 0xFFFFFFFF)
-        return self.block(2, self.pack("HHIIII", on, 0, *times, len(data), len(data)) + data)
+        return self.block(2, self.pack("HHIIII", on, dropped, *times, len(data), len(data)) + data)
 
     def simple_packet(self, data: bytes = b"data") -> bytes:
         return self.block(3, self.pack("I", len(data)) + data)
@@ -89,9 +97,10 @@ def pcap(
     nanoseconds: bool = False,
     link: int = 1,
     zone: int = 0,
+    magic: int = 0xA1B2C3D4,
 ) -> bytes:
     """A pcap file of packets: seconds, parts of a second, data."""
-    magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
+    magic = 0xA1B23C4D if nanoseconds else magic
     out = struct.pack(order + "IHHiIII", magic, 2, 4, zone, 0, 65535, link)
     for seconds, part, data in packets:
         out += struct.pack(order + "IIII", seconds, part, len(data), len(data)) + data

@@ -153,6 +153,9 @@ def test_dropped_packets_are_told(capture):
     with open_trace(capture(PLAIN + C.statistics(dropped=3, by_system=4))) as trace:
         assert (trace.events_dropped, trace.dropped_packet) == (7, 20)
         assert "events-dropped" in {one.code for one in diagnose(trace)}
+    with open_trace(capture(PLAIN + C.packet(US + 30, dropped=9))) as trace:
+        assert (trace.events_dropped, trace.dropped_packet) == (9, 20)
+        assert "events-dropped" in {one.code for one in diagnose(trace)}
     most = C.statistics(dropped=2**64 - 1, by_system=2**64 - 1)
     with open_trace(capture(PLAIN + most)) as trace:
         assert trace.events_dropped == 2**63 - 1
@@ -161,6 +164,13 @@ def test_dropped_packets_are_told(capture):
 def test_pcap_is_read_too(capture):
     with open_trace(capture(pcap([(START_S, k, b"abc") for k in range(5)], order=">"))) as trace:
         assert trace.read_all()["trace_time"].to_pylist() == [NS + 1000 * k for k in range(5)]
+
+
+def test_the_modified_pcap_says_what_it_is(capture):
+    for order in "<>":
+        with open_trace(capture(pcap([], order=order, magic=0xA1B2CD34))) as trace:
+            with pytest.raises(TraceError, match="editcap -F pcapng"):
+                trace.read_all()
 
 
 def test_what_begins_alike_is_not_taken_for_it(capture):

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from captures import COMMENT, Capture, pcap
+from captures import COMMENT, UNKNOWN, Capture, pcap
 from hypothesis import example, given
 from hypothesis import strategies as st
 from twin import pcapng as twin
@@ -145,6 +145,7 @@ def block(kind, length, body=b"", trailer=None):
         (GOOD + C.block(5, bytes(12) + C.options([(5, b"12")])), 8),
         (GOOD + C.block(5, bytes(12) + struct.pack("<HH", 2, 9)), 8),
         (GOOD + C.block(6, bytes(20) + struct.pack("<HH", COMMENT, 9)), 8),
+        (GOOD + C.block(6, bytes(20) + C.options([(4, b"1234")])), 8),
         (GOOD + C.block(0x0A0D0D0A, C.pack("IHHq", 0x1A2B3C4D, 2, 0, -1)), 9),
     ],
 )
@@ -165,6 +166,8 @@ def test_what_is_no_block_is_told_after_the_packets_before_it(data, fault):
         (pcap([], order="<")[:20], 1),
         (b"abc", 1),
         (pcap([])[:4] + b"\3" + pcap([])[5:], 9),
+        (pcap([], magic=0xA1B2CD34), 10),
+        (pcap([], magic=0xA1B2CD34, order=">"), 10),
         (pcap([(1, 1, b"abc")])[:-1], 1),
         (pcap([(1, 1, b"abc")])[:30], 1),
         (pcap([]) + struct.pack("<IIII", 1, 1, LONGEST + 1, 1), 3),
@@ -181,6 +184,26 @@ def test_the_last_statistics_of_an_interface_count():
     reader, *_ = read(data)
     assert (reader.dropped, reader.first_drop) == (7, 1)
     assert read(HEAD)[0].first_drop == -1
+
+
+@pytest.mark.parametrize("c", [Capture("<"), Capture(">")])
+def test_what_packets_say_was_dropped_before_them_adds_up(c):
+    head = c.section() + c.interface() + c.interface() + c.packet(1)
+    lost = c.packet(2, dropped=3) + c.packet(3, dropped=0) + c.packet(4, dropped=4)
+    old = c.old_packet(5, on=1, dropped=5) + c.old_packet(6, on=1, dropped=UNKNOWN)
+    reader, *_ = read(head + lost + old)
+    assert (reader.dropped, reader.first_drop) == (12, 1)
+    assert read(head + old)[0].first_drop == 1
+    # The larger count of an interface stands: statistics count the same packets.
+    assert read(head + lost + old + c.statistics(dropped=6))[0].dropped == 12
+    assert read(head + lost + old + c.statistics(dropped=8) * 2)[0].dropped == 13
+    most = c.packet(7, dropped=2**64 - 1)
+    assert read(head + most * 3)[0].dropped == INT64_MAX
+    unknown = c.old_packet(1, dropped=UNKNOWN)
+    assert (read(head + unknown)[0].dropped, read(head + unknown)[0].first_drop) == (0, -1)
+    # A packet whose options are damaged is none, and says nothing.
+    damaged = c.block(6, bytes(20) + c.options([(4, c.pack("Q", 1))])[:-4] + c.pack("HH", 1, 9))
+    assert read(head + damaged)[0].dropped == 0
 
 
 def test_places_outside_the_data_are_refused():

@@ -26,6 +26,7 @@ cdef enum:
     BYTE_ORDER = 0x1A2B3C4D
     US_MAGIC = 0xA1B2C3D4
     NS_MAGIC = 0xA1B23C4D
+    MODIFIED_MAGIC = 0xA1B2CD34     # of Kuznetzov's patch: longer heads of packets
 
     COMMENT = 1
     INTERFACE_NAME = 2
@@ -34,6 +35,8 @@ cdef enum:
     OFFSET = 14
     DROPPED = 5             # of STATISTICS: by the interface
     DROPPED_BY_SYSTEM = 7
+    DROPPED_BEFORE = 4      # of PACKET
+    UNKNOWN = 0xffff        # drops of OLD_PACKET
 
     MICROSECONDS = 6        # the resolution of an interface that names none
     NANOSECONDS = 9
@@ -50,6 +53,7 @@ cdef enum:
     TOO_MANY_INTERFACES = 7
     BAD_OPTION = 8
     BAD_VERSION = 9
+    MODIFIED_PCAP = 10
 
 # The columns; `_COLUMNS` names them.
 cdef enum:
@@ -72,7 +76,8 @@ _COLUMNS = (
 
 cdef struct Interface:
     Scale scale
-    uint64_t dropped
+    uint64_t reported           # dropped, by the last statistics
+    uint64_t before_packets     # dropped, by the packets
 
 
 cdef class Packets:
@@ -106,8 +111,15 @@ cdef class Packets:
 
     @property
     def dropped(self):
-        """How many packets the last reports of the interfaces say were dropped."""
-        return sum([self._known[i].dropped for i in range(self._n_interfaces)])
+        """How many packets were dropped.
+
+        Of each interface, the larger of what its last statistics say and of what its packets add up
+        to, for both count the same.
+        """
+        return sum([
+            max(self._known[i].reported, self._known[i].before_packets)
+            for i in range(self._n_interfaces)
+        ])
 
     def read(self, const uint8_t[::1] data, int64_t offset):
         """Read whole blocks.
@@ -151,6 +163,8 @@ cdef class Packets:
             return INCOMPLETE
         for big in (False, True):
             magic = number32(p, big)
+            if magic == MODIFIED_MAGIC:
+                return MODIFIED_PCAP
             if magic == US_MAGIC or magic == NS_MAGIC:
                 if end - p < 24:
                     return INCOMPLETE
@@ -176,7 +190,7 @@ cdef class Packets:
             return TOO_MANY_INTERFACES
         grow(<void **>&self._known, &self._capacity, n + 1, sizeof(Interface))
         self._known[n].scale = scale_of(resolution, offset_s)
-        self._known[n].dropped = 0
+        self._known[n].reported = self._known[n].before_packets = 0
         self._n_interfaces += 1
         self.interfaces.append(
             (link, name, resolution, offset_s, bool(has_zone), place, self.n_packets)
@@ -300,10 +314,18 @@ cdef class Packets:
         cdef int64_t on, captured, padded
         cdef int64_t *row
         cdef int found
+        cdef bint is_count
+        cdef uint64_t dropped = 0
         cdef const uint8_t *start = p
         if end - p < 28:
             return BAD_LENGTH
-        on = number16(p + 8, self._big) if is_old else number32(p + 8, self._big)
+        if is_old:
+            on = number16(p + 8, self._big)
+            dropped = number16(p + 10, self._big)
+            if dropped == UNKNOWN:
+                dropped = 0
+        else:
+            on = number32(p + 8, self._big)
         if on >= self._n_interfaces - self._first:
             return NO_INTERFACE
         captured = number32(p + 20, self._big)
@@ -320,16 +342,27 @@ cdef class Packets:
         p += 28 + padded
         while True:
             found = next_option(&p, end, self._big, &option)
-            if found < 0:
+            is_count = found > 0 and option.code == DROPPED_BEFORE and not is_old
+            if found < 0 or (is_count and option.n != 8):
                 # Not a packet, after all.
                 self._n -= 1
                 self.n_packets -= 1
                 return BAD_OPTION
             if found == 0:
+                self._count_dropped(self._first + on, dropped, row[NUMBER])
                 return 0
-            if option.code == COMMENT:
+            if is_count:
+                dropped = number64(option.value, self._big)
+            elif option.code == COMMENT:
                 row[REMARK] = option.value - first
                 row[REMARK + 1] = option.value - first + option.n
+
+    cdef void _count_dropped(self, int64_t on, uint64_t dropped, int64_t before) noexcept nogil:
+        """Add what was dropped on an interface before a packet."""
+        cdef uint64_t *total = &self._known[on].before_packets
+        if dropped and self.first_drop < 0:
+            self.first_drop = before
+        total[0] += min(dropped, <uint64_t>INT64_HIGH - total[0])
 
     cdef int _statistics(self, const uint8_t *p, const uint8_t *end) except -1 nogil:
         cdef Option option
@@ -354,7 +387,7 @@ cdef class Packets:
                 dropped += number64(option.value, self._big) & <uint64_t>INT64_HIGH
         if dropped and self.first_drop < 0:
             self.first_drop = self.n_packets
-        self._known[self._first + on].dropped = dropped
+        self._known[self._first + on].reported = dropped
         return 0
 
     cdef int64_t *_row(self, int64_t on, uint64_t ticks) except NULL nogil:

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _BYTE_ORDERS: Final = (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")
-_PCAP: Final = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
-"""In us and in ns, in either byte order."""
+_PCAP: Final = (
+    *(b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1"),  # in us, in either byte order
+    *(b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1"),  # in ns
+    *(b"\xa1\xb2\xcd\x34", b"\x34\xcd\xb2\xa1"),  # modified, which the reader refuses
+)
 
 
 def probe(beginning: bytes) -> bool:

@@ -30,10 +30,12 @@ FAULTS: Final = {
     "is damaged, or sections were joined without their headers",
     6: "a packet is longer than its block: the file is damaged",
     7: f"the capture describes more than {MOST_INTERFACES} interfaces: the file is damaged",
-    8: "an option is longer than its block, or if_tsresol, if_tsoffset, isb_ifdrop or isb_osdrop "
-    "has the wrong length: the file is damaged",
+    8: "an option is longer than its block, or if_tsresol, if_tsoffset, epb_dropcount, isb_ifdrop "
+    "or isb_osdrop has the wrong length: the file is damaged",
     9: "the version is not one that is known (pcapng 1, pcap 2): save the capture by a current "
     "Wireshark (editcap -F pcapng)",
+    10: "a modified pcap (Kuznetzov's, of old Linux systems), whose patches differ in how long the "
+    "heads of packets are: save it as pcapng by Wireshark (editcap -F pcapng)",
 }
 """What is wrong, by the kernel's number."""
 

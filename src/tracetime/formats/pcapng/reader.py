@@ -99,12 +99,12 @@ class CaptureTrace(RecordTrace):
 
     @property
     def events_dropped(self) -> int:
-        """How many packets the interfaces and the system dropped, by their last statistics."""
+        """How many packets the interfaces and the system dropped, as far as the file says."""
         return min(self._read_whole.dropped, INT64_MAX)
 
     @property
     def dropped_packet(self) -> int | None:
-        """The packet before which statistics first say that packets were dropped."""
+        """The packet before which the file first says that packets were dropped."""
         first = self._read_whole.first_drop
         return None if first < 0 else first
 
