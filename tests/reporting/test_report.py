@@ -356,3 +356,17 @@ def test_a_notebook_shows_the_units_and_the_setbacks_of_clocks_on_one_line():
         assert ("ran backwards" in row) == backwards
         # From one kind of snapshot to another it fell, too.
         assert ">-</td>" in row
+
+
+def test_findings_call_clocks_by_their_names(tmp_path, tracetime):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(
+        trace(*(snapshot({BOOTTIME: k * S, GPU: k * S + (k > 5) * 10**7}) for k in range(1, 12)))
+    )
+    name = ("--clock-name", f"{GPU}=gpu.engine")
+    for command, more in (("doctor", ()), ("report", ("-o", tmp_path / "r.html"))):
+        text = tracetime(command, path, *name, *more)[1]
+        assert "gpu.engine was stepped once" in text.replace("\n ", ""), command
+    page = (tmp_path / "r.html").read_text()
+    assert "gpu.engine was stepped once" in page
+    assert "0x8a01b2c3 was stepped" not in page

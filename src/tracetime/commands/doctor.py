@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -18,7 +18,6 @@ from tracetime.commands.results import print_result
 from tracetime.commands.show import console, print_json, print_text, wrapped
 from tracetime.commands.terminal import echo, echo_error
 from tracetime.errors import TracetimeError, UsageError
-from tracetime.graph.clock_names import named
 from tracetime.text import count, did_you_mean, printable
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def command(
             if as_json:
                 continue
             if code is None or events is None:
-                _print(path, findings, own_names, verbose)
+                _print(path, [one.with_names(own_names) for one in findings], verbose)
             else:
                 _print_events(path, findings, code, events)
     if as_json:
@@ -186,7 +185,7 @@ def _print_events(path: str, findings: list[Finding], code: str, events: pa.Tabl
         print_result(Result(shown.schema, iter(shown.to_batches())), _MOST_EVENTS, None)
 
 
-def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], verbose: bool) -> None:
+def _print(path: str, findings: list[Finding], verbose: bool) -> None:
     from tracetime.doctor.verdict import faults
 
     screen = console()
@@ -207,7 +206,7 @@ def _print(path: str, findings: list[Finding], names: Mapping[ClockId, str], ver
         brief = finding.severity == "info" and not verbose
         if not (brief and before == "info"):
             echo()
-        _print_finding(screen, finding, names, "", verbose, more)
+        _print_finding(screen, finding, "", verbose, more)
         before = finding.severity
 
 
@@ -227,23 +226,22 @@ def _folded(findings: Iterable[Finding], verbose: bool) -> Iterator[tuple[Findin
 def _print_finding(
     screen: Console,
     finding: Finding,
-    names: Mapping[ClockId, str],
     indent: str,
     verbose: bool,
     more: int,
 ) -> None:
     head = finding.severity
-    title = named(f"{head}: {finding.title} [{finding.code}]", names)
+    title = f"{head}: {finding.title} [{finding.code}]"
     lines = wrapped(screen, title, indent, indent + "  ")
     # Coloured after wrapping, which would count the characters of the colour.
     coloured = click.style(head, fg=_COLOURS[finding.severity], bold=True)
     echo(lines.replace(head, coloured, 1), styled=True)
     if finding.severity != "info" or verbose:
         for line in _details(finding):
-            print_text(screen, named(line, names), indent + "  ", indent + "    ")
+            print_text(screen, line, indent + "  ", indent + "    ")
         for consequence, others in _folded(finding.consequences, verbose):
             print_text(screen, "This leads to:", indent + "  ")
-            _print_finding(screen, consequence, names, indent + "    ", verbose, others)
+            _print_finding(screen, consequence, indent + "    ", verbose, others)
     if more:
         text = f"{head}: {more:,} more [{finding.code}]; --verbose prints them"
         print_text(screen, text, indent, indent + "  ")

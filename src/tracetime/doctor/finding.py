@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.graph.clock_names import named
 
 Severity = Literal["error", "warning", "info"]
 
@@ -91,6 +92,16 @@ class Finding:
             "fix": self.fix,
             "consequences": [finding.to_dict() for finding in self.consequences],
         }
+
+    def with_names(self, names: Mapping[ClockId, str]) -> Finding:
+        """Return the finding with the names of clocks in its texts, in place of their hashes."""
+        return replace(
+            self,
+            title=named(self.title, names),
+            why=named(self.why, names),
+            fix=named(self.fix, names),
+            consequences=tuple(one.with_names(names) for one in self.consequences),
+        )
 
     def leading_to(self, *consequences: Finding) -> Finding:
         """Return the finding with more consequences, and at least as severe as they are."""

@@ -107,8 +107,8 @@ def gather(trace: Trace, tolerance_ns: int) -> Facts:
         places.add(columns)
 
     survey = Survey(trace, tolerance_ns, watch)
-    findings = findings_of(survey)
     graph = survey.graph
+    findings = [finding.with_names(graph.names) for finding in findings_of(survey)]
     info = survey.infos.get(survey.trace_clock)
     least = None
     if info is not None and info.first_ns is not None and info.last_ns is not None:
