@@ -370,3 +370,11 @@ def test_a_damaged_member_does_not_hide_the_others(put, tracetime):
     code, printed, err = tracetime("doctor", cut)
     assert (code, f"{cut}:a: " in printed) == (0, True)
     assert f"warning: {cut}: the tar archive is cut off" in err
+
+
+def test_a_member_without_a_name(tmp_path):
+    path = tmp_path / "a.zip"
+    content = zipped({"xx": ONE}, zipfile.ZIP_STORED)
+    path.write_bytes(content.replace(b"xx", b"\0x"))
+    with open_trace(path) as trace:
+        assert trace.read_all().num_rows > 0

@@ -55,7 +55,8 @@ class ZipMembers:
         """Yield the name of each member, and why it cannot be a trace, if so."""
         for member in self._archive.infolist():
             why = None
-            if member.is_dir():
+            # Of an empty name `ZipInfo.is_dir` makes an IndexError.
+            if member.filename.endswith("/"):
                 why = FOLDER
             elif stat.S_ISLNK(member.external_attr >> 16):
                 why = "it is a link"

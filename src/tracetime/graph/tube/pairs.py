@@ -22,6 +22,7 @@ from tracetime.clocks.families import ONE_RATE, STOPS_IN_SUSPEND, WALL, steadine
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
+from tracetime.graph.tube.assumed_widths import widened
 from tracetime.graph.tube.counters import Counters
 from tracetime.graph.tube.distances import too_many_tubes
 from tracetime.graph.tube.evidence import (
@@ -454,12 +455,16 @@ class Pairs:
             return Intervals(a_ns, r_k, h_k, False, correction)
         declared = [self._graph.domain(clock).assumed_half_width_ns for clock in (a, b)]
         if any(width is not None for width in declared):
-            width = max(
-                sum(width or 0 for width in declared),
-                sum(tick.width_ns for tick in observed.values()),
+            width = widened(
+                a_ns,
+                r_k,
+                max(
+                    sum(width or 0 for width in declared),
+                    sum(tick.width_ns for tick in observed.values()),
+                ),
             )
         else:
-            width = assumed_half_width(a_ns, r_k, limits, ticks)
+            width = np.full_like(h_k, assumed_half_width(a_ns, r_k, limits, ticks))
         return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction)
 
     def _tick_ns(self, clock: ClockId, observed: Mapping[ClockId, Tick]) -> int:
