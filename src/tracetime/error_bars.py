@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
+from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     BARRED,
@@ -38,6 +39,19 @@ TubeFaults = dict[tuple[ClockId, int], str]
 """By clock and status (of `errors.REASONS`), why the tube could not place its events."""
 
 _UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
+
+
+def latest_held(placed: Columns, cut_off_ns: Values) -> Values:
+    """The latest of bars that hold readings of which the file lacks the end.
+
+    placed: rows with earliest and latest, int64 ns. cut_off_ns: by how much the clock that they are
+    on may have read more than the rows say.
+    """
+    latest = placed["latest"]
+    room = INT64_MAX - np.maximum(latest, 0)
+    has_bar = placed["earliest"] <= latest
+    held: Values = latest + np.where(has_bar, np.minimum(cut_off_ns, room), 0)
+    return held
 
 
 class PlacementObserver(Protocol):

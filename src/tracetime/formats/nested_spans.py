@@ -19,6 +19,7 @@ from tracetime.error_bars import ErrorBars
 from tracetime.errors import PLACED as PLACED_STATUSES
 from tracetime.formats.replayed_slices import Entries, ReplayedSlices
 from tracetime.formats.span_table import SpanReadings, SpanTable
+from tracetime.slice_ends import CUT_OFF
 from tracetime.slices_table import NO_NUMBER, OPEN, Owners, SliceReading, Strings
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def nested_spans(
     number = np.full(len(table) + 1, _NONE)
     number[rows] = np.arange(len(rows), dtype=np.int32)
     entry = (2 * rows).astype(np.int32)
+    # What begins and ends in one tick need not be an instant.
+    has_end_of_its_own = (lasted > 0) | (CUT_OFF in end)
     strings, (name, category, *owners) = _coded(table)
     columns = {
         "ts": ts[rows],
@@ -103,7 +106,7 @@ def nested_spans(
         "name": name[rows],
         "category": category[rows],
         "begin": entry,
-        "end": np.where(lasted == OPEN, _NONE, entry + (lasted > 0)).astype(np.int32),
+        "end": np.where(lasted == OPEN, _NONE, entry + has_end_of_its_own).astype(np.int32),
     }
     reading.left_out += table.left_out
     reading.names_left_out += table.names_left_out

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
-from tracetime.error_bars import PlacementObserver
+from tracetime.error_bars import PlacementObserver, latest_held
 from tracetime.errors import OVERFLOW, TraceError
 from tracetime.events_table import Columns, Kind, Vocabulary
 from tracetime.formats.name_columns import name_columns
@@ -186,6 +186,5 @@ class RecordTrace(Trace):
     ) -> Iterator[Columns]:
         for columns in super()._bounded(reading, batches, names, bars, observer):
             if "cut_off_ns" in columns:
-                has_bar = columns["earliest"] <= columns["latest"]
-                columns["latest"] += np.where(has_bar, columns["cut_off_ns"], 0)
+                columns["latest"] = latest_held(columns, columns["cut_off_ns"])
             yield columns

@@ -15,7 +15,7 @@ from tracetime.event_clocks import ClockNumbers
 from tracetime.events_table import Columns
 from tracetime.formats.replayed_slices import Entries
 from tracetime.placement import placed_by_floor
-from tracetime.slice_ends import PLACED
+from tracetime.slice_ends import CUT_OFF, PLACED
 
 if TYPE_CHECKING:
     from tracetime.trace import Trace
@@ -36,7 +36,7 @@ class SpanTable:
 
     Attributes:
         begins, ends: where they begin and end: timestamp, clock, and maybe sequence and machine,
-            as `placed_by_floor` takes them.
+            as `placed_by_floor` takes them; maybe `slice_ends.CUT_OFF`, of both.
         ended: whether they have an end.
         parent: int64, the row of each one's parent, -1 without one; None where the file has none.
         group: int32, from 0: whose they are. Those of a group share tracks.
@@ -71,7 +71,7 @@ class SpanReadings:
 
     Attributes:
         clocks: as `replayed_slices.Readings` has them.
-        placed: the columns `PLACED` of the begins, and of the ends.
+        placed: the columns `PLACED` of the begins, and of the ends; `CUT_OFF` where they have it.
     """
 
     def __init__(self, trace: Trace, table: SpanTable) -> None:
@@ -81,7 +81,8 @@ class SpanReadings:
             placed_by_floor(side, graph, home, machines) for side in (table.begins, table.ends)
         ]
         self._numbers = [numbers.of_rows(side).astype(np.int32) for side in sides]
-        begins, ends = ({name: side[name] for name in PLACED} for side in sides)
+        names = [name for name in (*PLACED, CUT_OFF) if name in sides[0]]
+        begins, ends = ({name: side[name] for name in names} for side in sides)
         self.placed = begins, ends
         self.clocks = numbers.clocks
 
@@ -91,13 +92,13 @@ class SpanReadings:
         return np.where(entries < 0, np.int32(_NONE), np.where(entries & 1 == 1, end, begin))
 
     def begins(self, entries: Entries) -> Columns:
-        """The columns `PLACED` of some entries."""
+        """The columns `placed` of some entries."""
         begin, end = self.placed
         rows, is_end = entries >> 1, entries & 1 == 1
-        return {name: np.where(is_end, end[name][rows], begin[name][rows]) for name in PLACED}
+        return {name: np.where(is_end, end[name][rows], begin[name][rows]) for name in begin}
 
     def ends(self, entries: Entries) -> Columns:
-        """The columns `PLACED` of some entries; -1: of none."""
+        """The columns `placed` of some entries; -1: of none."""
         columns = self.begins(entries)
         columns["status"][entries < 0] = AS_IS
         return columns

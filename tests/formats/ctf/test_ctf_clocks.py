@@ -70,6 +70,27 @@ def test_cycles_become_ns_exactly(tmp_path, freq, cycles, ns):
     assert step == max(1, 10**9 / freq)
 
 
+@pytest.mark.parametrize(
+    ("freq", "precision", "cycles", "late"),
+    [
+        (10**9, None, 5, 0),
+        (10**9, 10, 5, 9),
+        (1, None, 1_790_000_000, 999_999_999),
+        (1, None, 9_223_372_036, 854_775_807),
+        # A cycle that begins and ends within a ns: what is no whole ns is rounded outwards.
+        (32_768, None, 65_537, 30_518),
+        (3, None, 4, 333_333_334),
+        (2_500_000_000, None, 2, 1),
+    ],
+)
+def test_a_bar_holds_the_whole_tick(tmp_path, freq, precision, cycles, late):
+    clock = Clock("cycles", freq=freq, precision=precision, offset_s=0)
+    with open_trace(simple(cycles, clock=clock, environment={}).write(tmp_path)) as trace:
+        (row,) = trace.read_all("tube").to_pylist()
+    assert row["trace_time"] == row["earliest"] == cycles * 10**9 // freq
+    assert row["latest"] - row["earliest"] == late
+
+
 def test_an_offset_in_cycles_is_of_its_frequency(tmp_path):
     clock = Clock("cycles", freq=1000, offset_s=1_700_000_000, offset=250)
     with open_trace(simple(3, clock=clock, environment={}).write(tmp_path)) as trace:

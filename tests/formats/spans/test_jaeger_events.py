@@ -6,6 +6,7 @@ import pytest
 from span_files import jaeger, jaeger_process, jaeger_span
 
 from tracetime import ClockId, TraceError, open_trace
+from tracetime.clocks.snapshot import INT64_MAX
 
 A, B = ClockId(1), ClockId(1, machine=1)
 BEGIN_US = 1_700_000_000_000_000
@@ -56,6 +57,23 @@ def test_a_call_that_is_answered_is_an_order_each_way(opened):
         row = trace.read_all("tube").to_pylist()[2]
     # Times are cut off: 100 us each way, and up to 2 us more on each clock.
     assert 204_000 <= row["latest"] - row["earliest"] <= 210_000
+
+
+def test_bars_hold_what_is_cut_off(opened):
+    log = {"timestamp": BEGIN_US + 3, "fields": []}
+    with opened(jaeger(([jaeger_span(7, BEGIN_US, 5, logs=[log])], HOSTS))) as trace:
+        rows = trace.read_all("tube").to_pylist()
+    for row, (at_us, late) in zip(rows, ((0, 999), (5, 1_998), (3, 999)), strict=True):
+        at = (BEGIN_US + at_us) * 1000
+        assert (row["trace_time"], row["earliest"], row["latest"]) == (at, at, at + late)
+
+
+def test_a_bar_ends_with_int64(opened):
+    last_us = INT64_MAX // 1000
+    with opened(jaeger(([jaeger_span(7, last_us, 0)], HOSTS))) as trace:
+        assert trace.read_all("tube")["latest"].to_pylist() == [INT64_MAX] * 2
+        (row,) = trace.slices("tube").read_all().to_pylist()
+    assert row["earliest"] == last_us * 1000
 
 
 def test_older_files_name_the_parent_alone(opened):

@@ -3,7 +3,18 @@
 import json
 
 import pytest
-from span_files import BEGIN_NS, as_jaeger, otlp, resource_spans, simulated_world, span, two_hosts
+from span_files import (
+    BEGIN_NS,
+    as_jaeger,
+    jaeger,
+    jaeger_process,
+    jaeger_span,
+    otlp,
+    resource_spans,
+    simulated_world,
+    span,
+    two_hosts,
+)
 
 from tracetime import open_trace
 from tracetime.sql.session import Session
@@ -159,24 +170,33 @@ def test_a_host_that_calls_alone_tie_one_way_has_open_bars(slices):
 def test_every_bar_of_both_ends_holds_the_truth(slices, seed, form):
     world = simulated_world(seed, hosts=2 + seed, calls=50)
     content = otlp(*world.groups) if form == "otlp" else as_jaeger(world.groups)
-    late = 0 if form == "otlp" else 2_000
     rows = slices(content, "tube", bars="guaranteed")
     assert len(rows) == len(world.truth)
     assert [row["ts"] for row in rows] == sorted(row["ts"] for row in rows)
     for row in rows:
         begin, end = world.truth[int(json.loads(row["args"])["span_id"], 16)]
-        slack = late if row["track_name"] == "h0" else 0
         assert row["earliest"] is None or row["earliest"] <= begin
-        assert row["latest"] is None or begin <= row["latest"] + slack
+        assert row["latest"] is None or begin <= row["latest"]
         assert row["end_earliest"] is None or row["end_earliest"] <= end
-        assert row["end_latest"] is None or end <= row["end_latest"] + slack
+        assert row["end_latest"] is None or end <= row["end_latest"]
         if row["dur_error_ns"] is not None:
-            assert abs(end - begin - row["dur"]) <= row["dur_error_ns"] + late
+            assert abs(end - begin - row["dur"]) <= row["dur_error_ns"]
     by_id = {row["id"]: row for row in rows}
     for row in rows:
         if row["depth"]:
             above = by_id[row["parent"]]
             assert (above["track"], above["depth"]) == (row["track"], row["depth"] - 1)
+
+
+def test_bars_hold_what_jaeger_cuts_off(slices):
+    begin_us = BEGIN_NS // 1000
+    spans = [jaeger_span(1, begin_us, 5), jaeger_span(2, begin_us + 9, 0)]
+    rows = slices(jaeger((spans, {"p1": jaeger_process("shop", host_id="a")})), "tube")
+    for row, begin, dur in zip(rows, (BEGIN_NS, BEGIN_NS + 9_000), (5_000, 0), strict=True):
+        assert (row["ts"], row["dur"]) == (begin, dur)
+        assert (row["earliest"], row["latest"]) == (begin, begin + 999)
+        assert (row["end_earliest"], row["end_latest"]) == (begin + dur, begin + dur + 1_998)
+        assert row["dur_error_ns"] == 1_998
 
 
 def test_they_are_queried_in_sql(tmp_path):

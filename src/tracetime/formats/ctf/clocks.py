@@ -33,6 +33,7 @@ class TracedClock:
         identity: equal for clocks that are one.
         host: the machine, where the trace names it.
         tick_ns: what it steps by.
+        cut_off_ns: by how much, at most, it may have read more than an event's whole ns.
         offset_ns: REALTIME less this clock; None where the trace does not say.
         first_ns: of its first event; None without events.
         clock: its id.
@@ -42,6 +43,7 @@ class TracedClock:
     identity: str
     host: str | None
     tick_ns: float
+    cut_off_ns: int
     offset_ns: int | None
     first_ns: int | None = None
     clock: ClockId = field(default_factory=lambda: ClockId(_MONOTONIC))
@@ -58,7 +60,8 @@ class TracedClock:
         # LTTng's is the id of the boot; that of others may be the same on many devices.
         of_host = "" if is_lttng or host is None else f" of {host}"
         is_monotonic = is_lttng and given["name"] == "monotonic"
-        cycle_ns = _SECOND_NS / given["frequency"]
+        tick_cycles = max(1, given["precision"])
+        whole_ns, more = divmod(tick_cycles * _SECOND_NS, given["frequency"])
         offset_ns = (
             given["offset_s"] * _SECOND_NS
             + given["offset_cycles"] * _SECOND_NS // given["frequency"]
@@ -67,7 +70,9 @@ class TracedClock:
             None if is_monotonic else f"ctf.{_NO_NAME.sub('_', given['name']) or 'clock'}",
             f"{given['uuid'] or facts['folder']}{of_host}",
             host,
-            min(max(1.0, cycle_ns * max(1, given["precision"])), LONGEST_NS),
+            min(max(1.0, _SECOND_NS / given["frequency"] * tick_cycles), LONGEST_NS),
+            # Where a tick is no whole number of ns, the event was cut off, too.
+            min(whole_ns + 1 if more else whole_ns - 1, LONGEST_NS),
             offset_ns or None,
         )
 

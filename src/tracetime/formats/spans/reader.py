@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.events_table import Kind
+from tracetime.events_table import Columns, Kind
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.span_table import SpanTable
 from tracetime.formats.span_trace import SpanTrace
 from tracetime.formats.spans.batches import SpanBatches
 from tracetime.formats.spans.calls import Calls
 from tracetime.formats.spans.resources import Host, Resources
-from tracetime.formats.spans.rows import KINDS, rows_of
+from tracetime.formats.spans.rows import END, KINDS, rows_of
 from tracetime.formats.spans.slices import SpanCollector
 from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.trace_file import TraceFile
@@ -65,11 +68,19 @@ class SpansTrace(SpanTrace):
         wanted = Wanted.NAMES_AND_ARGS if names else Wanted.NOTHING
         for spans in self._batches(resources, wanted):
             columns, named = rows_of(spans, resources, names)
-            yield Records(columns, named, spans.position)
+            yield Records(columns, named, spans.position, self._cut_off_ns(columns))
+
+    def _cut_off_ns(self, columns: Columns) -> npt.NDArray[np.int64] | None:
+        """Of rows on trace time, the first host's clock; see `Records`."""
+        source = self._source
+        if not source.end_cut_ns:
+            return None
+        late = np.where(columns["kind"] == END, source.end_cut_ns, source.begin_cut_ns)
+        return np.where(columns["machine"] == 0, late, 0)
 
     def _read_spans(self, args: bool, progress: Callable[[int], None] | None) -> SpanTable:
         resources = self._new_resources()
-        collected = SpanCollector(args)
+        collected = SpanCollector(self._source, args)
         wanted = Wanted.NAMES_AND_ARGS if args else Wanted.NAMES
         for spans in self._until_damage(iter(self._batches(resources, wanted))):
             collected.add(spans)

@@ -16,7 +16,7 @@ from tracetime.formats.spans.batch import KINDS as SPAN_KINDS
 from tracetime.formats.spans.resources import Resources
 
 KINDS: Final = (Kind("span"), Kind("span_end"), Kind("span_event"))
-_BEGIN, _END, _EVENT = range(3)
+_BEGIN, END, _EVENT = range(3)
 _TYPES: Final = np.array(
     [TYPES.index(name) for name in ("slice_begin", "slice_end", "instant")], np.int8
 )
@@ -31,7 +31,7 @@ def rows_of(spans: Spans, resources: Resources, names: bool) -> tuple[Columns, d
     ended = np.flatnonzero(spans.marks & ENDED)
     of = np.concatenate([np.arange(n), ended, spans.event_span])
     kind = np.repeat(
-        np.array([_BEGIN, _END, _EVENT], np.uint8), [n, len(ended), len(spans.event_span)]
+        np.array([_BEGIN, END, _EVENT], np.uint8), [n, len(ended), len(spans.event_span)]
     )
     order = np.argsort(of, kind="stable")
     of, kind = of[order], kind[order]

@@ -16,6 +16,8 @@ from tracetime.formats.span_table import MOST_SPANS, SpanTable
 from tracetime.formats.spans.batch import ENDED, KINDS, Spans
 from tracetime.formats.spans.parents import parents_of
 from tracetime.formats.spans.resources import Resources
+from tracetime.formats.spans.source import SpanSource
+from tracetime.slice_ends import CUT_OFF
 
 _COLUMNS: Final = ("resource", "trace", "id", "parent", "begin", "end", "kind", "marks")
 
@@ -23,10 +25,12 @@ _COLUMNS: Final = ("resource", "trace", "id", "parent", "begin", "end", "kind", 
 class SpanCollector:
     """Collects the spans of a file; each batch is added once.
 
+    source: their format.
     with_args: keep their attributes.
     """
 
-    def __init__(self, with_args: bool) -> None:
+    def __init__(self, source: SpanSource, with_args: bool) -> None:
+        self._source = source
         self._columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
         self._names: list[pa.Array] = []
         self._args: list[pa.Array] | None = [] if with_args else None
@@ -69,8 +73,8 @@ class SpanCollector:
         if self._args is not None:
             args = pa.concat_arrays([pa.array([], pa.large_string()), *self._args])
         return SpanTable(
-            begins=_readings(columns["begin"], machine),
-            ends=_readings(columns["end"], machine),
+            begins=_readings(columns["begin"], machine, self._source.begin_cut_ns),
+            ends=_readings(columns["end"], machine, self._source.end_cut_ns),
             ended=columns["marks"] & ENDED != 0,
             parent=parents_of(columns["trace"], columns["id"], columns["parent"]).row,
             group=columns["resource"].astype(np.int32),
@@ -90,9 +94,14 @@ class SpanCollector:
         )
 
 
-def _readings(timestamp: npt.NDArray[np.int64], machine: npt.NDArray[np.uint32]) -> Columns:
-    return {
+def _readings(
+    timestamp: npt.NDArray[np.int64], machine: npt.NDArray[np.uint32], cut_off_ns: int
+) -> Columns:
+    columns: Columns = {
         "timestamp": timestamp,
         "clock": np.full(len(timestamp), BUILTIN_IDS["REALTIME"], np.uint32),
         "machine": machine,
     }
+    if cut_off_ns:
+        columns[CUT_OFF] = np.full(len(timestamp), cut_off_ns, np.int64)
+    return columns

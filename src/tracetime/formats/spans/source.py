@@ -39,3 +39,13 @@ class SpanSource(NamedTuple):
     unit_ns: int
     tick_ns: int
     decode: Decode
+
+    @property
+    def begin_cut_ns(self) -> int:
+        """How much later in ns, at most, a span began, or an event was, than the file says."""
+        return self.unit_ns - 1
+
+    @property
+    def end_cut_ns(self) -> int:
+        """How much later a span ended: a tick has as many units as what is added up to an end."""
+        return self.tick_ns // self.unit_ns * self.begin_cut_ns
