@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 
 def traces_in(
-    paths: Iterable[str], options: dict[str, Any]
+    paths: Iterable[str], options: dict[str, Any], *, with_damage: bool = False
 ) -> Iterator[tuple[str, Callable[[], Trace]]]:
     """Yield the path of each trace, and what opens it until the next is asked for.
 
     An archive that cannot be read is yielded, too: what opens it raises why.
 
-    options: of `open_trace`.
+    Args:
+        paths: of traces and archives.
+        options: of `open_trace`.
+        with_damage: yield an archive of which a part can be read, too, after its members: what
+            opens it raises why the others cannot. Without, a warning says so.
     """
     from tracetime.formats import open_archive, open_trace
 
@@ -39,10 +43,12 @@ def traces_in(
                 yield path, partial(open_trace, path, **options)
             for name, why in archive.left_out.items() if archive.members else ():
                 echo(f"note: {printable(path)}: {printable(name)} is left out: {why}", err=True)
-            if archive.damage is not None:
+            if archive.damage is not None and not with_damage:
                 echo(f"warning: {printable(path)}: {archive.damage}", err=True)
             for name in archive.members:
                 yield f"{path}:{name}", partial(archive.open, name)
+            if archive.damage is not None and with_damage:
+                yield path, partial(_raise, archive.damage)
 
 
 def _raise(error: TracetimeError) -> NoReturn:

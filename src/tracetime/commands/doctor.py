@@ -106,7 +106,7 @@ def command(
     present: set[ClockId] = set()
     with Progress("looking for faults") as progress:
         options = {"partial": True, **reading, "domains": domains}
-        for path, opened in traces_in(traces, options):
+        for path, opened in traces_in(traces, options, with_damage=True):
             try:
                 with progress.follow(opened()) as trace:
                     findings = diagnose(trace, tolerance)

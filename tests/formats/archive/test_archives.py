@@ -368,8 +368,13 @@ def test_a_damaged_member_does_not_hide_the_others(put, tracetime):
     cut = tarred({"a": ONE, "b": JOURNAL})
     cut = put(cut[: cut.index(b"b\0\0\0") + 100], "cut")
     code, printed, err = tracetime("doctor", cut)
-    assert (code, f"{cut}:a: " in printed) == (0, True)
-    assert f"warning: {cut}: the tar archive is cut off" in err
+    assert (code, f"{cut}:a: " in printed) == (3, True)
+    assert "error: the tar archive is cut off" in err
+    traces = json.loads(tracetime("doctor", cut, "--json")[1])["traces"]
+    assert [one["trace"] for one in traces] == [f"{cut}:a", str(cut)]
+    assert "cut off" in traces[1]["error"]["message"]
+    code, _, err = tracetime("sql", "--partial", cut, "select count(*) from events")
+    assert (code, f"warning: {cut}: the tar archive is cut off" in err) == (0, True)
 
 
 def test_a_member_without_a_name(tmp_path):

@@ -60,6 +60,19 @@ def test_kinetos_base_ties_its_clock_to_realtime_exactly(trace, ts):
     assert opened.metadata["baseTimeNanoseconds"] == base
 
 
+def test_a_base_may_be_a_text(trace):
+    opened = trace(baseTimeNanoseconds="1735632360000000001")
+    there = opened.clocks.convert(5000, opened.trace_clock, "REALTIME")
+    assert int(there) == 1735632360000005001
+
+
+@pytest.mark.parametrize("base", [1.73563236e18, "1e18", "x", True, [5], None, "9" * 40])
+def test_a_base_that_is_no_whole_number_is_not_taken_for_0(trace, base):
+    opened = trace(baseTimeNanoseconds=base)
+    assert opened.clocks.name(opened.trace_clock) == "org.pytorch.kineto"
+    assert opened.clocks.clocks() == []
+
+
 def test_a_base_beyond_int64_ties_nothing(trace):
     opened = trace(baseTimeNanoseconds=10**19)
     assert opened.clocks.clocks() == []

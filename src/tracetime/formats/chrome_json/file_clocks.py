@@ -43,7 +43,7 @@ def clock_of(values: FileValues, is_text: bool) -> tuple[ClockId, str | None]:
         plain = re.sub(r"[^a-z0-9_]", "_", domain.lower()[:_LONGEST])
         name = f"org.chromium.{plain or 'unnamed'}"
     elif values.is_kineto:
-        if not values.base_ns:
+        if values.base_ns == 0:
             return REALTIME, None
         name = _KINETO
     else:
@@ -73,7 +73,12 @@ def graph_of(
     oscillator = None if half is None else posix_oscillator(0)
     graph.declare(ClockDomain(clock, name=name, oscillator=oscillator, assumed_half_width_ns=half))
     base = values.base_ns
-    if name == _KINETO and first_ns <= last_ns and abs(base) <= INT64_MAX - abs(last_ns):
+    if (
+        name == _KINETO
+        and base is not None
+        and first_ns <= last_ns
+        and abs(base) <= INT64_MAX - abs(last_ns)
+    ):
         at = np.unique(np.linspace(0, last_ns - first_ns, TIES).astype(np.int64)) + first_ns
         graph.add_snapshot({clock: at, REALTIME: at + base})
     if name == _FTRACE:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tracetime.clocks.snapshot import INT64_MAX
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
+_WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _KINETO: Final = ("baseTimeNanoseconds", "deviceProperties", "distributedInfo")
 
 
@@ -52,9 +56,18 @@ class FileValues:
         return any(key in self.values for key in _KINETO)
 
     @property
-    def base_ns(self) -> int:
-        """What PyTorch's profiler has taken off each time, ns."""
-        return self.number("baseTimeNanoseconds") or 0
+    def base_ns(self) -> int | None:
+        """What PyTorch's profiler has taken off each time, ns; None where it cannot be read.
+
+        A program that writes the file anew may have made a text of it, which counts as well, or
+        a float, which has lost digits.
+        """
+        value = self.values.get("baseTimeNanoseconds", 0)
+        if isinstance(value, str) and _WHOLE.fullmatch(value):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > INT64_MAX:
+            return None
+        return value
 
     @property
     def about(self) -> str:
