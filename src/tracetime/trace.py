@@ -593,6 +593,16 @@ class Trace(ABC):
         return None
 
     @property
+    def events_backwards(self) -> int:
+        """How many events are earlier than the one before them, where the format forbids it."""
+        return 0
+
+    @property
+    def backwards_packet(self) -> int | None:
+        """The packet of the first of them."""
+        return None
+
+    @property
     def is_unsynchronised(self) -> bool:
         """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
 

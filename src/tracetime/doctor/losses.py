@@ -1,4 +1,4 @@
-"""A finding about events that the recorder dropped."""
+"""Findings about events that the recorder dropped, and about those that it wrote in no order."""
 
 from __future__ import annotations
 
@@ -15,3 +15,11 @@ def dropped(survey: Survey) -> Iterator[Finding]:
     if lost:
         packets = () if packet is None else (packet,)
         yield finding("events-dropped", packets=packets, events=lost)
+
+
+def backwards(survey: Survey) -> Iterator[Finding]:
+    """Yield a finding about streams whose time runs backwards."""
+    events, packet = survey.trace.events_backwards, survey.trace.backwards_packet
+    if events:
+        packets = () if packet is None else (packet,)
+        yield finding("stream-backwards", packets=packets, events=events)

@@ -216,3 +216,28 @@ def test_clocks_that_are_not_linux_have_a_name(tmp_path):
     assert row["clock"] == clock_id("ctf.my_cycles")
     with open_trace(tmp_path) as opened:
         assert opened.clocks.name(ClockId(row["clock"])) == "ctf.my_cycles"
+
+
+def test_streams_whose_time_runs_backwards_are_told(tmp_path, tracetime):
+    within = [Packet([Event(1_000), Event(5_000), Event(3_000), Event(2_000), Event(9_000)])]
+    between = [Packet([Event(1_000), Event(5_000)]), Packet([Event(4_999), Event(4_999)], number=1)]
+    fine = [Packet([Event(500), Event(500), Event(600)])]
+    path = Trace({"a": fine, "b": within, "c": between}).write(tmp_path)
+    with open_trace(path) as trace:
+        rows = trace.read_all()["timestamp"].to_pylist()
+        assert trace.events_backwards == 3
+        assert rows[trace.backwards_packet] < rows[trace.backwards_packet - 1]
+        assert sorted(one.message.split(": ")[1] for one in trace.warnings) == [
+            "1 event earlier than the one before",
+            "2 events earlier than the one before",
+        ]
+        assert trace.backwards_packet == min(one.packet for one in trace.warnings)
+        (finding,) = (one for one in diagnose(trace) if one.code == "stream-backwards")
+        assert (finding.events, finding.packets) == (3, (trace.backwards_packet,))
+    assert "time runs backwards in stream" in " ".join(tracetime("clocks", path)[1].split())
+
+
+def test_streams_may_begin_before_each_other(tmp_path):
+    streams = {name: [Packet([Event(at), Event(at)])] for name, at in (("a", 9), ("b", 5))}
+    with open_trace(Trace(streams).write(tmp_path)) as trace:
+        assert (trace.events_backwards, trace.backwards_packet, trace.warnings) == (0, None, [])

@@ -176,6 +176,22 @@ ROWS: Final = (
         ),
     ),
     Row(
+        "stream-backwards",
+        {"error": ""},
+        "In a stream, events are earlier than the one before them.",
+        title="time runs backwards in a stream: {events} earlier than the one before",
+        why=(
+            "A CTF tracer writes the events of a stream in the order of their times. The clock was "
+            "set back or reset while it ran, or the packets of a stream were joined in the wrong "
+            "order, so their times may be of different runs of the clock. babeltrace2 refuses such "
+            "a trace."
+        ),
+        fix=(
+            "Trace with a clock that only goes forward, record anew after the clock is reset, and "
+            "join packets in the order in which they were written."
+        ),
+    ),
+    Row(
         "times-rounded",
         {"info": "", "warning": "where slices cross others only for that"},
         "Perfetto's trace processor rounds times that the file writes with fractions.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,11 @@ from tracetime.formats.ctf.process import Frame, Request, frames
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.open_options import OpenOptions
+from tracetime.text import count, printable
+from tracetime.trace import TraceWarning
+
+_MOST_WARNINGS: Final = 100
+_LONGEST_NAME: Final = 100
 
 
 class _Found:
@@ -29,6 +34,8 @@ class _Found:
         surroundings: likewise.
         dropped: how many events and packets the tracer dropped.
         dropped_at: the number of the first event after some of them.
+        backwards: of each stream whose time runs backwards: how many events are earlier than the
+            one before them, the number of the first, and the stream.
     """
 
     def __init__(self) -> None:
@@ -36,6 +43,7 @@ class _Found:
         self.surroundings: list[Surroundings] = []
         self.dropped = 0
         self.dropped_at: int | None = None
+        self.backwards: list[tuple[int, int, str]] = []
 
     def take(self, facts: Mapping[str, Any]) -> None:
         """Take a frame of the worker."""
@@ -51,6 +59,10 @@ class _Found:
             events, packets, at = facts["dropped"]
             self.dropped = min(self.dropped + events + packets, INT64_MAX)
             self.dropped_at = at if self.dropped_at is None else self.dropped_at
+
+        elif "backwards" in facts:
+            events, at, stream = facts["backwards"]
+            self.backwards.append((int(events), int(at), printable(str(stream), _LONGEST_NAME)))
 
     def of_events(self, traces: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
         """The clock and the machine of events, by the numbers of their traces."""
@@ -97,6 +109,32 @@ class CtfTrace(RecordTrace):
         """The number of the first event after some that were dropped."""
         self.prepare(False)
         return self._found.dropped_at
+
+    @property
+    def events_backwards(self) -> int:
+        """How many events are earlier than the one before them in their stream."""
+        self.prepare(False)
+        return sum(events for events, _, _ in self._found.backwards)
+
+    @property
+    def backwards_packet(self) -> int | None:
+        """The number of the first of them."""
+        self.prepare(False)
+        return min((at for _, at, _ in self._found.backwards), default=None)
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """The streams whose time runs backwards; the first hundred."""
+        self.prepare(False)
+        return [
+            TraceWarning(
+                f"time runs backwards in stream {stream}: {count(events, 'event')} earlier than "
+                "the one before",
+                0,
+                at,
+            )
+            for events, at, stream in self._found.backwards[:_MOST_WARNINGS]
+        ]
 
     def prepare(self, names: bool) -> None:
         """Read the clocks of the whole directory, unless they are known."""

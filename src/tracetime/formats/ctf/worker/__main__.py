@@ -7,6 +7,8 @@ of JSON; where it has "columns", the bytes of these arrays follow, in this order
     {"trace": {...}}    a trace whose events may follow, numbered from 0: see `_facts`
     {"first": [i, ns]}  the first event of a stream: the number of its trace, and when it was
     {"dropped": [...]}  what its tracer says that it dropped: events, packets, event number
+    {"backwards": [...]}  events earlier than the one before them in their stream: how many, the
+                        number of the first, the stream
     {"columns": {...}}  events: see `Batch`
     {"error": text}     what is wrong in the trace in "folder"; the last frame
     {"end": n}          there is no more
@@ -172,6 +174,7 @@ class Reader:
         self._stream = ""
         self._trace = 0
         self._begins = False
+        self._last = self._backwards = self._backwards_at = 0
         self._take = {
             bt2._StreamBeginningMessageConst: self._begin_stream,
             bt2._PacketBeginningMessageConst: self._begin_packet,
@@ -197,7 +200,14 @@ class Reader:
             _write(*self.batch.frame(self.bits // 8))
             self.batch = Batch()
 
+    def end_stream(self) -> None:
+        """Tell of the stream that has been read."""
+        if self._backwards:
+            _write(_line({"backwards": [self._backwards, self._backwards_at, self._stream]}))
+        self._last = self._backwards = 0
+
     def _begin_stream(self, message: Any) -> None:
+        self.end_stream()
         stream = message.stream
         clock = stream.cls.default_clock_class
         self._has_clock = clock is not None
@@ -247,9 +257,18 @@ class Reader:
         if self._begins:
             self._begins = False
             _write(_line({"first": [self._trace, self._timestamp(message)]}))
+        self._check_order(message)
         if self._wants_rows:
             self._add_row(message)
         self.n_events += 1
+
+    def _check_order(self, message: Any) -> None:
+        cycles = message.default_clock_snapshot.value
+        if cycles < self._last:
+            if not self._backwards:
+                self._backwards_at = self.n_events
+            self._backwards += 1
+        self._last = cycles
 
     def _add_row(self, message: Any) -> None:
         batch = self.batch
@@ -430,6 +449,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"],) * 2)
     reader = Reader(request)
     _read_all(reader)
+    reader.end_stream()
     reader.flush()
     _write(_line(reader.damage or {"end": reader.n_events}))
     sys.stdout.buffer.flush()
