@@ -8,7 +8,7 @@ of JSON; where it has "columns", the bytes of these arrays follow, in this order
     {"first": [i, ns]}  the first event of a stream: the number of its trace, and when it was
     {"dropped": [...]}  what its tracer says that it dropped: events, packets, event number
     {"backwards": [...]}  events earlier than the one before them in their stream: how many, the
-                        number of the first, the stream
+                        number of the first, the stream; only without "rows"
     {"columns": {...}}  events: see `Batch`
     {"error": text}     what is wrong in the trace in "folder"; the last frame
     {"end": n}          there is no more
@@ -257,9 +257,10 @@ class Reader:
         if self._begins:
             self._begins = False
             _write(_line({"first": [self._trace, self._timestamp(message)]}))
-        self._check_order(message)
         if self._wants_rows:
             self._add_row(message)
+        else:
+            self._check_order(message)
         self.n_events += 1
 
     def _check_order(self, message: Any) -> None:
