@@ -28,7 +28,7 @@ from tracetime.graph.info import FlowCounts
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
 from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import Slices
+from tracetime.slices_table import SliceReading, Slices, slices_schema
 from tracetime.text import printable
 from tracetime.wall_times import WALL_TIME, wall_times
 
@@ -410,6 +410,27 @@ class Trace(ABC):
         Raises:
             UsageError: no such policy or bars, or a format without slices.
             TraceError: as `events`.
+        """
+        schema = slices_schema(policy)
+        check_bars(bars)
+        self.check_open()
+        reading = SliceReading()
+        tube_bars = bars if policy == "tube" else None
+        return Slices(schema, reading, self._slice_batches(reading, tube_bars, args, progress))
+
+    def _slice_batches(
+        self,
+        reading: SliceReading,
+        bars: Bars | None,
+        args: bool,
+        progress: Callable[[int], None] | None,
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """What `slices` yields, of a format that has slices.
+
+        Args:
+            reading: gets the counts of what was left out at the end.
+            bars: those of the tube, None for floor.
+            args, progress: as given to `slices`.
         """
         raise UsageError(f"no slices are read of {printable(self.path)}: not in this format")
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 from tracetime.formats.record_trace import RecordTrace
 from tracetime.formats.replayed_slices import go_on
 from tracetime.formats.span_table import SpanTable
-from tracetime.graph.arguments import PolicyName
-from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.bars import Bars
 from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import SliceReading, Slices, slices_schema
+from tracetime.slices_table import SliceReading
 
 
 class SpanTrace(RecordTrace):
@@ -22,22 +21,6 @@ class SpanTrace(RecordTrace):
     @abstractmethod
     def _read_spans(self, args: bool, progress: Callable[[int], None] | None) -> SpanTable:
         """Read the file from its start: its spans, with their arguments or without."""
-
-    def slices(
-        self,
-        policy: PolicyName = "floor",
-        progress: Callable[[int], None] | None = None,
-        *,
-        bars: Bars = "estimated",
-        args: bool = True,
-    ) -> Slices:
-        """Read the spans of the file as slices; see `Trace.slices`."""
-        schema = slices_schema(policy)
-        check_bars(bars)
-        self.check_open()
-        reading = SliceReading()
-        drawn = bars if policy == "tube" else None
-        return Slices(schema, reading, self._slices(reading, drawn, args, progress))
 
     def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
         """Read where spans begin and end; see `Trace.slice_ends`."""
@@ -50,7 +33,7 @@ class SpanTrace(RecordTrace):
             return None
         return nested.slices.ends(self, nested.readings)
 
-    def _slices(
+    def _slice_batches(
         self,
         reading: SliceReading,
         bars: Bars | None,

@@ -5,11 +5,12 @@ A first reading learns what the file says of itself, which may stand behind the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tracetime._kernels.chrome_json.details import Details
 from tracetime._kernels.chrome_json.event_rows import EventRows
@@ -27,11 +28,10 @@ from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
 from tracetime.formats.chrome_json.file_values import FileValues
 from tracetime.formats.chrome_json.line_syncs import line_syncs
 from tracetime.formats.trace_file import Budget, TraceFile
-from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
-from tracetime.slices_table import SliceReading, Slices, slices_schema
+from tracetime.slices_table import SliceReading
 from tracetime.trace import Trace, TraceReading, WrittenTimes
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
@@ -143,24 +143,16 @@ class ChromeJsonTrace(Trace):
             self._learnt_of = _Learnt(names, FileValues.parse(scanner.values))
         return self._learnt_of
 
-    def slices(
+    def _slice_batches(
         self,
-        policy: PolicyName = "floor",
-        progress: Callable[[int], None] | None = None,
-        *,
-        bars: Bars = "estimated",
-        args: bool = True,
-    ) -> Slices:
-        """Read the slices that Perfetto's importer makes of the file; see `Trace.slices`."""
+        reading: SliceReading,
+        bars: Bars | None,
+        args: bool,
+        progress: Callable[[int], None] | None,
+    ) -> Generator[pa.RecordBatch, None, None]:
         from tracetime.formats.chrome_json.slices import read_slices
 
-        schema = slices_schema(policy)
-        check_bars(bars)
-        self.check_open()
-        reading = SliceReading()
-        drawn = bars if policy == "tube" else None
-        read = partial(self._observe, progress=progress)
-        return Slices(schema, reading, read_slices(self, read, reading, drawn, args))
+        return read_slices(self, partial(self._observe, progress=progress), reading, bars, args)
 
     def overlaps_by_rounding(self) -> int:
         """Read how many complete events cross only by rounding; see `Trace`."""

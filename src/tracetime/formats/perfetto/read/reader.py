@@ -6,10 +6,12 @@ A file is read in windows: its size does not matter.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import IO, Final, NamedTuple
+
+import pyarrow as pa
 
 from tracetime._kernels.perfetto.directory import Directory
 from tracetime._kernels.perfetto.importer import Importer
@@ -36,11 +38,11 @@ from tracetime.graph.arguments import SNAPSHOT_FAULTS, PolicyName
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.info import FlowCounts
 from tracetime.graph.state import GraphState
-from tracetime.graph.tube.bars import Bars, check_bars
+from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.open_options import OpenOptions
 from tracetime.slice_ends import SliceEnds
-from tracetime.slices_table import SliceReading, Slices, slices_schema
+from tracetime.slices_table import SliceReading
 from tracetime.trace import (
     LateSnapshots,
     SnapshotFault,
@@ -110,25 +112,16 @@ class PerfettoTrace(Trace):
         reading.batches = self._columns(reading, progress, names, written)
         return reading
 
-    def slices(
+    def _slice_batches(
         self,
-        policy: PolicyName = "floor",
-        progress: Callable[[int], None] | None = None,
-        *,
-        bars: Bars = "estimated",
-        args: bool = True,
-    ) -> Slices:
-        """Read the slices that Perfetto's importer makes of the file; see `Trace.slices`."""
+        reading: SliceReading,
+        bars: Bars | None,
+        args: bool,
+        progress: Callable[[int], None] | None,
+    ) -> Generator[pa.RecordBatch, None, None]:
         from tracetime.formats.perfetto.read.slices import read_slices
 
-        schema = slices_schema(policy)
-        check_bars(bars)
-        self.check_open()
-        reading = SliceReading()
-        drawn = bars if policy == "tube" else None
-
-        read = partial(self._observed, progress)
-        return Slices(schema, reading, read_slices(self, read, reading, drawn, args))
+        return read_slices(self, partial(self._observed, progress), reading, bars, args)
 
     def slice_ends(self, progress: Callable[[int], None] | None = None) -> SliceEnds | None:
         """Read where slices begin and end; see `Trace.slice_ends`."""
