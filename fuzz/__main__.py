@@ -194,13 +194,28 @@ def main() -> None:
     if arguments.input is not None:
         child(arguments)
         return
+    run_child("fuzz", list(map(str, arguments.traces)), arguments, "input.pftrace", "")
+
+
+def run_child(
+    module: str, given: list[str], arguments: argparse.Namespace, name: str, kind: str
+) -> None:
+    """Run a module in a child, which writes its inputs to one file; keep the one that fails.
+
+    Args:
+        module: which is run with `--input` and these arguments before it.
+        given: its own arguments.
+        arguments: with seconds and seed.
+        name: of the file of inputs; a failure keeps its ending.
+        kind: of the inputs, in the name of the one that is kept.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "input.pftrace"
-        command = [sys.executable, "-m", "fuzz", *map(str, arguments.traces)]
+        path = Path(folder) / name
+        command = [sys.executable, "-m", module, *given]
         command += ["--seconds", str(arguments.seconds), "--seed", str(arguments.seed)]
         code = subprocess.call([*command, "--input", str(path)], cwd=ROOT)
         if code:
-            kept = Path(f"fuzz-failure-{arguments.seed}.pftrace").absolute()
+            kept = Path(f"fuzz-failure-{kind}{arguments.seed}{path.suffix}").absolute()
             if path.exists():
                 shutil.copy(path, kept)
             raise SystemExit(f"failed (exit code {code}) with --seed {arguments.seed}: see {kept}")

@@ -16,15 +16,13 @@ import ctypes
 import faulthandler
 import importlib
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from fuzz.__main__ import EXPANSION, LONGEST_S, ROOT, memory
+from fuzz.__main__ import EXPANSION, LONGEST_S, ROOT, memory, run_child
 from fuzz.mutate_bytes import mutated
 
 MOST_MEMORY = 300 << 20
@@ -98,16 +96,8 @@ def main() -> None:
     if arguments.input is not None:
         child(arguments)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "input"
-        command = [sys.executable, "-m", "fuzz.any_format", arguments.format]
-        command += ["--seconds", str(arguments.seconds), "--seed", str(arguments.seed)]
-        code = subprocess.call([*command, "--input", str(path)], cwd=ROOT)
-        if code:
-            kept = Path(f"fuzz-failure-{arguments.format}-{arguments.seed}").absolute()
-            if path.exists():
-                shutil.copy(path, kept)
-            raise SystemExit(f"failed (exit code {code}) with --seed {arguments.seed}: see {kept}")
+    given = [arguments.format]
+    run_child("fuzz.any_format", given, arguments, "input", f"{arguments.format}-")
 
 
 if __name__ == "__main__":
