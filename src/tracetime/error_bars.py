@@ -6,13 +6,14 @@ Nothing is done per event in Python.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
-from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.errors import (
     AMBIGUOUS_SOURCE,
     BARRED,
@@ -25,7 +26,7 @@ from tracetime.errors import (
     ConversionError,
 )
 from tracetime.event_clocks import by_clock, machine_indexes
-from tracetime.events_table import Columns
+from tracetime.events_table import CUT_OFF, Columns
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
@@ -38,20 +39,8 @@ Values = npt.NDArray[np.int64]
 TubeFaults = dict[tuple[ClockId, int], str]
 """By clock and status (of `errors.REASONS`), why the tube could not place its events."""
 
+_READ: Final = ("source_ns", "snapshots", CUT_OFF)
 _UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
-
-
-def latest_held(placed: Columns, cut_off_ns: Values) -> Values:
-    """The latest of bars that hold readings of which the file lacks the end.
-
-    placed: rows with earliest and latest, int64 ns. cut_off_ns: by how much the clock that they are
-    on may have read more than the rows say.
-    """
-    latest = placed["latest"]
-    room = INT64_MAX - np.maximum(latest, 0)
-    has_bar = placed["earliest"] <= latest
-    held: Values = latest + np.where(has_bar, np.minimum(cut_off_ns, room), 0)
-    return held
 
 
 class PlacementObserver(Protocol):
@@ -105,7 +94,8 @@ class ErrorBars:
         clock that ran backwards, has many hops, or starts at a clock with orders and no snapshot)
         and the tube has one. All others stay as they are. Without a bar, earliest is after latest;
         a side that nothing bounds is the end of int64, and the status then one_sided. Those of a
-        baked trace have none.
+        baked trace have none. Where the file has only part of a reading (`CUT_OFF`), the bar holds
+        every reading that it can be of.
         """
         floor, before = columns["trace_time"], columns["status"]
         if self._graph._parts.state.baked:
@@ -133,6 +123,8 @@ class ErrorBars:
             if unread.any() and not len(group):
                 continue
             reached = self._convert(clock, source[group], columns["snapshots"][group])
+            if CUT_OFF in columns:
+                reached = self._held(clock, reached, {name: columns[name][group] for name in _READ})
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
             if self._observer is not None and clock != self._trace_clock:
@@ -185,6 +177,28 @@ class ErrorBars:
         if np.any(reached.status == AMBIGUOUS_SOURCE):
             self._note_wraps(clock, tubes)
         return reached
+
+    def _held(self, clock: ClockId, reached: Reached, readings: Columns) -> Reached:
+        """Make bars hold what was cut off; readings: the columns `_READ`."""
+        source, cut_off = readings["source_ns"], readings[CUT_OFF]
+        last = source + np.minimum(cut_off, INT64_MAX - np.maximum(source, 0))
+        barred = np.isin(reached.status, BARRED)
+        if clock == self._trace_clock:
+            return reached._replace(latest=np.where(barred, last, reached.latest))
+        # A bar over a hop holds the tick that is declared of its clock.
+        tick_ns = math.ceil(self._graph.domain(clock).tick_ns or 1)
+        rows = np.flatnonzero(barred & (cut_off > tick_ns))
+        if not len(rows):
+            return reached
+        later = self._convert(clock, last[rows], readings["snapshots"][rows])
+        known = np.isin(later.status, BARRED)
+        earliest, latest = reached.earliest.copy(), reached.latest.copy()
+        status = reached.status.copy()
+        earliest[rows] = np.minimum(earliest[rows], np.where(known, later.earliest, INT64_MIN))
+        latest[rows] = np.maximum(latest[rows], np.where(known, later.latest, INT64_MAX))
+        is_open = (earliest == INT64_MIN) | (latest == INT64_MAX)
+        status[is_open & (status == RESOLVED)] = ONE_SIDED
+        return Reached(reached.estimate, earliest, latest, status)
 
     def _note_wraps(self, clock: ClockId, tubes: TubePolicy) -> None:
         counter = tubes.counter(clock)

@@ -24,7 +24,12 @@ names (kind: index of the format's kinds, payload: uint16, status: index of `err
 
     source_ns   int64   the reading in ns as it was converted (sums of an incremental clock)
     snapshots   uint32  how many snapshots had been read before
+
+and, where the file has only part of a reading, `CUT_OFF`.
 """
+
+CUT_OFF: Final = "cut_off_ns"
+"""The column, int64, of how much later than `source_ns` the clock of a row may have read, ns."""
 
 BATCH_ROWS: Final = 1 << 16
 

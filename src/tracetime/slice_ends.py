@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import ClockId
-from tracetime.error_bars import ErrorBars, latest_held
+from tracetime.error_bars import ErrorBars
 from tracetime.events_table import Columns
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
@@ -27,9 +27,6 @@ PLACED: Final = {
     "snapshots": np.uint32,
 }
 """The columns of events that `ErrorBars.place` looks at, and their types."""
-
-CUT_OFF: Final = "cut_off_ns"
-"""One more that an end may have: by how much its clock may have read more, ns."""
 
 _PLACES: Final = ("trace_time", "earliest", "latest")
 
@@ -91,18 +88,11 @@ class SliceEnds:
         count = len(self.begin_clock) if rows is None else len(rows)
         begins, ends = self.begins, self.ends
         placed = [{name: np.empty(count, np.int64) for name in _PLACES} for _ in range(2)]
-        # One more for the number -1.
-        own = np.array([*(clock == target for clock in self.clocks), False])
-        clocks = self.begin_clock, self.end_clock
         for start in range(0, count, _AT_ONCE):
             part = slice(start, min(start + _AT_ONCE, count))
             which = part if rows is None else rows[part]
-            for columns, numbers, out in zip((begins, ends), clocks, placed, strict=True):
+            for columns, out in zip((begins, ends), placed, strict=True):
                 found = to.place({name: column[which] for name, column in columns.items()})
-                if CUT_OFF in found:
-                    # Bars on other clocks hold the tick.
-                    cut_off_ns = np.where(own[numbers[which]], found[CUT_OFF], 0)
-                    found["latest"] = latest_held(found, cut_off_ns)
                 for name in _PLACES:
                     out[name][part] = found[name]
         return placed[0], placed[1]

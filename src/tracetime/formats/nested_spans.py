@@ -17,9 +17,9 @@ from tracetime.arrays import known_of
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.error_bars import ErrorBars
 from tracetime.errors import PLACED as PLACED_STATUSES
+from tracetime.events_table import CUT_OFF
 from tracetime.formats.replayed_slices import Entries, ReplayedSlices
 from tracetime.formats.span_table import SpanReadings, SpanTable
-from tracetime.slice_ends import CUT_OFF
 from tracetime.slices_table import NO_NUMBER, OPEN, Owners, SliceReading, Strings
 
 if TYPE_CHECKING:

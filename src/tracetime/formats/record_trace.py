@@ -16,14 +16,12 @@ import pyarrow as pa
 
 from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
-from tracetime.error_bars import PlacementObserver, latest_held
 from tracetime.errors import OVERFLOW, TraceError
-from tracetime.events_table import Columns, Kind, Vocabulary
+from tracetime.events_table import CUT_OFF, Columns, Kind, Vocabulary
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
 from tracetime.placement import placed_by_floor
 from tracetime.trace import Trace, TraceReading
@@ -53,8 +51,8 @@ class Records:
         columns: as `placement.placed_by_floor` takes them.
         names: as `name_columns` takes them; empty where names are not requested.
         position: the byte of the file that has been reached, for progress.
-        cut_off_ns: int64, of rows on the trace clock: how much later than `timestamp` its clock may
-            have read, because the file has only part of the reading; the tube's bars hold it.
+        cut_off_ns: int64, how much later than `timestamp` the clock of each may have read, because
+            the file has only part of the reading; the tube's bars hold it (`events_table.CUT_OFF`).
         beyond: of each row, whether its time is beyond int64 ns, and `timestamp` the end of int64.
     """
 
@@ -168,23 +166,10 @@ class RecordTrace(Trace):
             if records.beyond is not None:
                 columns["status"][records.beyond] = OVERFLOW
             if records.cut_off_ns is not None:
-                columns["cut_off_ns"] = records.cut_off_ns
+                columns[CUT_OFF] = records.cut_off_ns
             if names:
                 columns |= name_columns(records.names, len(columns["timestamp"]))
             yield columns
             if progress is not None:
                 progress(records.position)
         reading.truncated = self._damage
-
-    def _bounded(
-        self,
-        reading: TraceReading,
-        batches: Iterator[Columns],
-        names: bool,
-        bars: Bars,
-        observer: PlacementObserver | None,
-    ) -> Iterator[Columns]:
-        for columns in super()._bounded(reading, batches, names, bars, observer):
-            if "cut_off_ns" in columns:
-                columns["latest"] = latest_held(columns, columns["cut_off_ns"])
-            yield columns

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from tracetime.errors import AS_IS
 from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import Columns
+from tracetime.events_table import CUT_OFF, Columns
 from tracetime.formats.replayed_slices import Entries
 from tracetime.placement import placed_by_floor
-from tracetime.slice_ends import CUT_OFF, PLACED
+from tracetime.slice_ends import PLACED
 
 if TYPE_CHECKING:
     from tracetime.trace import Trace
@@ -36,7 +36,7 @@ class SpanTable:
 
     Attributes:
         begins, ends: where they begin and end: timestamp, clock, and maybe sequence and machine,
-            as `placed_by_floor` takes them; maybe `slice_ends.CUT_OFF`, of both.
+            as `placed_by_floor` takes them; maybe `events_table.CUT_OFF`, of both.
         ended: whether they have an end.
         parent: int64, the row of each one's parent, -1 without one; None where the file has none.
         group: int32, from 0: whose they are. Those of a group share tracks.

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.events_table import Kind
 from tracetime.formats.ctf import METADATA
@@ -71,14 +70,9 @@ class _Found:
         clock, machine = np.array(numbers, np.uint32).reshape(-1, 2).T
         return {"clock": clock[traces], "machine": machine[traces]}
 
-    def cut_off_ns(
-        self, traces: npt.NDArray[np.uint32], trace_clock: ClockId
-    ) -> npt.NDArray[np.int64]:
-        """By how much the clock of events on trace time may have read more, by their traces."""
-        found = [
-            0 if clock is None or clock.clock != trace_clock else clock.cut_off_ns
-            for clock in self.clocks
-        ]
+    def cut_off_ns(self, traces: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+        """By how much the clock of events may have read more, by their traces."""
+        found = [0 if clock is None else clock.cut_off_ns for clock in self.clocks]
         return np.array(found, np.int64)[traces]
 
 
@@ -167,6 +161,6 @@ class CtfTrace(RecordTrace):
                 position = min(int(frame.facts["position"]), self.size)
                 self._folder.reach(position)
                 given = names_of(frame, self._found.surroundings) if names else {}
-                traces, home = frame.columns["traces"], self.trace_clock
-                yield Records(rows, given, position, self._found.cut_off_ns(traces, home))
+                cut_off_ns = self._found.cut_off_ns(frame.columns["traces"])
+                yield Records(rows, given, position, cut_off_ns)
         self._folder.reach(self.size)

@@ -71,12 +71,11 @@ class SpansTrace(SpanTrace):
             yield Records(columns, named, spans.position, self._cut_off_ns(columns))
 
     def _cut_off_ns(self, columns: Columns) -> npt.NDArray[np.int64] | None:
-        """Of rows on trace time, the first host's clock; see `Records`."""
+        """What the file lacks of each time; see `Records`."""
         source = self._source
         if not source.end_cut_ns:
             return None
-        late = np.where(columns["kind"] == END, source.end_cut_ns, source.begin_cut_ns)
-        return np.where(columns["machine"] == 0, late, 0)
+        return np.where(columns["kind"] == END, source.end_cut_ns, source.begin_cut_ns)
 
     def _read_spans(self, args: bool, progress: Callable[[int], None] | None) -> SpanTable:
         resources = self._new_resources()

@@ -10,14 +10,13 @@ import pyarrow as pa
 
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS
-from tracetime.events_table import Columns
+from tracetime.events_table import CUT_OFF, Columns
 from tracetime.formats.replayed_slices import ARGS_LIMIT, NAMES_LIMIT
 from tracetime.formats.span_table import MOST_SPANS, SpanTable
 from tracetime.formats.spans.batch import ENDED, KINDS, Spans
 from tracetime.formats.spans.parents import parents_of
 from tracetime.formats.spans.resources import Resources
 from tracetime.formats.spans.source import SpanSource
-from tracetime.slice_ends import CUT_OFF
 
 _COLUMNS: Final = ("resource", "trace", "id", "parent", "begin", "end", "kind", "marks")
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError, UsageError
-from tracetime.events_table import TYPES, Columns, Kind, Vocabulary
+from tracetime.events_table import CUT_OFF, TYPES, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
 from tracetime.formats.table.layouts import EventColumns
-from tracetime.formats.table.row_columns import SLACK, Rows, slack_of
+from tracetime.formats.table.row_columns import Rows, slack_of
 from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.graph.graph import ClockGraph
@@ -69,7 +69,7 @@ class EventColumnTable:
             "sequence": np.tile(np.array([one.sequence for one in clocks], np.uint32), n),
             "timestamp": np.stack([one.values for one in given], axis=1).ravel(),
             "offset": np.zeros(n * each, np.uint64),
-            SLACK: np.stack([slack_of(one) for one in given], axis=1).ravel(),
+            CUT_OFF: np.stack([slack_of(one) for one in given], axis=1).ravel(),
         }
         there = ~np.stack([one.is_missing() for one in given], axis=1).ravel()
         kept = np.flatnonzero(there)

@@ -14,11 +14,11 @@ from tracetime.arrays import arrow_of, known_of, texts_of
 from tracetime.clocks.ids import UINT32_MAX, ClockId
 from tracetime.errors import PLACED, REASONS, UNKNOWN_SOURCE_CLOCK, TraceError, UsageError
 from tracetime.event_clocks import distinct, machine_indexes
-from tracetime.events_table import Columns, Kind, Vocabulary
+from tracetime.events_table import CUT_OFF, Columns, Kind, Vocabulary
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
-from tracetime.formats.table.row_columns import SLACK, Rows, slack_of
+from tracetime.formats.table.row_columns import Rows, slack_of
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.graph.graph import ClockGraph
 
@@ -133,7 +133,7 @@ class EventRowTable:
         columns["kind"] = rows.codes("kind", self._kinds, 0).astype(np.uint8)
         payloads = {name: code + 1 for name, code in self._payloads.items()}
         columns["payload"] = rows.codes("payload", payloads, 0).astype(np.uint16)
-        columns[SLACK] = slack_of(given)
+        columns[CUT_OFF] = slack_of(given)
         if self._is_placed:
             columns |= self._placed(rows)
         named = names_of(rows) if names else {}

@@ -6,11 +6,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
-from tracetime.clocks.snapshot import INT64_MAX
-from tracetime.error_bars import PlacementObserver
 from tracetime.errors import TraceError, UsageError
 from tracetime.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
@@ -24,7 +21,7 @@ from tracetime.formats.table.layouts import (
     SnapshotRows,
     layout_of,
 )
-from tracetime.formats.table.row_columns import SLACK, Rows
+from tracetime.formats.table.row_columns import Rows
 from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import clocks_of_columns, clocks_of_rows
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
@@ -147,21 +144,6 @@ class TableTrace(RecordTrace):
             if GIVEN_TIME in columns:
                 columns["trace_time"] = columns.pop(GIVEN_TIME)
                 columns["status"] = columns.pop(GIVEN_STATUS)
-            yield columns
-
-    def _bounded(
-        self,
-        reading: TraceReading,
-        batches: Iterator[Columns],
-        names: bool,
-        bars: Bars,
-        observer: PlacementObserver | None,
-    ) -> Iterator[Columns]:
-        for columns in super()._bounded(reading, batches, names, bars, observer):
-            slack, latest = columns.pop(SLACK), columns["latest"]
-            barred = columns["earliest"] <= latest
-            later = np.minimum(latest, INT64_MAX - slack) + slack
-            columns["latest"] = np.where(barred, later, latest)
             yield columns
 
     def _note_position(self, position: int) -> None:

@@ -14,9 +14,6 @@ from tracetime.errors import TraceError, UsageError
 from tracetime.text import printable
 from tracetime.time_columns import TimeColumn, time_column
 
-SLACK: Final = "slack_ns"
-"""A column of events: how much later each may have been read."""
-
 Numbers = npt.NDArray[np.uint32]
 
 _TO_CONVERT: Final = (
