@@ -48,6 +48,7 @@ def test_exported_names_are_exactly_those_of_the_interface():
         "LateSnapshots",
         "MatchedMessages",
         "MeshHop",
+        "OddEvents",
         "OrdersInfo",
         "Outside",
         "PairDiscontinuity",

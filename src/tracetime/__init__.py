@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tracetime.table_conversion import convert_table
     from tracetime.trace import (
         LateSnapshots,
+        OddEvents,
         SnapshotFault,
         Trace,
         TraceClockMove,
@@ -76,6 +77,7 @@ __all__ = [
     "LateSnapshots",
     "MatchedMessages",
     "MeshHop",
+    "OddEvents",
     "OrdersInfo",
     "Outside",
     "PairDiscontinuity",
@@ -165,6 +167,7 @@ _HOMES: Final = {
     "MeshHop": "tracetime.graph.tube.explanation",
     "TubeHop": "tracetime.graph.tube.explanation",
     "Unavailable": "tracetime.sources.source",
+    "OddEvents": "tracetime.trace",
     "UnusedBounds": "tracetime.trace",
     "UsageError": "tracetime.errors",
     "WrittenTimes": "tracetime.trace",

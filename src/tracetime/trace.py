@@ -45,6 +45,25 @@ class TraceWarning(NamedTuple):
     packet: int
 
 
+class OddEvents(NamedTuple):
+    """Events that cannot be right as the file has them, or that say less than they should.
+
+    Attributes:
+        kind: a part of the text of the doctor's finding `odd-spans`.
+        what: they are, with their number.
+        events: their number.
+        packet, offset: of the first.
+        worst_ns: by how much at most; 0 where there is no such.
+    """
+
+    kind: str
+    what: str
+    events: int
+    packet: int
+    offset: int
+    worst_ns: int
+
+
 class SnapshotFault(NamedTuple):
     """The fault of a snapshot that could not be taken whole.
 
@@ -622,6 +641,11 @@ class Trace(ABC):
     def backwards_packet(self) -> int | None:
         """The packet of the first of them."""
         return None
+
+    @property
+    def odd_events(self) -> list[OddEvents]:
+        """Events that cannot be right as the file has them, by what is odd about them."""
+        return []
 
     @property
     def is_unsynchronised(self) -> bool:

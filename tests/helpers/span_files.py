@@ -40,13 +40,16 @@ def otlp(*groups):
     return b"".join(json.dumps({"resourceSpans": [group]}).encode() + b"\n" for group in groups)
 
 
-def two_hosts(*, ahead=0, calls=20, gap=10_000_000):
-    """Calls from host a to host b, whose clock is ahead: file, 100 us each way, 1 ms of work."""
+def two_hosts(*, ahead=0, calls=20, gap=10_000_000, late=0):
+    """Calls from host a to host b, whose clock is ahead: file, 100 us each way, 1 ms of work.
+
+    late: how long after its answer a server ends its span.
+    """
     clients, servers = [], []
     for k in range(calls):
         begin = BEGIN_NS + k * gap
         clients.append(span(2 * k + 1, begin, begin + 1_200_000, trace=k + 1))
-        served = (begin + 100_000 + ahead, begin + 1_100_000 + ahead)
+        served = (begin + 100_000 + ahead, begin + 1_100_000 + ahead + late)
         servers.append(span(2 * k + 2, *served, parent=2 * k + 1, trace=k + 1, kind="SERVER"))
     return otlp(
         resource_spans(clients, host_id="a", service_name="shop"),
@@ -76,8 +79,11 @@ class Clock:
         return BEGIN_NS + t + self.off + round(t * self.ppm * 1e-6)
 
 
-def simulated_world(seed, hosts=4, calls=150, unit_ns=1):
-    """Calls between hosts at random, nested; all readings are cut off to `unit_ns`."""
+def simulated_world(seed, hosts=4, calls=150, unit_ns=1, late_ns=0, late_share=1.0):
+    """Calls between hosts at random, nested; all readings are cut off to `unit_ns`.
+
+    late_ns: how long after its answer a server ends its span, in the mean; late_share: of how many.
+    """
     random = Random(seed)
     clocks = [Clock(random, first=k == 0) for k in range(hosts)]
     spans = [{} for _ in clocks]
@@ -103,7 +109,8 @@ def simulated_world(seed, hosts=4, calls=150, unit_ns=1):
             done = serve(other, begun, depth - 1, call, trace) + delay()
             end = max(end, done + 1_000)
             close(host, call, done)
-            close(host, number, end)
+        late = random.random() < late_share
+        close(host, number, end + int(late and late_ns and random.expovariate(1 / late_ns)))
         return end
 
     def close(host, number, t1):

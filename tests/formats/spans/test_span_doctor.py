@@ -22,6 +22,10 @@ def findings(trace):
     return [one for one in diagnose(trace) if one.code == "hosts-disagree"]
 
 
+def odd(trace):
+    return [one for one in diagnose(trace) if one.code == "odd-spans"]
+
+
 def test_hosts_whose_clocks_contradict_calls_are_told(opened):
     with opened(two_hosts(ahead=-3_000_000)) as trace:
         (found,) = findings(trace)
@@ -34,7 +38,7 @@ def test_hosts_whose_clocks_contradict_calls_are_told(opened):
 
 
 def test_the_way_back_shows_a_clock_that_is_ahead(opened):
-    with opened(two_hosts(ahead=500_000, calls=1)) as trace:
+    with opened(two_hosts(ahead=1_500_000, calls=1)) as trace:
         (found,) = findings(trace)
     assert (found.severity, found.worst_ns) == ("info", 400_000)
     assert found.title.startswith("1 of 1 message from REALTIME@machine1 to REALTIME arrives up to")
@@ -46,31 +50,61 @@ def test_hosts_that_calls_allow_to_be_one_are_no_finding(opened):
             assert findings(trace) == []
 
 
+HOUR = 3_600_000_000_000
 ODD = {
-    "with the id of another one": [span(1, BEGIN_NS, BEGIN_NS + 1)] * 2,
-    "whose parent is not in the file": [span(1, BEGIN_NS, BEGIN_NS + 1, parent=9)],
-    "that end before they begin": [span(1, BEGIN_NS, BEGIN_NS - 1)],
-    "without an end": [span(1, BEGIN_NS, 0)],
+    "with the id of another one": ([span(1, BEGIN_NS, BEGIN_NS + 1)] * 2, "info"),
+    "whose parent is not in the file": ([span(1, BEGIN_NS, BEGIN_NS + 1, parent=9)], "info"),
+    "that are their own ancestors": (
+        [span(1, BEGIN_NS, BEGIN_NS + 1, parent=2), span(2, BEGIN_NS, BEGIN_NS + 1, parent=1)],
+        "info",
+    ),
+    "that end before they begin, by up to 1 ns": ([span(1, BEGIN_NS, BEGIN_NS - 1)], "warning"),
+    "without an end": ([span(1, BEGIN_NS, 0)], "info"),
+    "without a begin": ([span(1, None, BEGIN_NS) | {"startTimeUnixNano": None}], "warning"),
+    "that begin before 1973": ([span(1, BEGIN_NS // 1000, BEGIN_NS // 1000 + 1)], "warning"),
+    "that begin before their parent, by up to 1 h": (
+        [span(1, BEGIN_NS - HOUR, BEGIN_NS, parent=7)],
+        "warning",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", ODD)
 def test_odd_spans_are_counted(opened, what):
     good = otlp(resource_spans([span(7, BEGIN_NS, BEGIN_NS + 1)], host_id="a"))
-    with opened(good + otlp(resource_spans(ODD[what], host_id="a"))) as trace:
+    spans, severity = ODD[what]
+    with opened(good + otlp(resource_spans(spans, host_id="a"))) as trace:
         (one,) = trace.warnings
+        (found,) = odd(trace)
         assert trace.read_all().num_rows == 2 + sum(
-            1 + (each["endTimeUnixNano"] != "0") for each in ODD[what]
+            1 + (each["endTimeUnixNano"] != "0") for each in spans
         )
-    n = len(ODD[what])
+    n = len(spans)
     assert one.message.startswith(f"{n} span{'s' if n > 1 else ''} {what}")
     assert (one.offset, one.packet) == (len(good), 1)
+    assert (found.severity, found.title, found.packets) == (severity, one.message, (1,))
+
+
+def test_ticks_of_a_millisecond_are_not_odd(opened):
+    parent, child = BEGIN_NS + 999_999, BEGIN_NS
+    spans = [span(1, parent, parent + 1), span(2, child, child + 1, parent=1)]
+    with opened(otlp(resource_spans(spans, host_id="a"))) as trace:
+        assert odd(trace) == []
+
+
+def test_servers_that_end_their_spans_late_are_told(opened):
+    """The server's span ends 1 ms after the client has the answer."""
+    with opened(two_hosts(late=1_000_000)) as trace:
+        (found,) = odd(trace)
+    assert found.title == "20 spans of servers that outlast the calls of them, by up to 800 us"
+    assert (found.severity, found.events, found.worst_ns) == ("info", 20, 800_000)
 
 
 def test_hosts_that_only_their_service_names_may_be_several(opened):
     nameless = two_hosts().replace(b'"host.id"', b'"other"')
     with opened(nameless) as trace:
         (one,) = trace.warnings
+        assert [found.severity for found in odd(trace)] == ["warning"]
     assert one.message == (
         "40 spans without an id of a host: those of one service are taken for one host"
     )

@@ -151,7 +151,7 @@ def test_by_the_tube_children_of_other_hosts_have_their_parents(slices):
     assert [row["track_name"] for row in rows] == ["a", "b"] * 3
     assert rows[1]["clock"] == rows[1]["end_clock"] == "REALTIME of b"
     assert rows[1]["dur"] == pytest.approx(1_000_000, abs=10)
-    assert 0 < rows[1]["dur_error_ns"] < 250_000
+    assert 0 < rows[1]["dur_error_ns"] < 1_250_000
     assert [rows[0][side] for side in ("earliest", "latest")] == [BEGIN_NS] * 2
 
 

@@ -11,7 +11,16 @@ from types import MappingProxyType
 from typing import Final
 
 from tracetime.clocks.ids import ClockId
-from tracetime.doctor.catalogue import events, files, jumps, machines, orders, rates, snapshots
+from tracetime.doctor.catalogue import (
+    events,
+    files,
+    jumps,
+    machines,
+    orders,
+    rates,
+    snapshots,
+    spans,
+)
 from tracetime.doctor.catalogue.row import Row
 from tracetime.doctor.finding import EventSelection, Finding, Severity, first_packets, names
 from tracetime.text import count, duration
@@ -26,6 +35,7 @@ _ROWS: Final = (
     *orders.ROWS,
     *rates.ROWS,
     *snapshots.ROWS,
+    *spans.ROWS,
 )
 
 CATALOGUE: Final[Mapping[str, Row]] = MappingProxyType({row.code: row for row in _ROWS})

@@ -30,6 +30,11 @@ AWAITED: Final = 8
 """It began by waiting, maybe before its parent did."""
 FOLLOWS: Final = 16
 """Its parent does not wait for it."""
+ANSWERED: Final = 32
+"""It is a client's, and has the status of a response: the server had begun before it ended."""
+
+RESPONSE_STATUS: Final = ("http.response.status_code", "http.status_code")
+"""The attributes that a client's span has once it was answered."""
 
 _TRACE_DIGITS: Final = 32
 _SPAN_DIGITS: Final = 16

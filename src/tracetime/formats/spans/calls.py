@@ -1,7 +1,8 @@
 """Which span began before which: what parents and children on different hosts say of their clocks.
 
 A parent begins before its children do. A client's call that the server answers also ends after the
-server's span does: where both ended without an error, and neither lasted longer than that allows.
+server's span begins. When the server's span ends says nothing: many servers end it once the answer
+is on its way, and the client may have it by then.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.formats.spans.batch import (
+    ANSWERED,
     AWAITED,
     CLIENT,
     ENDED,
@@ -22,9 +24,9 @@ from tracetime.formats.spans.batch import (
     STREAMED,
     Spans,
 )
+from tracetime.formats.spans.oddities import odd_events
 from tracetime.formats.spans.parents import Parents, parents_of
-from tracetime.text import count
-from tracetime.trace import TraceWarning
+from tracetime.trace import OddEvents
 
 Values = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -65,7 +67,7 @@ class Calls:
         for name, parts in self._columns.items():
             parts.append(hosts if name == "host" else getattr(spans, name))
 
-    def found(self, shared: list[int]) -> tuple[list[Order], list[TraceWarning]]:
+    def found(self, shared: list[int]) -> tuple[list[Order], list[OddEvents]]:
         """What happened before what, by pairs of hosts; and what is odd about the spans.
 
         shared: numbers of hosts that may be several.
@@ -73,51 +75,33 @@ class Calls:
         if not self._columns["begin"]:
             return [], []
         columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
-        host, begin, end = columns["host"], columns["begin"], columns["end"]
+        host, begin = columns["host"], columns["begin"]
         parents = parents_of(columns["trace"], columns["id"], columns["parent"])
         child = np.flatnonzero((parents.row >= 0) & parents.is_sure)
-        child = child[host[child] != host[parents.row[child]]]
+        child = child[(begin[child] > 0) & (begin[parents.row[child]] > 0)]
+        child = child[columns["marks"][child] & AWAITED == 0]
+        apart = host[child] != host[parents.row[child]]
+        own, child = child[~apart], child[apart]
         parent = parents.row[child]
-        known = (begin[child] > 0) & (begin[parent] > 0) & (columns["marks"][child] & AWAITED == 0)
-        answered = known & _are_answered(columns, parents, parent, child)
-        one, other = (parent[known], child[known]), (child[answered], parent[answered])
-        orders = [*_orders(host, begin, *one), *_orders(host, end, *other)]
-        return orders, list(_oddities(columns, parents, shared if len(child) else []))
-
-
-def _oddities(
-    columns: dict[str, npt.NDArray[Any]], parents: Parents, shared: list[int]
-) -> Iterator[TraceWarning]:
-    """What is odd about spans, each with how many and the first."""
-    ended = columns["marks"] & ENDED != 0
-    reversed_ = ended & (columns["end"] < columns["begin"])
-    for what, rows in (
-        (
-            "without an id of a host: those of one service are taken for one host",
-            np.isin(columns["host"], shared),
-        ),
-        (
-            "with the id of another one: what they are parents of says nothing of clocks",
-            parents.is_repeated,
-        ),
-        ("whose parent is not in the file", parents.is_orphan),
-        ("that end before they begin: their clock was set, or their times are wrong", reversed_),
-        ("without an end", ~ended),
-    ):
-        found = np.flatnonzero(rows)
-        if len(found):
-            first = int(found[0])
-            message = f"{count(len(found), 'span')} {what}"
-            yield TraceWarning(message, int(columns["offset"][first]), first)
+        answered, outlasts = _answered(columns, parents, parent, child)
+        orders = [
+            *_orders(host, (begin, parent), (begin, child)),
+            *_orders(host, (begin, child[answered]), (columns["end"], parent[answered])),
+        ]
+        odd = odd_events(columns, parents, own, child[outlasts], shared if len(child) else [])
+        return orders, odd
 
 
 _NEEDED: Final = ("offset", "host", "trace", "id", "parent", "begin", "end", "kind", "marks")
 
 
-def _are_answered(
+def _answered(
     columns: dict[str, npt.NDArray[Any]], parents: Parents, parent: Rows, child: Rows
-) -> Mask:
-    """Which pairs are a client's call and the only server's span of it, over before the call is."""
+) -> tuple[Mask, Mask]:
+    """Which pairs are a client's call and the only server's span of it, begun before it is over.
+
+    Also which would be, if the server's did not last longer than the call.
+    """
     kind, marks = columns["kind"], columns["marks"]
     lasted = columns["end"] - columns["begin"]
     of_server = (kind == SERVER) & (parents.row >= 0)
@@ -126,18 +110,22 @@ def _are_answered(
     for side in (parent, child):
         sure &= (marks[side] & (ENDED | _UNANSWERED) == ENDED) & (lasted[side] >= 0)
     longest = lasted[parent] + lasted[parent] // _RATE + _SLACK_NS
-    sure &= lasted[child] <= longest
-    return sure
+    waited = (lasted[child] <= longest) | (marks[parent] & ANSWERED != 0)
+    return sure & waited, sure & ~waited
 
 
 def _orders(
-    host: npt.NDArray[Any], ts: npt.NDArray[Any], before: Rows, after: Rows
+    host: npt.NDArray[Any], before: tuple[Values, Rows], after: tuple[Values, Rows]
 ) -> Iterator[Order]:
-    """Times of spans that are before those of others, by pairs of their hosts."""
+    """Times of spans that are before those of others, by pairs of their hosts.
+
+    before, after: times by row, and the rows.
+    """
+    (sent, one), (received, other) = before, after
     hosts = int(host.max(initial=0)) + 1
-    pair = host[before].astype(np.int64) * hosts + host[after]
+    pair = host[one].astype(np.int64) * hosts + host[other]
     by_pair = np.argsort(pair, kind="stable")
     starts = np.flatnonzero(np.diff(pair[by_pair], prepend=-1))
     for rows in np.split(by_pair, starts[1:]) if len(starts) else ():
-        one, other = divmod(int(pair[rows[0]]), hosts)
-        yield Order(one, ts[before[rows]], other, ts[after[rows]])
+        here, there = divmod(int(pair[rows[0]]), hosts)
+        yield Order(here, sent[one[rows]], there, received[other[rows]])

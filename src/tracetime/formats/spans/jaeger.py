@@ -12,7 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from tracetime.formats.spans.attributes import encoded
-from tracetime.formats.spans.batch import FAILED, FOLLOWS, KINDS, SpanLists
+from tracetime.formats.spans.batch import (
+    ANSWERED,
+    FAILED,
+    FOLLOWS,
+    KINDS,
+    RESPONSE_STATUS,
+    SpanLists,
+)
 from tracetime.formats.spans.resources import Resources
 from tracetime.formats.spans.source import SpanSource, Wanted
 
@@ -109,7 +116,7 @@ def _add(lists: SpanLists, span: _Span, offset: int, resource: int, wanted: Want
     lists.begin.append(begin)
     lists.end.append(begin + (span.duration or 0))
     lists.kind.append(KINDS.index(kind) if kind in KINDS else 0)
-    lists.marks.append((FAILED if _has_failed(tags) else 0) | (FOLLOWS if follows else 0))
+    lists.marks.append(_marks(tags, follows))
     if wanted >= Wanted.NAMES:
         lists.name.append(span.operationName or "")
     if wanted == Wanted.NAMES_AND_ARGS:
@@ -134,8 +141,13 @@ def _parent(span: _Span) -> tuple[str, bool]:
     return span.parentSpanID or "", False
 
 
-def _has_failed(tags: Mapping[str, object]) -> bool:
-    return tags.get("error") in _TRUE or tags.get("otel.status_code") == "ERROR"
+def _marks(tags: Mapping[str, object], follows: bool) -> int:
+    marks = FOLLOWS if follows else 0
+    if tags.get("error") in _TRUE or tags.get("otel.status_code") == "ERROR":
+        marks |= FAILED
+    if any(key in tags for key in RESPONSE_STATUS):
+        marks |= ANSWERED
+    return marks
 
 
 def _args(span: _Span, parent: str, tags: dict[str, Any]) -> bytes:

@@ -16,11 +16,13 @@ from msgspec import Raw
 
 from tracetime.formats.spans.attributes import attributes_of, encoded
 from tracetime.formats.spans.batch import (
+    ANSWERED,
     AWAITED,
     CLIENT,
     CONSUMER,
     FAILED,
     KINDS,
+    RESPONSE_STATUS,
     SERVER,
     STREAMED,
     SpanLists,
@@ -38,6 +40,7 @@ _NOTHING: Final = Raw(b"[]")
 _ATTRIBUTES: Final = ("attributes", Raw, _NOTHING)
 _WAITS: Final = (b"receive", b"poll", b"RECEIVE", b"POLL")
 """What attributes of a span say that begins before its message is sent."""
+_RESPONSE_KEYS: Final = tuple(f'"{key}"'.encode() for key in RESPONSE_STATUS)
 
 _AT_ONCE: Final = 1 << 14
 """So many spans are taken from one list before the next batch may begin."""
@@ -134,6 +137,8 @@ def _marks(span: Any, kind: int) -> int:
     marks = FAILED if span.status is not None and span.status.code in _ERRORS else 0
     if kind == CONSUMER and any(word in bytes(span.attributes) for word in _WAITS):
         marks |= AWAITED
+    if kind == CLIENT and any(key in bytes(span.attributes) for key in _RESPONSE_KEYS):
+        marks |= ANSWERED
     if kind in (CLIENT, SERVER) and span.events:
         messages = sum(event.name == "message" for event in span.events)
         marks |= STREAMED if messages > 2 else 0

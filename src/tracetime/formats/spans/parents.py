@@ -20,12 +20,14 @@ class Parents(NamedTuple):
         is_sure: whether no other span has the parent's id.
         is_repeated: whether another span has its id.
         is_orphan: whether it names a parent that is not there.
+        is_looped: whether it is its own ancestor, by what the file says.
     """
 
     row: Rows
     is_sure: Mask
     is_repeated: Mask
     is_orphan: Mask
+    is_looped: Mask
 
 
 def parents_of(trace: Words, span: Words, parent: Words) -> Parents:
@@ -44,8 +46,9 @@ def parents_of(trace: Words, span: Words, parent: Words) -> Parents:
     times = np.bincount(ours, minlength=2 * n)
     row = np.where(parent != 0, first[theirs], -1)
     is_orphan = (parent != 0) & (row < 0)
-    row = _without_loops(np.where(row == np.arange(n), -1, row))
-    return Parents(row, (row >= 0) & (times[theirs] == 1), times[ours] > 1, is_orphan)
+    is_looped = _are_looped(row)
+    row[is_looped] = -1
+    return Parents(row, (row >= 0) & (times[theirs] == 1), times[ours] > 1, is_orphan, is_looped)
 
 
 def _numbered(trace: Words, span: Words) -> Rows:
@@ -61,13 +64,13 @@ def _numbered(trace: Words, span: Words) -> Rows:
     return code
 
 
-def _without_loops(parent: Rows) -> Rows:
-    """The rows of parents; spans that are their own ancestors have none."""
+def _are_looped(parent: Rows) -> Mask:
+    """Which rows are on a ring of parents."""
     # The last place stands for no span.
     above = np.append(parent, -1)
     for _ in range(max(len(parent), 1).bit_length()):
         above = above[above]
-    looped = above[:-1][above[:-1] >= 0]
-    found = parent.copy()
-    found[looped] = -1
-    return found
+    looped = np.zeros(len(parent), np.bool_)
+    # After so many steps who still has an ancestor is at a ring, and all of the ring is reached.
+    looped[above[:-1][above[:-1] >= 0]] = True
+    return looped

@@ -23,7 +23,7 @@ from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
-from tracetime.trace import TraceWarning
+from tracetime.trace import OddEvents, TraceWarning
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
@@ -39,7 +39,7 @@ class SpansTrace(SpanTrace):
     def __init__(self, file: TraceFile, options: OpenOptions, source: SpanSource) -> None:
         super().__init__(file, options)
         self._source = source
-        self._odd: list[TraceWarning] = []
+        self._odd: list[OddEvents] = []
 
     def _read_clocks(self) -> FileClocks:
         resources = self._new_resources()
@@ -58,10 +58,15 @@ class SpansTrace(SpanTrace):
         return FileClocks(graph, trace_clock, list(range(max(len(resources.hosts), 1))))
 
     @property
-    def warnings(self) -> list[TraceWarning]:
-        """What is odd about the spans, with the first such span each."""
+    def odd_events(self) -> list[OddEvents]:
+        """What is odd about the spans; see `Trace.odd_events`."""
         _ = self._clocks
         return self._odd
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """What is odd about the spans, with the first such span each."""
+        return [TraceWarning(odd.what, odd.offset, odd.packet) for odd in self.odd_events]
 
     def _read_records(self, names: bool) -> Iterator[Records]:
         resources = self._new_resources()
