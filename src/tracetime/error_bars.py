@@ -6,7 +6,6 @@ Nothing is done per event in Python.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -185,9 +184,8 @@ class ErrorBars:
         barred = np.isin(reached.status, BARRED)
         if clock == self._trace_clock:
             return reached._replace(latest=np.where(barred, last, reached.latest))
-        # A bar over a hop holds the tick that is declared of its clock.
-        tick_ns = math.ceil(self._graph.domain(clock).tick_ns or 1)
-        rows = np.flatnonzero(barred & (cut_off > tick_ns))
+        # Some bars over a hop hold the tick already; those of assumed half-widths need not.
+        rows = np.flatnonzero(barred & (cut_off > 0))
         if not len(rows):
             return reached
         later = self._convert(clock, last[rows], readings["snapshots"][rows])

@@ -12,7 +12,6 @@ from span_files import jaeger, jaeger_process, jaeger_span
 from tracetime import ClockGraph, ClockId, Snapshot, diagnose, open_trace
 from tracetime.analysis.floor_cost import FloorCost
 from tracetime.analysis.survey import Survey
-from tracetime.clocks.domain import ClockDomain
 from tracetime.error_bars import ErrorBars
 from tracetime.errors import ONE_SIDED, REASONS, RESOLVED
 from tracetime.placement import placed_by_floor
@@ -124,11 +123,9 @@ def test_slices_have_the_same_bars(tmp_path, make, lacks):
 MONOTONIC, GPU = ClockId(3), ClockId(6)
 
 
-def hop(cut_off_ns, *, tick_ns=None, latest=2**40, source=500):
+def hop(cut_off_ns, *, latest=2**40, source=500):
     """A row of a clock that a snapshot ties to trace time, with what was cut off."""
     graph = ClockGraph(MONOTONIC)
-    if tick_ns is not None:
-        graph.declare(ClockDomain(GPU, tick_ns=tick_ns))
     for at in (0, latest):
         graph.add_snapshot(
             Snapshot({MONOTONIC: at, GPU: at}, reference=MONOTONIC, half_width_ns={GPU: 10})
@@ -151,11 +148,6 @@ def test_a_bar_over_a_hop_holds_every_reading_it_can_be_of():
     assert held["latest"] - bare["latest"] == 1000
     assert held["earliest"] == bare["earliest"]
     assert held["trace_time"] == bare["trace_time"]
-
-
-def test_a_tick_that_is_declared_is_in_the_bar_over_a_hop():
-    bare, held = hop(999, tick_ns=1000)
-    assert held["latest"] == bare["latest"]
 
 
 def test_a_reading_that_may_be_beyond_int64_has_a_bar_without_end():

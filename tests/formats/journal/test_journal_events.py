@@ -50,7 +50,7 @@ def test_an_entry_is_an_event_by_monotonic_of_its_boot(journal):
         "status": "resolved",
         "offset": len(b"".join(ONE_BOOT[:3])),
         "earliest": (START_US + 3 * S) * 1000 - 50_000,
-        "latest": (START_US + 3 * S) * 1000 + 50_000,
+        "latest": (START_US + 3 * S) * 1000 + 51_000,
         "name": "line 3",
         "category": "daemon",
         "type": "instant",

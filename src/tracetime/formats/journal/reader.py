@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from tracetime._kernels.journal.entries import write_args
 from tracetime.arrays import arrow_of
-from tracetime.clocks.ids import BUILTIN_IDS
 from tracetime.events_table import TYPES, Columns, Kind
 from tracetime.formats.journal.clocks import JournalClocks, by_boot, described, read_clocks
 from tracetime.formats.journal.entries import Entries, entries
@@ -20,7 +19,9 @@ from tracetime.formats.text_columns import joined_texts, texts_at
 from tracetime.formats.trace_file import TraceFile
 from tracetime.open_options import OpenOptions
 
-_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+_CUT_OFF_NS: Final = 999
+"""Times are whole us."""
+
 _INSTANT: Final = TYPES.index("instant")
 
 
@@ -60,8 +61,7 @@ class JournalTrace(RecordTrace):
         assert self._journal is not None
         for batch in entries(self._file, self.options.max_expansion):
             columns = self._times(batch, self._journal)
-            # Whole us; bars over MONOTONIC hold that already.
-            cut_off_ns = np.where(columns["clock"] == _REALTIME, 999, 0)
+            cut_off_ns = np.full(len(columns["timestamp"]), _CUT_OFF_NS)
             yield Records(columns, _names(batch) if names else {}, batch.position, cut_off_ns)
 
     def _times(self, batch: Entries, journal: JournalClocks) -> Columns:
