@@ -98,6 +98,27 @@ def test_an_offset_in_cycles_is_of_its_frequency(tmp_path):
     assert read == 1_700_000_000_253_000_000
 
 
+def test_a_bar_on_another_clock_holds_the_tick(tmp_path):
+    """What is assumed of the offset is not wide enough for a tick of 1 ms."""
+    clock = Clock("cycles", freq=1000)
+    simple(5).write(tmp_path / "a")
+    simple(7, clock=clock).write(tmp_path / "b")
+    with open_trace(tmp_path) as trace:
+        bars = trace.read_all("tube").to_pylist()
+        (row,) = (row for row in bars if row["timestamp"] == 7_000_000)
+        assert trace.trace_clock == ClockId.parse("MONOTONIC")
+    assert row["status"] == "resolved"
+    assert row["earliest"] < 7_000_000 - 50_000
+    assert row["latest"] > 7_999_999 + 50_000
+
+
+def test_clocks_of_one_uuid_that_differ_in_frequency_are_two(tmp_path):
+    for freq in (1000, 2000):
+        simple(5, clock=Clock("cycles", freq=freq)).write(tmp_path / str(freq))
+    with open_trace(tmp_path) as trace:
+        assert trace.read_all()["status"].to_pylist() == ["resolved", "no_path"]
+
+
 def test_the_precision_is_a_tick(tmp_path):
     clock = Clock("cycles", freq=1_000_000, precision=10)
     with open_trace(simple(3, clock=clock, environment={}).write(tmp_path)) as trace:
@@ -120,7 +141,7 @@ def test_an_offset_that_does_not_fit_is_the_traces_fault():
     facts = {"environment": {}, "uuid": "", "folder": "f"}
     given = {"name": "a b@1", "uuid": "", "frequency": 1, "precision": 0, "offset_cycles": 0}
     clock = TracedClock.of(facts | {"clock": given | {"offset_s": 2**62}})
-    assert (clock.name, clock.identity) == ("ctf.a_b_1", "f")
+    assert (clock.name, clock.identity) == ("ctf.a_b_1", "f 1")
     with pytest.raises(TraceError, match="does not fit in 64 bits"):
         clock.snapshot()
 

@@ -1,13 +1,19 @@
 """CTF traces that are cut off, damaged or hostile."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+import time
+from pathlib import Path
 
 import pytest
 from ctf_files import Clock, Event, Packet, Trace, simple
 from platforms import WITH_BT2
 
-from tracetime import TraceError, UsageError, open_trace
+from tracetime import TraceError, UsageError, diagnose, open_trace
 from tracetime.formats import trace_folder
 
 pytestmark = WITH_BT2
@@ -118,10 +124,98 @@ def test_a_long_sequence_of_nothing_ends(tmp_path):
     refused(folder, "babeltrace2 ended")
 
 
-def test_a_count_of_dropped_events_that_is_hostile_is_no_number_beyond_int64(tmp_path):
-    packets = [Packet([Event(at)], discarded=2**63 * (at - 1)) for at in (1, 2)]
+@pytest.mark.parametrize(
+    ("counts", "dropped", "said"),
+    [((0, 2**63 - 1), 2**63 - 1, []), ((9, 2), 2, ["does not say how many (2 times)"])],
+)
+def test_a_count_of_dropped_events_that_falls_is_no_count(tmp_path, counts, dropped, said):
+    packets = [Packet([Event(at)], discarded=n) for at, n in enumerate(counts, 1)]
     with open_trace(Trace({"c": packets}).write(tmp_path)) as trace:
-        assert trace.events_dropped == 2**63 - 1
+        assert trace.events_dropped == dropped
+        messages = [warning.message for warning in trace.warnings]
+    assert [text in message for text, message in zip(said, messages, strict=True)] == [True] * len(
+        said
+    )
+
+
+def test_packets_that_are_missing_are_told(tmp_path):
+    packets = [Packet([Event(at)], number=number) for at, number in ((1, 0), (2, 3), (3, 5))]
+    with open_trace(Trace({"c": packets}).write(tmp_path)) as trace:
+        (warning,) = trace.warnings
+        assert (trace.events_dropped, warning.packet) == (3, 1)
+        assert warning.message.startswith("3 packets missing: nobody knows how many events")
+        (found,) = (one for one in diagnose(trace) if one.code == "events-dropped")
+    assert found.packets == (1,)
+
+
+@pytest.fixture
+def reading(tmp_path):
+    """A process that has begun to read a long trace with "partial", and its worker."""
+    events = [Event(at) for at in range(1, 300_000)]
+    folder = Trace({"c": [Packet(events), Packet(events)]}).write(tmp_path / "t")
+    (tmp_path / "tmp").mkdir()
+    code = (
+        "import sys, tracetime as tt\n"
+        "with tt.open_trace(sys.argv[1], partial=True) as trace:\n"
+        "    try:\n"
+        "        print('begun', flush=True)\n"
+        "        print(trace.read_all().num_rows, trace.truncated)\n"
+        "    except KeyboardInterrupt:\n"
+        "        sys.exit(130)\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, folder],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
+        start_new_session=True,
+    )
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == b"begun\n"
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    until(lambda: children.read_text() and list((tmp_path / "tmp").iterdir()))
+    worker = int(children.read_text().split()[0])
+    # It reads what is asked of it first.
+    until(lambda: len(list(Path(f"/proc/{worker}/task").iterdir())) > 1)
+    yield parent, worker
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+
+
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def has_ended(worker):
+    try:
+        return Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_a_worker_that_is_killed_is_damage(reading):
+    parent, worker = reading
+    os.kill(worker, signal.SIGKILL)
+    said = parent.stdout.read()
+    assert b"babeltrace2 was killed, by hand or for want of memory" in said
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)]
+)
+def test_no_worker_and_no_file_outlives_the_reader(reading, tmp_path, number, code):
+    parent, worker = reading
+    if number == signal.SIGINT:
+        # As a terminal sends it: to both.
+        os.killpg(parent.pid, number)
+    else:
+        parent.send_signal(number)
+    assert parent.wait() == code
+    until(lambda: has_ended(worker))
+    until(lambda: not list((tmp_path / "tmp").iterdir()))
 
 
 def test_names_are_made_printable(tmp_path):

@@ -68,7 +68,8 @@ class TracedClock:
         )
         return cls(
             None if is_monotonic else f"ctf.{_NO_NAME.sub('_', given['name']) or 'clock'}",
-            f"{given['uuid'] or facts['folder']}{of_host}",
+            # Of one identity, clocks of different frequencies are not one.
+            f"{given['uuid'] or facts['folder']} {given['frequency']}{of_host}",
             host,
             min(max(1.0, _SECOND_NS / given["frequency"] * tick_cycles), LONGEST_NS),
             # Where a tick is no whole number of ns, the event was cut off, too.

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -88,18 +89,19 @@ def frames(request: Request) -> Generator[Frame, None, None]:
         UsageError: bt2 is not installed.
         TraceError: a trace is damaged; with `partial`, at the end.
     """
-    asked = request._asdict() | {
-        "most_events": request.size * 8 // _EVENT_BITS,
-        "memory": _MEMORY + _MEMORY_FACTOR * request.size,
-        "seconds": _SECONDS + request.size // _BYTES_A_SECOND,
-    }
-    with tempfile.TemporaryFile() as messages:
+    with tempfile.TemporaryFile() as messages, _scratch(request) as scratch:
+        asked = request._asdict() | {
+            "most_events": request.size * 8 // _EVENT_BITS,
+            "memory": _MEMORY + _MEMORY_FACTOR * request.size,
+            "seconds": _SECONDS + request.size // _BYTES_A_SECOND,
+            "scratch": scratch,
+        }
         worker = _start(messages)
         assert worker.stdin is not None
         assert worker.stdout is not None
         try:
             worker.stdin.write(json.dumps(asked).encode() + b"\n")
-            worker.stdin.close()
+            worker.stdin.flush()
             for frame in _frames_of(worker.stdout):
                 if "error" in frame.facts:
                     said = _first(messages) or str(frame.facts["error"])
@@ -115,6 +117,13 @@ def frames(request: Request) -> Generator[Frame, None, None]:
             worker.kill()
             worker.wait()
             worker.stdout.close()
+            with suppress(BrokenPipeError):
+                worker.stdin.close()
+
+
+def _scratch(request: Request) -> AbstractContextManager[str]:
+    """A directory for what the worker copies; "" where it copies nothing."""
+    return tempfile.TemporaryDirectory() if request.partial else nullcontext("")
 
 
 def _start(messages: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -141,6 +150,8 @@ def _ended(code: int, messages: IO[bytes]) -> UsageError | TraceError:
     """Why the worker wrote no more."""
     if code == _NO_MODULE:
         return _not_installed()
+    if code == -signal.SIGKILL:
+        return TraceError("babeltrace2 was killed, by hand or for want of memory: read it again")
     how = f"exit code {code}"
     if code < 0:
         how = signal.Signals(-code).name

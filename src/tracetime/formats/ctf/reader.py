@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.errors import TraceError
 from tracetime.events_table import Kind
 from tracetime.formats.ctf import METADATA
 from tracetime.formats.ctf.clocks import TracedClock, file_clocks
@@ -23,6 +24,7 @@ from tracetime.trace import TraceWarning
 
 _MOST_WARNINGS: Final = 100
 _LONGEST_NAME: Final = 100
+_CHANGED: Final = "there are traces that were not there before: read the directory when it is whole"
 
 
 class _Found:
@@ -31,8 +33,10 @@ class _Found:
     Attributes:
         clocks: by number of the trace; None where it has none.
         surroundings: likewise.
-        dropped: how many events and packets the tracer dropped.
+        dropped: how many events and packets the tracer dropped, with one for each unknown count.
         dropped_at: the number of the first event after some of them.
+        missing, missing_at: of these the packets, and the number of the first event after some.
+        uncounted, uncounted_at: how many counts are unknown, and likewise.
         backwards: of each stream whose time runs backwards: how many events are earlier than the
             one before them, the number of the first, and the stream.
     """
@@ -42,6 +46,8 @@ class _Found:
         self.surroundings: list[Surroundings] = []
         self.dropped = 0
         self.dropped_at: int | None = None
+        self.missing = self.uncounted = 0
+        self.missing_at = self.uncounted_at = 0
         self.backwards: list[tuple[int, int, str]] = []
 
     def take(self, facts: Mapping[str, Any]) -> None:
@@ -55,13 +61,20 @@ class _Found:
             if clock is not None:
                 clock.first_ns = min(first_ns, clock.first_ns or first_ns)
         elif "dropped" in facts:
-            events, packets, at = facts["dropped"]
-            self.dropped = min(self.dropped + events + packets, INT64_MAX)
-            self.dropped_at = at if self.dropped_at is None else self.dropped_at
-
+            self._drop(*facts["dropped"])
         elif "backwards" in facts:
             events, at, stream = facts["backwards"]
             self.backwards.append((int(events), int(at), printable(str(stream), _LONGEST_NAME)))
+
+    def _drop(self, events: int, packets: int, is_known: bool, at: int) -> None:
+        self.dropped = min(self.dropped + events + packets, INT64_MAX)
+        self.dropped_at = at if self.dropped_at is None else self.dropped_at
+        if packets:
+            self.missing_at = self.missing_at if self.missing else at
+            self.missing = min(self.missing + packets, INT64_MAX)
+        if not is_known:
+            self.uncounted_at = self.uncounted_at if self.uncounted else at
+            self.uncounted += 1
 
     def of_events(self, traces: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]:
         """The clock and the machine of events, by the numbers of their traces."""
@@ -118,16 +131,36 @@ class CtfTrace(RecordTrace):
 
     @property
     def warnings(self) -> list[TraceWarning]:
-        """The streams whose time runs backwards; the first hundred."""
+        """What was dropped without a count, and streams that run backwards: the first hundred."""
         self.prepare(False)
-        return [
+        found = self._found
+        warnings = []
+        if found.missing:
+            warnings.append(
+                TraceWarning(
+                    f"{count(found.missing, 'packet')} missing: nobody knows how many events were "
+                    "in them",
+                    0,
+                    found.missing_at,
+                )
+            )
+        if found.uncounted:
+            warnings.append(
+                TraceWarning(
+                    "the tracer dropped events or packets, and does not say how many "
+                    f"({count(found.uncounted, 'time')}): each counts as one",
+                    0,
+                    found.uncounted_at,
+                )
+            )
+        return warnings + [
             TraceWarning(
                 f"time runs backwards in stream {stream}: {count(events, 'event')} earlier than "
                 "the one before",
                 0,
                 at,
             )
-            for events, at, stream in self._found.backwards[:_MOST_WARNINGS]
+            for events, at, stream in found.backwards[:_MOST_WARNINGS]
         ]
 
     def prepare(self, names: bool) -> None:
@@ -152,6 +185,8 @@ class CtfTrace(RecordTrace):
                 if not frame.columns:
                     continue
                 n = len(frame.columns["timestamps"])
+                if n and frame.columns["traces"].max() >= len(self._found.clocks):
+                    raise self._damage or TraceError(_CHANGED)
                 rows = {
                     "packet": np.arange(n_read, n_read + n, dtype=np.uint64),
                     "offset": np.zeros(n, np.uint64),

@@ -6,7 +6,8 @@ of JSON; where it has "columns", the bytes of these arrays follow, in this order
 
     {"trace": {...}}    a trace whose events may follow, numbered from 0: see `_facts`
     {"first": [i, ns]}  the first event of a stream: the number of its trace, and when it was
-    {"dropped": [...]}  what its tracer says that it dropped: events, packets, event number
+    {"dropped": [...]}  what its tracer says that it dropped: events, packets, whether it says how
+                        many, event number
     {"backwards": [...]}  events earlier than the one before them in their stream: how many, the
                         number of the first, the stream; only without "rows"
     {"columns": {...}}  events: see `Batch`
@@ -19,9 +20,13 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import os
 import resource
+import shutil
+import signal
 import sys
 import tempfile
+import threading
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +43,7 @@ TURN = 4096  # messages that are read between two looks at what else there is to
 SECOND_NS = 10**9
 METADATA = "metadata"
 MAGICS = (b"\xc1\x1f\xfc\xc1", b"\xc1\xfc\x1f\xc1")  # of packets
+MOST_DROPPED = 1 << 63
 MOST_STARTS = 8  # of packets that are tried: the same bytes may be in events
 
 
@@ -229,13 +235,17 @@ class Reader:
         self.bits += int(context["packet_size"]) if "packet_size" in context else 0
 
     def _drop_events(self, message: Any) -> None:
-        self._drop(1 if message.count is None else message.count, 0)
+        self._drop(message.count, 0)
 
     def _drop_packets(self, message: Any) -> None:
-        self._drop(0, 1 if message.count is None else message.count)
+        self._drop(message.count, 1)
 
-    def _drop(self, events: int, packets: int) -> None:
-        _write(_line({"dropped": [events, packets, self.n_events]}))
+    def _drop(self, count: int | None, what: int) -> None:
+        # A count that fell wraps.
+        is_known = count is not None and count < MOST_DROPPED
+        dropped: list[int] = [0, 0]
+        dropped[what] = count if count is not None and is_known else 1
+        _write(_line({"dropped": [*dropped, is_known, self.n_events]}))
 
     def _timestamp(self, message: Any) -> int:
         """ns of the stream's clock since its zero, rounded down; exact at 1 GHz.
@@ -374,7 +384,7 @@ def _read_parts(reader: Reader, folder: str) -> None:
     for stream in sorted(Path(folder).iterdir()):
         if stream.name == METADATA or not stream.is_file():
             continue
-        with tempfile.TemporaryDirectory() as alone:
+        with tempfile.TemporaryDirectory(dir=reader.request["scratch"]) as alone:
             Path(alone, METADATA).symlink_to(Path(folder, METADATA).resolve())
             part = Path(alone, stream.name)
             part.symlink_to(stream.resolve())
@@ -437,14 +447,26 @@ def _write(*parts: bytes) -> None:
         sys.stdout.buffer.write(part)
 
 
+def _end_with_input(scratch: str) -> None:
+    while os.read(0, 1):
+        pass
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(1)
+
+
 def main() -> None:
     """Read what the request on standard input names.
 
     request: "folders" to read, "rows" and "names" (whether to write events, and what they are),
     "partial" (whether to go on after damage), "most_events" that there may be, "memory" (bytes) and
-    "seconds" (of CPU time) that it may take.
+    "seconds" (of CPU time) that it may take, "scratch", a directory for files. Where standard input
+    ends, so does it.
     """
+    # Whoever started it ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     request = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_input, args=(request["scratch"],), daemon=True).start()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (request["memory"],) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"],) * 2)
