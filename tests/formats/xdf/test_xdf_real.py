@@ -50,7 +50,7 @@ def test_samples_of_a_host_that_started_anew_are_all_placed(name):
         findings = diagnose(trace)
     assert set(table["status"].to_pylist()) == {"resolved"}
     widths = table["latest"].to_numpy() - table["earliest"].to_numpy()
-    assert widths.min() > 0 and widths.max() < 500_000
+    assert widths.min() > 0 and widths.max() < 700_000
     # The host was away from 948 s to 1,221 s of the recorder's clock.
     seconds = table["trace_time"].to_numpy() / 1e9
     assert ((seconds < 949) | (seconds > 1_221)).all()

@@ -145,8 +145,12 @@ def _hex(halves: tuple[int, ...]) -> str | None:
 
 
 def _declare(graph: ClockGraph, clocks: BootClocks, boot: Boot) -> None:
-    """journald writes whole us; the kernel runs both clocks by one oscillator."""
-    graph.declare(ClockDomain(clocks.realtime, tick_ns=1000))
+    """journald writes whole us; the kernel runs both clocks at one rate.
+
+    NTP slews both alike: REALTIME is MONOTONIC and an offset that changes where it is set, at a
+    leap second, and over a suspend. Counted in the seconds of either, the other does not drift.
+    """
+    graph.declare(ClockDomain(clocks.realtime, tick_ns=1000, max_drift_ppm=0))
     if clocks.monotonic is not None:
         named = clocks.monotonic.clock != _MONOTONIC
         graph.declare(
@@ -154,6 +158,7 @@ def _declare(graph: ClockGraph, clocks: BootClocks, boot: Boot) -> None:
                 clocks.monotonic,
                 name=_name(boot) if named else None,
                 tick_ns=1000,
+                max_drift_ppm=0,
                 oscillator=posix_oscillator(clocks.monotonic.machine),
                 disciplined=True,
                 assumed_half_width_ns=BETWEEN_READS_NS,

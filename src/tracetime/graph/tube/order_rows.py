@@ -135,7 +135,7 @@ def _through(x: Values, middle: Values) -> OffsetCurve:
     offset = (middle - base).astype(np.float64)
     rate = np.zeros(len(x))
     if len(x) > 1:
-        between = np.diff(offset) / _since(x[1:], x[:-1])
+        between = np.diff(offset) / since(x[1:], x[:-1])
         rate = np.append(between, between[-1])
         rate[1:-1] = (between[1:] + between[:-1]) / 2
     return OffsetCurve(x, base, offset, rate)
@@ -234,18 +234,18 @@ def _cubics(curve: OffsetCurve, starts: Values, after: Values, at: Values) -> Fl
     made[:, 0], made[:, 1] = curve.offset[k], curve.rate[k]
     bent = np.flatnonzero((piece >= 0) & (piece < n - 1))
     j = piece[bent]
-    d = _since(x[j + 1], x[j])
+    d = since(x[j + 1], x[j])
     mean = (curve.offset[j + 1] - curve.offset[j]) / d
     v0, v1 = curve.rate[j], curve.rate[j + 1]
     made[bent, 2] = (3 * mean - 2 * v0 - v1) / d
     made[bent, 3] = (v0 + v1 - 2 * mean) / (d * d)
     straight = bent[after[bent] > x[j + 1]]
-    made = _moved(made, np.where(piece >= 0, _since(starts, x[k]), 0.0))
+    made = _moved(made, np.where(piece >= 0, since(starts, x[k]), 0.0))
     made[straight, 2:] = 0.0
-    return _moved(made, _since(at, np.where(piece >= 0, starts, x[k])))
+    return _moved(made, since(at, np.where(piece >= 0, starts, x[k])))
 
 
-def _since(at: Values, x: Values) -> Floats:
+def since(at: Values, x: Values) -> Floats:
     """at - x as floats; two readings may be more than int64 apart."""
     ahead = (at.view(np.uint64) - x.view(np.uint64)).astype(np.float64)
     behind = (x.view(np.uint64) - at.view(np.uint64)).astype(np.float64)

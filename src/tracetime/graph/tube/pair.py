@@ -91,6 +91,7 @@ class Gathered(NamedTuple):
         bounds: what the orders say.
         bounds_from: tells what orders of the two clocks say.
         messages: whether messages are among the snapshots.
+        assumed_ns: the half-width that was declared by assumption; None without any.
         twice: readings of a that are two instants; neither has any of them.
     """
 
@@ -101,6 +102,7 @@ class Gathered(NamedTuple):
     bounds: OrderBounds | None
     bounds_from: Callable[[PairOrders], OrderBounds] | None
     messages: bool
+    assumed_ns: int | None
     limits: Limits
     a_rate: Fraction
     b_rate: Fraction
@@ -152,6 +154,7 @@ class Gathered(NamedTuple):
             messages=self.messages,
             twice=self.twice,
             may_fall=self.may_fall,
+            assumed_ns=self.assumed_ns,
         )
         used = None
         if self.bounds is not None and self.bounds_from is not None:

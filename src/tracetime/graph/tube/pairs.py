@@ -347,6 +347,7 @@ class Pairs:
             bounds=bounds,
             bounds_from=bounds_from,
             messages=bool(given.boxed.any()),
+            assumed_ns=self._assumed_ns(a, b, ticks),
             limits=limits,
             a_rate=a_rate,
             b_rate=b_rate,
@@ -453,19 +454,20 @@ class Pairs:
         correction = correction_of(*frequencies)
         if known.all():
             return Intervals(a_ns, r_k, h_k, False, correction)
-        declared = [self._graph.domain(clock).assumed_half_width_ns for clock in (a, b)]
-        if any(width is not None for width in declared):
-            width = widened(
-                a_ns,
-                r_k,
-                max(
-                    sum(width or 0 for width in declared),
-                    sum(tick.width_ns for tick in observed.values()),
-                ),
-            )
+        declared_ns = self._assumed_ns(a, b, observed)
+        if declared_ns is not None:
+            width = widened(a_ns, r_k, declared_ns)
         else:
             width = np.full_like(h_k, assumed_half_width(a_ns, r_k, limits, ticks))
         return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction)
+
+    def _assumed_ns(self, a: ClockId, b: ClockId, observed: Mapping[ClockId, Tick]) -> int | None:
+        """The half-width that is declared of readings without one; None where none is."""
+        declared = [self._graph.domain(clock).assumed_half_width_ns for clock in (a, b)]
+        if declared == [None, None]:
+            return None
+        ticks_ns = sum(tick.width_ns for tick in observed.values())
+        return max(sum(width or 0 for width in declared), ticks_ns)
 
     def _tick_ns(self, clock: ClockId, observed: Mapping[ClockId, Tick]) -> int:
         tick = observed.get(clock)

@@ -38,6 +38,7 @@ from tracetime.graph.tube.order_rows import (
     offset_curves,
     with_curves,
 )
+from tracetime.graph.tube.own_intervals import holding_intervals, holding_rows
 from tracetime.graph.tube.runs import Runs, find_runs
 from tracetime.graph.tube.segments import Segments, find_segments
 from tracetime.graph.tube.set_backs import Spans, possible_set_backs
@@ -76,8 +77,10 @@ class Tube:
         messages: bool = False,
         twice: Spans | None = None,
         may_fall: bool = False,
+        assumed_ns: int | None = None,
     ) -> None:
         self._evidence = evidence
+        self._assumed_ns = assumed_ns if evidence.assumed and evidence.known is None else None
         self._twice = twice
         self._limits = limits
         self._drift = slope_up(limits.drift)
@@ -107,6 +110,7 @@ class Tube:
         messages: bool = False,
         twice: Spans | None = None,
         may_fall: bool = False,
+        assumed_ns: int | None = None,
     ) -> Tube:
         """Build the tube of a pair; the order of its snapshots does not matter.
 
@@ -116,8 +120,18 @@ class Tube:
             messages: whether the snapshots are what messages bound, of which the fastest say most.
             twice: readings of clock a that are two instants, of which the evidence has none.
             may_fall: clock a may have been set back where nothing shows that.
+            assumed_ns: the half-width that was declared by assumption. Steps may hide in it:
+                bars hold what single snapshots say (own_intervals.py), but for those of bounds
+                of one side.
         """
-        return cls(evidence, limits, messages=messages, twice=twice, may_fall=may_fall)
+        return cls(
+            evidence,
+            limits,
+            messages=messages,
+            twice=twice,
+            may_fall=may_fall,
+            assumed_ns=assumed_ns,
+        )
 
     @property
     def evidence(self) -> Evidence:
@@ -300,6 +314,8 @@ class Tube:
         knots = (self._segments.knots, runs.limits, runs.knots)
         smooth = runs.smoothed(self._drift)
         rows = Rows(*assemble(*columns, self._drift, *knots, smooth, runs.table()))
+        if self._assumed_ns is not None:
+            rows = holding_intervals(rows, runs, self._segments, self._drift, self._assumed_ns)
         if not messages:
             return rows
         curves = message_curves(self._evidence, self._segments, runs, self._limits)
@@ -330,6 +346,8 @@ class Tube:
             else:
                 here, knots = self._runs.evidence, self._segments.knots
                 made = guaranteed(here.a, self._drift, knots, rows.bars, rows.cells)
+                if self._assumed_ns is not None:
+                    made = holding_rows(made, rows)
                 rows = rows._replace(bars=made, limits=made[:0])
             self._tables[bars] = _Table(rows, self._near)
         return self._tables[bars]

@@ -1,0 +1,224 @@
+"""Bars where half-widths are declared by assumption: they hold what single snapshots say.
+
+A tube is what all snapshots of a run have in common. A step below twice the half-width leaves them
+something in common: a sliver that holds the offset on neither side of it. What each snapshot says
+on its own is true however the offset stepped before or after. So the bar between two snapshots
+also holds what the one before says, and what the one after does, at the rate of their runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tracetime.graph.tube.evidence import Floats, Values
+from tracetime.graph.tube.limits import MOST_DRIFT, ONE
+from tracetime.graph.tube.order_rows import Rows, since
+from tracetime.graph.tube.runs import FEW, Runs
+from tracetime.graph.tube.segments import Segments
+
+_BEFORE, _POINT, _BREAK, _AFTER = 0, 2, 3, 4
+"""Kinds of rows (_kernels/tube/cone.pxd)."""
+
+_AT, _MODE, _LIMIT = 0, 13, 14
+_LINES: Final = ((-1, 1), (1, 7))
+"""Words of a row's bar (_kernels/tube/bar.pxd): the sign of each side, and its first line."""
+
+_WORDS: Final = 3
+"""Of a line: ns, part, slope."""
+
+_HULL: Final = 1
+_CHUNK: Final = 1 << 15
+"""Rows that are worked out at a time."""
+
+
+class _Ends(NamedTuple):
+    """The first and the last value of each row; of those without an end, the anchor twice."""
+
+    kinds: Values
+    at: Values
+    first: Values
+    last: Values
+
+    @classmethod
+    def of(cls, rows: Rows, bars: Values, which: slice) -> _Ends:
+        kinds, at = rows.cells[which, 0], bars[which, _AT]
+        after = np.append(rows.starts[1:], rows.starts[-1:])[which] - 1
+        is_open = (kinds == _BEFORE) | (kinds == _AFTER)
+        first = np.where(is_open, at, rows.starts[which])
+        return cls(kinds, at, first, np.where(is_open, at, np.maximum(after, first)))
+
+
+class _Side(NamedTuple):
+    """One side of some rows: how far out it is, ns, the sign of the side times the offset.
+
+    Attributes:
+        first, last: int64, at the ends of each row.
+        slope: of rows without an end: how it goes on, ns per ns.
+    """
+
+    first: Values
+    last: Values
+    slope: Floats
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Snapshots:
+    """Those that say something, ascending, and which of them each row holds.
+
+    Attributes:
+        a, low, high: int64 ns, one a snapshot.
+        least, most: the rates at which the offset may go on from it, ns per ns.
+        begin, end: int64, one a row: the first and the last snapshot that it holds.
+    """
+
+    a: Values
+    low: Values
+    high: Values
+    least: Floats
+    most: Floats
+    begin: Values
+    end: Values
+
+    def side(self, ends: _Ends, which: slice, sign: int) -> _Side:
+        """How far out the snapshots of some rows are."""
+        begin, end = self.begin[which], self.end[which]
+        edges = self.high if sign > 0 else -self.low
+        firsts = lasts = edges[begin]
+        slopes = np.full(len(begin), -np.inf)
+        back = ends.kinds == _BEFORE
+        for step in range(int((end - begin).max()) + 1):
+            k = np.minimum(begin + step, end)
+            rates = np.sort(sign * np.stack([self.least[k], self.most[k]]), axis=0)
+            reached = [
+                edges[k] + np.ceil((rates * since(x, self.a[k])).max(axis=0)).astype(np.int64)
+                for x in (ends.first, ends.last)
+            ]
+            firsts, lasts = reached if not step else map(np.maximum, (firsts, lasts), reached)
+            slopes = np.maximum(slopes, np.where(back, -rates[0], rates[1]))
+        return _Side(firsts, lasts, np.where(back, -slopes, slopes))
+
+
+def holding_intervals(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: int) -> Rows:
+    """The same rows, their bars no narrower than what the snapshots beside them say.
+
+    Args:
+        drift: in 2^-52.
+        half_ns: as it was declared: one that is wider, for its snapshot lies apart, would widen
+            bars on the far side of it as well.
+    """
+    snapshots = _snapshots(rows, runs, segments, drift, half_ns)
+    bars = rows.bars.copy()
+    for begin in range(0, len(bars), _CHUNK):
+        which = slice(begin, begin + _CHUNK)
+        ends = _Ends.of(rows, bars, which)
+        for sign, word in _LINES:
+            beside = snapshots.side(ends, which, sign)
+            _hold(bars[which], ends, beside, sign, word)
+        bars[which, _MODE] = bars[which, _LIMIT] = 0
+    return rows._replace(bars=bars, limits=rows.limits[:0].copy())
+
+
+def holding_rows(bars: Values, rows: Rows) -> Values:
+    """Guaranteed bars of rows, no narrower than the estimated ones, of `holding_intervals`."""
+    bars = bars.copy()
+    for begin in range(0, len(bars), _CHUNK):
+        which = slice(begin, begin + _CHUNK)
+        ends = _Ends.of(rows, bars, which)
+        for sign, word in _LINES:
+            line = rows.bars[which, word : word + _WORDS]
+            first, last = (_outward(line, x, ends.at, sign) for x in (ends.first, ends.last))
+            beside = _Side(first, last, sign * line[:, 2] / ONE)
+            _hold(bars[which], ends, beside, sign, word)
+        bars[which, _MODE] = bars[which, _LIMIT] = 0
+    return bars
+
+
+def _hold(bars: Values, ends: _Ends, beside: _Side, sign: int, word: int) -> None:
+    """Make one side of bars a line that holds both of its lines, and what is beside it."""
+    one, two = (bars[:, at : at + _WORDS] for at in (word, word + _WORDS))
+    hull = bars[:, _MODE] & _HULL != 0
+    (one_first, one_last), (two_first, two_last) = (
+        [_outward(line, x, ends.at, sign) for x in (ends.first, ends.last)] for line in (one, two)
+    )
+    # Between the ends, what is within both lines bulges out of the line through its ends.
+    ahead, behind = (one_first - two_first).astype(float), (two_last - one_last).astype(float)
+    crosses = ~hull & (ahead * behind > 0)
+    bulge = np.zeros(len(bars))
+    np.divide(ahead * behind, np.abs(ahead + behind), out=bulge, where=crosses)
+    first, last = (
+        np.maximum(np.where(hull, np.maximum(x, y), np.minimum(x, y)), z)
+        for x, y, z in ((one_first, two_first, beside.first), (one_last, two_last, beside.last))
+    )
+    span, rise = since(ends.last, ends.first), (last - first).astype(float)
+    # Steeper than a clock may drift, the offset jumped: both ends all over.
+    steep = np.abs(rise) > MOST_DRIFT * span
+    first = np.where(steep, np.maximum(first, last), first)
+    slope = np.zeros(len(bars))
+    np.divide(rise, span, out=slope, where=~steep & (span > 0))
+    goes_on = np.stack([sign * one[:, 2] / ONE, sign * two[:, 2] / ONE, beside.slope])
+    slope = np.where(ends.kinds == _AFTER, goes_on.max(axis=0), slope)
+    slope = np.where(ends.kinds == _BEFORE, goes_on.min(axis=0), slope)
+    # The slope is a float that is rounded to 2^-52: so far off the line's other end may be.
+    rounded = np.where(slope != 0, (np.abs(rise) * 4 + span) / ONE, 0.0)
+    back = np.ceil(slope * since(ends.at, ends.first) + bulge + rounded).astype(np.int64)
+    turned = np.rint(sign * slope * ONE).astype(np.int64)
+    line = np.stack([sign * (first + back), np.zeros_like(first), turned], axis=1)
+    bars[:, word : word + 2 * _WORDS] = np.tile(line, 2)
+
+
+def _outward(lines: Values, x: Values, at: Values, sign: int) -> Values:
+    """How far out lines with their anchors are at x, rounded up."""
+    rise = (lines[:, 1] + lines[:, 2] * since(x, at)) / ONE
+    outward: Values = sign * lines[:, 0] + np.ceil(sign * rise).astype(np.int64)
+    return outward
+
+
+def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: int) -> _Snapshots:
+    """What the rows of a tube hold: the snapshots at their ends.
+
+    At a snapshot that ends a run, the one before as well: it may be late. Where a segment is so
+    short that nobody can tell whether the offset jumped or some snapshots are off, those beside it.
+    """
+    here, kept = runs.evidence, np.flatnonzero(runs.strays == 0)
+    kinds, k, next_k = rows.cells[:, :3].T
+    begin = np.searchsorted(kept, k, side="right") - 1
+    end = np.searchsorted(kept, next_k)
+    begin = begin - np.isin(kinds, (_POINT, _AFTER))
+    end = end + np.isin(kinds, (_BEFORE, _POINT))
+    first, last = (np.searchsorted(kept, ends) for ends in (segments.first, segments.last))
+    short = last - first < FEW
+    first = np.maximum(first - short, 0)
+    last = np.minimum(last + short, len(kept) - 1)
+    own, other = (np.searchsorted(segments.first, of, side="right") - 1 for of in (k, next_k))
+    begin = np.where(short[own], first[own], np.maximum(begin, first[own]))
+    end = np.where(short[other], last[other], np.minimum(end, last[other]))
+    least, most = _rates(runs, segments, drift)
+    low, high = np.maximum(here.low, here.r - half_ns), np.minimum(here.high, here.r + half_ns)
+    return _Snapshots(here.a[kept], low[kept], high[kept], least[kept], most[kept], begin, end)
+
+
+def _rates(runs: Runs, segments: Segments, drift: int) -> tuple[Floats, Floats]:
+    """The rates at which the offset may go on from each snapshot, ns per ns.
+
+    Those of its run; where that proves none, of the nearest runs of its segment that do; without
+    any, all within the limits. Between two runs, those of both.
+    """
+    proven = runs.width < drift
+    order = np.arange(len(proven))
+    before = np.maximum.accumulate(np.where(proven, order, 0))
+    after = np.minimum.accumulate(np.where(proven, order, order[-1])[::-1])[::-1]
+    lows, highs = (runs.slope - runs.width) / ONE, (runs.slope + runs.width) / ONE
+    least, most = np.full(len(order), np.inf), np.full(len(order), -np.inf)
+    for near in (before, after):
+        tells = proven[near] & (runs.segment[near] == runs.segment)
+        least = np.where(tells, np.minimum(least, lows[near]), least)
+        most = np.where(tells, np.maximum(most, highs[near]), most)
+    none = least > most
+    least[none], most[none] = -drift / ONE, drift / ONE
+    k = np.arange(len(runs.evidence.a))
+    own = np.maximum(np.searchsorted(runs.first, k, side="right") - 1, 0)
+    other = np.where(k > runs.last[own], np.minimum(own + 1, order[-1]), own)
+    return np.minimum(least[own], least[other]), np.maximum(most[own], most[other])
