@@ -25,7 +25,7 @@ from tracetime.errors import (
     ConversionError,
 )
 from tracetime.event_clocks import by_clock, machine_indexes
-from tracetime.events_table import CUT_OFF, Columns
+from tracetime.events_table import CUT_OFF, EARLY, Columns
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
@@ -38,7 +38,7 @@ Values = npt.NDArray[np.int64]
 TubeFaults = dict[tuple[ClockId, int], str]
 """By clock and status (of `errors.REASONS`), why the tube could not place its events."""
 
-_READ: Final = ("source_ns", "snapshots", CUT_OFF)
+_READ: Final = ("source_ns", "snapshots", CUT_OFF, EARLY)
 _UNKNOWN: Final = ("unknown_source_clock", "unknown_target_clock")
 
 
@@ -123,7 +123,8 @@ class ErrorBars:
                 continue
             reached = self._convert(clock, source[group], columns["snapshots"][group])
             if CUT_OFF in columns:
-                reached = self._held(clock, reached, {name: columns[name][group] for name in _READ})
+                names = [name for name in _READ if name in columns]
+                reached = self._held(clock, reached, {name: columns[name][group] for name in names})
             estimate[group], status[group] = reached.estimate, reached.status
             earliest[group], latest[group] = reached.earliest, reached.latest
             if self._observer is not None and clock != self._trace_clock:
@@ -180,20 +181,26 @@ class ErrorBars:
     def _held(self, clock: ClockId, reached: Reached, readings: Columns) -> Reached:
         """Make bars hold what was cut off; readings: the columns `_READ`."""
         source, cut_off = readings["source_ns"], readings[CUT_OFF]
-        last = source + np.minimum(cut_off, INT64_MAX - np.maximum(source, 0))
+        last = np.minimum(source, INT64_MAX - cut_off) + cut_off
+        early = readings.get(EARLY, np.zeros_like(source))
+        first = np.maximum(source, INT64_MIN + early) - early
         barred = np.isin(reached.status, BARRED)
         if clock == self._trace_clock:
-            return reached._replace(latest=np.where(barred, last, reached.latest))
-        # Some bars over a hop hold the tick already; those of assumed half-widths need not.
-        rows = np.flatnonzero(barred & (cut_off > 0))
-        if not len(rows):
-            return reached
-        later = self._convert(clock, last[rows], readings["snapshots"][rows])
-        known = np.isin(later.status, BARRED)
+            return reached._replace(
+                earliest=np.where(barred, first, reached.earliest),
+                latest=np.where(barred, last, reached.latest),
+            )
         earliest, latest = reached.earliest.copy(), reached.latest.copy()
         status = reached.status.copy()
-        earliest[rows] = np.minimum(earliest[rows], np.where(known, later.earliest, INT64_MIN))
-        latest[rows] = np.maximum(latest[rows], np.where(known, later.latest, INT64_MAX))
+        for other in (first, last):
+            # Some bars over a hop hold the tick already; those of assumed half-widths need not.
+            rows = np.flatnonzero(barred & (other != source))
+            if not len(rows):
+                continue
+            there = self._convert(clock, other[rows], readings["snapshots"][rows])
+            known = np.isin(there.status, BARRED)
+            earliest[rows] = np.minimum(earliest[rows], np.where(known, there.earliest, INT64_MIN))
+            latest[rows] = np.maximum(latest[rows], np.where(known, there.latest, INT64_MAX))
         is_open = (earliest == INT64_MIN) | (latest == INT64_MAX)
         status[is_open & (status == RESOLVED)] = ONE_SIDED
         return Reached(reached.estimate, earliest, latest, status)

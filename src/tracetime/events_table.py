@@ -25,11 +25,14 @@ names (kind: index of the format's kinds, payload: uint16, status: index of `err
     source_ns   int64   the reading in ns as it was converted (sums of an incremental clock)
     snapshots   uint32  how many snapshots had been read before
 
-and, where the file has only part of a reading, `CUT_OFF`.
+and, where the file has only part of a reading, `CUT_OFF`, and maybe `EARLY`.
 """
 
 CUT_OFF: Final = "cut_off_ns"
 """The column, int64, of how much later than `source_ns` the clock of a row may have read, ns."""
+
+EARLY: Final = "early_ns"
+"""The same of how much earlier; only beside `CUT_OFF`."""
 
 BATCH_ROWS: Final = 1 << 16
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tracetime.arrays import arrow_of
 from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
-from tracetime.events_table import Columns
+from tracetime.events_table import CUT_OFF, Columns
 from tracetime.slice_ends import SliceEnds
 from tracetime.slices_table import OPEN, SLICES_SCHEMA, Args, Owners, Strings, slice_batches
 
@@ -122,6 +122,9 @@ class ReplayedSlices:
         both = began & ended & ends.ended
         duration = np.maximum(last["trace_time"] - first["trace_time"], 0)
         instant = (slices["begin"] == slices["end"]) & (slices["dur"] == 0)
+        if CUT_OFF in ends.ends:
+            # A complete event of no duration may have had one that is cut off.
+            instant &= ends.begins[CUT_OFF] == ends.ends[CUT_OFF]
         slices["dur"] = np.where(both, duration, slices["dur"])
         error = np.maximum(
             last["latest"] - first["earliest"] - duration,

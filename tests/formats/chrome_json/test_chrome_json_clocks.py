@@ -51,7 +51,7 @@ def test_kinetos_base_ties_its_clock_to_realtime_exactly(trace, ts):
     opened = trace(ts=ts, baseTimeNanoseconds=base)
     rows = opened.read_all("tube").to_pylist()
     for row in rows:
-        assert row["earliest"] == row["latest"] == row["timestamp"]
+        assert row["earliest"] == row["timestamp"]
         for policy in ("floor", "tube"):
             there = opened.clocks.convert(
                 row["timestamp"], opened.trace_clock, ClockId(1), policy=policy

@@ -92,7 +92,8 @@ def test_times_at_the_end_of_int64():
 def test_a_slice_that_ends_beyond_int64_has_no_end_by_the_tube():
     most = (1 << 63) // 1000
     (row,) = slices(document(event("X", most, "a", dur=most)), "tube")
-    assert (row["latest"], row["end_latest"], row["dur_error_ns"]) == (1000 * most, None, None)
+    # The bar of the begin, which is cut off to us, ends with int64, too.
+    assert (row["latest"], row["end_latest"], row["dur_error_ns"]) == (None, None, None)
 
 
 def test_no_slice_is_deeper_than_512():

@@ -24,6 +24,7 @@ cdef class KnownNames(EventObserver):
     cdef readonly int64_t left_out
     cdef readonly int64_t n_timed, n_rounded, n_off, most_off, n_overflowing, n_untimed
     cdef readonly int64_t first_ns, last_ns
+    cdef readonly int64_t time_step_ns, duration_step_ns, line_step_ns
     cdef readonly list line_syncs
 
     cdef uint64_t hash(self, int64_t pid, int64_t tid, bint is_thread) noexcept nogil

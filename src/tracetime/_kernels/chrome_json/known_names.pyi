@@ -17,6 +17,9 @@ class KnownNames(EventObserver):
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
         line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
+        time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
+            complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
+            any.
     """
 
     left_out: int
@@ -28,5 +31,8 @@ class KnownNames(EventObserver):
     n_untimed: int
     first_ns: int
     last_ns: int
+    time_step_ns: int
+    duration_step_ns: int
+    line_step_ns: int
     line_syncs: list[tuple[int, bytes]]
     def __new__(cls, limit: int) -> Self: ...

@@ -22,6 +22,7 @@ cdef enum:
     LONGEST_NAME = 1024
     MOST_SYNCS = 1000
     SYNC_LENGTH = 24
+    COARSEST_NS = 1000      # the unit of times in the file
 
 cdef const char *SYNC = b"trace_event_clock_sync: "
 
@@ -41,6 +42,9 @@ cdef class KnownNames(EventObserver):
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
         line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
+        time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
+            complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
+            any.
     """
 
     def __cinit__(self, int64_t limit):
@@ -64,6 +68,9 @@ cdef class KnownNames(EventObserver):
             self.n_untimed += not event.empty
         elif event.ts.state == TIME_KNOWN:
             self.count(event.ts.ns, event.ts.floor_ns, event.ts.rounded)
+            narrow(&self.time_step_ns, event.ts.ns)
+            if event.phase == c"X" and event.dur.state == TIME_KNOWN:
+                narrow(&self.duration_step_ns, event.dur.ns)
         elif event.ts.state == TIME_OVERFLOWS:
             self.n_overflowing += 1
         else:
@@ -74,6 +81,7 @@ cdef class KnownNames(EventObserver):
         cdef int64_t n = line.args_end - line.args
         if line.state == TIME_KNOWN:
             self.count(line.ns, line.floor_ns, line.rounded)
+            narrow(&self.line_step_ns, line.ns)
             if SYNC_LENGTH < n <= LONGEST_NAME and memcmp(line.args, SYNC, SYNC_LENGTH) == 0:
                 with gil:
                     if len(self.line_syncs) < MOST_SYNCS:
@@ -153,6 +161,14 @@ cdef class KnownNames(EventObserver):
         ):
             i = next_match(&self.table, hash, &slot)
         return i
+
+
+cdef inline void narrow(int64_t *step_ns, int64_t ns) noexcept nogil:
+    """Make a step one that divides a time, too."""
+    if step_ns[0] == 0:
+        step_ns[0] = COARSEST_NS
+    while ns % step_ns[0]:
+        step_ns[0] //= 10
 
 
 cdef inline bint is_number(const Value *value) noexcept nogil:

@@ -374,15 +374,23 @@ cdef class JsonSliceLog(EventObserver):
         return keys
 
     def times(self):
-        """The exact time of each entry, and the exact duration that it states itself, else 0; ns."""
+        """What the file says of each entry: (time, duration, kind), int64 ns and uint8.
+
+        The duration is that of a complete event, else 0. Kinds: 0 an event, 1 a complete event with
+        a duration, 2 a line.
+        """
         cdef int64_t i
+        cdef Entry *e
         cdef int64_t[::1] ts = (times := np.empty(self.n, np.int64))
         cdef int64_t[::1] dur = (durations := np.empty(self.n, np.int64))
+        cdef uint8_t[::1] kind = (kinds := np.empty(self.n, np.uint8))
         with nogil:
             for i in range(self.n):
-                ts[i] = self.entries[i].exact_ts
-                dur[i] = self.entries[i].exact_dur
-        return times, durations
+                e = &self.entries[i]
+                ts[i] = e.exact_ts
+                dur[i] = e.exact_dur
+                kind[i] = 2 if e.flags & IS_LINE else 1 if e.flags & HAS_DURATION else 0
+        return times, durations, kinds
 
     def args_of(self, const int32_t[::1] begin, const int32_t[::1] end, int64_t most):
         """The arguments of slices, by the entries they begin and end with.

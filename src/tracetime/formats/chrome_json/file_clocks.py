@@ -20,6 +20,7 @@ from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.formats.chrome_json.coarseness import Coarseness
 from tracetime.formats.chrome_json.file_values import FileValues
 from tracetime.formats.chrome_json.line_syncs import LineSync
 from tracetime.graph.graph import ClockGraph
@@ -52,26 +53,43 @@ def clock_of(values: FileValues, is_text: bool) -> tuple[ClockId, str | None]:
 
 
 def graph_of(
-    values: FileValues, is_text: bool, first_ns: int, last_ns: int, syncs: Sequence[LineSync]
+    values: FileValues,
+    is_text: bool,
+    span: tuple[int, int],
+    syncs: Sequence[LineSync],
+    coarseness: Coarseness,
 ) -> ClockGraph:
     """The graph of a file's clocks.
 
     Args:
-        first_ns, last_ns: the earliest and latest event; first after last where there is none.
+        span: the earliest and latest event, ns; the first after the last where there is none.
         syncs: what lines of text say of other clocks.
+        coarseness: of the times of the file.
     """
     clock, name = clock_of(values, is_text)
     graph = ClockGraph(clock)
+    tick_ns = coarseness.step_ns
     if name is None:
+        if tick_ns > 1:
+            graph.declare(ClockDomain(clock, tick_ns=tick_ns))
         return graph
     half = None
     if name == _KINETO:
         half = 0
     elif name == _FTRACE:
-        half = max((one.half_width_ns for one in syncs), default=None)
+        half = max((one.half_width_ns + coarseness.line_late for one in syncs), default=None)
     # The clocks of ftrace, and REALTIME less a base, are the kernel's.
     oscillator = None if half is None else posix_oscillator(0)
-    graph.declare(ClockDomain(clock, name=name, oscillator=oscillator, assumed_half_width_ns=half))
+    graph.declare(
+        ClockDomain(
+            clock,
+            name=name,
+            tick_ns=tick_ns,
+            oscillator=oscillator,
+            assumed_half_width_ns=half,
+        )
+    )
+    first_ns, last_ns = span
     base = values.base_ns
     if (
         name == _KINETO

@@ -20,9 +20,10 @@ from tracetime._kernels.chrome_json.scanner import Scanner
 from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import TraceError
-from tracetime.events_table import BATCH_ROWS, Columns, Kind, Vocabulary
+from tracetime.events_table import BATCH_ROWS, CUT_OFF, EARLY, Columns, Kind, Vocabulary
 from tracetime.formats import BEGINNING
 from tracetime.formats.chrome_json import is_systrace
+from tracetime.formats.chrome_json.coarseness import Coarseness
 from tracetime.formats.chrome_json.faults import fault_of, is_usual
 from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
 from tracetime.formats.chrome_json.file_values import FileValues
@@ -35,6 +36,7 @@ from tracetime.slices_table import SliceReading
 from tracetime.trace import Trace, TraceReading, WrittenTimes
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
+_LINE: Final = 2
 
 NAMES_LIMIT: Final = 64 << 20
 """Bytes that names of processes and threads may take."""
@@ -83,7 +85,8 @@ class ChromeJsonTrace(Trace):
             names = self._learnt.names
             values = self._learnt.values
             syncs = line_syncs(names.line_syncs)
-            graph = graph_of(values, self._is_text, names.first_ns, names.last_ns, syncs)
+            span = names.first_ns, names.last_ns
+            graph = graph_of(values, self._is_text, span, syncs, self.coarseness)
             self.apply_options(graph)
             self._graph = graph
         return self._graph
@@ -102,6 +105,11 @@ class ChromeJsonTrace(Trace):
     def about(self) -> str:
         """The rank and the devices of a job of PyTorch."""
         return self._learnt.values.about
+
+    @property
+    def coarseness(self) -> Coarseness:
+        """How much the decimal text of times leaves open."""
+        return Coarseness.of(self._learnt.names)
 
     @property
     def written_times(self) -> WrittenTimes:
@@ -183,15 +191,23 @@ class ChromeJsonTrace(Trace):
         scanner = Scanner(observer, self._is_text)
         try:
             for _ in self._scan(scanner, progress):
-                yield observer.rows.take()
+                yield self._opened(observer.rows.take())
         except TraceError as error:
             if not self.options.partial and not is_usual(scanner):
                 raise
             reading.truncated = error.with_traceback(None)
         if len(observer.rows):
-            yield observer.rows.take()
+            yield self._opened(observer.rows.take())
         if names:
             reading.names_left_out = learnt.names.left_out
+
+    def _opened(self, columns: Columns) -> Columns:
+        """The columns with what the decimal text leaves open."""
+        coarseness = self.coarseness
+        if not coarseness.is_exact:
+            is_line = columns["kind"] == _LINE
+            columns[EARLY], columns[CUT_OFF] = coarseness.open_sides(columns["source_ns"], is_line)
+        return columns
 
     def _scan(self, scanner: Scanner, progress: Callable[[int], None] | None) -> Iterator[Scanner]:
         """Scan the file; yields whenever the observer is full."""

@@ -17,7 +17,7 @@ from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
 from tracetime._kernels.chrome_json.slice_replay import replay
 from tracetime._kernels.slices.tables import SliceTables
 from tracetime.errors import AS_IS, RESOLVED
-from tracetime.events_table import Columns
+from tracetime.events_table import CUT_OFF, EARLY, Columns
 from tracetime.formats.replayed_slices import (
     ARGS_LIMIT,
     MOST_ENTRIES,
@@ -32,21 +32,30 @@ from tracetime.slices_table import SliceReading
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.observer import EventObserver
     from tracetime.clocks.ids import ClockId
+    from tracetime.formats.chrome_json.coarseness import Coarseness
+    from tracetime.formats.chrome_json.reader import ChromeJsonTrace
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
 
 Read: TypeAlias = "Callable[[EventObserver], object]"
+
+_COMPLETE, _LINE = 1, 2
+"""Kinds of entries, as `JsonSliceLog.times` has them."""
 
 _SEED = 0
 """Of the hashes of tables: their keys are numbers of the log, whose own seed is random."""
 
 
 class EntryReadings:
-    """What the clock of a file read at the entries of a log: their exact times."""
+    """What the clock of a file read at the entries of a log: their times as they are written."""
 
-    def __init__(self, log: JsonSliceLog, clock: ClockId) -> None:
+    def __init__(self, log: JsonSliceLog, clock: ClockId, coarseness: Coarseness) -> None:
         self.clocks = [clock]
-        self._times, self._durations = log.times()
+        self._coarseness = coarseness
+        times, durations, kinds = log.times()
+        # One more for the number -1.
+        self._times, self._durations = np.append(times, 0), np.append(durations, 0)
+        self._kinds = np.append(kinds, np.uint8(0))
 
     def numbers(self, entries: Entries) -> npt.NDArray[np.int32]:
         """0 of each entry, -1 of none."""
@@ -54,25 +63,36 @@ class EntryReadings:
 
     def begins(self, entries: Entries) -> Columns:
         """The columns `PLACED` of some entries."""
-        return self._placed(np.append(self._times, 0)[entries], entries >= 0)
+        return self._placed(entries, self._times[entries], entries >= 0)
 
     def ends(self, entries: Entries) -> Columns:
         """The columns `PLACED` where they end slices; a complete event lasts its duration."""
-        times, durations = (np.append(one, 0)[entries] for one in (self._times, self._durations))
+        times, durations = self._times[entries], self._durations[entries]
         ends = times + durations
-        return self._placed(ends, (entries >= 0) & ((ends >= times) | (durations <= 0)))
+        known = (entries >= 0) & ((ends >= times) | (durations <= 0))
+        columns = self._placed(entries, ends, known)
+        if CUT_OFF in columns:
+            lasts = self._kinds[entries] == _COMPLETE
+            columns[CUT_OFF] += np.where(lasts, self._coarseness.duration_late, 0)
+        return columns
 
-    def _placed(self, times: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]) -> Columns:
+    def _placed(
+        self, entries: Entries, times: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
+    ) -> Columns:
         (clock,) = self.clocks
         columns = {name: np.zeros(len(times), kind) for name, kind in PLACED.items()}
         columns["trace_time"] = columns["source_ns"] = times
         columns["clock"][:] = clock.clock
         columns["status"] = np.where(known, RESOLVED, AS_IS).astype(np.uint8)
+        if not self._coarseness.is_exact:
+            is_line = self._kinds[entries] == _LINE
+            begun = self._times[entries]
+            columns[EARLY], columns[CUT_OFF] = self._coarseness.open_sides(begun, is_line)
         return columns
 
 
 def read_slices(
-    trace: Trace, read: Read, reading: SliceReading, bars: Bars | None, with_args: bool
+    trace: ChromeJsonTrace, read: Read, reading: SliceReading, bars: Bars | None, with_args: bool
 ) -> Generator[pa.RecordBatch, None, None]:
     """Read a trace from its start, and yield its slices as batches.
 
@@ -92,7 +112,8 @@ def read_slices(
     slices = ReplayedSlices.of(tables)
     found: Mapping[str, pa.Array] = {}
     if bars is not None:
-        ends = slices.ends(trace, EntryReadings(log, trace.trace_clock))
+        readings = EntryReadings(log, trace.trace_clock, trace.coarseness)
+        ends = slices.ends(trace, readings)
         go_on(trace)
         found = slices.bounded(ends, trace.trace_clock, bars)
     yield from slices.batches(found, log.args_of if with_args else None)
