@@ -137,6 +137,7 @@ class SlicesSummary:
         unresolved: events without a trace time: they begin and end no slice.
         left_out: slices that there was no room for.
         names_left_out: the same of names and arguments.
+        not_nested: slices that would cross others, or lie deeper than 512, as Perfetto has it.
         warnings, n_warnings, events_dropped: as of `Summary`.
         truncated: the error after which the rest of the file was not read.
     """
@@ -151,6 +152,7 @@ class SlicesSummary:
     unresolved: int
     left_out: int
     names_left_out: int
+    not_nested: int
     warnings: tuple[TraceWarning, ...]
     n_warnings: int
     events_dropped: int
@@ -215,6 +217,7 @@ def convert_slices(
         unresolved=slices.unresolved,
         left_out=slices.left_out,
         names_left_out=slices.names_left_out,
+        not_nested=slices.not_nested,
         warnings=tuple(trace.warnings),
         n_warnings=trace.n_warnings,
         events_dropped=trace.events_dropped,

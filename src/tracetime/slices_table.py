@@ -87,11 +87,14 @@ class SliceReading:
         left_out: how many slices there was no room for.
         names_left_out: the same of names and arguments.
         unresolved: how many events have no trace time: they begin and end nothing.
+        not_nested: how many slices would cross others of their track, or lie deeper than 512:
+            Perfetto has none of them, either.
     """
 
     left_out: int = 0
     names_left_out: int = 0
     unresolved: int = 0
+    not_nested: int = 0
 
 
 class Slices(Iterator[pa.RecordBatch]):
@@ -138,6 +141,14 @@ class Slices(Iterator[pa.RecordBatch]):
     def unresolved(self) -> int:
         """How many events have no trace time, and begin and end nothing; known at the end."""
         return self._reading.unresolved
+
+    @property
+    def not_nested(self) -> int:
+        """How many would cross others of their track, or lie deeper than 512; known at the end.
+
+        They are left out, as in Perfetto.
+        """
+        return self._reading.not_nested
 
 
 @dataclass(frozen=True, slots=True, eq=False)

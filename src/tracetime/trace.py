@@ -623,6 +623,11 @@ class Trace(ABC):
         return 0
 
     @property
+    def passed_over(self) -> list[TraceWarning]:
+        """What of the file is not read, or not as it may be meant: the doctor tells it."""
+        return []
+
+    @property
     def events_dropped(self) -> int:
         """How many events the recorder says that it dropped; 0 where it does not say."""
         return 0

@@ -73,6 +73,7 @@ def test_json_is_the_summary(tracetime, write, tmp_path):
         "unresolved": 0,
         "left_out": 0,
         "names_left_out": 0,
+        "not_nested": 0,
         "warnings": [],
         "n_warnings": 0,
         "events_dropped": 0,

@@ -145,6 +145,9 @@ _SLICES: Final = record(
         "unresolved": count("Events without a trace time: they begin and end no slice."),
         "left_out": count("Slices that there was no room for."),
         "names_left_out": count("Names and arguments that there was no room for."),
+        "not_nested": count(
+            "Slices left out, as in Perfetto: they cross others of their track, or lie too deep."
+        ),
         **READING,
     },
 )

@@ -60,6 +60,9 @@ def _print_slices(summary: SlicesSummary) -> None:
     if summary.left_out or summary.names_left_out:
         names = f"{count(summary.names_left_out, 'name')} or arguments"
         echo(f"\n{count(summary.left_out, 'slice')} and {names} left out: there are too many")
+    if summary.not_nested:
+        slices = count(summary.not_nested, "slice")
+        echo(f"\n{slices} left out, as in Perfetto: across others of their track, or too deep")
 
 
 def _print_events(screen: Console, summary: Summary, names: Mapping[ClockId, str]) -> None:

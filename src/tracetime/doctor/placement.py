@@ -183,6 +183,11 @@ def _negative(survey: Survey) -> Iterator[Finding]:
             selections=[
                 EventSelection(group.clock, group.reason, before_zero=True) for group in groups
             ],
+            parts=(
+                ("of_snapshots", "earlier_clock")
+                if survey.trace.written_times is None
+                else ("as_written", "offset")
+            ),
             trace_clock=survey.trace_clock,
             begun=" or ".join(begun),
         )

@@ -1,4 +1,4 @@
-"""Findings about times that a file writes as decimal numbers."""
+"""Findings about times that a file writes as decimal numbers, and about what is not read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _MOST_NESTED: Final = 2_000_000
 
 
 def written_times(survey: Survey) -> Iterator[Finding]:
-    """Yield findings about times that Perfetto rounds, and about events without any."""
+    """Yield findings about times that Perfetto rounds, events without any, and what is not read."""
+    for one in survey.trace.passed_over:
+        yield finding("parts-passed-over", what=one.message)
     times = survey.trace.written_times
     if times is None:
         return

@@ -75,6 +75,11 @@ def test_times_are_explained(tracetime, path):
     assert "1000000000000001000" in text
 
 
+PASSED_OVER = {
+    "catapult_fuchsia_trace.json.gz": "47,101 events of Fuchsia's kernel",
+    "catapult_webview.json.gz": "1 complete event without a duration",
+    "hta_nccl_data.json.gz": "84 events with a pid or tid below 0",
+}
 REAL = sorted((DATA / "other" / "json").glob("*"))
 
 
@@ -87,6 +92,8 @@ def test_real_files_are_in_order(tracetime, real, tmp_path):
         assert "68,386 events up to 250 ns off, and makes 774 slices cross" in " ".join(
             text.split()
         )
+    elif real.name in PASSED_OVER:
+        assert PASSED_OVER[real.name] in " ".join(text.split())
     else:
         assert "the clocks are in order" in text
     if real.stat().st_size < 100_000:

@@ -7,6 +7,7 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t, uint64
 from libc.stdlib cimport free, strtod
 from libc.string cimport memcpy
 
+from tracetime._kernels.chrome_json.decimal cimport Decimal, read_decimal
 from tracetime._kernels.chrome_json.event cimport (
     ABSENT, DECIMAL, NUMBER, OBJECT, STRING, JsonEvent, SystraceLine, Value,
 )
@@ -147,7 +148,7 @@ cdef class Details:
         if not next_member(&at, event.args.end, &key, &value):
             return 0
         n = value.end - value.data
-        if (value.kind != NUMBER and value.kind != DECIMAL) or n > LONGEST_NUMBER:
+        if not is_numeric(&value) or n > LONGEST_NUMBER:
             return 0
         if next_member(&at, event.args.end, &key, &other):
             return 0
@@ -156,6 +157,14 @@ cdef class Details:
         w.value = strtod(text, NULL)
         w.has |= HAS_VALUE
         return 0
+
+
+cdef inline bint is_numeric(const Value *value) noexcept nogil:
+    """Whether a value is a number, or a text that is one."""
+    cdef Decimal d
+    if value.kind == STRING:
+        return read_decimal(value.data, value.end, &d) and d.end == value.end
+    return value.kind == NUMBER or value.kind == DECIMAL
 
 
 cdef uint64_t id_of(const Value *value) noexcept nogil:

@@ -39,6 +39,7 @@ cdef struct JsonEvent:
     int64_t index           # among the objects of traceEvents
     int64_t offset          # of the byte "{" in the uncompressed file
     uint8_t phase           # the first byte of "ph"; 0 without
+    bint long_phase         # "ph" has more than one
     bint empty              # it has no key
     Time ts
     Time dur

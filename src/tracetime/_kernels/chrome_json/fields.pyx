@@ -9,6 +9,7 @@ from tracetime._kernels.chrome_json.event cimport (
     ABSENT, ARRAY, DECIMAL, FALSE_VALUE, NO_JSON, NULL_VALUE, NUMBER, OBJECT, STRING, TIME_ABSENT,
     TIME_UNREADABLE, TRUE_VALUE, JsonEvent, Time, Value,
 )
+from tracetime._kernels.chrome_json.keys cimport LONGEST_KEY, plain_key
 from tracetime._kernels.chrome_json.skip cimport is_space, nested_end, skip_space, string_end
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW
 
@@ -125,6 +126,17 @@ cdef void take_id2(JsonEvent *event, const Value *object) noexcept nogil:
             event.id2_global = value
 
 
+cdef void take_phase(JsonEvent *event, const Value *value) noexcept nogil:
+    cdef uint8_t[LONGEST_KEY] room
+    cdef int64_t n = value.end - value.data
+    event.phase = value.data[0] if n else 0
+    event.long_phase = n > 1
+    if value.escaped:
+        n = plain_key(value.data, value.end, room)
+        event.phase = room[0] if n else value.data[0]
+        event.long_phase = n != 1
+
+
 cdef inline void take_short(
     JsonEvent *event, const uint8_t *key, int64_t n, const Value *value
 ) noexcept nogil:
@@ -132,7 +144,7 @@ cdef inline void take_short(
     if n == 2:
         if key[0] == c"p" and key[1] == c"h":
             if value.kind == STRING:
-                event.phase = value.data[0] if value.end > value.data else 0
+                take_phase(event, value)
         elif key[0] == c"t" and key[1] == c"s":
             take_time(value, &event.ts)
         elif key[0] == c"i" and key[1] == c"d":
@@ -188,6 +200,7 @@ cdef int read_object(
     `behind` is the byte after it, or where it is faulty.
     """
     cdef const uint8_t *key
+    cdef uint8_t[LONGEST_KEY] room
     cdef int64_t n
     cdef bint escaped
     cdef Value value
@@ -211,6 +224,9 @@ cdef int read_object(
         if p == NULL:
             return INCOMPLETE
         n = p - key
+        if escaped:
+            n = plain_key(key, p, room)
+            key = room
         p = skip_space(p + 1)
         behind[0] = p
         if p >= end:

@@ -24,6 +24,7 @@ cdef class KnownNames(EventObserver):
     cdef readonly int64_t left_out
     cdef readonly int64_t n_timed, n_rounded, n_off, most_off, n_overflowing, n_untimed
     cdef readonly int64_t first_ns, last_ns
+    cdef readonly int64_t n_long_phases, n_endless, n_wide_owners, n_wider
     cdef readonly int64_t time_step_ns, duration_step_ns, line_step_ns
     cdef readonly list line_syncs
 
@@ -33,4 +34,5 @@ cdef class KnownNames(EventObserver):
     cdef int call(
         self, int64_t pid, int64_t tid, bint is_thread, const Value *name
     ) except -1 nogil
+    cdef int count_odd(self, const JsonEvent *event) noexcept nogil
     cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil

@@ -17,6 +17,10 @@ class KnownNames(EventObserver):
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
         line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
+        n_long_phases: events whose phase has several letters, of which the first counts.
+        n_endless: complete events without a duration that can be read.
+        n_wide_owners: events whose pid or tid is no number of 32 bits without sign.
+        n_wider: those with a pid, tid or id beyond int64, which is cut to its end.
         time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
             complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
             any.
@@ -31,6 +35,10 @@ class KnownNames(EventObserver):
     n_untimed: int
     first_ns: int
     last_ns: int
+    n_long_phases: int
+    n_endless: int
+    n_wide_owners: int
+    n_wider: int
     time_step_ns: int
     duration_step_ns: int
     line_step_ns: int

@@ -10,7 +10,7 @@ from libc.string cimport memcmp
 from tracetime._kernels.chrome_json.event cimport (
     NUMBER, DECIMAL, OBJECT, STRING, TIME_KNOWN, TIME_OVERFLOWS, JsonEvent, SystraceLine, Value,
 )
-from tracetime._kernels.chrome_json.fields cimport next_member, same
+from tracetime._kernels.chrome_json.fields cimport next_member, number_of, same
 from tracetime._kernels.chrome_json.observer cimport EventObserver
 from tracetime._kernels.chrome_json.unescape cimport text_of
 from tracetime._kernels.common.hash_table cimport add_index, bytes_of, free_table, mix, next_match
@@ -42,6 +42,10 @@ cdef class KnownNames(EventObserver):
             much at most, ns.
         first_ns, last_ns: the earliest and latest time, ns; first above last without any.
         line_syncs: (exact ns, text) of lines of systrace that say what another clock reads.
+        n_long_phases: events whose phase has several letters, of which the first counts.
+        n_endless: complete events without a duration that can be read.
+        n_wide_owners: events whose pid or tid is no number of 32 bits without sign.
+        n_wider: those with a pid, tid or id beyond int64, which is cut to its end.
         time_step_ns, duration_step_ns, line_step_ns: what all times of events, durations of
             complete events, and times of lines are multiples of: 1000, 100, 10 or 1 ns; 0 without
             any.
@@ -62,6 +66,7 @@ cdef class KnownNames(EventObserver):
         let_go(&self.arena)
 
     cdef int observe(self, const JsonEvent *event) except -1 nogil:
+        self.count_odd(event)
         if event.phase == c"M":
             self.learn(event)
         elif event.phase == 0:
@@ -71,6 +76,8 @@ cdef class KnownNames(EventObserver):
             narrow(&self.time_step_ns, event.ts.ns)
             if event.phase == c"X" and event.dur.state == TIME_KNOWN:
                 narrow(&self.duration_step_ns, event.dur.ns)
+            elif event.phase == c"X":
+                self.n_endless += 1
         elif event.ts.state == TIME_OVERFLOWS:
             self.n_overflowing += 1
         else:
@@ -89,6 +96,17 @@ cdef class KnownNames(EventObserver):
         else:
             self.n_overflowing += 1
         return False
+
+    cdef int count_odd(self, const JsonEvent *event) noexcept nogil:
+        """Note what is not taken as it stands."""
+        cdef uint64_t both = <uint64_t>event.pid_number | <uint64_t>event.tid_number
+        self.n_long_phases += event.long_phase
+        if both >> 32:
+            self.n_wide_owners += 1
+            self.n_wider += is_cut(&event.pid) or is_cut(&event.tid)
+        elif event.id.kind == NUMBER:
+            self.n_wider += is_cut(&event.id)
+        return 0
 
     cdef int count(self, int64_t ns, int64_t floor_ns, bint rounded) noexcept nogil:
         """Note the time of an event."""
@@ -169,6 +187,12 @@ cdef inline void narrow(int64_t *step_ns, int64_t ns) noexcept nogil:
         step_ns[0] = COARSEST_NS
     while ns % step_ns[0]:
         step_ns[0] //= 10
+
+
+cdef inline bint is_cut(const Value *value) noexcept nogil:
+    """Whether a number is at an end of int64, or beyond."""
+    cdef int64_t number = number_of(value)
+    return number == INT64_HIGH or number == INT64_LOW
 
 
 cdef inline bint is_number(const Value *value) noexcept nogil:

@@ -5,6 +5,7 @@
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
 
 from tracetime._kernels.chrome_json.decimal cimport Decimal, is_digit, read_decimal, scaled
 from tracetime._kernels.chrome_json.event cimport TIME_KNOWN, TIME_OVERFLOWS, SystraceLine
@@ -12,6 +13,7 @@ from tracetime._kernels.common.memory cimport INT64_HIGH
 
 cdef enum:
     LONGEST_FLAGS = 5
+    MOST_LOST = 1000000000  # from here on more digits change nothing
 
 
 cdef inline bint is_blank(uint8_t byte) noexcept nogil:
@@ -159,3 +161,34 @@ cdef bint read_line(const uint8_t *p, const uint8_t *end, SystraceLine *line) no
             return True
         dash += 1
     return False
+
+
+cdef bint is_bare(const uint8_t *p, int64_t n) noexcept nogil:
+    """Whether a line is empty, or a comment."""
+    return n == 0 or p[0] == c"#" or skip_blanks(p, p + n) == p + n
+
+
+cdef int64_t lost_events(const uint8_t *p, const uint8_t *end) noexcept nogil:
+    """How many events a line says were lost, 1 where it does not say how many; 0 where it is other.
+
+    CPU:0 [LOST 5123 EVENTS]        the kernel
+    CPU:0 [5123 EVENTS DROPPED]     trace-cmd
+    """
+    cdef int64_t lost = 0
+    cdef bint says = False
+    if end - p < 4 or memcmp(p, b"CPU", 3) != 0:
+        return 0
+    while p < end and p[0] != c"[":
+        p += 1
+    while p < end and p[0] != c"]":
+        if is_digit(p[0]) and lost < MOST_LOST:
+            lost = 10 * lost + (p[0] - c"0")
+        says = says or starts(p, end, b"LOST", 4) or starts(p, end, b"DROPPED", 7)
+        p += 1
+    return max(lost, 1) if says else 0
+
+
+cdef inline bint starts(
+    const uint8_t *p, const uint8_t *end, const char *word, int64_t n
+) noexcept nogil:
+    return end - p >= n and memcmp(p, word, <size_t>n) == 0

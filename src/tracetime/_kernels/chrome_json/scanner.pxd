@@ -18,7 +18,8 @@ cdef class Scanner:
     cdef JsonEvent event
     cdef readonly int fault
     cdef readonly int64_t fault_offset
-    cdef readonly int64_t n_events, n_lines, n_strange_lines
+    cdef readonly int64_t n_events, n_lines, n_strange_lines, strange_offset
+    cdef readonly int64_t n_lost, first_lost_before, n_kernel_events
     cdef readonly list values
 
     cdef int fail(self, int fault, const uint8_t *at) except -1 nogil

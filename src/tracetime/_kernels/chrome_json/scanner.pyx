@@ -5,15 +5,16 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
-from tracetime._kernels.chrome_json.event cimport SystraceLine, Value
+from tracetime._kernels.chrome_json.event cimport ARRAY, SystraceLine, Value
 from tracetime._kernels.chrome_json.fields cimport (
-    BEHIND_END, CUT_OFF, INCOMPLETE, NO_BEGIN, NO_COLON, NO_COMMA, NO_EVENT, NO_KEY,
-    NO_TRACE_EVENTS, TOO_LONG, read_object, read_value,
+    BEHIND_END, CUT_OFF, INCOMPLETE, NO_BEGIN, NO_COLON, NO_COMMA, NO_EVENT, NO_FAULT, NO_KEY,
+    NO_TRACE_EVENTS, TOO_LONG, next_member, read_object, read_value, same,
 )
-from tracetime._kernels.chrome_json.lines cimport read_line
+from tracetime._kernels.chrome_json.keys cimport LONGEST_KEY, plain_key
+from tracetime._kernels.chrome_json.lines cimport is_bare, lost_events, read_line
 from tracetime._kernels.chrome_json.observer cimport EventObserver
 from tracetime._kernels.chrome_json.skip cimport PADDING, skip_space, string_end
-from tracetime._kernels.common.memory cimport grow
+from tracetime._kernels.common.memory cimport grow, saturating_add
 from tracetime._kernels.common.text cimport put_byte, put_bytes
 
 cdef enum State:
@@ -42,7 +43,10 @@ cdef class Scanner:
         fault: what is wrong at the byte `fault_offset`: an index of FAULTS of
             formats/chrome_json/faults.py; 0 as long as nothing is.
         n_events: objects in traceEvents so far.
-        n_lines: lines of systrace so far; n_strange_lines: others that are not empty nor comments.
+        n_lines: lines of systrace so far; n_strange_lines: others that are not empty nor comments,
+            from the byte `strange_offset` on.
+        n_lost: events that lines say were lost, the first before the line `first_lost_before`.
+        n_kernel_events: those of an object systemTraceEvents, which are not read.
         values: (key, raw text, offset of the text) of each key beside the events, but of long ones.
     """
 
@@ -157,6 +161,9 @@ cdef class Scanner:
         """A key beside traceEvents, and its value."""
         cdef const uint8_t *key
         cdef const uint8_t *key_end
+        cdef const uint8_t *plain
+        cdef uint8_t[LONGEST_KEY] room
+        cdef int64_t n
         cdef bint escaped, holds_events, holds_lines
         while p[0] == c",":
             p = skip_space(p + 1)
@@ -180,14 +187,23 @@ cdef class Scanner:
         p = skip_space(p + 1)
         if p >= end:
             return False
-        holds_events = key_end - key == 11 and memcmp(key, b"traceEvents", 11) == 0
-        holds_lines = key_end - key == 17 and memcmp(key, b"systemTraceEvents", 17) == 0
+        n = key_end - key
+        plain = key
+        if escaped:
+            n = plain_key(key, key_end, room)
+            plain = room
+        holds_events = same(plain, n, b"traceEvents", 11)
+        holds_lines = same(plain, n, b"systemTraceEvents", 17)
         if (holds_events and p[0] == c"[") or (holds_events or holds_lines) and p[0] == c'"':
             self.state = IN_EVENTS if p[0] == c"[" else IN_STRING
             self.has_events = True
             self.at = p + 1 - self.buffer.data
             return True
-        return self.take_value(key, key_end, p, end)
+        if not self.take_value(key, key_end, p, end):
+            return False
+        if holds_lines and p[0] == c"{":
+            self.n_kernel_events += count_events(p, end)
+        return True
 
     cdef int take_value(
         self, const uint8_t *key, const uint8_t *key_end, const uint8_t *p, const uint8_t *end
@@ -288,10 +304,17 @@ cdef class Scanner:
         """Give the observer the line, if it is one of systrace."""
         cdef SystraceLine line
         cdef const uint8_t *p = self.line.data
-        if self.line.n == 0 or p[0] == c"#":
+        cdef int64_t lost
+        if is_bare(p, self.line.n):
             return 0
         if not read_line(p, p + self.line.n, &line):
-            self.n_strange_lines += 1
+            lost = lost_events(p, p + self.line.n)
+            if lost and self.n_lost == 0:
+                self.first_lost_before = self.n_lines
+            elif lost == 0 and self.n_strange_lines == 0:
+                self.strange_offset = offset
+            self.n_lost = saturating_add(self.n_lost, lost)
+            self.n_strange_lines += lost == 0
             return 0
         line.index = self.n_lines
         line.offset = offset
@@ -299,3 +322,20 @@ cdef class Scanner:
         if self.observer.observe_line(&line):
             self.full = True
         return 0
+
+
+cdef int64_t count_events(const uint8_t *p, const uint8_t *end) noexcept nogil:
+    """How many values the array "events" has in an object that is whole, as Fuchsia writes it."""
+    cdef Value key, value, event
+    cdef const uint8_t *at = p + 1
+    cdef int64_t n = 0
+    while next_member(&at, end, &key, &value):
+        if value.kind != ARRAY or not same(key.data, key.end - key.data, b"events", 6):
+            continue
+        p = skip_space(value.data + 1)
+        while p < value.end and read_value(p, value.end, &event, &p) == NO_FAULT:
+            n += 1
+            p = skip_space(p)
+            if p < value.end and p[0] == c",":
+                p = skip_space(p + 1)
+    return n

@@ -16,6 +16,10 @@ class Slices:
     unmatched: int
     left_out: int
 
+    @property
+    def not_nested(self) -> int:
+        """How many slices are left out for their depth, or because they cross others."""
+
     def __new__(cls, limit: int) -> Self: ...
     def __len__(self) -> int: ...
     def apply(

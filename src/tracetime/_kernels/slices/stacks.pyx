@@ -40,6 +40,11 @@ cdef class Slices:
     def __len__(self):
         return self.n
 
+    @property
+    def not_nested(self):
+        """How many slices are left out for their depth, or because they cross others."""
+        return self.too_deep + self.overlapping
+
     cdef Stack *stack(self, int32_t track) except NULL nogil:
         cdef int64_t i, n = <int64_t>track + 1
         if n > self.n_stacks:

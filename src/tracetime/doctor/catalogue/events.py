@@ -123,13 +123,24 @@ ROWS: Final = (
         "Events get a time before the zero of the trace clock.",
         title="{events} before the zero of {trace_clock}, by up to {worst}",
         why=(
-            "Trace time cannot be negative: Perfetto drops these events. Their clock was read "
-            "before the trace clock started, or an offset in a snapshot is wrong."
+            "Trace time cannot be negative: Perfetto drops these events. {of_snapshots}{as_written}"
         ),
-        fix=(
-            "Use a trace clock that started earlier ({begun}), and check the first snapshot of the "
-            "events' clock."
-        ),
+        fix="{earlier_clock}{offset}",
+        parts={
+            "of_snapshots": (
+                "Their clock was read before the trace clock started, or an offset in a snapshot "
+                "is wrong."
+            ),
+            "as_written": "The file has them before the zero of its own times.",
+            "earlier_clock": (
+                "Use a trace clock that started earlier ({begun}), and check the first snapshot of "
+                "the events' clock."
+            ),
+            "offset": (
+                "Add one offset to all times of the file, so that the first is not below 0. Until "
+                "then take `timestamp`: it is as the file has it, and slices lack these events."
+            ),
+        },
     ),
     Row(
         "sequence-clock-of-another-sequence",

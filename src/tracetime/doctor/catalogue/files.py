@@ -96,7 +96,7 @@ ROWS: Final = (
         ),
         fix=(
             "Record fewer events, to a faster disk, or into a larger file (--max-size, max_size); "
-            "with LTTng, into larger buffers (--subbuf-size)."
+            "with LTTng, into larger buffers (--subbuf-size); with ftrace, too (buffer_size_kb)."
         ),
     ),
     Row(
@@ -147,6 +147,17 @@ ROWS: Final = (
             "Begin the file with a packet of the host, which names no machine (a synchronization "
             "marker does not count), or give every packet the machine_id of its machine."
         ),
+    ),
+    Row(
+        "parts-passed-over",
+        {"warning": ""},
+        "The file holds something that is not read, or not as it may be meant.",
+        title="{what}",
+        why=(
+            "The file is read as Perfetto reads it where that has a rule. What is named here is in "
+            "no event or slice, or is taken for something else than it says."
+        ),
+        fix="Mend the program that wrote the file, or keep in mind what is missing.",
     ),
     Row(
         "recordings-joined",

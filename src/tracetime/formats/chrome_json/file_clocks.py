@@ -23,6 +23,7 @@ from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.formats.chrome_json.coarseness import Coarseness
 from tracetime.formats.chrome_json.file_values import FileValues
 from tracetime.formats.chrome_json.line_syncs import LineSync
+from tracetime.formats.chrome_json.passed_over import is_added_twice
 from tracetime.graph.graph import ClockGraph
 
 REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
@@ -95,7 +96,8 @@ def graph_of(
         name == _KINETO
         and base is not None
         and first_ns <= last_ns
-        and abs(base) <= INT64_MAX - abs(last_ns)
+        and not is_added_twice(values, first_ns)
+        and abs(base) <= INT64_MAX - max(-first_ns, last_ns)
     ):
         at = np.unique(np.linspace(0, last_ns - first_ns, TIES).astype(np.int64)) + first_ns
         graph.add_snapshot({clock: at, REALTIME: at + base})

@@ -28,12 +28,13 @@ from tracetime.formats.chrome_json.faults import fault_of, is_usual
 from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
 from tracetime.formats.chrome_json.file_values import FileValues
 from tracetime.formats.chrome_json.line_syncs import line_syncs
+from tracetime.formats.chrome_json.passed_over import passed_over
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
 from tracetime.slices_table import SliceReading
-from tracetime.trace import Trace, TraceReading, WrittenTimes
+from tracetime.trace import Trace, TraceReading, TraceWarning, WrittenTimes
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
 _LINE: Final = 2
@@ -48,10 +49,16 @@ class _Learnt(NamedTuple):
     Attributes:
         names: of processes and threads, and counts of events.
         values: what stands beside the events.
+        passed_over: what is not read, or not as it stands.
+        lost: events that lines say were lost.
+        lost_before: the line before which they first say so.
     """
 
     names: KnownNames
     values: FileValues
+    passed_over: list[TraceWarning]
+    lost: int
+    lost_before: int
 
 
 class ChromeJsonTrace(Trace):
@@ -118,6 +125,26 @@ class ChromeJsonTrace(Trace):
         return WrittenTimes(names.n_off, names.most_off, names.n_untimed)
 
     @property
+    def passed_over(self) -> list[TraceWarning]:
+        """What of the file is not read, or not as it stands."""
+        return self._learnt.passed_over
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """What is passed over."""
+        return self.passed_over
+
+    @property
+    def events_dropped(self) -> int:
+        """How many events lines say were lost, at least one for each such line."""
+        return self._learnt.lost
+
+    @property
+    def dropped_packet(self) -> int | None:
+        """The line before which events were first lost."""
+        return self._learnt.lost_before if self._learnt.lost else None
+
+    @property
     def truncated(self) -> TraceError | None:
         """The error after which the rest was not read: with `partial`, or of an array cut off."""
         return self._damage
@@ -148,7 +175,14 @@ class ChromeJsonTrace(Trace):
             self.check_open()
             names = KnownNames(NAMES_LIMIT)
             scanner = self._observe(names, None)
-            self._learnt_of = _Learnt(names, FileValues.parse(scanner.values))
+            values = FileValues.parse(scanner.values)
+            self._learnt_of = _Learnt(
+                names,
+                values,
+                passed_over(names, scanner, values),
+                scanner.n_lost,
+                scanner.first_lost_before,
+            )
         return self._learnt_of
 
     def _slice_batches(
@@ -160,7 +194,8 @@ class ChromeJsonTrace(Trace):
     ) -> Generator[pa.RecordBatch, None, None]:
         from tracetime.formats.chrome_json.slices import read_slices
 
-        return read_slices(self, partial(self._observe, progress=progress), reading, bars, args)
+        read = partial(self._observe, progress=progress)
+        return read_slices(self, read, reading, bars, args, lambda: self.coarseness)
 
     def overlaps_by_rounding(self) -> int:
         """Read how many complete events cross only by rounding; see `Trace`."""

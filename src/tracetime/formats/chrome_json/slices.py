@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.observer import EventObserver
     from tracetime.clocks.ids import ClockId
     from tracetime.formats.chrome_json.coarseness import Coarseness
-    from tracetime.formats.chrome_json.reader import ChromeJsonTrace
     from tracetime.graph.tube.bars import Bars
     from tracetime.trace import Trace
 
@@ -92,7 +91,12 @@ class EntryReadings:
 
 
 def read_slices(
-    trace: ChromeJsonTrace, read: Read, reading: SliceReading, bars: Bars | None, with_args: bool
+    trace: Trace,
+    read: Read,
+    reading: SliceReading,
+    bars: Bars | None,
+    with_args: bool,
+    coarseness: Callable[[], Coarseness],
 ) -> Generator[pa.RecordBatch, None, None]:
     """Read a trace from its start, and yield its slices as batches.
 
@@ -102,6 +106,7 @@ def read_slices(
         reading: gets the counts of what was left out at the end.
         bars: those of the tube, None for Perfetto's own rule.
         with_args: read arguments, too.
+        coarseness: returns that of the times of the file.
     """
     log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, ARGS_LIMIT if with_args else 0)
     read(log)
@@ -109,10 +114,11 @@ def read_slices(
     reading.left_out = log.left_out + tables.slices.left_out
     reading.names_left_out = log.names_left_out
     reading.unresolved = log.untimed
+    reading.not_nested = tables.slices.not_nested
     slices = ReplayedSlices.of(tables)
     found: Mapping[str, pa.Array] = {}
     if bars is not None:
-        readings = EntryReadings(log, trace.trace_clock, trace.coarseness)
+        readings = EntryReadings(log, trace.trace_clock, coarseness())
         ends = slices.ends(trace, readings)
         go_on(trace)
         found = slices.bounded(ends, trace.trace_clock, bars)

@@ -102,4 +102,5 @@ def _replayed(trace: Trace, log: SliceLog, reading: SliceReading) -> ReplayedSli
     go_on(trace)
     reading.left_out = log.left_out + log.slices.left_out
     reading.names_left_out = log.names_left_out
+    reading.not_nested = log.slices.not_nested
     return ReplayedSlices.of(log.tables)
