@@ -1,6 +1,7 @@
 """The verb `bake`: a trace that Perfetto draws where a policy puts its events.
 
-How packets change is the kernel's (`_kernels/perfetto/bake.pyx`).
+How packets of Perfetto's traces change is the kernel's (`_kernels/perfetto/bake.pyx`); what other
+traces become is in event_baking/.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import ClockId
 from tracetime.error_bars import ErrorBars
 from tracetime.errors import TraceError, UsageError
+from tracetime.event_baking.writing import write_events
 from tracetime.events_table import Columns
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.text import printable
-from tracetime.trace import Trace
+from tracetime.trace import Trace, check_trace
 
 _TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
 
@@ -64,6 +66,7 @@ class BakeSummary:
     worst_rounding_ns: int
     unresolved: int
     set_aside: int
+    left_out: int
     truncated: TraceError | None
 
     def to_dict(self) -> dict[str, object]:
@@ -87,18 +90,22 @@ def bake(
     """Write `trace` to a Perfetto trace in which Perfetto's rule places events as `policy` does.
 
     Args:
-        trace: a Perfetto trace of one machine, read twice.
+        trace: a trace, read twice; one of Perfetto's is of one machine. Of another format it
+            becomes track events: slices, instants, counters and flows.
         out: path of the file to write, which is never compressed.
         policy: "floor", what Perfetto's rule makes of the trace itself, or "tube", the best
             estimate. A trace that is baked already stays as it is, by either.
         progress: called with the byte position reached in the file.
 
     Raises:
-        UsageError: no such policy; no Perfetto trace, or one of several machines; `out` cannot be
-            written, or is the trace.
+        UsageError: no such policy; a Perfetto trace of several machines; `out` cannot be written,
+            or is the trace.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
     check_policy(policy)
+    check_trace(trace)
+    if not isinstance(trace, PerfettoTrace):
+        return _bake_events(trace, out, policy, progress)
     perfetto = _checked(trace)
     target = file_target(out)
     baker = _baker(perfetto, policy)
@@ -128,15 +135,43 @@ def bake(
         worst_rounding_ns=rows.worst_ns,
         unresolved=rows.unresolved,
         set_aside=rows.set_aside,
+        left_out=0,
         truncated=trace.truncated,
     )
 
 
-def _checked(trace: Trace) -> PerfettoTrace:
+def _bake_events(
+    trace: Trace,
+    out: str | os.PathLike[str],
+    policy: PolicyName,
+    progress: Callable[[int], None] | None,
+) -> BakeSummary:
+    """Bake a trace that is none of Perfetto's."""
+    with whole_file(file_target(out)) as part, part.open("wb") as file:
+        written = write_events(trace, file, policy, progress)
+        size = file.tell()
+    return BakeSummary(
+        trace=trace.path,
+        out=os.fspath(out),
+        trace_clock=written.clock,
+        policy=policy,
+        bytes=size,
+        moved=0,
+        stamped=0,
+        kept_in_order=written.kept,
+        reversed=written.forced,
+        rounded=0,
+        worst_rounding_ns=0,
+        unresolved=written.unresolved,
+        set_aside=0,
+        left_out=written.left_out,
+        truncated=trace.truncated,
+    )
+
+
+def _checked(trace: PerfettoTrace) -> PerfettoTrace:
     """The trace, if it can be baked."""
     name = printable(trace.path)
-    if not isinstance(trace, PerfettoTrace):
-        raise UsageError(f"{name} is no Perfetto trace: only these are baked so far")
     if len(trace.machines) > 1:
         raise UsageError(
             f"{name} has {len(trace.machines)} machines: only a trace of one is baked so far"

@@ -466,6 +466,7 @@ BAKE: Final = record(
         "worst_rounding_ns": count("How far off the worst of them is, ns."),
         "unresolved": count("Events without a trace time: Perfetto leaves them out."),
         "set_aside": count("Items without one, moved to where Perfetto does not read."),
+        "left_out": count("Events of other formats that track events of Perfetto's cannot be."),
         "truncated": READING["truncated"],
     },
 )

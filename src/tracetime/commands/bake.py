@@ -48,12 +48,14 @@ def command(
     TRACE is a Perfetto trace, raw or compressed; - is standard input, which is kept in a temporary
     file, since it is read twice. Every timestamp becomes trace time, on the trace clock: any tool
     that reads Perfetto traces then shows what --policy tube computes. All else stays as it is.
+    Traces of other formats become Perfetto traces: slices, instants, counters and flows.
 
     \b
     Examples:
       tracetime bake trace.pftrace -o better.pftrace
       tracetime bake trace.pftrace -o plain.pftrace --policy floor
       tracetime bake trace.pftrace -o better.pftrace --clock-rate TSC=2GHz --json
+      tracetime bake chrome.json.gz -o chrome.pftrace
       tracetime bake trace.pftrace -o - | ssh host 'cat > better.pftrace'
     """
     from tracetime.baking import bake
@@ -99,6 +101,7 @@ def _counts(summary: BakeSummary) -> list[str]:
     lines = (
         (summary.unresolved, "event", "without a trace time: Perfetto leaves them out, as before"),
         (summary.set_aside, "item", "without a trace time set aside: their clock is tied now"),
+        (summary.left_out, "event", "left out: track events of Perfetto's cannot be such"),
         (summary.moved, "event", "moved to the timestamp of their packet"),
         (summary.stamped, "packet", "without a time of their own have that of their items"),
         (summary.kept_in_order, "event", "kept in the order of the file, within their bars"),

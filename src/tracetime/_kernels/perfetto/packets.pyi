@@ -43,6 +43,7 @@ def encode_extension(
     domains: list[bytes],
     events_dropped: int,
 ) -> bytes: ...
+def baked_packet(policy: int) -> bytes: ...
 def decode_extension(
     data: bytes,
 ) -> (

@@ -225,6 +225,15 @@ def encode_extension(
     return bytes(message.content)
 
 
+def baked_packet(int policy):
+    """A packet that says that the trace is baked, by the policy of that number."""
+    cdef Message packet = Message()
+    cdef Message extension = Message()
+    extension.number(EXT_BAKED, <uint64_t>policy)
+    packet.message(PACKET_TRACETIME_SNAPSHOT, extension)
+    return packet.packet()
+
+
 # Reading them back. The bytes are a file's, and hostile.
 
 cdef Span span_in(const uint8_t[::1] data):

@@ -1,0 +1,51 @@
+import numpy as np
+import numpy.typing as npt
+
+_Ints = npt.NDArray[np.int64]
+_Codes = npt.NDArray[np.int32]
+_Ids = npt.NDArray[np.uint64]
+_Bytes = npt.NDArray[np.uint8]
+
+class Texts:
+    """A column of texts by number."""
+
+    def __init__(self, codes: _Codes, ends: _Codes, text: _Bytes) -> None: ...
+
+class Details:
+    """What events are: a row each."""
+
+    def __init__(self, names: Texts, categories: Texts, args: Texts | None) -> None: ...
+
+class Flows:
+    """The flows of events."""
+
+    def __init__(self, flows: tuple[_Ints, _Ids], ending: tuple[_Ints, _Ids]) -> None: ...
+
+class EventPackets:
+    """Writes packets; `take` gives them."""
+
+    kept: int
+    forced: int
+    early: int
+    def __init__(self, sequence: int, clock: int, machine: int) -> None: ...
+    def __len__(self) -> int: ...
+    def take(self) -> bytes: ...
+    def put_slices(
+        self,
+        ts: _Ints,
+        dur: _Ints,
+        latest: _Ints,
+        depth: _Codes,
+        track: _Codes,
+        uuids: _Ids,
+        details: Details,
+        flows: Flows | None,
+    ) -> None: ...
+    def end_all(self) -> None: ...
+    def put_instants(self, ts: _Ints, uuids: _Ids, details: Details) -> None: ...
+    def put_values(self, ts: _Ints, uuids: _Ids, values: npt.NDArray[np.float64]) -> None: ...
+
+class Series:
+    """The numbers in arguments of counters."""
+
+    def read(self, args: Texts) -> tuple[_Ints, npt.NDArray[np.float64], _Codes, _Bytes]: ...

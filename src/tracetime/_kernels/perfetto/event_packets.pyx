@@ -1,0 +1,525 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Packets of track events from columns: slices, instants and counters of a trace that is written.
+
+Every packet says all of itself: names and categories are not interned, and clocks are named. So
+packets of many sequences can lie in one file in any order.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, strtod
+from libc.string cimport memset
+
+from tracetime._kernels.chrome_json.decimal cimport Decimal, read_decimal, scaled
+from tracetime._kernels.chrome_json.event cimport (
+    ARRAY, DECIMAL, FALSE_VALUE, NULL_VALUE, NUMBER, OBJECT, STRING, TRUE_VALUE, Value,
+)
+from tracetime._kernels.chrome_json.fields cimport next_member, read_value
+from tracetime._kernels.chrome_json.skip cimport PADDING, skip_space
+from tracetime._kernels.chrome_json.unescape cimport put_unescaped, text_of
+from tracetime._kernels.common.encode cimport (
+    LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_double, put_fixed, put_number, put_tag,
+    put_varint, size_of_varint,
+)
+from tracetime._kernels.common.memory cimport INT64_LOW, grow, saturating_add
+from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
+from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.perfetto.fields cimport *
+
+cdef enum:
+    SLICE_BEGIN = 1             # TrackEvent.Type
+    SLICE_END = 2
+    INSTANT = 3
+    COUNTER = 4
+    OPEN = -1                   # the duration of a slice that does not end
+    NONE = -1
+
+# A slice that has not ended.
+cdef struct OpenSlice:
+    int64_t end                 # where it ends; INT64_LOW: nowhere
+    int32_t below               # the slice that it lies in, or the next free one
+    bint written
+
+cdef struct OpenTrack:
+    int64_t reached             # the time of its last event
+    int32_t top
+    int32_t height
+
+# Texts by number, and which rows have which: as `slices_table.Strings`.
+cdef class Texts:
+    """A column of texts by number.
+
+    codes: int32, -1 for none. ends: int32, where each text ends. text: UTF-8.
+    """
+
+    cdef const int32_t[::1] codes
+    cdef const int32_t[::1] ends
+    cdef const uint8_t[::1] text
+
+    def __init__(self, const int32_t[::1] codes, const int32_t[::1] ends, const uint8_t[::1] text):
+        cdef int64_t i, n = ends.shape[0]
+        cdef int32_t before = 0
+        for i in range(n):
+            if ends[i] < before:
+                raise IndexError("texts end in their order")
+            before = ends[i]
+        if before > text.shape[0]:
+            raise IndexError("the text is shorter than its texts")
+        for i in range(codes.shape[0]):
+            if not NONE <= codes[i] < n:
+                raise IndexError("there are not so many texts")
+        self.codes, self.ends, self.text = codes, ends, text
+
+    cdef Span of(self, int64_t row) noexcept nogil:
+        """The text of a row; its data are NULL where it has none."""
+        cdef int32_t code = self.codes[row]
+        cdef Span found
+        found.data = found.end = NULL
+        if code != NONE and self.text.shape[0]:
+            found.data = &self.text[0] + (self.ends[code - 1] if code else 0)
+            found.end = &self.text[0] + self.ends[code]
+        return found
+
+
+cdef class Details:
+    """What events are: a row each.
+
+    names, categories: texts. args: objects of JSON, or None.
+    """
+
+    cdef Texts names
+    cdef Texts categories
+    cdef Texts args
+
+    def __init__(self, Texts names not None, Texts categories not None, Texts args):
+        self.names, self.categories, self.args = names, categories, args
+        if names.codes.shape[0] != categories.codes.shape[0]:
+            raise IndexError("columns have one length")
+        if args is not None and args.codes.shape[0] != names.codes.shape[0]:
+            raise IndexError("columns have one length")
+
+
+cdef class Flows:
+    """The flows of events: those of row i are ids[ends[i - 1]:ends[i]].
+
+    ending: the same of flows that end there.
+    """
+
+    cdef const int64_t[::1] ends, ending_ends
+    cdef const uint64_t[::1] ids, ending_ids
+
+    def __init__(self, flows, ending):
+        self.ends, self.ids = flows
+        self.ending_ends, self.ending_ids = ending
+        check_ends(self.ends, self.ids.shape[0])
+        check_ends(self.ending_ends, self.ending_ids.shape[0])
+
+
+cdef int check_ends(const int64_t[::1] ends, int64_t n) except -1:
+    cdef int64_t i, before = 0
+    for i in range(ends.shape[0]):
+        if ends[i] < before:
+            raise IndexError("flows end in their order")
+        before = ends[i]
+    if before > n:
+        raise IndexError("there are not so many flows")
+    return 0
+
+
+cdef class EventPackets:
+    """Writes packets; `take` gives them.
+
+    sequence: their packet sequence. clock: what timestamps are read in. machine: its machine_id;
+    0 for the host.
+
+    Attributes:
+        kept: begins and ends that came to the one before them on their track, within their bars.
+        forced: the same beyond their bars.
+        early: slices before time 0, which Perfetto does not take: they are left out.
+    """
+
+    cdef readonly int64_t kept
+    cdef readonly int64_t forced
+    cdef readonly int64_t early
+    cdef uint32_t sequence, clock, machine
+    cdef Bytes out, body, annotation, text, padded
+    cdef OpenTrack *tracks
+    cdef int64_t n_tracks, tracks_capacity
+    cdef OpenSlice *slices
+    cdef int64_t n_slices, slices_capacity
+    cdef int32_t free_slice
+    cdef const uint64_t[::1] uuids
+
+    def __init__(self, uint32_t sequence, uint32_t clock, uint32_t machine):
+        self.sequence, self.clock, self.machine = sequence, clock, machine
+        self.free_slice = NONE
+
+    def __dealloc__(self):
+        free(self.out.data)
+        free(self.body.data)
+        free(self.annotation.data)
+        free(self.text.data)
+        free(self.padded.data)
+        free(self.tracks)
+        free(self.slices)
+
+    def __len__(self):
+        return self.out.n
+
+    def take(self):
+        """The packets since the last time."""
+        packets = (<char *>self.out.data)[:self.out.n] if self.out.n else b""
+        self.out.n = 0
+        return packets
+
+    # wide: the columns of slices
+    def put_slices(
+        self, const int64_t[::1] ts, const int64_t[::1] dur, const int64_t[::1] latest,
+        const int32_t[::1] depth, const int32_t[::1] track, const uint64_t[::1] uuids,
+        Details details not None, Flows flows,
+    ):
+        """Begin slices, and end those before them on their tracks.
+
+        Slices of a track come in the order in which they begin, what holds others before them.
+
+        ts, dur: ns; dur is -1 of those that do not end. latest: until when each can have begun.
+        track: from 0; uuids: of every track so far.
+        """
+        cdef int64_t i, n = ts.shape[0]
+        if not n == dur.shape[0] == latest.shape[0] == depth.shape[0] == track.shape[0]:
+            raise IndexError("columns have one length")
+        if n != details.names.codes.shape[0] or flows is not None and not (
+            n == flows.ends.shape[0] == flows.ending_ends.shape[0]
+        ):
+            raise IndexError("columns have one length")
+        for i in range(n):
+            if not 0 <= track[i] < uuids.shape[0]:
+                raise IndexError("there are not so many tracks")
+        self.uuids = uuids
+        self.make_tracks(uuids.shape[0])
+        with nogil:
+            for i in range(n):
+                self.end_until(track[i], depth[i], ts[i])
+                self.begin(track[i], ts[i], dur[i], latest[i])
+                if self.tracks[track[i]].reached < 0:
+                    self.early += 1
+                    continue
+                self.start_body(SLICE_BEGIN, uuids[track[i]])
+                self.put_details(details, i)
+                if flows is not None:
+                    self.put_flows(flows, i)
+                self.finish(self.tracks[track[i]].reached)
+
+    def end_all(self):
+        """End the slices that end, on all tracks."""
+        cdef int64_t i
+        with nogil:
+            for i in range(self.n_tracks):
+                self.end_until(<int32_t>i, 0, INT64_LOW)
+
+    def put_instants(
+        self, const int64_t[::1] ts, const uint64_t[::1] uuids, Details details not None
+    ):
+        """Write instants; ts: ns. uuids: of the track of each."""
+        cdef int64_t i, n = ts.shape[0]
+        if not n == uuids.shape[0] == details.names.codes.shape[0]:
+            raise IndexError("columns have one length")
+        with nogil:
+            for i in range(n):
+                self.start_body(INSTANT, uuids[i])
+                self.put_details(details, i)
+                self.finish(ts[i])
+
+    def put_values(
+        self, const int64_t[::1] ts, const uint64_t[::1] uuids, const double[::1] values
+    ):
+        """Write values of counters; ts: ns. uuids: of the track of each."""
+        cdef int64_t i, n = ts.shape[0]
+        cdef uint8_t field[16]
+        if not n == uuids.shape[0] == values.shape[0]:
+            raise IndexError("columns have one length")
+        with nogil:
+            for i in range(n):
+                self.start_body(COUNTER, uuids[i])
+                put_bytes(
+                    &self.body, field,
+                    put_double(field, TRACK_EVENT_DOUBLE_COUNTER_VALUE, values[i]) - field,
+                )
+                self.finish(ts[i])
+
+    # Slices that are open
+
+    cdef int make_tracks(self, int64_t n) except -1 nogil:
+        grow(<void **>&self.tracks, &self.tracks_capacity, n, sizeof(OpenTrack))
+        while self.n_tracks < n:
+            self.tracks[self.n_tracks].reached = INT64_LOW
+            self.tracks[self.n_tracks].top = NONE
+            self.tracks[self.n_tracks].height = 0
+            self.n_tracks += 1
+        return 0
+
+    cdef int end_until(self, int32_t track, int32_t height, int64_t ns) except -1 nogil:
+        """End slices until so many are open; where one has no end, a later one ends it at ns."""
+        cdef OpenTrack *t = &self.tracks[track]
+        cdef OpenSlice *slice
+        cdef int32_t top
+        cdef int64_t end
+        while t.height > height:
+            top = t.top
+            slice = &self.slices[top]
+            end = slice.end if slice.end != INT64_LOW else ns
+            t.top = slice.below
+            t.height -= 1
+            slice.below = self.free_slice
+            self.free_slice = top
+            if end == INT64_LOW or not slice.written:
+                continue
+            if end < t.reached:
+                self.kept += 1
+                end = t.reached
+            t.reached = end
+            self.start_body(SLICE_END, self.uuids[track])
+            self.finish(end)
+        return 0
+
+    cdef int begin(
+        self, int32_t track, int64_t ts, int64_t dur, int64_t latest
+    ) except -1 nogil:
+        """Open a slice: not before the last event of its track, which is `reached` then."""
+        cdef OpenTrack *t = &self.tracks[track]
+        cdef int32_t place = self.free_slice
+        if ts < t.reached:
+            if latest < t.reached:
+                self.forced += 1
+            else:
+                self.kept += 1
+        t.reached = max(t.reached, ts)
+        if place == NONE:
+            grow(
+                <void **>&self.slices, &self.slices_capacity, self.n_slices + 1, sizeof(OpenSlice)
+            )
+            place = <int32_t>self.n_slices
+            self.n_slices += 1
+        else:
+            self.free_slice = self.slices[place].below
+        self.slices[place].end = INT64_LOW if dur < 0 else saturating_add(ts, dur)
+        self.slices[place].below = t.top
+        self.slices[place].written = t.reached >= 0
+        t.top = place
+        t.height += 1
+        return 0
+
+    # Packets
+
+    cdef int start_body(self, int type, uint64_t uuid) except -1 nogil:
+        cdef uint8_t fields[2 * (LONGEST_TAG + LONGEST_VARINT)]
+        cdef uint8_t *p = put_number(fields, TRACK_EVENT_TYPE, <uint64_t>type)
+        p = put_number(p, TRACK_EVENT_TRACK_UUID, uuid)
+        self.body.n = 0
+        return put_bytes(&self.body, fields, p - fields)
+
+    cdef int finish(self, int64_t ns) except -1 nogil:
+        """Append the packet of the event in `body`."""
+        cdef uint8_t head[5 * (LONGEST_TAG + LONGEST_VARINT)]
+        cdef uint8_t frame[LONGEST_TAG + LONGEST_VARINT]
+        cdef uint8_t *p = put_number(head, PACKET_TIMESTAMP, <uint64_t>ns)
+        cdef uint8_t *q
+        p = put_number(p, PACKET_TRUSTED_PACKET_SEQUENCE_ID, self.sequence)
+        if self.machine:
+            p = put_number(p, PACKET_MACHINE_ID, self.machine)
+        p = put_number(p, PACKET_TIMESTAMP_CLOCK_ID, self.clock)
+        p = put_varint(put_tag(p, PACKET_TRACK_EVENT, WIRE_BYTES), <uint64_t>self.body.n)
+        q = put_varint(
+            put_tag(frame, TRACE_PACKET, WIRE_BYTES), <uint64_t>((p - head) + self.body.n)
+        )
+        put_bytes(&self.out, frame, q - frame)
+        put_bytes(&self.out, head, p - head)
+        return put_bytes(&self.out, self.body.data, self.body.n)
+
+    cdef int put_details(self, Details details, int64_t row) except -1 nogil:
+        cdef Span text = details.names.of(row)
+        if text.data != NULL:
+            put_content(&self.body, TRACK_EVENT_NAME, text)
+        text = details.categories.of(row)
+        if text.data != NULL:
+            put_content(&self.body, TRACK_EVENT_CATEGORIES, text)
+        if details.args is not None:
+            text = details.args.of(row)
+            if text.data != NULL and text.end > text.data:
+                self.put_args(text)
+        return 0
+
+    cdef int put_flows(self, Flows flows, int64_t row) except -1 nogil:
+        cdef uint8_t field[16]
+        cdef int64_t i
+        for i in range(flows.ends[row - 1] if row else 0, flows.ends[row]):
+            put_bytes(
+                &self.body, field, put_fixed(field, TRACK_EVENT_FLOW_IDS, flows.ids[i]) - field
+            )
+        for i in range(flows.ending_ends[row - 1] if row else 0, flows.ending_ends[row]):
+            put_bytes(
+                &self.body, field,
+                put_fixed(field, TRACK_EVENT_TERMINATING_FLOW_IDS, flows.ending_ids[i]) - field,
+            )
+        return 0
+
+    cdef int put_args(self, Span args) except -1 nogil:
+        """The members of an object as debug annotations."""
+        cdef const uint8_t *at
+        cdef const uint8_t *end
+        cdef Value key, value
+        pad(&self.padded, args)
+        end = self.padded.data + (args.end - args.data)
+        at = skip_space(self.padded.data)
+        if at[0] != c"{":
+            return 0
+        at += 1
+        while next_member(&at, end, &key, &value):
+            self.annotation.n = 0
+            put_content(&self.annotation, DEBUG_NAME, text_of(&key, &self.text))
+            self.put_value(&value)
+            put_content(&self.body, TRACK_EVENT_DEBUG_ANNOTATIONS, span(&self.annotation))
+        return 0
+
+    cdef int put_value(self, const Value *value) except -1 nogil:
+        """The value of an annotation; null has none. What nests stays JSON."""
+        cdef uint8_t field[LONGEST_TAG + LONGEST_VARINT]
+        cdef uint8_t *p = field
+        cdef Decimal decimal
+        cdef bint rounded
+        cdef int64_t number
+        cdef Span text
+        text.data, text.end = value.data, value.end
+        if value.kind == NULL_VALUE:
+            return 0
+        if value.kind == TRUE_VALUE or value.kind == FALSE_VALUE:
+            p = put_number(field, DEBUG_BOOL_VALUE, value.kind == TRUE_VALUE)
+        elif value.kind == DECIMAL:
+            p = put_double(field, DEBUG_DOUBLE_VALUE, strtod(<const char *>value.data, NULL))
+        elif value.kind == NUMBER and (
+            read_decimal(value.data, value.end, &decimal)
+            and scaled(&decimal, 0, &number, &rounded)
+        ):
+            p = put_number(field, DEBUG_INT_VALUE, <uint64_t>number)
+        elif value.kind == OBJECT or value.kind == ARRAY or value.kind == NUMBER:
+            return put_content(&self.annotation, DEBUG_LEGACY_JSON_VALUE, text)
+        elif value.kind == STRING:
+            return put_content(
+                &self.annotation, DEBUG_STRING_VALUE, text_of(value, &self.text)
+            )
+        else:
+            return put_content(&self.annotation, DEBUG_STRING_VALUE, text)
+        return put_bytes(&self.annotation, field, p - field)
+
+
+cdef inline Span span(const Bytes *bytes) noexcept nogil:
+    cdef Span found
+    found.data = bytes.data
+    found.end = bytes.data + bytes.n
+    return found
+
+
+cdef inline int put_content(Bytes *out, uint32_t field, Span content) except -1 nogil:
+    cdef uint8_t head[LONGEST_TAG + LONGEST_VARINT]
+    cdef int64_t n = content.end - content.data
+    cdef uint8_t *p = put_varint(put_tag(head, field, WIRE_BYTES), <uint64_t>n)
+    put_bytes(out, head, p - head)
+    return put_bytes(out, content.data, n)
+
+
+cdef inline int pad(Bytes *out, Span text) except -1 nogil:
+    """Copy a text to where its readers may look behind its end."""
+    out.n = 0
+    put_bytes(out, text.data, text.end - text.data)
+    grow(<void **>&out.data, &out.capacity, out.n + PADDING, 1)
+    memset(out.data + out.n, 0, PADDING)
+    return 0
+
+
+cdef class Series:
+    """The numbers in arguments of counters: one of each member, and of each element of an array.
+
+    Attributes: rows, values, and the keys' ends and text, as arrays.
+    """
+
+    cdef Bytes rows, values, ends, text, padded, scratch
+
+    def __dealloc__(self):
+        free(self.rows.data)
+        free(self.values.data)
+        free(self.ends.data)
+        free(self.text.data)
+        free(self.padded.data)
+        free(self.scratch.data)
+
+    def read(self, Texts args not None):
+        """Read the arguments of rows.
+
+        Returns (int64 rows, float64 values, int32 ends of keys, uint8 text of keys).
+        """
+        cdef int64_t row
+        cdef Span text
+        self.rows.n = self.values.n = self.ends.n = self.text.n = 0
+        with nogil:
+            for row in range(args.codes.shape[0]):
+                text = args.of(row)
+                if text.data != NULL and text.end > text.data:
+                    self.read_object(row, text)
+        return (
+            array_of(&self.rows, np.int64), array_of(&self.values, np.float64),
+            array_of(&self.ends, np.int32), array_of(&self.text, np.uint8),
+        )
+
+    cdef int read_object(self, int64_t row, Span args) except -1 nogil:
+        cdef const uint8_t *at
+        cdef const uint8_t *end
+        cdef Value key, value
+        pad(&self.padded, args)
+        end = self.padded.data + (args.end - args.data)
+        at = skip_space(self.padded.data)
+        if at[0] != c"{":
+            return 0
+        at += 1
+        while next_member(&at, end, &key, &value):
+            if value.kind == NUMBER or value.kind == DECIMAL:
+                put_unescaped(&self.text, key.data, key.end)
+                self.add(row, &value)
+            elif value.kind == ARRAY:
+                self.read_array(row, &key, &value)
+        return 0
+
+    cdef int read_array(self, int64_t row, const Value *key, const Value *array) except -1 nogil:
+        cdef const uint8_t *at = skip_space(array.data + 1)
+        cdef Value value
+        cdef int i = 0
+        while at < array.end - 1 and read_value(at, array.end, &value, &at) == 0:
+            if value.kind == NUMBER or value.kind == DECIMAL:
+                put_unescaped(&self.text, key.data, key.end)
+                put_byte(&self.text, c"[")
+                put_whole(&self.text, i)
+                put_byte(&self.text, c"]")
+                self.add(row, &value)
+            i += 1
+            at = skip_space(at)
+            if at[0] == c",":
+                at = skip_space(at + 1)
+        return 0
+
+    cdef int add(self, int64_t row, const Value *value) except -1 nogil:
+        cdef double number = strtod(<const char *>value.data, NULL)
+        cdef int32_t end = <int32_t>self.text.n
+        put_bytes(&self.rows, &row, 8)
+        put_bytes(&self.values, &number, 8)
+        return put_bytes(&self.ends, &end, 4)
+
+
+cdef inline int put_whole(Bytes *out, int value) except -1 nogil:
+    if value >= 10:
+        put_whole(out, value // 10)
+    return put_byte(out, <uint8_t>(c"0" + value % 10))
+
+
+cdef array_of(const Bytes *bytes, kind):
+    data = (<char *>bytes.data)[:bytes.n] if bytes.n else b""
+    return np.frombuffer(data, kind)

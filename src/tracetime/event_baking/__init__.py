@@ -1,0 +1,1 @@
+"""Traces of any format as track events of Perfetto's: slices, instants, counters and flows."""

@@ -1,0 +1,191 @@
+"""Events that are no slices: instants, values of counters, and where flows begin and end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.perfetto.event_packets import Details, EventPackets, Series, Texts
+from tracetime.arrays import known_of
+from tracetime.clocks.snapshot import INT64_MIN
+from tracetime.errors import PLACED
+from tracetime.event_baking.columns import Rows, numbered, text_at, texts_in
+from tracetime.event_baking.flows import FLOW_TYPES, FlowEvents
+from tracetime.event_baking.tracks import Owner, Tracks
+from tracetime.events_table import (
+    HAS_ARGS,
+    HAS_CPU,
+    HAS_PID,
+    HAS_TID,
+    HAS_VALUE,
+    TYPES,
+    Columns,
+    Vocabulary,
+)
+
+_COUNTER: Final = TYPES.index("counter")
+_METADATA: Final = TYPES.index("metadata")
+_SLICES: Final = tuple(
+    TYPES.index(name)
+    for name in (
+        "slice_begin",
+        "slice_end",
+        "instant",
+        "slice_complete",
+        "async_begin",
+        "async_end",
+        "async_instant",
+        "mark",
+    )
+)
+"""What slices are made of."""
+
+_UNNAMED: Final = "events"
+_LINE: Final = "systrace_line"
+
+
+class Events:
+    """Puts the rows of a trace, batch by batch.
+
+    Args:
+        has_slices: whether slices are put, too: then only what is none is put here.
+
+    Attributes:
+        flows: the events of flows.
+        unresolved: rows without a trace time.
+        left_out: rows that are nothing that track events can be, or before trace time 0.
+    """
+
+    def __init__(
+        self, packets: EventPackets, tracks: Tracks, vocabulary: Vocabulary, has_slices: bool
+    ) -> None:
+        self._packets = packets
+        self._tracks = tracks
+        self._has_slices = has_slices
+        self._lines = [kind.name == _LINE for kind in vocabulary.kinds]
+        self._series = Series()
+        self.flows = FlowEvents()
+        self.unresolved = self.left_out = 0
+
+    def put(self, columns: Columns) -> None:
+        """Put a batch with names."""
+        placed = np.isin(columns["status"], PLACED)
+        kinds = columns["type"]
+        is_event = kinds != _METADATA
+        self.unresolved += int(np.count_nonzero(~placed & is_event))
+        early = placed & is_event & (columns["trace_time"] < 0)
+        self.left_out += int(np.count_nonzero(early))
+        rows = np.flatnonzero(placed & is_event & ~early)
+        counters = rows[kinds[rows] == _COUNTER]
+        self._put_counters(columns, counters)
+        others = rows[kinds[rows] != _COUNTER]
+        if not self._has_slices:
+            self._put_instants(columns, others)
+            return
+        flows = others[np.isin(kinds[others], FLOW_TYPES)]
+        texts = numbered(
+            [columns[name][flows] for name in ("name", "category")],
+            lambda row: self.flows.number(
+                *(text_at(columns, name, int(columns[name][flows[row]])) for name in _FLOW_TEXTS)
+            ),
+        )
+        self.flows.add(columns, flows, texts)
+        is_line = np.array(self._lines, np.bool_)[columns["kind"][others]]
+        known = np.isin(kinds[others], (*_SLICES, *FLOW_TYPES)) | (kinds[others] < 0) & ~is_line
+        self.left_out += int(np.count_nonzero(~known))
+
+    def _put_instants(self, columns: Columns, rows: Rows) -> None:
+        args = _args(columns, rows, columns["has"][rows] & HAS_ARGS != 0)
+        names, categories = (texts_in(columns, name, rows) for name in ("name", "category"))
+        self._packets.put_instants(
+            columns["trace_time"][rows],
+            numbered(
+                [_key(columns, name)[rows] for name in _OWNED_BY],
+                lambda row: self._track(columns, int(rows[row])),
+            ),
+            Details(names, categories, args),
+        )
+
+    def _put_counters(self, columns: Columns, rows: Rows) -> None:
+        """A counter for each name, or for each number in the arguments where there are several."""
+        has = columns["has"][rows]
+        args = _args(columns, rows, has & HAS_ARGS != 0)
+        which, values, ends, text = self._series.read(args)
+        numbers = np.bincount(which, minlength=len(rows))
+        own = (has & HAS_VALUE != 0) & (numbers < 2)
+        several = ~own[which]
+        self.left_out += int(np.count_nonzero(~own & (numbers == 0)))
+        single = rows[own]
+        keys = [_key(columns, name) for name in (*_OWNED_BY, "name")]
+        self._packets.put_values(
+            columns["trace_time"][single],
+            numbered(
+                [key[single] for key in keys],
+                lambda row: self._counter(columns, int(single[row]), None),
+            ),
+            columns["value"][single],
+        )
+        member = pa.Array.from_buffers(
+            pa.string(),
+            len(ends),
+            [None, pa.py_buffer(np.append(np.int32(0), ends)), pa.py_buffer(text)],
+        ).dictionary_encode()
+        codes, _ = known_of(member.indices)
+        some, codes = rows[which[several]], codes[several]
+        self._packets.put_values(
+            columns["trace_time"][some],
+            numbered(
+                [*(key[some] for key in keys), codes],
+                lambda row: self._counter(
+                    columns, int(some[row]), member.dictionary[int(codes[row])].as_py()
+                ),
+            ),
+            values[several],
+        )
+
+    def _counter(self, columns: Columns, row: int, member: str | None) -> int:
+        name = text_at(columns, "name", int(columns["name"][row])) or _UNNAMED
+        return self._tracks.counter(
+            self._owner(columns, row), name if member is None else f"{name} {member}"
+        )
+
+    def _track(self, columns: Columns, row: int) -> int:
+        """The track of an instant: its own where it has one, else that of whose it is."""
+        owner = self._owner(columns, row)
+        name = text_at(columns, "track_name", int(columns["track_name"][row]))
+        if owner and name is None:
+            return owner
+        return self._tracks.within(owner, name or _UNNAMED)
+
+    def _owner(self, columns: Columns, row: int) -> int:
+        has = int(columns["has"][row])
+        return self._tracks.of(
+            Owner(
+                int(columns["pid"][row]) if has & HAS_PID else None,
+                text_at(columns, "process_name", int(columns["process_name"][row])),
+                int(columns["tid"][row]) if has & HAS_TID else None,
+                text_at(columns, "thread_name", int(columns["thread_name"][row])),
+                int(columns["cpu"][row]) if has & HAS_CPU else None,
+            )
+        )
+
+
+_NUMBERS: Final = {"pid": HAS_PID, "tid": HAS_TID, "cpu": HAS_CPU}
+_OWNED_BY: Final = ("pid", "process_name", "tid", "thread_name", "cpu", "track_name")
+_FLOW_TEXTS: Final = ("name", "category")
+
+
+def _key(columns: Columns, name: str) -> npt.NDArray[np.int64]:
+    """A column of `_OWNED_BY`, with one number for none."""
+    values = columns[name].astype(np.int64)
+    if name in _NUMBERS:
+        return np.where(columns["has"] & _NUMBERS[name] != 0, values, INT64_MIN)
+    return values
+
+
+def _args(columns: Columns, rows: Rows, known: npt.NDArray[np.bool_]) -> Texts:
+    codes = np.where(known, rows, -1).astype(np.int32)
+    return Texts(codes, columns["args:ends"], columns["args:text"])

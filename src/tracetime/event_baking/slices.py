@@ -1,0 +1,109 @@
+"""Slices as begins and ends on the tracks of their threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime._kernels.perfetto.event_packets import Details, EventPackets
+from tracetime.arrays import arrow_of, known_of
+from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.event_baking.columns import texts_of
+from tracetime.event_baking.flows import Joined
+from tracetime.event_baking.tracks import Owner, Tracks
+from tracetime.slices_table import OPEN
+
+_UNNAMED: Final = "slices"
+_NESTED: Final = ("ts", "dur", "depth", "parent", "track")
+
+
+class SliceTracks:
+    """The tracks of slices: that of the thread itself is the first which has no other name."""
+
+    def __init__(self, tracks: Tracks) -> None:
+        self._tracks = tracks
+        self._uuids = np.zeros(0, np.uint64)
+        self._taken: set[int] = set()
+
+    def of(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+        """The numbers of all tracks so far, those of the batch among them."""
+        track, _ = known_of(batch["track"])
+        most = int(track.max(initial=-1)) + 1
+        if most > len(self._uuids):
+            self._uuids = np.append(self._uuids, np.zeros(most - len(self._uuids), np.uint64))
+        rows = np.flatnonzero(self._uuids[track] == 0)
+        for row in rows:
+            if not self._uuids[track[row]]:
+                self._uuids[track[row]] = self._make(batch, int(row))
+        return self._uuids
+
+    def _make(self, batch: pa.RecordBatch, row: int) -> int:
+        pid, process, tid, thread, name = (
+            batch[column][row].as_py()
+            for column in ("pid", "process_name", "tid", "thread_name", "track_name")
+        )
+        owner = self._tracks.of(Owner(pid, process, tid, thread))
+        if owner and name is None and owner not in self._taken:
+            self._taken.add(owner)
+            return owner
+        return self._tracks.beside(owner, name or thread or process or _UNNAMED)
+
+
+def parents_first(slices: pa.Table) -> pa.Table:
+    """Slices in an order in which each comes after the one that it lies in.
+
+    Of spans that begin at one time, and by the tube of any, the table may have them otherwise.
+    """
+    columns = {name: known_of(slices[name].combine_chunks()) for name in _NESTED}
+    (ts, _), (dur, _), (depth, _), (parent, known), (track, _) = columns.values()
+    inside = np.flatnonzero(known)
+    inside = inside[track[parent[inside]] == track[inside]]
+    if (parent[inside] < inside).all():
+        return slices
+    begins, ends = ts.copy(), np.where(dur == OPEN, INT64_MAX, ts + np.maximum(dur, 0))
+    inside = inside[np.argsort(depth[inside], kind="stable")]
+    for those in np.split(inside, np.flatnonzero(np.diff(depth[inside])) + 1):
+        begins[those] = np.maximum(begins[those], begins[parent[those]])
+        ends[those] = np.minimum(ends[those], ends[parent[those]])
+    rows = np.arange(len(ts))
+    order = np.lexsort((rows, depth, ~ends, begins))
+    place = np.empty(len(order), np.int64)
+    place[order] = rows
+    above = np.where(known, place[np.where(known, parent, 0)], 0)[order]
+    moved = slices.take(arrow_of(order))
+    at = slices.schema.get_field_index("parent")
+    return moved.set_column(at, slices.schema.field(at), arrow_of(above, ~known[order]))
+
+
+def put_slices(
+    packets: EventPackets, slices: pa.Table, tracks: Tracks, joined: Joined
+) -> Iterator[None]:
+    """Put slices; yields after every batch."""
+    of_tracks, start = SliceTracks(tracks), 0
+    for batch in slices.to_batches():
+        ts, _ = known_of(batch["ts"])
+        dur, _ = known_of(batch["dur"])
+        latest = ts
+        if "latest" in batch.schema.names:
+            values, known = known_of(batch["latest"])
+            latest = np.where(known, values, INT64_MAX)
+        depth, _ = known_of(batch["depth"])
+        track, _ = known_of(batch["track"])
+        packets.put_slices(
+            ts,
+            dur,
+            latest,
+            depth,
+            track.astype(np.int32),
+            of_tracks.of(batch),
+            Details(*(texts_of(batch[name]) for name in ("name", "category", "args"))),
+            joined.of(start, len(ts)),
+        )
+        start += len(ts)
+        yield
+    packets.end_all()
+    yield

@@ -1,0 +1,126 @@
+"""Writes the packets of a whole trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import IO, Final, NamedTuple
+
+import numpy as np
+
+from tracetime._kernels.perfetto import packets as made
+from tracetime._kernels.perfetto.event_packets import EventPackets
+from tracetime.arrays import known_of
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.errors import PLACED, UsageError
+from tracetime.event_baking.events import Events
+from tracetime.event_baking.flows import joined
+from tracetime.event_baking.place import Place
+from tracetime.event_baking.slices import parents_first, put_slices
+from tracetime.event_baking.tracks import Tracks
+from tracetime.formats.perfetto.extension import BAKED_BY
+from tracetime.graph.arguments import PolicyName
+from tracetime.slices_table import Slices
+from tracetime.trace import Trace
+from tracetime.wall_times import REALTIME
+
+_CLEARED: Final = 1
+"""A sequence flag: what was interned before does not count."""
+
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_LAST_OF_KERNEL: Final = _BOOTTIME
+
+
+class Written(NamedTuple):
+    """What came of writing.
+
+    Attributes:
+        clock: the clock of the timestamps.
+        kept, forced: begins and ends that came to the time of the event before them on their track,
+            within their bars and beyond.
+        unresolved: events without a trace time.
+        left_out: events that track events cannot be, or that there was no room for.
+    """
+
+    clock: ClockId
+    kept: int
+    forced: int
+    unresolved: int
+    left_out: int
+
+
+def write_events(
+    trace: Trace,
+    file: IO[bytes],
+    policy: PolicyName,
+    progress: Callable[[int], None] | None = None,
+    place: Place | None = None,
+) -> Written:
+    """Write what a trace of any format holds as track events.
+
+    Args:
+        trace: an open one; it is read twice where it has slices.
+        file: gets the packets.
+        policy: where its events go.
+        progress: called with the byte position reached.
+        place: the numbers of the packets; those of the only trace of a file by default.
+
+    Raises:
+        TraceError: as `Trace.events`.
+    """
+    place = Place() if place is None else place
+    clock = clock_of(trace) if place.clock is None else place.clock
+    slices = _slices_of(trace, policy, progress)
+    packets, tracks = EventPackets(place.sequence, clock, place.machine), Tracks(place)
+    if place.snapshot:
+        file.write(made.baked_packet(1 + BAKED_BY.index(policy)))
+    file.write(made.state_packet(place.sequence, _CLEARED, True, False, 0, place.machine))
+    tied = not place.snapshot
+    events = Events(packets, tracks, trace.vocabulary, slices is not None)
+    for columns in trace.placed_columns(policy, progress, names=True):
+        if not tied:
+            times = columns["trace_time"][np.isin(columns["status"], PLACED)]
+            times = times[times >= 0]
+            if len(times):
+                file.write(_snapshot(trace, place, clock, int(times.min()), policy))
+                tied = True
+        events.put(columns)
+        file.write(tracks.take())
+        file.write(packets.take())
+    left_out = events.left_out
+    if slices is not None:
+        table = parents_first(slices.read_all())
+        flows = joined(table, events.flows, place.first)
+        for _ in put_slices(packets, table, tracks, flows):
+            file.write(tracks.take())
+            file.write(packets.take())
+        left_out += slices.left_out + flows.lost + packets.early
+    return Written(ClockId(clock), packets.kept, packets.forced, events.unresolved, left_out)
+
+
+def clock_of(trace: Trace) -> int:
+    """The clock that timestamps of the output are in: the kernel's own, else BOOTTIME's name."""
+    home = trace.trace_clock.clock
+    return home if 0 < home <= _LAST_OF_KERNEL else _BOOTTIME
+
+
+def _slices_of(
+    trace: Trace, policy: PolicyName, progress: Callable[[int], None] | None
+) -> Slices | None:
+    """The slices; None of a trace that has none."""
+    try:
+        return trace.slices(policy, progress)
+    except UsageError:
+        return None
+
+
+def _snapshot(trace: Trace, place: Place, clock: int, ns: int, policy: PolicyName) -> bytes:
+    """The packet that names the trace clock, and says what REALTIME reads at a time."""
+    readings = [(clock, ns, 1)]
+    if clock != REALTIME.clock:
+        wall = trace.clocks.convert(
+            np.array([ns]), trace.trace_clock, REALTIME, policy=policy, errors="mask"
+        )
+        values, known = known_of(wall)
+        if known[0] and values[0] >= 0:
+            readings.append((REALTIME.clock, int(values[0]), 1))
+    return made.snapshot_packet(place.sequence, clock, readings, b"")

@@ -1,0 +1,241 @@
+"""Traces of other formats, baked: Perfetto's rule makes the same slices and events of them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from baked_events import bake_file, packets_of, slices_of
+from baked_traces import placed_by_twin
+from corpus import DATA, NO_DATA
+from json_slicing import document, event
+from places import ROOT
+from span_files import otlp, resource_spans, simulated_world, span
+from xdf_files import two_streams
+
+import tracetime as tt
+from tracetime.errors import TraceError, UsageError
+
+FORMATS = ("chrome_json", "spans", "table", "xdf", "journal", "pcapng")
+REAL = sorted((DATA / "other" / "json").glob("*"))
+
+
+@pytest.fixture
+def bake(tmp_path):
+    def baked(content, policy="floor"):
+        path = tmp_path / "trace"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return bake_file(path, tmp_path / "baked.pftrace", policy)
+
+    return baked
+
+
+def samples(name):
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    return importlib.import_module(f"fuzz.formats.{name}").samples()
+
+
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_slices_of_every_sample_are_those_of_its_source(name, policy, tmp_path):
+    checked = 0
+    for data in samples(name):
+        path = tmp_path / "trace"
+        path.write_bytes(data)
+        try:
+            baked = bake_file(path, tmp_path / "out", policy)
+        except (TraceError, UsageError):
+            continue
+        checked += 1
+        packets_of(baked.data)
+        placed_by_twin(baked.data)
+        if not baked.summary.left_out and not baked.summary.kept_in_order:
+            try:
+                expected = slices_of(path, policy)
+            except UsageError:
+                continue
+            assert baked.slices == expected
+    assert checked
+
+
+@pytest.mark.skipif(not REAL, reason=NO_DATA)
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name.split(".")[0])
+def test_slices_of_real_files_are_those_of_their_source(path, tmp_path):
+    baked = bake_file(path, tmp_path / "out")
+    assert baked.slices == slices_of(path)
+    packets_of(baked.data)
+
+
+class TestSlices:
+    def test_a_begin_and_an_end_each_with_its_details(self, bake):
+        made = bake(
+            document(
+                event("M", 0, "process_name", args={"name": "app"}),
+                event("M", 0, "thread_name", args={"name": "main"}),
+                event("X", 1000, "outer", dur=500, cat="a,b", args={"n": 1, "deep": {"x": [1]}}),
+                event("X", 1100, "inner", dur=0),
+                event("i", 1200, "now", s="t"),
+            )
+        )
+        assert made.slices == [
+            ("inner", 1_100_000, 0, 1, "main", "app", None, None),
+            ("now", 1_200_000, 0, 1, "main", "app", None, None),
+            ("outer", 1_000_000, 500_000, 0, "main", "app", "a,b", '{"deep": {"x": [1]}, "n": 1}'),
+        ]
+        thread = next(p for p in packets_of(made.data) if p.track_descriptor.HasField("thread"))
+        assert (thread.track_descriptor.thread.pid, thread.track_descriptor.thread.tid) == (1, 1)
+
+    @pytest.mark.parametrize(
+        "value",
+        [0, -1, 2**63 - 1, -(2**63), 2**64, 1.5, 1e300, True, False, None, "", "\u00fc\n\\"],
+    )
+    def test_arguments_keep_their_values(self, bake, value):
+        made = bake(document(event("X", 1, "a", dur=1, args={"v": value})))
+        assert json.loads(made.slices[0][-1]) == {"v": value}
+
+    def test_a_child_that_the_file_has_before_its_parent_lies_in_it(self, bake):
+        begin = 1_700_000_000 * 10**9
+        spans = [span(2, begin, begin + 5, parent=1), span(1, begin, begin + 9)]
+        made = bake(otlp(resource_spans(spans)))
+        assert [one[:4] for one in made.slices] == [
+            ("span 1", begin, 9, 0),
+            ("span 2", begin, 5, 1),
+        ]
+
+    def test_what_does_not_end_stays_open(self, bake):
+        made = bake(document(event("B", 1, "a"), event("X", 2, "b", dur=1)))
+        assert [one[:4] for one in made.slices] == [("a", 1000, -1, 0), ("b", 2000, 1000, 1)]
+
+    def test_neighbours_that_touch_do_not_nest(self, bake):
+        made = bake(document(*(event("X", at, str(at), dur=10) for at in (0, 10, 20))))
+        assert [one[3] for one in made.slices] == [0, 0, 0]
+
+    def test_a_thread_without_a_number_is_not_the_idle_one(self, bake):
+        made = bake(document(event("X", 1, "a", dur=1, tid="stream"), event("X", 1, "b", dur=1)))
+        assert {one[4] for one in made.slices} == {"stream", None}
+
+
+class TestFlows:
+    def flows(self, made):
+        """The flows that go on from slices, and that end at them."""
+        events = [p.track_event for p in packets_of(made.data) if p.HasField("track_event")]
+        return (
+            {e.name: list(e.flow_ids) for e in events if e.flow_ids},
+            {e.name: list(e.terminating_flow_ids) for e in events if e.terminating_flow_ids},
+        )
+
+    def test_an_arrow_joins_the_slices_around_its_ends(self, bake):
+        made = bake(
+            document(
+                event("X", 10, "outer", dur=90),
+                event("X", 20, "sender", dur=10),
+                event("X", 60, "receiver", dur=10, tid=2),
+                event("s", 25, "go", id=7, cat="c"),
+                event("f", 65, "go", id=7, cat="c", tid=2, bp="e"),
+            )
+        )
+        begins, ends = self.flows(made)
+        assert begins.keys() == {"sender"}
+        assert ends == {"receiver": begins["sender"]}
+
+    def test_an_end_outside_slices_is_of_the_next_one(self, bake):
+        made = bake(
+            document(
+                event("X", 20, "sender", dur=10),
+                event("X", 60, "receiver", dur=10, tid=2),
+                event("s", 25, "go", id=7),
+                event("f", 55, "go", id=7, tid=2),
+            )
+        )
+        assert self.flows(made)[1].keys() == {"receiver"}
+
+    def test_one_id_of_two_categories_is_two_flows(self, bake):
+        made = bake(
+            document(
+                event("X", 10, "a", dur=10),
+                event("X", 30, "b", dur=10),
+                *(event("s", 15, "go", id=7, cat=cat) for cat in "xy"),
+            )
+        )
+        assert len(set(self.flows(made)[0]["a"])) == 2
+
+    def test_a_flow_in_no_slice_is_counted(self, bake):
+        made = bake(document(event("X", 10, "a", dur=1), event("s", 15, "go", id=7)))
+        assert made.summary.left_out == 1
+        assert self.flows(made) == ({}, {})
+
+    def test_spans_are_joined_to_parents_elsewhere(self, bake):
+        made = bake(otlp(*simulated_world(1, hosts=2, calls=5).groups), "tube")
+        begins, ends = self.flows(made)
+        assert begins
+        assert sum(map(len, begins.values())) == sum(map(len, ends.values()))
+
+
+class TestCounters:
+    def test_one_number_is_called_as_its_counter(self, bake):
+        made = bake(document(event("C", 5, "heap", args={"bytes": 3})))
+        (row,) = made.events("counter")
+        assert (row["track_name"], row["value"], row["trace_time"]) == ("heap", 3.0, 5000)
+
+    def test_several_numbers_are_a_counter_each(self, bake):
+        made = bake(document(event("C", 5, "heap", args={"old": 3, "new": 4.5, "text": "x"})))
+        rows = made.events("counter")
+        assert sorted((row["track_name"], row["value"]) for row in rows) == [
+            ("heap new", 4.5),
+            ("heap old", 3.0),
+        ]
+
+    def test_channels_of_streams_are_a_counter_each(self, bake):
+        made = bake(two_streams().content)
+        names = {row["track_name"] for row in made.events("counter")}
+        assert names == {"EEG channels[0]", "EEG channels[1]"}
+        assert [row["name"] for row in made.events("instant")][:2] == ["stimulus 0", "stimulus 4"]
+
+    def test_a_counter_without_numbers_is_counted(self, bake):
+        assert bake(document(event("C", 5, "heap", args={"a": "x"}))).summary.left_out == 1
+
+
+class TestTimes:
+    def test_the_date_is_written_where_the_source_has_it(self, bake):
+        made = bake(otlp(*simulated_world(1).groups))
+        snapshot = next(
+            p.clock_snapshot for p in packets_of(made.data) if p.HasField("clock_snapshot")
+        )
+        assert snapshot.primary_trace_clock == 1
+
+    def test_a_clock_that_is_none_of_the_kernel_is_boottime(self, bake):
+        made = bake(document(event("X", 10, "a", dur=10)))
+        assert str(made.summary.trace_clock) == "BOOTTIME"
+
+    def test_a_baked_trace_is_baked_and_has_no_bars(self, bake, tmp_path):
+        made = bake(document(event("X", 10, "a", dur=10)), policy="tube")
+        path = tmp_path / "baked.pftrace"
+        with tt.open_trace(path) as trace:
+            assert trace.baked_by == "tube"
+            assert trace.read_all("tube")["earliest"].null_count == 2
+        again = tmp_path / "again.pftrace"
+        bake_file(path, again)
+        assert again.read_bytes() == made.data
+
+    def test_nothing_is_before_time_0(self, tmp_path):
+        table = pa.table({"ts:MONOTONIC": np.array([-5, 5]), "name": ["early", "late"]})
+        pq.write_table(table, tmp_path / "t.parquet")
+        made = bake_file(tmp_path / "t.parquet", tmp_path / "out")
+        assert [row["name"] for row in made.events("instant")] == ["late"]
+        assert made.summary.left_out == 1
+
+    def test_the_bytes_are_the_same_every_time(self, bake):
+        source = otlp(*simulated_world(2).groups)
+        assert bake(source, "tube").data == bake(source, "tube").data
+
+    def test_what_is_read_is_not_written_over(self, tmp_path):
+        path = tmp_path / "t.json"
+        path.write_text(document(event("X", 1, "a", dur=1)))
+        with tt.open_trace(path) as trace, pytest.raises(UsageError):
+            tt.bake(trace, path)
