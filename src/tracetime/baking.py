@@ -50,6 +50,10 @@ class BakeSummary:
         unresolved: events without a trace time, which Perfetto leaves out now as before.
         set_aside: items without one, in a message whose clock is tied now: Perfetto would place
             them wrongly, so they are in a field that it does not read.
+        forced: of a trace of another format, begins and ends of slices moved to the one before them
+            on their track although their bars exclude that order: slices nest as in the source.
+        left_out: of a trace of another format, events that track events of Perfetto's cannot be,
+            or that there was no room for.
         truncated: the error after which the rest of the file was not read.
     """
 
@@ -66,6 +70,7 @@ class BakeSummary:
     worst_rounding_ns: int
     unresolved: int
     set_aside: int
+    forced: int
     left_out: int
     truncated: TraceError | None
 
@@ -135,6 +140,7 @@ def bake(
         worst_rounding_ns=rows.worst_ns,
         unresolved=rows.unresolved,
         set_aside=rows.set_aside,
+        forced=0,
         left_out=0,
         truncated=trace.truncated,
     )
@@ -159,11 +165,12 @@ def _bake_events(
         moved=0,
         stamped=0,
         kept_in_order=written.kept,
-        reversed=written.forced,
+        reversed=0,
         rounded=0,
         worst_rounding_ns=0,
         unresolved=written.unresolved,
         set_aside=0,
+        forced=written.forced,
         left_out=written.left_out,
         truncated=trace.truncated,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import sys
 
@@ -15,11 +16,15 @@ from baked_traces import placed_by_twin
 from corpus import DATA, NO_DATA
 from json_slicing import document, event
 from places import ROOT
+from reading import opened
 from span_files import otlp, resource_spans, simulated_world, span
 from xdf_files import two_streams
 
 import tracetime as tt
+from tracetime._kernels.perfetto.event_packets import Details, EventPackets, Texts
 from tracetime.errors import TraceError, UsageError
+from tracetime.event_baking.place import Place
+from tracetime.event_baking.writing import write_events
 
 FORMATS = ("chrome_json", "spans", "table", "xdf", "journal", "pcapng")
 REAL = sorted((DATA / "other" / "json").glob("*"))
@@ -239,3 +244,73 @@ class TestTimes:
         path.write_text(document(event("X", 1, "a", dur=1)))
         with tt.open_trace(path) as trace, pytest.raises(UsageError):
             tt.bake(trace, path)
+
+
+class TestKernel:
+    """Begins and ends on one track never go back, whatever the times given."""
+
+    def slices(self, rows):
+        """Names, begins and ends as they are written; rows: ts, dur, latest, end_latest, depth."""
+        columns = np.array(rows, np.int64).T.copy()
+        count = len(rows)
+        names = Texts(
+            np.arange(count, dtype=np.int32),
+            np.arange(1, count + 1, dtype=np.int32),
+            np.frombuffer(b"abcdefgh"[:count], np.uint8),
+        )
+        none = Texts(np.full(count, -1, np.int32), np.empty(0, np.int32), np.empty(0, np.uint8))
+        made = EventPackets(1, 6, 0)
+        made.put_slices(
+            *columns[:4],
+            columns[4].astype(np.int32),
+            np.zeros(count, np.int32),
+            np.array([7], np.uint64),
+            Details(names, none, None),
+            None,
+        )
+        made.end_all()
+        events = [(p.track_event.name or "end", p.timestamp) for p in packets_of(made.take())]
+        return events, (made.kept, made.forced, made.early)
+
+    def test_a_child_goes_to_its_parent_within_its_bar(self):
+        events, counts = self.slices([(100, 50, 100, 150, 0), (90, 20, 100, 110, 1)])
+        assert events == [("a", 100), ("b", 100), ("end", 110), ("end", 150)]
+        assert counts == (1, 0, 0)
+
+    def test_and_beyond_it(self):
+        events, counts = self.slices([(100, 50, 100, 150, 0), (90, 5, 99, 99, 1)])
+        assert events == [("a", 100), ("b", 100), ("end", 100), ("end", 150)]
+        assert counts == (0, 2, 0)
+
+    def test_a_parent_lasts_as_long_as_its_child(self):
+        events, counts = self.slices([(100, 50, 100, 170, 0), (110, 50, 110, 160, 1)])
+        assert events == [("a", 100), ("b", 110), ("end", 160), ("end", 160)]
+        assert counts == (1, 0, 0)
+
+    def test_what_begins_before_time_0_has_no_packet(self):
+        events, counts = self.slices([(-5, 50, -5, 45, 0), (5, 9, 5, 14, 1)])
+        assert events == [("b", 5), ("end", 14)]
+        assert counts == (0, 0, 1)
+
+    def test_columns_of_two_lengths_are_refused(self):
+        with pytest.raises(IndexError):
+            EventPackets(1, 6, 0).put_values(
+                np.zeros(1, np.int64), np.zeros(2, np.uint64), np.zeros(1)
+            )
+
+
+def test_traces_in_one_file_keep_their_numbers_apart(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(document(event("X", 1, "a", dur=1), event("C", 1, "n", args={"v": 1})))
+    file = io.BytesIO()
+    places = (Place(), Place(sequence=2, first=1000, machine=5, clock=6, snapshot=False))
+    with tt.open_trace(path) as trace:
+        for place in places:
+            write_events(trace, file, "floor", place=place)
+    packets = packets_of(file.getvalue())
+    events = [p for p in packets if p.HasField("track_event")]
+    assert {(p.trusted_packet_sequence_id, p.machine_id) for p in events} == {(1, 0), (2, 5)}
+    uuids = [p.track_descriptor.uuid for p in packets if p.HasField("track_descriptor")]
+    assert len(uuids) == len(set(uuids))
+    with opened(file.getvalue()) as trace:
+        assert trace.slices().read_all().num_rows == 2

@@ -143,6 +143,7 @@ _SLICES: Final = record(
         "rows": count("How many slices there are."),
         "open": count("How many of them do not end."),
         "unresolved": count("Events without a trace time: they begin and end no slice."),
+        "forced": count("Begins and ends of slices, moved beyond their bars so that they nest."),
         "left_out": count("Slices that there was no room for."),
         "names_left_out": count("Names and arguments that there was no room for."),
         "not_nested": count(
@@ -466,6 +467,7 @@ BAKE: Final = record(
         "worst_rounding_ns": count("How far off the worst of them is, ns."),
         "unresolved": count("Events without a trace time: Perfetto leaves them out."),
         "set_aside": count("Items without one, moved to where Perfetto does not read."),
+        "forced": count("Begins and ends of slices, moved beyond their bars so that they nest."),
         "left_out": count("Events of other formats that track events of Perfetto's cannot be."),
         "truncated": READING["truncated"],
     },

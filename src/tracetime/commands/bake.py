@@ -101,6 +101,7 @@ def _counts(summary: BakeSummary) -> list[str]:
     lines = (
         (summary.unresolved, "event", "without a trace time: Perfetto leaves them out, as before"),
         (summary.set_aside, "item", "without a trace time set aside: their clock is tied now"),
+        (summary.forced, "end", "of slices moved beyond their bars, so that they nest as before"),
         (summary.left_out, "event", "left out: track events of Perfetto's cannot be such"),
         (summary.moved, "event", "moved to the timestamp of their packet"),
         (summary.stamped, "packet", "without a time of their own have that of their items"),

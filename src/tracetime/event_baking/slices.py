@@ -87,16 +87,13 @@ def put_slices(
     for batch in slices.to_batches():
         ts, _ = known_of(batch["ts"])
         dur, _ = known_of(batch["dur"])
-        latest = ts
-        if "latest" in batch.schema.names:
-            values, known = known_of(batch["latest"])
-            latest = np.where(known, values, INT64_MAX)
         depth, _ = known_of(batch["depth"])
         track, _ = known_of(batch["track"])
         packets.put_slices(
             ts,
             dur,
-            latest,
+            _latest(batch, "latest", ts),
+            _latest(batch, "end_latest", ts + np.maximum(dur, 0)),
             depth,
             track.astype(np.int32),
             of_tracks.of(batch),
@@ -107,3 +104,13 @@ def put_slices(
         yield
     packets.end_all()
     yield
+
+
+def _latest(
+    batch: pa.RecordBatch, name: str, times: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """A column of bounds: of floor's slices, which have none, their times."""
+    if name not in batch.schema.names:
+        return times
+    values, known = known_of(batch[name])
+    return np.where(known, values, INT64_MAX)

@@ -35,6 +35,7 @@ class EventPackets:
         ts: _Ints,
         dur: _Ints,
         latest: _Ints,
+        end_latest: _Ints,
         depth: _Codes,
         track: _Codes,
         uuids: _Ids,

@@ -38,6 +38,7 @@ cdef enum:
 # A slice that has not ended.
 cdef struct OpenSlice:
     int64_t end                 # where it ends; INT64_LOW: nowhere
+    int64_t end_latest          # until when it can have ended
     int32_t below               # the slice that it lies in, or the next free one
     bint written
 
@@ -176,20 +177,21 @@ cdef class EventPackets:
     # wide: the columns of slices
     def put_slices(
         self, const int64_t[::1] ts, const int64_t[::1] dur, const int64_t[::1] latest,
-        const int32_t[::1] depth, const int32_t[::1] track, const uint64_t[::1] uuids,
+        const int64_t[::1] end_latest, const int32_t[::1] depth, const int32_t[::1] track, const uint64_t[::1] uuids,
         Details details not None, Flows flows,
     ):
         """Begin slices, and end those before them on their tracks.
 
         Slices of a track come in the order in which they begin, what holds others before them.
 
-        ts, dur: ns; dur is -1 of those that do not end. latest: until when each can have begun.
+        ts, dur: ns; dur is -1 of those that do not end. latest, end_latest: until when each can
+        have begun and ended.
         track: from 0; uuids: of every track so far.
         """
         cdef int64_t i, n = ts.shape[0]
         if not n == dur.shape[0] == latest.shape[0] == depth.shape[0] == track.shape[0]:
             raise IndexError("columns have one length")
-        if n != details.names.codes.shape[0] or flows is not None and not (
+        if n != details.names.codes.shape[0] or n != end_latest.shape[0] or flows is not None and not (
             n == flows.ends.shape[0] == flows.ending_ends.shape[0]
         ):
             raise IndexError("columns have one length")
@@ -201,7 +203,7 @@ cdef class EventPackets:
         with nogil:
             for i in range(n):
                 self.end_until(track[i], depth[i], ts[i])
-                self.begin(track[i], ts[i], dur[i], latest[i])
+                self.begin(track[i], ts[i], dur[i], latest[i], end_latest[i])
                 if self.tracks[track[i]].reached < 0:
                     self.early += 1
                     continue
@@ -275,26 +277,27 @@ cdef class EventPackets:
             self.free_slice = top
             if end == INT64_LOW or not slice.written:
                 continue
-            if end < t.reached:
-                self.kept += 1
-                end = t.reached
-            t.reached = end
+            self.reach(t, end, slice.end_latest)
             self.start_body(SLICE_END, self.uuids[track])
-            self.finish(end)
+            self.finish(t.reached)
         return 0
 
-    cdef int begin(
-        self, int32_t track, int64_t ts, int64_t dur, int64_t latest
-    ) except -1 nogil:
-        """Open a slice: not before the last event of its track, which is `reached` then."""
-        cdef OpenTrack *t = &self.tracks[track]
-        cdef int32_t place = self.free_slice
-        if ts < t.reached:
+    cdef void reach(self, OpenTrack *t, int64_t ns, int64_t latest) noexcept nogil:
+        """Go to an event of a track: not before the last one, whatever its bar."""
+        if ns < t.reached:
             if latest < t.reached:
                 self.forced += 1
             else:
                 self.kept += 1
-        t.reached = max(t.reached, ts)
+        t.reached = max(t.reached, ns)
+
+    cdef int begin(
+        self, int32_t track, int64_t ts, int64_t dur, int64_t latest, int64_t end_latest
+    ) except -1 nogil:
+        """Open a slice: not before the last event of its track, which is `reached` then."""
+        cdef OpenTrack *t = &self.tracks[track]
+        cdef int32_t place = self.free_slice
+        self.reach(t, ts, latest)
         if place == NONE:
             grow(
                 <void **>&self.slices, &self.slices_capacity, self.n_slices + 1, sizeof(OpenSlice)
@@ -304,6 +307,7 @@ cdef class EventPackets:
         else:
             self.free_slice = self.slices[place].below
         self.slices[place].end = INT64_LOW if dur < 0 else saturating_add(ts, dur)
+        self.slices[place].end_latest = end_latest
         self.slices[place].below = t.top
         self.slices[place].written = t.reached >= 0
         t.top = place
