@@ -8,6 +8,7 @@ from itertools import compress, pairwise
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime.analysis.rates import LEAST_OFF_NS, OTHER_UNIT, Rate
 from tracetime.analysis.survey import Survey
@@ -15,9 +16,14 @@ from tracetime.clocks.families import ONE_RATE
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, all_of, names
+from tracetime.graph.tube.assumed_widths import off_line
 from tracetime.graph.values import difference, gains
 from tracetime.quantiles import median
 from tracetime.text import count, duration
+
+Values = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float64]
 
 _TSC: Final = BUILTIN_IDS["TSC"]
 # Clocks 7 and 8 (process and thread CPU time) have no rate: they stop when nothing runs.
@@ -216,31 +222,98 @@ def _sparse(survey: Survey) -> Iterator[Finding]:
         # A COARSE clock, or one with a long unit, gains or loses a tick between two readings: that
         # is not drift.
         ticks = sum(tick for clock in (here, there) if (tick := survey.tick_ns(clock)) > 1)
-        bad = np.flatnonzero(whole & (gain > survey.tolerance_ns + ticks) & (gap > 0))
-        if not len(bad):
-            continue
-        worst = int(gain[bad].max())
-        k = bad[int(np.argmax(gain[bad]))]
-        enough_ns = float(gap[k]) * survey.tolerance_ns / worst
-        spans = [(int(ours[i]), int(ours[i + 1])) for i in bad.tolist()]
-        events = survey.count_within({here: spans})[here] if here in clocks else 0
-        selections = [EventSelection(here, spans=spans)]
-        if not events:
-            others = [clock for clock in clocks if clock != here]
-            events = sum(survey.used[clock] for clock in others)
-            selections = list(all_of(others))
-        severity: Severity = "error" if events else "info"
-        yield finding(
-            "snapshots-too-sparse",
-            severity,
-            clocks=tuple(sorted({*clocks, here, there}, key=ClockId.order)),
-            packets=survey.packets_of(snapshots[bad + 1]),
-            events=events,
-            worst_ns=worst,
-            selections=selections,
-            here=here,
-            there=there,
-            ppm=worst / gap[k] * 1e6,
-            gap=duration(float(gap[k])),
-            enough=duration(enough_ns),
-        )
+        far = whole & (gain > survey.tolerance_ns + ticks) & (gap > 0)
+        noise = _noise_ns(survey, here, there, ours, theirs)
+        alone = _alone(survey, noise)
+        drift = np.abs(gains(theirs, ours) - np.diff(noise))
+        scattered = far & (alone[:-1] | alone[1:]) & (drift <= survey.tolerance_ns)
+        if scattered.any():
+            of_those = alone & (np.append(scattered, False) | np.append(False, scattered))
+            yield _slow_pings(survey, here, snapshots, ours, np.where(of_those, noise, 0))
+        bad = np.flatnonzero(far & ~scattered)
+        if len(bad):
+            yield _too_sparse(survey, (here, there), clocks, bad)
+
+
+def _too_sparse(
+    survey: Survey, pair: tuple[ClockId, ClockId], clocks: list[ClockId], bad: Rows
+) -> Finding:
+    """Return a finding about two clocks that drift far; bad: in which gaps of their snapshots."""
+    here, there = pair
+    snapshots, ours, theirs = survey.together(here, there)
+    gain, gap = np.abs(gains(theirs, ours)), difference(ours[1:], ours[:-1])
+    worst = int(gain[bad].max())
+    k = bad[int(np.argmax(gain[bad]))]
+    enough_ns = float(gap[k]) * survey.tolerance_ns / worst
+    spans = [(int(ours[i]), int(ours[i + 1])) for i in bad.tolist()]
+    events = survey.count_within({here: spans})[here] if here in clocks else 0
+    selections = [EventSelection(here, spans=spans)]
+    if not events:
+        others = [clock for clock in clocks if clock != here]
+        events = sum(survey.used[clock] for clock in others)
+        selections = list(all_of(others))
+    severity: Severity = "error" if events else "info"
+    return finding(
+        "snapshots-too-sparse",
+        severity,
+        clocks=tuple(sorted({*clocks, here, there}, key=ClockId.order)),
+        packets=survey.packets_of(snapshots[bad + 1]),
+        events=events,
+        worst_ns=worst,
+        selections=selections,
+        here=here,
+        there=there,
+        ppm=worst / gap[k] * 1e6,
+        gap=duration(float(gap[k])),
+        enough=duration(enough_ns),
+    )
+
+
+def _noise_ns(
+    survey: Survey, here: ClockId, there: ClockId, ours: Values, theirs: Values
+) -> Floats:
+    """Return how far each snapshot of two clocks is off those about it.
+
+    0 where no half-width was declared by assumption: drift is told from noise by those measured.
+    """
+    widths = [survey.graph.domain(clock).assumed_half_width_ns for clock in (here, there)]
+    if widths == [None, None] or (np.diff(ours) < 0).any():
+        return np.zeros(len(ours))
+    return -off_line(ours, theirs - ours)
+
+
+def _alone(survey: Survey, noise: Floats) -> npt.NDArray[np.bool_]:
+    """Return which snapshots are off, twice as far as both beside them.
+
+    Beside a step or a change of rate, several are by about as much.
+    """
+    off = np.pad(np.abs(noise), 1)
+    beside = np.maximum(off[:-2], off[2:])
+    alone: npt.NDArray[np.bool_] = (off[1:-1] > survey.tolerance_ns / 2) & (off[1:-1] >= 2 * beside)
+    return alone
+
+
+def _slow_pings(
+    survey: Survey, clock: ClockId, snapshots: Values, ours: Values, off_ns: Floats
+) -> Finding:
+    """Return a finding about snapshots that are off; off_ns: by how much, 0 for others.
+
+    By floor, events are off as far as the snapshot before them.
+    """
+    off = np.flatnonzero(off_ns)
+    ends = np.append(ours[1:], ours[-1:])
+    spans = [(int(ours[k]), max(int(ours[k]), int(ends[k]) - 1)) for k in off.tolist()]
+    events = survey.count_within({clock: spans})[clock]
+    worst = int(np.abs(off_ns[off]).max())
+    return finding(
+        "snapshot-outlier",
+        "error" if events else "info",
+        clocks=(clock,),
+        packets=survey.packets_of(snapshots[off]),
+        events=events,
+        worst_ns=worst,
+        selections=[EventSelection(clock, spans=spans)],
+        parts=["by", *(["up_to"] if len(off) > 1 else [])],
+        size=duration(worst),
+        snapshots=count(len(off), "snapshot"),
+    )

@@ -16,12 +16,15 @@ import pyarrow as pa
 
 from tracetime.arrays import texts_of
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import OVERFLOW, TraceError
+from tracetime.error_bars import PlacementObserver
+from tracetime.errors import OVERFLOW, TraceError, UsageError
 from tracetime.events_table import CUT_OFF, Columns, Kind, Vocabulary
 from tracetime.formats.name_columns import name_columns
 from tracetime.formats.trace_file import TraceFile
 from tracetime.formats.trace_folder import TraceFolder
+from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
+from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
 from tracetime.placement import placed_by_floor
 from tracetime.trace import Trace, TraceReading
@@ -72,6 +75,9 @@ class RecordTrace(Trace):
 
     KINDS: ClassVar[tuple[Kind, ...]]
     """The kinds of rows, by the code in the column `kind`."""
+
+    UNSAID: ClassVar[str] = ""
+    """What files do not say of how clocks were read, where the format assumes half-widths."""
 
     def __init__(self, file: TraceFile | TraceFolder, options: OpenOptions) -> None:
         super().__init__(file.path, file.size, options)
@@ -126,6 +132,40 @@ class RecordTrace(Trace):
         reading = TraceReading(iter(()))
         reading.batches = self._placed(reading, progress, names)
         return reading
+
+    def placed_columns(
+        self,
+        policy: PolicyName = "floor",
+        progress: Callable[[int], None] | None = None,
+        *,
+        bars: Bars = "estimated",
+        names: bool = False,
+        observer: PlacementObserver | None = None,
+    ) -> TraceReading:
+        """Read the file from its start as `events` does, as columns; see `Trace.placed_columns`.
+
+        Raises:
+            UsageError: guaranteed bars on half-widths that the format assumes.
+        """
+        if policy == "tube" and bars == "guaranteed":
+            self._check_widths()
+        return super().placed_columns(policy, progress, bars=bars, names=names, observer=observer)
+
+    def _assumed(self) -> dict[ClockId, ClockId]:
+        """The clocks whose half-widths the format assumes, and the one that would give each."""
+        return {}
+
+    def _check_widths(self) -> None:
+        """Raise UsageError unless the caller gave each half-width that the format assumes."""
+        given = {d.id for d in self.domains if d.assumed_half_width_ns is not None}
+        name = self.clocks.name
+        for clock, by in self._assumed().items():
+            if not given & {clock, by}:
+                raise UsageError(
+                    f"no bar of {name(clock)} is guaranteed: {self.UNSAID}, and half-widths are "
+                    f"assumed. Take estimated bars, or give the half-width ({name(by)}=1ms with "
+                    "--assume-half-width, a ClockDomain)"
+                )
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,16 @@ import pytest
 from journals import BOOT, MACHINE, START_US, entry, logged
 
 import tracetime.formats.journal.entries as batches
-from tracetime import ClockId, TraceError, clock_id, diagnose, open_trace, report
+from tracetime import (
+    ClockDomain,
+    ClockId,
+    TraceError,
+    UsageError,
+    clock_id,
+    diagnose,
+    open_trace,
+    report,
+)
 from tracetime.formats import blocks
 
 pytest_plugins = ["cli"]
@@ -263,3 +272,36 @@ def test_commands_take_it(journal, tracetime, tmp_path):
     with open_trace(path) as trace:
         report(trace, tmp_path / "r.html")
     assert "MONOTONIC" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 18, 19])
+def test_bars_hold_the_truth_of_an_entry_that_is_1_ms_late(journal, k):
+    late = [logged(j * S, realtime_us=START_US + j * S + 1000 * (j == k)) for j in range(20)]
+    with open_trace(journal(late)) as trace:
+        rows = trace.read_all("tube").to_pylist()
+    for j, row in enumerate(rows):
+        assert row["earliest"] <= (START_US + j * S) * 1000 <= row["latest"]
+
+
+@pytest.mark.parametrize("step_us", [60, -60, 90, 130, 1000])
+def test_bars_hold_both_sides_of_a_small_step(journal, step_us):
+    stepped = [logged(j * S, realtime_us=START_US + j * S + step_us * (j >= 9)) for j in range(20)]
+    with open_trace(journal(stepped)) as trace:
+        rows = trace.read_all("tube").to_pylist()
+        graph = trace.clocks
+    for j, row in enumerate(rows):
+        assert row["earliest"] <= (START_US + j * S + step_us * (j >= 9)) * 1000 <= row["latest"]
+    between = graph.explain(8 * 10**9 + 5 * 10**8, "MONOTONIC", "REALTIME", policy="tube")
+    assert between.earliest <= (START_US + 8 * S + S // 2 + min(step_us, 0)) * 1000
+    assert between.latest >= (START_US + 8 * S + S // 2 + max(step_us, 0)) * 1000
+
+
+def test_no_bar_is_guaranteed_by_readings_of_unknown_width(journal):
+    path = journal(ONE_BOOT)
+    with open_trace(path) as trace:
+        with pytest.raises(UsageError, match="how far apart its two clocks were read"):
+            trace.read_all("tube", bars="guaranteed")
+        assert trace.read_all("floor", bars="guaranteed").num_rows == len(ONE_BOOT)
+    given = [ClockDomain("MONOTONIC", assumed_half_width_ns=1_000)]
+    with open_trace(path, domains=given) as trace:
+        assert trace.read_all("tube", bars="guaranteed").num_rows == len(ONE_BOOT)

@@ -296,6 +296,44 @@ def test_no_bar_is_guaranteed_by_offsets_of_unknown_width(opened):
         assert trace.read_all("floor", bars="guaranteed").num_rows == 205
 
 
+def one_host(offsets):
+    """Offsets every 5 s, and a sample each second."""
+    file = XdfFile()
+    file.stream(1)
+    for k, offset in enumerate(offsets):
+        file.offset(1, 50.0 + 5 * k, offset)
+        file.samples(1, [50.0 + 5 * k + j for j in range(5)], list(range(5)))
+    return file
+
+
+@pytest.mark.parametrize("late_s", [0.0015, -0.0023])
+def test_a_slow_ping_is_an_outlier_and_no_drift(opened, late_s):
+    offsets = [1000.0 + 1e-4 * ((3 * k) % 7 - 3) for k in range(40)]
+    offsets[20] += late_s
+    with opened(one_host(offsets)) as trace:
+        found = [finding for finding in diagnose(trace) if finding.code != "no-realtime"]
+        packet = trace.snapshot_packets[20]
+    assert [(finding.code, finding.packets) for finding in found] == [
+        ("snapshot-outlier", (packet,))
+    ]
+    assert found[0].events == 5
+    assert found[0].worst_ns == pytest.approx(abs(late_s) * 1e9, abs=400_000)
+
+
+@pytest.mark.parametrize("step_s", [0.005, -0.005, 0.02])
+def test_bars_hold_both_sides_of_a_step_between_two_pings(opened, step_s):
+    offsets = [1000.0 + 1e-8 * k + step_s * (k >= 20) for k in range(40)]
+    with opened(one_host(offsets)) as trace:
+        found = [finding.code for finding in diagnose(trace)]
+        rows = trace.read_all("tube").to_pylist()[96:100]
+    assert found == ["clock-stepped", "no-realtime"]
+    for row in rows:
+        before = row["timestamp"] + 10**12
+        ends = sorted([before, before + round(step_s * 1e9)])
+        assert row["earliest"] <= ends[0] + 1_000
+        assert ends[1] - 1_000 <= row["latest"]
+
+
 def test_times_of_1970_have_the_tick_of_their_doubles(opened):
     file = XdfFile()
     file.stream(1)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tracetime._kernels.journal.entries import write_args
 from tracetime.arrays import arrow_of
+from tracetime.clocks.ids import ClockId
 from tracetime.events_table import TYPES, Columns, Kind
 from tracetime.formats.journal.clocks import JournalClocks, by_boot, described, read_clocks
 from tracetime.formats.journal.entries import Entries, entries
@@ -29,6 +30,7 @@ class JournalTrace(RecordTrace):
     """A journal of systemd, of one machine or of several."""
 
     KINDS: ClassVar = (Kind("entry"),)
+    UNSAID: ClassVar = "a journal does not say how far apart its two clocks were read"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file, options)
@@ -52,6 +54,13 @@ class JournalTrace(RecordTrace):
         self.prepare(names=False)
         assert self._journal is not None
         return described(self._journal)
+
+    def _assumed(self) -> dict[ClockId, ClockId]:
+        """MONOTONIC of each boot."""
+        self.prepare(names=False)
+        assert self._journal is not None
+        boots = self._journal.boots.values()
+        return {boot.monotonic: boot.monotonic for boot in boots if boot.monotonic is not None}
 
     def prepare(self, names: bool) -> None:
         """Read the clocks, unless they are known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
-from tracetime.error_bars import PlacementObserver
-from tracetime.errors import TraceError, UsageError
+from tracetime.errors import TraceError
 from tracetime.events_table import BATCH_ROWS, Columns, Kind
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.trace_file import TraceFile
@@ -22,11 +21,9 @@ from tracetime.formats.xdf.sample_names import joined, names_of
 from tracetime.formats.xdf.samples import SampleReader, Samples
 from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
-from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
-from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
-from tracetime.trace import SnapshotFault, TraceReading, TraceWarning
+from tracetime.trace import SnapshotFault, TraceWarning
 
 _RECORDER: Final = ClockId.parse(RECORDER)
 _NO_TIME: Final = 6
@@ -37,6 +34,7 @@ class XdfTrace(RecordTrace):
     """A recording of the lab streaming layer."""
 
     KINDS: ClassVar[tuple[Kind, ...]] = (Kind("sample"),)
+    UNSAID: ClassVar = "an XDF file does not say how long its pings took"
 
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file, options)
@@ -112,35 +110,9 @@ class XdfTrace(RecordTrace):
         for clock, recorded in self._domains.items():
             graph.declare(_merged(recorded, given.get(clock), is_of_all))
 
-    def placed_columns(
-        self,
-        policy: PolicyName = "floor",
-        progress: Callable[[int], None] | None = None,
-        *,
-        bars: Bars = "estimated",
-        names: bool = False,
-        observer: PlacementObserver | None = None,
-    ) -> TraceReading:
-        """Read the file from its start as `events` does, as columns.
-
-        Raises:
-            UsageError: guaranteed bars, and nobody says how wide offsets are.
-        """
-        if policy == "tube" and bars == "guaranteed":
-            self._check_widths()
-        return super().placed_columns(policy, progress, bars=bars, names=names, observer=observer)
-
-    def _check_widths(self) -> None:
-        """Raise UsageError unless the caller gave the half-width of each host's offsets."""
-        graph = self.clocks
-        given = {d.id for d in self.domains if d.assumed_half_width_ns is not None}
-        lacking = [info.clock for info in graph.clocks() if info.clock not in given | {_RECORDER}]
-        if lacking and _RECORDER not in given:
-            raise UsageError(
-                f"no bar of {graph.name(lacking[0])} is guaranteed: an XDF file does not say how "
-                "long its pings took, and half-widths are assumed. Take estimated bars, or give "
-                f"the half-width ({RECORDER}=1ms with --assume-half-width, a ClockDomain)"
-            )
+    def _assumed(self) -> dict[ClockId, ClockId]:
+        """The clocks of all hosts: the half-width of the recorder's clock is that of them all."""
+        return {info.clock: _RECORDER for info in self.clocks.clocks() if info.clock != _RECORDER}
 
     def _content(self) -> Content:
         if self._opened is None:

@@ -32,13 +32,16 @@ def widened(a_ns: Values, r_ns: Values, width_ns: int) -> Values:
     """
     order = np.argsort(a_ns, kind="stable")
     off = np.empty(len(a_ns))
-    off[order] = np.abs(_apart(a_ns[order], r_ns[order]))
+    off[order] = np.abs(off_line(a_ns[order], r_ns[order]))
     more = np.ceil(np.maximum(off - width_ns / 2, 0.0))
     return np.int64(width_ns) + np.where(off <= MOST_WIDTHS * width_ns, more, 0).astype(np.int64)
 
 
-def _apart(a_ns: Values, r_ns: Values) -> Floats:
-    """How far each offset is from the line through two neighbours: the median of several pairs."""
+def off_line(a_ns: Values, r_ns: Values) -> Floats:
+    """How far each offset is below the line through two neighbours: the median of several pairs.
+
+    a_ns: ascending.
+    """
     n = len(a_ns)
     rows = np.arange(n)
     missed = np.full((NEIGHBOURS, n), np.nan)
