@@ -45,6 +45,22 @@ def read(path: Path, partial: bool) -> None:
                 batch.validate(full=True)
         assert len(trace.clocks.clocks()) >= 0
         tracetime.diagnose(trace)
+        with refused:
+            bake(trace, path.with_suffix(".baked"))
+
+
+def bake(trace: Any, out: Path) -> None:
+    """Write a trace as Perfetto's, which must be a sound one."""
+    import tracetime
+
+    tracetime.bake(trace, out)
+    with tracetime.open_trace(out) as baked:
+        try:
+            for reading in (baked.slices(), baked.events(names=True)):
+                for batch in reading:
+                    batch.validate(full=True)
+        except tracetime.TraceError as error:
+            raise AssertionError("what was baked is no sound trace") from error
 
 
 def child(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from baked_events import bake_file, packets_of, slices_of
-from baked_traces import placed_by_twin
+from baked_traces import placed_by_twin, rows_by
 from corpus import DATA, NO_DATA
 from json_slicing import document, event
 from places import ROOT
@@ -59,7 +59,7 @@ def test_slices_of_every_sample_are_those_of_its_source(name, policy, tmp_path):
             continue
         checked += 1
         packets_of(baked.data)
-        placed_by_twin(baked.data)
+        assert placed_by_twin(baked.data) == rows_by(baked.data, "floor")
         if not baked.summary.left_out and not baked.summary.kept_in_order:
             try:
                 expected = slices_of(path, policy)
@@ -202,6 +202,11 @@ class TestCounters:
         assert names == {"EEG channels[0]", "EEG channels[1]"}
         assert [row["name"] for row in made.events("instant")][:2] == ["stimulus 0", "stimulus 4"]
 
+    def test_threads_of_a_process_share_its_counters(self, bake):
+        made = bake(document(*(event("C", t, "n", tid=t, args={"v": t}) for t in (1, 2))))
+        assert len({row["track"] for row in made.events("counter")}) == 1
+        assert {row["pid"] for row in made.events("counter")} == {1}
+
     def test_a_counter_without_numbers_is_counted(self, bake):
         assert bake(document(event("C", 5, "heap", args={"a": "x"}))).summary.left_out == 1
 
@@ -213,6 +218,23 @@ class TestTimes:
             p.clock_snapshot for p in packets_of(made.data) if p.HasField("clock_snapshot")
         )
         assert snapshot.primary_trace_clock == 1
+
+    def test_realtime_is_told_of_a_clock_that_is_tied_to_it(self, bake):
+        base = 1_700_000_000 * 10**9
+        made = bake(
+            document(
+                event("X", 10, "a", dur=10),
+                event("X", 30, "b", dur=10),
+                schemaVersion=1,
+                deviceProperties=[],
+                baseTimeNanoseconds=base,
+            )
+        )
+        with opened(made.data) as trace:
+            clocks = {str(info.clock) for info in trace.clocks.clocks()}
+            told = trace.clocks.convert(30_000, "BOOTTIME", "REALTIME")
+        assert clocks == {"BOOTTIME", "REALTIME"}
+        assert told == base + 30_000
 
     def test_a_clock_that_is_none_of_the_kernel_is_boottime(self, bake):
         made = bake(document(event("X", 10, "a", dur=10)))

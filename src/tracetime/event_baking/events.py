@@ -147,29 +147,30 @@ class Events:
         )
 
     def _counter(self, columns: Columns, row: int, member: str | None) -> int:
+        """The counter of a row: of its process, where that is known, as all its threads have it."""
         name = text_at(columns, "name", int(columns["name"][row])) or _UNNAMED
-        return self._tracks.counter(
-            self._owner(columns, row), name if member is None else f"{name} {member}"
-        )
+        owner = self._owner(columns, row)
+        if owner.pid is not None or owner.process is not None:
+            owner = owner._replace(tid=None, thread=None)
+        full = name if member is None else f"{name} {member}"
+        return self._tracks.counter(self._tracks.of(owner), full)
 
     def _track(self, columns: Columns, row: int) -> int:
         """The track of an instant: its own where it has one, else that of whose it is."""
-        owner = self._owner(columns, row)
+        owner = self._tracks.of(self._owner(columns, row))
         name = text_at(columns, "track_name", int(columns["track_name"][row]))
         if owner and name is None:
             return owner
         return self._tracks.within(owner, name or _UNNAMED)
 
-    def _owner(self, columns: Columns, row: int) -> int:
+    def _owner(self, columns: Columns, row: int) -> Owner:
         has = int(columns["has"][row])
-        return self._tracks.of(
-            Owner(
-                int(columns["pid"][row]) if has & HAS_PID else None,
-                text_at(columns, "process_name", int(columns["process_name"][row])),
-                int(columns["tid"][row]) if has & HAS_TID else None,
-                text_at(columns, "thread_name", int(columns["thread_name"][row])),
-                int(columns["cpu"][row]) if has & HAS_CPU else None,
-            )
+        return Owner(
+            int(columns["pid"][row]) if has & HAS_PID else None,
+            text_at(columns, "process_name", int(columns["process_name"][row])),
+            int(columns["tid"][row]) if has & HAS_TID else None,
+            text_at(columns, "thread_name", int(columns["thread_name"][row])),
+            int(columns["cpu"][row]) if has & HAS_CPU else None,
         )
 
 
