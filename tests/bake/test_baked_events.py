@@ -24,7 +24,9 @@ import tracetime as tt
 from tracetime._kernels.perfetto.event_packets import Details, EventPackets, Texts
 from tracetime.errors import TraceError, UsageError
 from tracetime.event_baking.place import Place
+from tracetime.event_baking.slices import parents_first
 from tracetime.event_baking.writing import write_events
+from tracetime.slices_table import SLICES_SCHEMA
 
 FORMATS = ("chrome_json", "spans", "table", "xdf", "journal", "pcapng")
 REAL = sorted((DATA / "other" / "json").glob("*"))
@@ -120,6 +122,24 @@ class TestSlices:
     def test_neighbours_that_touch_do_not_nest(self, bake):
         made = bake(document(*(event("X", at, str(at), dur=10) for at in (0, 10, 20))))
         assert [one[3] for one in made.slices] == [0, 0, 0]
+
+    def test_what_crosses_others_of_its_thread_is_on_a_track_beside_it(self, bake, tmp_path):
+        made = bake(document(event("X", 1, "a", dur=10), event("X", 5, "b", dur=10)))
+        assert made.slices == slices_of(tmp_path / "trace")
+        assert [one[1:4] for one in made.slices] == [(1000, 10_000, 0), (5000, 10_000, 0)]
+
+    def test_thread_0_of_a_process_is_not_the_idle_one(self, bake):
+        name = event("M", 0, "process_name", pid=0, tid=0, args={"name": "app"})
+        made = bake(document(name, event("X", 1, "a", dur=1, pid=0, tid=0)))
+        assert [one[4:6] for one in made.slices] == [(None, "app")]
+
+    def test_by_the_tube_what_holds_others_comes_first(self):
+        rows = {"ts": [5, 10, 20], "dur": [1, 20, 1], "depth": [1, 0, 1], "parent": [1, None, 1]}
+        rows["track"] = [0, 0, 0]
+        table = pa.table(rows, pa.schema([SLICES_SCHEMA.field(name) for name in rows]))
+        made = parents_first(table)
+        assert made["ts"].to_pylist() == [10, 5, 20]
+        assert made["parent"].to_pylist() == [None, 0, 0]
 
     def test_a_thread_without_a_number_is_not_the_idle_one(self, bake):
         made = bake(document(event("X", 1, "a", dur=1, tid="stream"), event("X", 1, "b", dur=1)))
