@@ -194,6 +194,9 @@ def _missing(survey: Survey) -> Iterator[Finding]:
             return
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())
+        if not events and survey.trace.truncated is None:
+            yield finding("no-events")
+            return
         yield finding(
             "no-snapshots",
             events=events,

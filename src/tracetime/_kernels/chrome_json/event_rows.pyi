@@ -8,7 +8,7 @@ class EventRows(EventObserver):
     """Makes rows of events and lines.
 
     Args:
-        clock: the number of the clock that they have.
+        clock, line_clock: the numbers of the clocks that events and lines have.
         snapshots: how many there are.
         batch_rows: of which number on a batch is full.
         details: names them; None: nobody does.
@@ -19,5 +19,5 @@ class EventRows(EventObserver):
 
     rows: Rows
     def __new__(
-        cls, clock: int, snapshots: int, batch_rows: int, details: Details | None
+        cls, clock: int, line_clock: int, snapshots: int, batch_rows: int, details: Details | None
     ) -> Self: ...

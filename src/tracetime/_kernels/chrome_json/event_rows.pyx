@@ -28,7 +28,7 @@ cdef class EventRows(EventObserver):
     """Makes rows of events and lines.
 
     Args:
-        clock: the number of the clock that they have.
+        clock, line_clock: the numbers of the clocks that events and lines have.
         snapshots: how many there are.
         batch_rows: of which number on a batch is full.
         details: names them; None: nobody does.
@@ -39,12 +39,16 @@ cdef class EventRows(EventObserver):
 
     cdef readonly Rows rows
     cdef Details details
-    cdef uint32_t clock, snapshots
+    cdef uint32_t clock, line_clock, snapshots
     cdef int64_t batch_rows, n_records
 
-    def __cinit__(self, uint32_t clock, uint32_t snapshots, int64_t batch_rows, Details details):
+    def __cinit__(
+        self, uint32_t clock, uint32_t line_clock, uint32_t snapshots, int64_t batch_rows,
+        Details details
+    ):
         self.rows = Rows(batch_rows)
         self.clock = clock
+        self.line_clock = line_clock
         self.snapshots = snapshots
         self.batch_rows = batch_rows
         self.details = details
@@ -82,7 +86,7 @@ cdef class EventRows(EventObserver):
         cdef Row row
         memset(&row, 0, sizeof(Row))
         row.kind = KIND_LINE
-        row.clock = self.clock
+        row.clock = self.line_clock
         row.status = OVERFLOW if line.state == TIME_OVERFLOWS else RESOLVED
         row.packet = <uint64_t>line.index
         row.offset = <uint64_t>line.offset

@@ -18,6 +18,9 @@ cdef enum Fault:
     BEHIND_END = 9
     CUT_OFF = 10
     NO_TRACE_EVENTS = 11
+    ANOTHER_TRACE = 12
+    LINES_OF_JSON = 13
+    COMMENT = 14
 
 cdef bint same(const uint8_t *p, int64_t n, const char *text, int64_t length) noexcept nogil
 cdef bint next_member(

@@ -12,6 +12,7 @@ cdef class Scanner:
     cdef Bytes line                 # a line of systrace, unescaped
     cdef int64_t base               # the file's byte at the buffer's first
     cdef int64_t kept               # bytes of all values that are kept
+    cdef int64_t zeros_from         # where padding begins within the events; -1 where none does
     cdef int state
     cdef bint full, has_events
     cdef readonly bint is_array

@@ -7,7 +7,7 @@ from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from tracetime._kernels.chrome_json.event cimport ARRAY, SystraceLine, Value
 from tracetime._kernels.chrome_json.fields cimport (
-    BEHIND_END, CUT_OFF, INCOMPLETE, NO_BEGIN, NO_COLON, NO_COMMA, NO_EVENT, NO_FAULT, NO_KEY,
+    ANOTHER_TRACE, BEHIND_END, COMMENT, CUT_OFF, INCOMPLETE, LINES_OF_JSON, NO_BEGIN, NO_COLON, NO_COMMA, NO_EVENT, NO_FAULT, NO_KEY,
     NO_TRACE_EVENTS, TOO_LONG, next_member, read_object, read_value, same,
 )
 from tracetime._kernels.chrome_json.keys cimport LONGEST_KEY, plain_key
@@ -54,6 +54,7 @@ cdef class Scanner:
         self.observer = observer
         self.values = []
         self.state = IN_TEXT if lines else BEGIN
+        self.zeros_from = -1
         grow(<void **>&self.buffer.data, &self.buffer.capacity, PADDING, 1)
 
     def __dealloc__(self):
@@ -106,6 +107,8 @@ cdef class Scanner:
         if self.state == IN_EVENTS and self.is_array:
             if p < self.buffer.data + self.buffer.n:
                 self.fail(CUT_OFF, p)
+                if self.zeros_from >= 0:
+                    self.fault_offset = self.zeros_from
         elif self.state == END:
             if not self.has_events:
                 self.fail(NO_TRACE_EVENTS, p)
@@ -140,7 +143,9 @@ cdef class Scanner:
             # Zeros pad a file.
             self.at = p + 1 - self.buffer.data
             return True
-        return self.fail(BEHIND_END, p)
+        if p[0] != c"{" and p[0] != c"[":
+            return self.fail(COMMENT if p[0] == c"/" else BEHIND_END, p)
+        return self.fail(ANOTHER_TRACE if self.has_events else LINES_OF_JSON, p)
 
     cdef int open_file(self, const uint8_t *p, const uint8_t *end) except -1 nogil:
         if p[0] == 0xEF and end - p >= 3 and memcmp(p, b"\xef\xbb\xbf", 3) == 0:
@@ -174,7 +179,7 @@ cdef class Scanner:
             self.at = p + 1 - self.buffer.data
             return True
         if p[0] != c'"':
-            return self.fail(NO_KEY, p)
+            return self.fail(COMMENT if p[0] == c"/" else NO_KEY, p)
         key = p + 1
         key_end = string_end(key, end, &escaped)
         if key_end == NULL:
@@ -245,8 +250,14 @@ cdef class Scanner:
             self.state = END if self.is_array else IN_OBJECT
             self.at = p + 1 - self.buffer.data
             return True
+        if p[0] == 0 and are_zeros(p, end):
+            if self.zeros_from < 0:
+                self.zeros_from = self.base + (p - self.buffer.data)
+            # One is enough to know.
+            self.at = self.buffer.n - 1
+            return False
         if p[0] != c"{":
-            return self.fail(NO_EVENT, p)
+            return self.fail(COMMENT if p[0] == c"/" else NO_EVENT, p)
         fault = read_object(p, end, &self.event, &behind)
         if fault == INCOMPLETE:
             return False
@@ -339,3 +350,10 @@ cdef int64_t count_events(const uint8_t *p, const uint8_t *end) noexcept nogil:
             if p < value.end and p[0] == c",":
                 p = skip_space(p + 1)
     return n
+
+
+cdef bint are_zeros(const uint8_t *p, const uint8_t *end) noexcept nogil:
+    """Whether there is nothing but padding."""
+    while p < end and p[0] == 0:
+        p += 1
+    return p == end

@@ -149,6 +149,14 @@ ROWS: Final = (
         ),
     ),
     Row(
+        "no-events",
+        {"warning": ""},
+        "The trace has neither events nor clock snapshots.",
+        title="the trace is empty: no events, and no clock snapshots",
+        why="There is nothing whose times could be examined.",
+        fix="Check that the recorder was on, and that this is the file that it wrote.",
+    ),
+    Row(
         "parts-passed-over",
         {"warning": ""},
         "The file holds something that is not read, or not as it may be meant.",

@@ -11,18 +11,20 @@ if TYPE_CHECKING:
     from tracetime.trace import Trace
 
 _JSON: Final = re.compile(
-    rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*(?:\"|\Z)|\[[ \t\r\n]*[\]{])"
+    rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*(?:[\"/]|\Z)|\[[ \t\r\n]*[\]{/])"
 )
 _TRACER: Final = re.compile(rb"^# tracer: \w", re.MULTILINE)
 _LINE: Final = re.compile(
     rb"^.{1,40}-\d+ +(?:\( *[\d-]+\) )?\[\d+\] .{0,6} *\d+\.\d+: \w+:", re.MULTILINE
 )
+_BRACKET: Final = re.compile(rb"(?:\xef\xbb\xbf[ \t\r\n]*)?[{\[]")
+"""No other format begins so, whatever bytes follow: raw control characters, or zeros as padding."""
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def probe(beginning: bytes) -> bool:
     """Whether a file is text that begins as an object, or an array of objects, or as systrace."""
-    if _BINARY.search(beginning):
+    if _BRACKET.match(beginning) is None and _BINARY.search(beginning):
         return False
     return _JSON.match(beginning) is not None or is_systrace(beginning)
 

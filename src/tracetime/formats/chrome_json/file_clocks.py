@@ -5,6 +5,7 @@ metadata.clock-domain is anything else             a named clock, org.chromium. 
 PyTorch's profiler, without baseTimeNanoseconds    REALTIME
 PyTorch's profiler, with it                        org.pytorch.kineto: REALTIME less the base
 systrace's text                                    org.kernel.ftrace
+and lines within a file of MONOTONIC, if they say what that reads
 anything else                                      org.chromium.trace
 """
 
@@ -53,6 +54,14 @@ def clock_of(values: FileValues, is_text: bool) -> tuple[ClockId, str | None]:
     return ClockId(clock_id(name)), name
 
 
+def line_clock_of(values: FileValues, is_text: bool, syncs: Sequence[LineSync]) -> ClockId:
+    """The clock of lines of systrace: of its own beside events of MONOTONIC, where lines tie it."""
+    clock, _ = clock_of(values, is_text)
+    if clock == MONOTONIC and any(one.clock == MONOTONIC for one in syncs):
+        return ClockId(clock_id(_FTRACE))
+    return clock
+
+
 def graph_of(
     values: FileValues,
     is_text: bool,
@@ -73,14 +82,15 @@ def graph_of(
     if name is None:
         if tick_ns > 1:
             graph.declare(ClockDomain(clock, tick_ns=tick_ns))
+        lines = line_clock_of(values, is_text, syncs)
+        if lines != clock:
+            _tie_lines(graph, lines, syncs, coarseness)
         return graph
-    half = None
-    if name == _KINETO:
-        half = 0
-    elif name == _FTRACE:
-        half = max((one.half_width_ns + coarseness.line_late for one in syncs), default=None)
-    # The clocks of ftrace, and REALTIME less a base, are the kernel's.
-    oscillator = None if half is None else posix_oscillator(0)
+    if name == _FTRACE:
+        _tie_lines(graph, clock, syncs, coarseness)
+        return graph
+    # REALTIME less a base is the kernel's.
+    half, oscillator = (0, posix_oscillator(0)) if name == _KINETO else (None, None)
     graph.declare(
         ClockDomain(
             clock,
@@ -101,7 +111,22 @@ def graph_of(
     ):
         at = np.unique(np.linspace(0, last_ns - first_ns, TIES).astype(np.int64)) + first_ns
         graph.add_snapshot({clock: at, REALTIME: at + base})
-    if name == _FTRACE:
-        for one in syncs:
-            graph.add_snapshot({clock: one.ns, one.clock: one.reading_ns})
     return graph
+
+
+def _tie_lines(
+    graph: ClockGraph, clock: ClockId, syncs: Sequence[LineSync], coarseness: Coarseness
+) -> None:
+    """Declare the clock of ftrace, which is the kernel's, and tie it to what lines say."""
+    half = max((one.half_width_ns + coarseness.line_late for one in syncs), default=None)
+    graph.declare(
+        ClockDomain(
+            clock,
+            name=_FTRACE,
+            tick_ns=1 + coarseness.line_late,
+            oscillator=None if half is None else posix_oscillator(0),
+            assumed_half_width_ns=half,
+        )
+    )
+    for one in syncs:
+        graph.add_snapshot({clock: one.ns, one.clock: one.reading_ns})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tracetime.clocks.snapshot import INT64_MAX
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.known_names import KnownNames
     from tracetime._kernels.chrome_json.scanner import Scanner
     from tracetime.formats.chrome_json.file_values import FileValues
+    from tracetime.formats.chrome_json.line_syncs import LineSync
 
 _ABSOLUTE_NS: Final = 10**18
 """Times from here on (September 2001) count from 1970."""
@@ -37,6 +38,25 @@ def passed_over(names: KnownNames, scanner: Scanner, values: FileValues) -> list
         text = f"{lines} of another shape than ftrace's: no event"
         found.append(TraceWarning(text, scanner.strange_offset, scanner.n_events))
     return found
+
+
+def passed_over_syncs(
+    values: FileValues, is_text: bool, syncs: Sequence[LineSync]
+) -> list[TraceWarning]:
+    """What becomes of lines beside events that say what other clocks read."""
+    if is_text or not syncs:
+        return []
+    if values.text("clock-domain", "metadata") == "LINUX_CLOCK_MONOTONIC":
+        text = (
+            "lines of systrace say that their clock is not the events' (trace_event_clock_sync): "
+            "Perfetto, and so floor, takes both for one; --policy tube does not"
+        )
+    else:
+        text = (
+            "lines of systrace say what other clocks read (trace_event_clock_sync), but the file "
+            "does not say which clock its events have: taken for the lines', as in Perfetto"
+        )
+    return [TraceWarning(text, 0, 0)]
 
 
 def _of_events(names: KnownNames) -> Iterator[str]:

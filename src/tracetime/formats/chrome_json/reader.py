@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,16 +25,20 @@ from tracetime.formats import BEGINNING
 from tracetime.formats.chrome_json import is_systrace
 from tracetime.formats.chrome_json.coarseness import Coarseness
 from tracetime.formats.chrome_json.faults import fault_of, is_usual
-from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of
+from tracetime.formats.chrome_json.file_clocks import clock_of, graph_of, line_clock_of
 from tracetime.formats.chrome_json.file_values import FileValues
-from tracetime.formats.chrome_json.line_syncs import line_syncs
-from tracetime.formats.chrome_json.passed_over import passed_over
+from tracetime.formats.chrome_json.line_syncs import LineSync, line_syncs
+from tracetime.formats.chrome_json.passed_over import passed_over, passed_over_syncs
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
 from tracetime.slices_table import SliceReading
 from tracetime.trace import Trace, TraceReading, TraceWarning, WrittenTimes
+
+if TYPE_CHECKING:
+    from tracetime._kernels.chrome_json.slice_log import JsonSliceLog
+    from tracetime.formats.chrome_json.slices import EntryReadings
 
 KINDS: Final = (Kind("trace_event"), Kind("metadata", True), Kind("systrace_line"))
 _LINE: Final = 2
@@ -49,6 +53,7 @@ class _Learnt(NamedTuple):
     Attributes:
         names: of processes and threads, and counts of events.
         values: what stands beside the events.
+        syncs: what lines of text say of other clocks.
         passed_over: what is not read, or not as it stands.
         lost: events that lines say were lost.
         lost_before: the line before which they first say so.
@@ -56,6 +61,7 @@ class _Learnt(NamedTuple):
 
     names: KnownNames
     values: FileValues
+    syncs: list[LineSync]
     passed_over: list[TraceWarning]
     lost: int
     lost_before: int
@@ -91,7 +97,7 @@ class ChromeJsonTrace(Trace):
         if self._graph is None:
             names = self._learnt.names
             values = self._learnt.values
-            syncs = line_syncs(names.line_syncs)
+            syncs = self._learnt.syncs
             span = names.first_ns, names.last_ns
             graph = graph_of(values, self._is_text, span, syncs, self.coarseness)
             self.apply_options(graph)
@@ -102,6 +108,11 @@ class ChromeJsonTrace(Trace):
     def trace_clock(self) -> ClockId:
         """The clock of the file."""
         return clock_of(self._learnt.values, self._is_text)[0]
+
+    @property
+    def _line_clock(self) -> ClockId:
+        """The clock of lines of systrace."""
+        return line_clock_of(self._learnt.values, self._is_text, self._learnt.syncs)
 
     @property
     def metadata(self) -> Mapping[str, object]:
@@ -176,10 +187,14 @@ class ChromeJsonTrace(Trace):
             names = KnownNames(NAMES_LIMIT)
             scanner = self._observe(names, None)
             values = FileValues.parse(scanner.values)
+            syncs = line_syncs(names.line_syncs)
+            over = passed_over(names, scanner, values)
+            over += passed_over_syncs(values, self._is_text, syncs)
             self._learnt_of = _Learnt(
                 names,
                 values,
-                passed_over(names, scanner, values),
+                syncs,
+                over,
                 scanner.n_lost,
                 scanner.first_lost_before,
             )
@@ -195,7 +210,12 @@ class ChromeJsonTrace(Trace):
         from tracetime.formats.chrome_json.slices import read_slices
 
         read = partial(self._observe, progress=progress)
-        return read_slices(self, read, reading, bars, args, lambda: self.coarseness)
+        return read_slices(self, read, reading, bars, args, self._entry_readings)
+
+    def _entry_readings(self, log: JsonSliceLog) -> EntryReadings:
+        from tracetime.formats.chrome_json.slices import EntryReadings
+
+        return EntryReadings(log, [self.trace_clock, self._line_clock], self.coarseness)
 
     def overlaps_by_rounding(self) -> int:
         """Read how many complete events cross only by rounding; see `Trace`."""
@@ -222,7 +242,8 @@ class ChromeJsonTrace(Trace):
         learnt = self._learnt
         details = Details(learnt.names) if names else None
         snapshots = len(self.clocks._parts.contents.packets())
-        observer = EventRows(self.trace_clock.clock, snapshots, BATCH_ROWS, details)
+        clocks = self.trace_clock.clock, self._line_clock.clock
+        observer = EventRows(*clocks, snapshots, BATCH_ROWS, details)
         scanner = Scanner(observer, self._is_text)
         try:
             for _ in self._scan(scanner, progress):

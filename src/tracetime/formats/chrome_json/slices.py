@@ -46,10 +46,13 @@ _SEED = 0
 
 
 class EntryReadings:
-    """What the clock of a file read at the entries of a log: their times as they are written."""
+    """What clocks read at the entries of a log: their times as they are written.
 
-    def __init__(self, log: JsonSliceLog, clock: ClockId, coarseness: Coarseness) -> None:
-        self.clocks = [clock]
+    clocks: of events, and of lines.
+    """
+
+    def __init__(self, log: JsonSliceLog, clocks: list[ClockId], coarseness: Coarseness) -> None:
+        self.clocks = clocks
         self._coarseness = coarseness
         times, durations, kinds = log.times()
         # One more for the number -1.
@@ -57,8 +60,9 @@ class EntryReadings:
         self._kinds = np.append(kinds, np.uint8(0))
 
     def numbers(self, entries: Entries) -> npt.NDArray[np.int32]:
-        """0 of each entry, -1 of none."""
-        return np.where(entries < 0, np.int32(-1), np.int32(0))
+        """0 of each event, 1 of each line, -1 of none."""
+        is_line = self._kinds[entries] == _LINE
+        return np.where(entries < 0, np.int32(-1), is_line.astype(np.int32))
 
     def begins(self, entries: Entries) -> Columns:
         """The columns `PLACED` of some entries."""
@@ -78,13 +82,14 @@ class EntryReadings:
     def _placed(
         self, entries: Entries, times: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
     ) -> Columns:
-        (clock,) = self.clocks
+        is_line = self._kinds[entries] == _LINE
         columns = {name: np.zeros(len(times), kind) for name, kind in PLACED.items()}
         columns["trace_time"] = columns["source_ns"] = times
-        columns["clock"][:] = clock.clock
+        columns["clock"] = np.array([one.clock for one in self.clocks], np.uint32)[
+            is_line.astype(np.intp)
+        ]
         columns["status"] = np.where(known, RESOLVED, AS_IS).astype(np.uint8)
         if not self._coarseness.is_exact:
-            is_line = self._kinds[entries] == _LINE
             begun = self._times[entries]
             columns[EARLY], columns[CUT_OFF] = self._coarseness.open_sides(begun, is_line)
         return columns
@@ -96,7 +101,7 @@ def read_slices(
     reading: SliceReading,
     bars: Bars | None,
     with_args: bool,
-    coarseness: Callable[[], Coarseness],
+    readings: Callable[[JsonSliceLog], EntryReadings],
 ) -> Generator[pa.RecordBatch, None, None]:
     """Read a trace from its start, and yield its slices as batches.
 
@@ -106,7 +111,7 @@ def read_slices(
         reading: gets the counts of what was left out at the end.
         bars: those of the tube, None for Perfetto's own rule.
         with_args: read arguments, too.
-        coarseness: returns that of the times of the file.
+        readings: returns those of the entries.
     """
     log = JsonSliceLog(NAMES_LIMIT, MOST_ENTRIES, ARGS_LIMIT if with_args else 0)
     read(log)
@@ -118,8 +123,7 @@ def read_slices(
     slices = ReplayedSlices.of(tables)
     found: Mapping[str, pa.Array] = {}
     if bars is not None:
-        readings = EntryReadings(log, trace.trace_clock, coarseness())
-        ends = slices.ends(trace, readings)
+        ends = slices.ends(trace, readings(log))
         go_on(trace)
         found = slices.bounded(ends, trace.trace_clock, bars)
     yield from slices.batches(found, log.args_of if with_args else None)

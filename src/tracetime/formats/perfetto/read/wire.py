@@ -231,6 +231,10 @@ def reader_of(pieces: Iterator[bytes]) -> Callable[[memoryview], int]:
     return read
 
 
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")
+"""How text in UTF-16 begins, with a byte order mark or as JSON without one."""
+
+
 def check_beginning(data: bytes | bytearray) -> None:
     """Say what a file is that is not a Perfetto trace.
 
@@ -243,6 +247,10 @@ def check_beginning(data: bytes | bytearray) -> None:
         raise TraceError("the file is empty: nothing was recorded", 0)
     if data[:4] == b"\x04\x22\x4d\x18":
         what = "an lz4 file: decompress it (lz4 -d); gzip, zstd, xz and bzip2 can be read"
+    elif data[:2] in _UTF_16:
+        what = "text in UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
+    elif data[:2] in (b"//", b"/*"):
+        what = "text that begins with a comment: JSON has none, so remove it if this is JSON"
     elif data.lstrip()[:1] in (b"{", b"["):
         what = (
             "JSON, but of no trace: Chrome's is an object with traceEvents, or an array of events"
