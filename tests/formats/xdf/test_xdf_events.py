@@ -183,7 +183,7 @@ def test_empty_streams_and_chunks_are_no_rows(opened):
         assert trace.machines == [0, 1]
     with opened(b"XDF:") as trace:
         assert trace.read_all("tube").num_rows == 0
-        assert [finding.code for finding in diagnose(trace)] == ["no-snapshots"]
+        assert [finding.code for finding in diagnose(trace)] == ["no-events"]
 
 
 def test_commands_take_it(tracetime, tmp_path):
