@@ -56,6 +56,7 @@ class Contents:
         self._lists: ClockLists | None = None
         self._compared: list[tuple[ClockId, ClockId]] | None = None
         self._units: dict[ClockId, int] | None = None
+        self._known: list[ClockId] | None = None
 
     def clocks(self) -> list[ClockInfo]:
         """Every clock of a snapshot, in Perfetto's order."""
@@ -68,9 +69,12 @@ class Contents:
 
     def known(self) -> list[ClockId]:
         """Every clock of a snapshot, in Perfetto's order, and after them those of orders alone."""
-        known = [info.clock for info in self.clocks()]
-        alone = set(self._state.orders.clocks()).difference(known)
-        return known + sorted(alone, key=ClockId.order)
+        with self._lock:
+            if self._known is None:
+                known = [info.clock for info in self.clocks()]
+                alone = self._state.orders.clocks() - set(known)
+                self._known = known + sorted(alone, key=ClockId.order)
+            return self._known
 
     def series(self) -> list[SeriesInfo]:
         """The ordered lists of clocks that snapshots have, in order of appearance."""

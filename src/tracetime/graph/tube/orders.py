@@ -6,7 +6,7 @@ clocks from one side. Kept as columns, in the order in which they were added.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -104,6 +104,7 @@ class Orders:
         self._n = 0 if columns is None else len(columns.pairs)
         self._by_pair: tuple[Values, list[int]] | None = None
         self._by_clock: dict[ClockId, list[tuple[int, bool]]] | None = None
+        self._clocks: dict[ClockId, None] | None = None
 
     def add(
         self,
@@ -136,15 +137,17 @@ class Orders:
             OrderColumns(np.full(n, number), np.full(n, one_first), *readings, *delays)
         )
         self._n += n
-        self._by_pair = self._by_clock = None
+        self._by_pair = self._by_clock = self._clocks = None
 
     def pairs(self) -> list[tuple[ClockId, ClockId]]:
         """The pairs of clocks with orders, in order of appearance."""
         return list(self._numbers)
 
-    def clocks(self) -> list[ClockId]:
-        """The clocks with orders, each once."""
-        return list(dict.fromkeys(clock for pair in self._numbers for clock in pair))
+    def clocks(self) -> Set[ClockId]:
+        """The clocks with orders, in order of appearance."""
+        if self._clocks is None:
+            self._clocks = dict.fromkeys(clock for pair in self._numbers for clock in pair)
+        return self._clocks.keys()
 
     def __contains__(self, clock: ClockId) -> bool:
         """Whether a clock has orders."""
