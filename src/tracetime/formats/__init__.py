@@ -89,6 +89,7 @@ register_format(pcapng.probe, pcapng.open)
 # Before any other JSON.
 register_format(spans.probe_otlp, spans.open_otlp)
 register_format(spans.probe_jaeger, spans.open_jaeger)
+register_format(spans.probe_foreign, spans.open_foreign)
 # Before Perfetto's: a file of JSON may begin with a line feed, as a packet does.
 register_format(chrome_json.probe, chrome_json.open)
 register_format(perfetto.probe, perfetto.open)

@@ -10,8 +10,23 @@ if TYPE_CHECKING:
     from tracetime.open_options import OpenOptions
     from tracetime.trace import Trace
 
-_OTLP: Final = re.compile(rb'\s*\{\s*"(resourceSpans|resource_spans)"\s*:')
-_JAEGER: Final = re.compile(rb'\s*\{\s*"data"\s*:\s*\[\s*\{[^{}\[\]]*"(traceID|spans|processes)"')
+_BEGIN: Final = rb"(?:\xef\xbb\xbf)?\s*"
+# Tempo has `batches`; Tempo's and Jaeger's APIs wrap it all in `trace` or `result`.
+_OTLP: Final = re.compile(
+    _BEGIN + rb'\{\s*(?:"(?:trace|result)"\s*:\s*\{\s*)?'
+    rb'"(?:resourceSpans|resource_spans|batches)"\s*:\s*\['
+)
+_JAEGER: Final = re.compile(
+    _BEGIN + rb'\{(?:(?:\s*"\w+"\s*:\s*(?:\d+|null)\s*,)*'
+    rb'\s*"data"\s*:\s*\[\s*\{[^{}\[\]]*"(?:traceID|spans|processes)"'
+    # One trace alone.
+    rb'|[^{}\[\]]*"traceID"\s*:[^{}\[\]]*"(?:spans"\s*:\s*\[|processes"\s*:\s*\{))'
+)
+_FOREIGN: Final = re.compile(
+    _BEGIN + rb'(?:\{\s*"resource_?(?:log|metric|profile)s"\s*:\s*\['
+    rb'|\[\s*\{[^{}\[\]]*"(?:traceId|resource_?spans)"\s*:)',
+    re.IGNORECASE,
+)
 
 
 def probe_otlp(beginning: bytes) -> bool:
@@ -38,3 +53,16 @@ def open_jaeger(file: TraceFile, options: OpenOptions) -> Trace:
     from tracetime.formats.spans.reader import SpansTrace
 
     return SpansTrace(file, options, jaeger.SPANS)
+
+
+def probe_foreign(beginning: bytes) -> bool:
+    """Whether a file begins as what only looks like spans: other signals of OTLP, Zipkin's."""
+    return _FOREIGN.match(beginning) is not None
+
+
+def open_foreign(file: TraceFile, options: OpenOptions) -> Trace:
+    """Return a trace that says what the file is once it is read; see `register_format`."""
+    from tracetime.formats.spans import foreign
+    from tracetime.formats.spans.reader import SpansTrace
+
+    return SpansTrace(file, options, foreign.SPANS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Final, TypeAlias
@@ -191,7 +193,7 @@ def _is_time(time: Time, most: int) -> bool:
 def _words(ids: list[str], digits: int) -> Words:
     """Ids as numbers: `digits` hexadecimal digits each, fewer of which lack zeros before them.
 
-    Other ids are hashed; an empty one is 0.
+    They may be in base64. Other ids are hashed; an empty one is 0.
     """
     none = "0" * digits
     ids = [one or none for one in ids]
@@ -204,6 +206,12 @@ def _words(ids: list[str], digits: int) -> Words:
 
 
 def _word(one: str, digits: int) -> bytes:
+    if len(one) % 4 == 0 and one.endswith("="):
+        # What protobuf's own JSON has: Tempo's, and that of old collectors.
+        with suppress(ValueError):
+            found = b64decode(one, validate=True)
+            if len(found) * 2 == digits:
+                return found
     padded = one.rjust(digits, "0")
     found = _hex(padded) if padded.isalnum() and len(padded) == digits else b""
     if len(found) * 2 == digits:

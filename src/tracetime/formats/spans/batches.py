@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Final
 
@@ -71,6 +72,7 @@ class SpanBatches:
         text, offset = document.text, document.offset
         try:
             _check_utf8(text)
+            text = text.removeprefix(BOM_UTF8)
             for _ in self._decode(text, offset, self._resources, self._lists, self._wanted):
                 if len(self._lists) >= BATCH_ROWS:
                     yield from self._taken()

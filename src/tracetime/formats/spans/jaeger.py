@@ -68,7 +68,9 @@ class _Trace(Struct, gc=False):
     processes: dict[str, _Process] | None = None
 
 
-class _Document(Struct, gc=False):
+class _Document(_Trace, gc=False):
+    """Traces, or one alone."""
+
     data: list[_Trace] | None = None
 
 
@@ -79,7 +81,8 @@ _NOBODY: Final = _Process()
 def _decode(
     text: bytes, offset: int, resources: Resources, lists: SpanLists, wanted: Wanted
 ) -> Iterator[None]:
-    for trace in _DECODER.decode(text).data or ():
+    document = _DECODER.decode(text)
+    for trace in (document, *(document.data or ())):
         numbers = {
             key: resources.number(_attributes(process))
             for key, process in (trace.processes or {}).items()

@@ -76,8 +76,10 @@ def _decoder(rename: Literal["camel"] | None) -> msgspec.json.Decoder[Any]:
         listed("scope_spans", scope),
         listed("instrumentation_library_spans", scope),
     )
-    document = struct("TracesData", listed("resource_spans", resource))
-    return msgspec.json.Decoder(document)
+    groups = listed("resource_spans", resource), listed("batches", resource)
+    inner = struct("TracesData", *groups)
+    wrapped = [(name, inner | None, None) for name in ("trace", "result")]
+    return msgspec.json.Decoder(struct("Document", *groups, *wrapped))
 
 
 def _text(name: str) -> tuple[str, Any, None]:
@@ -93,7 +95,8 @@ def _decode(
 ) -> Iterator[None]:
     is_snake = b'"resource_spans"' in text[:512]
     document = _decoder(None if is_snake else "camel").decode(text)
-    for group in document.resource_spans or ():
+    inner = document.trace or document.result or document
+    for group in (*(inner.resource_spans or ()), *(inner.batches or ())):
         resource = resources.number(_resource(group.resource))
         for scope in (*(group.scope_spans or ()), *(group.instrumentation_library_spans or ())):
             spans = scope.spans or []

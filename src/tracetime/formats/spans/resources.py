@@ -13,7 +13,17 @@ from tracetime.arrays import texts_of
 
 Numbers = npt.NDArray[np.int32]
 
-_HOST: Final = ("host.id", "host.name", "hostname", "service.instance.id", "service.name")
+_HOST: Final = (
+    "host.id",
+    "host.name",
+    "hostname",
+    "k8s.node.name",
+    "k8s.pod.uid",
+    "k8s.pod.name",
+    "container.id",
+    "service.instance.id",
+    "service.name",
+)
 """What tells hosts apart, the best first: the first of these that a resource has."""
 
 _SHARED: Final = ("", "service.name")
