@@ -15,7 +15,7 @@ from tracetime._kernels.perfetto.bake import Baker
 from tracetime._kernels.perfetto.rows import Rows
 from tracetime.analysis.kept_order import KeptOrder
 from tracetime.atomic_file import file_target, whole_file
-from tracetime.clocks.ids import ClockId
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.error_bars import ErrorBars
 from tracetime.errors import TraceError, UsageError
 from tracetime.event_baking.writing import write_events
@@ -27,6 +27,8 @@ from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.text import printable
 from tracetime.trace import Trace, check_trace
 
+# Perfetto equates the BOOTTIME of every machine with these.
+_SHARED: Final = (BUILTIN_IDS["BOOTTIME"], BUILTIN_IDS["TRACE_FILE"])
 _TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
 
 
@@ -95,16 +97,16 @@ def bake(
     """Write `trace` to a Perfetto trace in which Perfetto's rule places events as `policy` does.
 
     Args:
-        trace: a trace, read twice; one of Perfetto's is of one machine. Of another format it
-            becomes track events: slices, instants, counters and flows.
+        trace: a trace, read twice. One of another format becomes track events: slices, instants,
+            counters and flows.
         out: path of the file to write, which is never compressed.
         policy: "floor", what Perfetto's rule makes of the trace itself, or "tube", the best
             estimate. A trace that is baked already stays as it is, by either.
         progress: called with the byte position reached in the file.
 
     Raises:
-        UsageError: no such policy; a Perfetto trace of several machines; `out` cannot be written,
-            or is the trace.
+        UsageError: no such policy; a Perfetto trace of several machines on another clock than
+            BOOTTIME; `out` cannot be written, or is the trace.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
     check_policy(policy)
@@ -129,7 +131,7 @@ def bake(
     return BakeSummary(
         trace=trace.path,
         out=os.fspath(out),
-        trace_clock=trace.trace_clock,
+        trace_clock=ClockId(trace.trace_clock.clock),
         policy=policy,
         bytes=size,
         moved=rows.moved,
@@ -179,9 +181,10 @@ def _bake_events(
 def _checked(trace: PerfettoTrace) -> PerfettoTrace:
     """The trace, if it can be baked."""
     name = printable(trace.path)
-    if len(trace.machines) > 1:
+    if len(trace.machines) > 1 and trace.trace_clock.clock not in _SHARED:
         raise UsageError(
-            f"{name} has {len(trace.machines)} machines: only a trace of one is baked so far"
+            f"{name} has {len(trace.machines)} machines on {trace.trace_clock}: their packets can "
+            "name trace time only where that is BOOTTIME"
         )
     if trace.trace_clock.is_sequence_scoped:
         raise UsageError(
@@ -194,7 +197,9 @@ def _checked(trace: PerfettoTrace) -> PerfettoTrace:
 def _baker(trace: PerfettoTrace, policy: PolicyName) -> Baker:
     home = trace.trace_clock
     # The times of a baked trace are final: they stay, and so does what it says of them.
-    return Baker(home.clock, trace.machines[0], 1 + BAKED_BY.index(trace.baked_by or policy))
+    mark = 1 + BAKED_BY.index(trace.baked_by or policy)
+    several = len(trace.machines) > 1
+    return Baker(home.clock, trace.machines[0], mark, several, home.machine == 0)
 
 
 def _write(

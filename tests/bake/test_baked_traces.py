@@ -312,12 +312,6 @@ def test_its_graph_stays_without_bars_when_it_is_saved(tmp_path):
         tt.ClockGraph.load(tmp_path / "graph").convert(5, "REALTIME", "BOOTTIME", policy="tube")
 
 
-def test_a_trace_of_several_machines_is_refused():
-    data = trace(*snapshots(BOOTTIME), event(1, machine=5))
-    with pytest.raises(UsageError, match="2 machines: only a trace of one"):
-        baked(data)
-
-
 def test_a_trace_clock_of_a_packet_sequence_is_refused():
     with pytest.raises(UsageError, match="of a packet sequence"):
         baked(trace(snapshot({64: 5, BOOTTIME: 6}, seq=1, primary=64)))

@@ -53,7 +53,7 @@ class KeptOrder:
             & np.isin(tube["status"], PLACED)
             & (tube["earliest"] <= tube["latest"])
         )
-        sequences = floor["packet_sequence"][rows]
+        sequences = _sequences(floor, rows)
         order = np.argsort(sequences, kind="stable")
         rows, sequences = rows[order], sequences[order]
         cuts = np.flatnonzero(sequences[1:] != sequences[:-1]) + 1
@@ -64,7 +64,7 @@ class KeptOrder:
 
     def _keep_one(self, rows: Values, floor: Columns, tube: Columns, estimate: Values) -> None:
         """Keep the order of the rows of one packet sequence."""
-        sequence = int(floor["packet_sequence"][rows[0]])
+        sequence = int(_sequences(floor, rows[:1])[0])
         last_floor, last_tube = self._latest.get(sequence, (_LOWEST, _LOWEST))
         before = np.maximum.accumulate(np.append(last_floor, floor["trace_time"][rows]))
         ordered = rows[floor["trace_time"][rows] >= before[:-1]]
@@ -77,6 +77,12 @@ class KeptOrder:
         self.kept += int(np.count_nonzero(allowed))
         self.reversed += int(np.count_nonzero(behind & ~allowed))
         self._latest[sequence] = int(before[-1]), int(reached[-1])
+
+
+def _sequences(columns: Columns, rows: Values) -> Values:
+    """A number for the packet sequence of each row, which has its own machine."""
+    machines = columns["machine"][rows].astype(np.int64)
+    return machines << 32 | columns["packet_sequence"][rows].astype(np.int64)
 
 
 _LOWEST: Final = np.iinfo(np.int64).min

@@ -12,10 +12,17 @@ cdef struct HeldPacket:
     int64_t start, end              # of its bytes
     int64_t first, after            # of its rows
     uint32_t sequence
+    uint32_t machine                # in order of appearance
     bint has_sequence_id
     bint valid                      # incremental state of the sequence
     bint placed
     bint snapshot_taken
+
+# The ftrace buffers of a machine so far.
+cdef struct Buffers:
+    int64_t valid_ns                # when the last one began to hold events
+    int64_t offset_ns               # of the last event, from its clock
+    bint has_offset
 
 # What to write instead of a packet's own.
 cdef struct Stamp:
@@ -30,7 +37,11 @@ cdef struct Stamp:
 
 cdef class Baker(PacketObserver):
     cdef readonly PlacedRows rows
-    cdef BakedClocks clocks
+    cdef BakedClocks clocks         # of the packet's machine
+    cdef BakedClocks home           # of the first machine
+    cdef list machines              # BakedClocks by machine
+    cdef uint32_t machine           # of `clocks`
+    cdef bint several
     cdef Bytes held                 # the packets of a batch
     cdef HeldPacket *packets
     cdef int64_t n, capacity
@@ -39,19 +50,16 @@ cdef class Baker(PacketObserver):
     cdef Bytes[2] scratch
     cdef int64_t *references_ns     # by sequence, as the output has them
     cdef int64_t n_references, references_capacity
-    cdef int64_t valid_ns           # when the last ftrace buffer so far began to hold events
-    cdef int64_t ftrace_offset_ns   # of the last ftrace event so far, from its clock
-    cdef bint has_offset
+    cdef Buffers *buffers           # by machine
+    cdef int64_t n_buffers, buffers_capacity
     cdef uint32_t snapshots         # of the last row so far
     cdef bint began
     cdef bint named_any             # a packet of the output names a clock
 
     cdef int add_bounds(
-        self, const ImportedPacket *p, Span bundle, uint32_t sequence, Rows rows, int64_t first
+        self, const ImportedPacket *p, Span bundle, const Packet *packet, Rows rows, int64_t first
     ) except -1 nogil
-    cdef bint map_bound(
-        self, Rows rows, int64_t first, int64_t bound_ns, int64_t *out
-    ) noexcept nogil
+    cdef int enter(self, uint32_t machine, const Packet *p) except -1 nogil
     cdef int bake(self, const HeldPacket *k) except -1 nogil
     cdef int bake_snapshot(self, Packet *p, bint taken) except -1 nogil
     cdef int choose_stamp(self, Packet *p, Stamp *stamp) except -1 nogil

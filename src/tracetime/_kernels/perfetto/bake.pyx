@@ -51,12 +51,20 @@ cdef enum:
 cdef class Baker(PacketObserver):
     """Holds the packets of each batch of rows, and writes them with the rows' trace times.
 
-    trace_clock: of the whole file. machine_id: of its one machine. mark: of the policy.
+    trace_clock: of the whole file. machine_id: of its first machine. mark: of the policy.
+    several: whether there are more machines; the trace clock is BOOTTIME or TRACE_FILE then.
+    is_home: whether the trace clock is the first machine's own in the source.
     """
 
-    def __cinit__(self, uint32_t trace_clock, uint32_t machine_id, int mark):
+    def __cinit__(
+        self, uint32_t trace_clock, uint32_t machine_id, int mark, bint several, bint is_home
+    ):
         self.rows = PlacedRows()
-        self.clocks = BakedClocks(trace_clock, machine_id, mark)
+        self.several = several
+        self.home = self.clocks = BakedClocks(trace_clock, machine_id, mark, is_home)
+        # Its own trace clock is named before all else.
+        self.home.converted = True
+        self.machines = [self.home]
 
     def __dealloc__(self):
         free(self.held.data)
@@ -67,6 +75,7 @@ cdef class Baker(PacketObserver):
         free(self.scratch[0].data)
         free(self.scratch[1].data)
         free(self.references_ns)
+        free(self.buffers)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         cdef HeldPacket *k
@@ -78,7 +87,7 @@ cdef class Baker(PacketObserver):
             if p.placed and read_packet(p.whole, &packet):
                 bundle = inner_of(&packet)
                 if is_set(bundle) and packet.inner_field == PACKET_FTRACE_EVENTS:
-                    self.add_bounds(p, bundle, packet.sequence_id, rows, first)
+                    self.add_bounds(p, bundle, &packet, rows, first)
         grow(<void **>&self.packets, &self.capacity, self.n + 1, sizeof(HeldPacket))
         k = &self.packets[self.n]
         self.n += 1
@@ -88,6 +97,7 @@ cdef class Baker(PacketObserver):
         k.first = first
         k.after = rows.n
         k.sequence = p.sequence
+        k.machine = p.machine
         k.has_sequence_id = p.has_sequence_id
         k.valid = p.valid
         k.placed = p.placed
@@ -97,7 +107,7 @@ cdef class Baker(PacketObserver):
     # From when on ftrace's buffers hold events
 
     cdef int add_bounds(
-        self, const ImportedPacket *p, Span bundle, uint32_t sequence, Rows rows, int64_t first
+        self, const ImportedPacket *p, Span bundle, const Packet *packet, Rows rows, int64_t first
     ) except -1 nogil:
         """Add a row for each such time of a bundle, with its number of field as the item."""
         cdef Row row
@@ -106,25 +116,32 @@ cdef class Baker(PacketObserver):
         cdef bint found, has_end
         cdef int64_t after = rows.n, ns
         cdef uint64_t clock = load_number(bundle, BUNDLE_FTRACE_CLOCK, &found)
-        cdef bint is_later = p.ftrace_valid_ns != self.valid_ns
+        grow(
+            <void **>&self.buffers, &self.buffers_capacity, p.machine + 1, sizeof(Buffers)
+        )
+        while self.n_buffers <= p.machine:
+            memset(&self.buffers[self.n_buffers], 0, sizeof(Buffers))
+            self.n_buffers += 1
+        cdef Buffers *b = &self.buffers[p.machine]
+        cdef bint is_later = p.ftrace_valid_ns != b.valid_ns
         load_number(bundle, BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP, &has_end)
-        self.valid_ns = p.ftrace_valid_ns
+        b.valid_ns = p.ftrace_valid_ns
         memset(&row, 0, sizeof(Row))
         row.packet = p.packet
         row.offset = p.offset
-        row.packet_sequence = sequence
-        row.machine = self.clocks.machine_id
+        row.packet_sequence = packet.sequence_id
+        row.machine = packet.machine_id
         row.clock = BOOTTIME
         if clock == 2 or clock == 3:
             row.clock = FIRST_SEQUENCE_CLOCK
-            row.sequence = sequence
+            row.sequence = packet.sequence_id
         elif clock == 4:
             row.clock = MONOTONIC_RAW
         row.snapshots = self.snapshots
         row.payload = PACKET_FTRACE_EVENTS
         row.kind = <int8_t>KIND_FTRACE_BOUND
         row.status = RESOLVED
-        self.map_bound(rows, first, 0, &ns)
+        map_bound(b, rows, first, 0, &ns)
         while next_field(&rest, &f):
             if not is_number(&f) or (
                 f.number != BUNDLE_LAST_READ_EVENT_TIMESTAMP
@@ -133,7 +150,7 @@ cdef class Baker(PacketObserver):
                 continue
             row.item = f.number
             row.timestamp = row.source_ns = <int64_t>f.value
-            found = self.map_bound(rows, first, row.timestamp, &row.trace_time)
+            found = map_bound(b, rows, first, row.timestamp, &row.trace_time)
             if is_later and (f.number == BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP) == has_end:
                 # The one that counts, as Perfetto converted it.
                 row.trace_time = p.ftrace_valid_ns
@@ -141,27 +158,6 @@ cdef class Baker(PacketObserver):
             if found:
                 rows.append(&row)
         return 0
-
-    cdef bint map_bound(
-        self, Rows rows, int64_t first, int64_t bound_ns, int64_t *out
-    ) noexcept nogil:
-        """Convert a time like the event of the bundle that is nearest to it, or the last before."""
-        cdef int64_t i, apart, least = -1
-        for i in range(first, rows.n):
-            if rows.status[i] != RESOLVED or (
-                rows.kind[i] != KIND_FTRACE_EVENT and rows.kind[i] != KIND_SCHED_SWITCH
-                and rows.kind[i] != KIND_SCHED_WAKING
-            ):
-                continue
-            apart = saturating_sub(rows.timestamp[i], bound_ns)
-            if apart < 0:
-                apart = saturating_sub(0, apart)
-            if least < 0 or apart < least:
-                least = apart
-                self.ftrace_offset_ns = saturating_sub(rows.trace_time[i], rows.timestamp[i])
-                self.has_offset = True
-        out[0] = saturating_add(bound_ns, self.ftrace_offset_ns)
-        return self.has_offset
 
     # A batch
 
@@ -177,7 +173,9 @@ cdef class Baker(PacketObserver):
         with nogil:
             if not self.began:
                 self.began = True
-                self.clocks.write_mark(&self.out)
+                self.home.write_mark(&self.out)
+                if self.several and self.home.trace_clock == BOOTTIME:
+                    self.home.name_trace_clock(&self.out)
             for i in range(self.n):
                 self.bake(&self.packets[i])
         self.n = self.held.n = 0
@@ -194,6 +192,7 @@ cdef class Baker(PacketObserver):
         read_packet(s, &p)
         self.rows.at = k.first
         self.rows.end = k.after
+        self.enter(k.machine, &p)
         self.note_reference(&p, k)
         if is_set(p.snapshot) or is_set(p.remote_sync):
             return self.bake_snapshot(&p, k.snapshot_taken)
@@ -205,6 +204,27 @@ cdef class Baker(PacketObserver):
         else:
             self.choose_stamp(&p, &stamp)
         return self.write_packet(&p, &stamp, k.sequence)
+
+    cdef int enter(self, uint32_t machine, const Packet *p) except -1 nogil:
+        """Go to the clocks of a packet's machine."""
+        cdef int64_t row
+        if machine != self.machine:
+            with gil:
+                while len(self.machines) <= machine:
+                    self.machines.append(None)
+                self.clocks = self.machines[machine]
+                if self.clocks is None:
+                    self.clocks = BakedClocks(BOOTTIME, p.machine_id, self.home.mark, False)
+                    self.machines[machine] = self.clocks
+                    # It stays a machine of the file even if all of its packets go.
+                    self.clocks.write_mark(&self.out)
+            self.machine = machine
+        if not self.clocks.converted:
+            for row in range(self.rows.at, self.rows.end):
+                if self.rows.is_placed(row):
+                    self.clocks.anchor_ns = self.rows.trace_time[row]
+                    break
+        return 0
 
     cdef int bake_snapshot(self, Packet *p, bint taken) except -1 nogil:
         """Append what stays of a packet with a snapshot: that, or the state of its sequence."""
@@ -306,7 +326,7 @@ cdef class Baker(PacketObserver):
 
     cdef bint is_settled(self) noexcept nogil:
         """Whether the trace clock of the output cannot change any more where it is named."""
-        return self.clocks.named_trace_clock or self.named_any
+        return self.clocks.named_trace_clock or self.home.named_trace_clock or self.named_any
 
     cdef int tie_items(self) except -1 nogil:
         """Tie the clock that the items of a packet are in, where one of them has a trace time."""
@@ -443,6 +463,8 @@ cdef class Baker(PacketObserver):
                     put_between(out, before, rest)
             before = rest
         put_bytes(out, before.data, p.whole.end - before.data)
+        if stamp.has_time and not stamp.dropped:
+            self.clocks.converted = True
         return put_content(&self.out, TRACE_PACKET, out.data, out.n)
 
     cdef bint bake_payload(
@@ -482,6 +504,28 @@ cdef class Baker(PacketObserver):
         return put_content(
             &self.packet, PACKET_TRACE_PACKET_DEFAULTS, self.inner.data, self.inner.n
         )
+
+
+cdef bint map_bound(
+    Buffers *b, Rows rows, int64_t first, int64_t bound_ns, int64_t *out
+) noexcept nogil:
+    """Convert a time like the event of the bundle that is nearest to it, or the last before."""
+    cdef int64_t i, apart, least = -1
+    for i in range(first, rows.n):
+        if rows.status[i] != RESOLVED or (
+            rows.kind[i] != KIND_FTRACE_EVENT and rows.kind[i] != KIND_SCHED_SWITCH
+            and rows.kind[i] != KIND_SCHED_WAKING
+        ):
+            continue
+        apart = saturating_sub(rows.timestamp[i], bound_ns)
+        if apart < 0:
+            apart = saturating_sub(0, apart)
+        if least < 0 or apart < least:
+            least = apart
+            b.offset_ns = saturating_sub(rows.trace_time[i], rows.timestamp[i])
+            b.has_offset = True
+    out[0] = saturating_add(bound_ns, b.offset_ns)
+    return b.has_offset
 
 
 cdef Span inner_of(Packet *p) noexcept nogil:

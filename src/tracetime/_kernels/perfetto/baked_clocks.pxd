@@ -9,6 +9,9 @@ cdef class BakedClocks:
     cdef readonly uint32_t trace_clock
     cdef uint32_t machine_id
     cdef int mark                   # the policy, EXT_BAKED
+    cdef bint is_home               # the trace clock is this machine's
+    cdef bint converted             # a packet of the machine has, so that trace time stays
+    cdef int64_t anchor_ns          # a trace time of the packet under way
     cdef bint named_trace_clock     # a snapshot of the output has
     cdef uint32_t related           # a bit for each clock
     cdef Bytes packet, message      # under construction
@@ -17,6 +20,8 @@ cdef class BakedClocks:
     cdef int64_t n, trace_capacity, wall_capacity
 
     cdef int relate(self, Bytes *out, uint32_t clock) except -1 nogil
+    cdef int write_anchor(self, Bytes *out) except -1 nogil
+    cdef int name_trace_clock(self, Bytes *out) except -1 nogil
     cdef int write_mark(self, Bytes *out) except -1 nogil
     cdef int write_pair(
         self, Bytes *out, uint32_t clock, int64_t ns, int64_t trace_ns

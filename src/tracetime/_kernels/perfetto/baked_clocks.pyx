@@ -4,6 +4,9 @@
 A timestamp whose message fixes its clock needs a snapshot to be placed by. REALTIME keeps those of
 the file, reduced to the trace clock and itself. BOOTTIME and the kinds of MONOTONIC get one that
 says that they are the trace clock, after theirs have left the file.
+
+A machine that the trace clock is not of has no snapshots of its own left, which could move trace
+time. Perfetto then equates its BOOTTIME with the trace clock, if that is BOOTTIME or TRACE_FILE.
 """
 
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
@@ -22,13 +25,14 @@ from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_cloc
 
 
 cdef class BakedClocks:
-    """Writes the snapshots of a baked trace of one machine.
+    """Writes the snapshots of one machine of a baked trace.
 
-    trace_clock: of the whole file. machine_id: of its machine. mark: what the extension says of
-    the policy.
+    trace_clock: the machine's clock that counts trace time. mark: what the extension says of the
+    policy. is_home: whether that is the trace clock itself.
     """
 
-    def __cinit__(self, uint32_t trace_clock, uint32_t machine_id, int mark):
+    def __cinit__(self, uint32_t trace_clock, uint32_t machine_id, int mark, bint is_home):
+        self.is_home = is_home
         self.trace_clock = trace_clock
         self.machine_id = machine_id
         self.mark = mark
@@ -50,10 +54,30 @@ cdef class BakedClocks:
         self, Bytes *out, uint32_t clock, int64_t ns, int64_t trace_ns
     ) except -1 nogil:
         """Append a packet with a snapshot of a clock and the trace clock."""
+        if not self.converted:
+            self.write_anchor(out)
         self.packet.n = 0
         self.named_trace_clock = True
         self.put_clock(self.trace_clock, trace_ns)
         self.put_clock(clock, ns)
+        put_value(&self.packet, SNAPSHOT_PRIMARY_TRACE_CLOCK, self.trace_clock)
+        self.message.n = 0
+        put_content(&self.message, PACKET_CLOCK_SNAPSHOT, self.packet.data, self.packet.n)
+        return self.finish(out)
+
+    cdef int write_anchor(self, Bytes *out) except -1 nogil:
+        """Append a packet that is converted, so that no snapshot of the machine moves trace time."""
+        self.converted = True
+        self.message.n = 0
+        put_value(&self.message, PACKET_TIMESTAMP, <uint64_t>self.anchor_ns)
+        put_value(&self.message, PACKET_TIMESTAMP_CLOCK_ID, self.trace_clock)
+        return self.finish(out)
+
+    cdef int name_trace_clock(self, Bytes *out) except -1 nogil:
+        """Append a snapshot that makes a machine's BOOTTIME trace time."""
+        self.packet.n = 0
+        self.named_trace_clock = True
+        self.put_clock(self.trace_clock, 0)
         put_value(&self.packet, SNAPSHOT_PRIMARY_TRACE_CLOCK, self.trace_clock)
         self.message.n = 0
         put_content(&self.message, PACKET_CLOCK_SNAPSHOT, self.packet.data, self.packet.n)
@@ -156,6 +180,8 @@ cdef class BakedClocks:
         cdef uint32_t primary = 0
         cdef int64_t n_trace = 0, n_wall = 0, n_boot = 0, n_file = 0
         cdef int64_t trace_ns = 0, wall_ns = 0, boot_ns = 0
+        if not self.is_home:
+            return False
         if is_set(p.extension) and load_number(p.extension, EXT_BAKED, &found):
             return False
         while next_field(&rest, &f):

@@ -249,7 +249,8 @@ cdef class Importer:
             m.latest_ns = ns
         p.placed = True
         p.trace_time = ns
-        self.timeline.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
+        if not is_mark(p):
+            self.timeline.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
         return self.import_items(p)
 
     cdef int give_up(self, Packet *p, int status) except -1 nogil:
@@ -456,3 +457,11 @@ cdef class Importer:
         if end - at >= LONGEST_HEADER:
             return self.timeline.fail(ERROR_HEADER)
         return STOP_END
+
+
+cdef inline bint is_mark(const Packet *p) noexcept nogil:
+    """Whether a packet is `bake`'s own, which holds no event."""
+    cdef bint found = False
+    if p.payloads == 0 and is_set(p.extension):
+        load_number(p.extension, EXT_BAKED, &found)
+    return found
