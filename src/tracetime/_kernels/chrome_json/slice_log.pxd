@@ -91,4 +91,3 @@ cdef class JsonSliceLog(EventObserver):
     cdef int keep_args(self, Entry *e, const JsonEvent *event) except -1 nogil
     cdef int keep_text(self, Entry *e, Span text) except -1 nogil
     cdef keys(self, const int32_t[::1] entries, bint exact)
-    cdef bint put_args(self, int32_t entry, bint joined) except -1

@@ -21,10 +21,10 @@ from tracetime._kernels.chrome_json.fields cimport next_member, same
 from tracetime._kernels.chrome_json.observer cimport EventObserver
 from tracetime._kernels.chrome_json.skip cimport is_space
 from tracetime._kernels.chrome_json.unescape cimport text_of
-from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.memory cimport INT64_HIGH, INT64_LOW, grow
 from tracetime._kernels.common.text cimport Bytes, hash_bytes, is_utf8, put_bytes, put_text
-from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.common.wire cimport Span, nothing
+from tracetime._kernels.slices.args cimport joined_args
 from tracetime._kernels.slices.order import in_order
 from tracetime._kernels.slices.strings cimport NO_NAME, Strings
 
@@ -393,46 +393,17 @@ cdef class JsonSliceLog(EventObserver):
         return times, durations, kinds
 
     def args_of(self, const int32_t[::1] begin, const int32_t[::1] end, int64_t most):
-        """The arguments of slices, by the entries they begin and end with.
+        """The arguments of slices, by the entries they begin and end with; see `joined_args`."""
+        return joined_args(self, args_at, self.n, begin, end, most)
 
-        As (bool[n], int32[n], uint8[...]): whether there are any, the ends of the texts, and the
-        texts, JSON; of the first n slices, which have `most` bytes in all, or a little more.
-        """
-        cdef int64_t i, n = begin.shape[0]
-        cdef Bytes *out = &self.scratch
-        cdef uint8_t[::1] has = (some := np.zeros(n, np.bool_)).view(np.uint8)
-        cdef int32_t[::1] ends = (cuts := np.zeros(n, np.int32))
-        if end.shape[0] != n:
-            raise IndexError("slices have a begin and an end each")
-        for i in range(n):
-            if not -1 <= begin[i] < self.n or not -1 <= end[i] < self.n:
-                raise IndexError("there are not so many entries")
-        out.n = i = 0
-        while i < n and out.n < most:
-            has[i] = self.put_args(begin[i], False)
-            if end[i] != begin[i]:
-                has[i] |= self.put_args(end[i], has[i])
-            ends[i] = <int32_t>out.n
-            i += 1
-        text = copied(np.empty(out.n, np.uint8), out.data)
-        return some[:i], cuts[:i], text
 
-    cdef bint put_args(self, int32_t entry, bint joined) except -1:
-        """Append the arguments of an entry, into the object before them where there is one."""
-        cdef Bytes *out = &self.scratch
-        cdef Entry *e
-        if entry < 0:
-            return False
-        e = &self.entries[entry]
-        if e.flags & IS_LINE or e.phase == c"M" or e.text_size == 0:
-            return False
-        if joined:
-            # If both have a key, readers of JSON take the later value.
-            out.data[out.n - 1] = c","
-            put_bytes(out, self.args.data + e.text + 1, e.text_size - 1)
-        else:
-            put_bytes(out, self.args.data + e.text, e.text_size)
-        return True
+cdef Span args_at(object log, int32_t entry) noexcept:
+    """The arguments of an entry; see `ArgsAt`."""
+    cdef JsonSliceLog self = <JsonSliceLog>log
+    cdef Entry *e = &self.entries[entry]
+    if e.flags & IS_LINE or e.phase == c"M" or e.text_size == 0:
+        return nothing()
+    return Span(self.args.data + e.text, self.args.data + e.text + e.text_size)
 
 
 cdef inline bint matters(uint8_t phase) noexcept nogil:

@@ -145,4 +145,3 @@ cdef class SliceLog:
     cdef Entry *add(self, int kind, int64_t ts, uint32_t machine, int32_t queue) except? NULL nogil
     cdef int32_t code_text(self, Text *text) except -2 nogil
     cdef int32_t pair(self, int32_t category, int32_t scope) except -2 nogil
-    cdef bint put_args(self, int32_t entry, bint joined) except -1

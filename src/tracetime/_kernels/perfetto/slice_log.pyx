@@ -9,14 +9,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from tracetime._kernels.common.arrays cimport copied
 from tracetime._kernels.common.hash_table cimport add_index, free_table, mix, next_match
 from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.text cimport Bytes, put_byte, put_bytes
-from tracetime._kernels.common.wire cimport Span
+from tracetime._kernels.common.wire cimport Span, nothing
 from tracetime._kernels.perfetto.directory cimport Text
 from tracetime._kernels.perfetto.interning cimport InternedData
 from tracetime._kernels.perfetto.track_tree cimport TrackTree
+from tracetime._kernels.slices.args cimport joined_args
 from tracetime._kernels.slices.memos cimport Memos
 from tracetime._kernels.slices.strings cimport NO_NAME, Strings
 from tracetime._kernels.slices.tables cimport SliceTables
@@ -217,40 +217,14 @@ cdef class SliceLog:
         return found
 
     def args_of(self, const int32_t[::1] begin, const int32_t[::1] end, int64_t most):
-        """The arguments of slices, by the entries they begin and end with.
+        """The arguments of slices, by the entries they begin and end with; see `joined_args`."""
+        return joined_args(self, args_at, self.n, begin, end, most)
 
-        As (bool[n], int32[n], uint8[...]): whether there are any, the ends of the texts, and the
-        texts, JSON; of the first n slices, which have `most` bytes in all, or a little more.
-        """
-        cdef int64_t i, n = begin.shape[0]
-        cdef Bytes *out = &self.scratch
-        cdef uint8_t[::1] has = (some := np.zeros(n, np.bool_)).view(np.uint8)
-        cdef int32_t[::1] ends = (cuts := np.zeros(n, np.int32))
-        if end.shape[0] != n:
-            raise IndexError("slices have a begin and an end each")
-        for i in range(n):
-            if not -1 <= begin[i] < self.n or not -1 <= end[i] < self.n:
-                raise IndexError("there are not so many entries")
-        out.n = i = 0
-        while i < n and out.n < most:
-            has[i] = self.put_args(begin[i], False)
-            if end[i] != begin[i]:
-                has[i] |= self.put_args(end[i], has[i])
-            ends[i] = <int32_t>out.n
-            i += 1
-        text = copied(np.empty(out.n, np.uint8), out.data)
-        return some[:i], cuts[:i], text
 
-    cdef bint put_args(self, int32_t entry, bint joined) except -1:
-        """Append the arguments of an entry, into the object before them where there is one."""
-        cdef Bytes *out = &self.scratch
-        cdef Entry *e = &self.entries[entry]
-        if entry < 0 or e.kind != ENTRY_TRACK_EVENT or e.payload_size == 0:
-            return False
-        if joined:
-            # If both have a key, readers of JSON take the later value.
-            out.data[out.n - 1] = c","
-            put_bytes(out, self.args.data + e.payload + 1, e.payload_size - 1)
-        else:
-            put_bytes(out, self.args.data + e.payload, e.payload_size)
-        return True
+cdef Span args_at(object log, int32_t entry) noexcept:
+    """The arguments of an entry; see `ArgsAt`."""
+    cdef SliceLog self = <SliceLog>log
+    cdef Entry *e = &self.entries[entry]
+    if e.kind != ENTRY_TRACK_EVENT or e.payload_size == 0:
+        return nothing()
+    return Span(self.args.data + e.payload, self.args.data + e.payload + e.payload_size)

@@ -1,0 +1,1 @@
+# Nothing for Python: kernels that log slices use it.
