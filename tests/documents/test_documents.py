@@ -96,7 +96,7 @@ def test_links_within_the_repository_lead_somewhere(page):
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_are_what_their_program_draws(name):
     drawn = (ROOT / "docs" / "pictures" / f"{name}.svg").read_text()
-    assert drawn == str(PICTURES[name]()), "draw them again: python tools/draw_pictures.py"
+    assert drawn == str(PICTURES[name]()), "draw them again: python -m tools.draw_pictures"
 
 
 def test_every_picture_is_shown():
