@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
     from tracetime.table_conversion import convert_table
-    from tracetime.trace import (
+    from tracetime.trace import Trace
+    from tracetime.trace_facts import (
         LateSnapshots,
         OddEvents,
         SnapshotFault,
-        Trace,
         TraceClockMove,
         TraceWarning,
         UnusedBounds,
@@ -140,7 +140,7 @@ _HOMES: Final = {
     "Hop": "tracetime.graph.explanation",
     "Inconsistency": "tracetime.graph.tube.results",
     "KernelClock": "tracetime.clocks.kernel_clock",
-    "LateSnapshots": "tracetime.trace",
+    "LateSnapshots": "tracetime.trace_facts",
     "MatchedMessages": "tracetime.matching",
     "OrdersInfo": "tracetime.graph.info",
     "Outside": "tracetime.graph.explanation",
@@ -154,12 +154,12 @@ _HOMES: Final = {
     "Sampler": "tracetime.capture.sampling",
     "SeriesInfo": "tracetime.graph.info",
     "Snapshot": "tracetime.clocks.snapshot",
-    "SnapshotFault": "tracetime.trace",
+    "SnapshotFault": "tracetime.trace_facts",
     "SourceError": "tracetime.errors",
     "Trace": "tracetime.trace",
-    "TraceClockMove": "tracetime.trace",
+    "TraceClockMove": "tracetime.trace_facts",
     "TraceError": "tracetime.errors",
-    "TraceWarning": "tracetime.trace",
+    "TraceWarning": "tracetime.trace_facts",
     "TracetimeError": "tracetime.errors",
     "Span": "tracetime._kernels.perfetto.events",
     "Track": "tracetime._kernels.perfetto.writer",
@@ -167,10 +167,10 @@ _HOMES: Final = {
     "MeshHop": "tracetime.graph.tube.explanation",
     "TubeHop": "tracetime.graph.tube.explanation",
     "Unavailable": "tracetime.sources.source",
-    "OddEvents": "tracetime.trace",
-    "UnusedBounds": "tracetime.trace",
+    "OddEvents": "tracetime.trace_facts",
+    "UnusedBounds": "tracetime.trace_facts",
     "UsageError": "tracetime.errors",
-    "WrittenTimes": "tracetime.trace",
+    "WrittenTimes": "tracetime.trace_facts",
     "bake": "tracetime.baking",
     "calibrate": "tracetime.capture.calibrate",
     "clock_id": "tracetime.clocks.ids",

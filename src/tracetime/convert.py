@@ -34,7 +34,8 @@ from tracetime.table_output import TableOutput, table_metadata
 
 if TYPE_CHECKING:
     from tracetime.graph.tube.bars import Bars
-    from tracetime.trace import Trace, TraceWarning
+    from tracetime.trace import Trace
+    from tracetime.trace_facts import TraceWarning
 
 
 # long: a third of it says what it takes

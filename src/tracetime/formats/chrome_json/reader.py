@@ -34,7 +34,8 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.open_options import OpenOptions
 from tracetime.slices_table import SliceReading
-from tracetime.trace import Trace, TraceReading, TraceWarning, WrittenTimes
+from tracetime.trace import Trace, TraceReading
+from tracetime.trace_facts import TraceWarning, WrittenTimes
 
 if TYPE_CHECKING:
     from tracetime._kernels.chrome_json.slice_log import JsonSliceLog

@@ -20,7 +20,7 @@ from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.trace_folder import TraceFolder
 from tracetime.open_options import OpenOptions
 from tracetime.text import count, printable
-from tracetime.trace import TraceWarning
+from tracetime.trace_facts import TraceWarning
 
 _MOST_WARNINGS: Final = 100
 _LONGEST_NAME: Final = 100

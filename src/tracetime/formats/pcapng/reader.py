@@ -28,7 +28,7 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.graph.values import ascending
 from tracetime.open_options import OpenOptions
 from tracetime.text import count
-from tracetime.trace import TraceWarning
+from tracetime.trace_facts import TraceWarning
 
 _REALTIME: Final = ClockId(BUILTIN_IDS["REALTIME"])
 _INSTANT: Final = TYPES.index("instant")

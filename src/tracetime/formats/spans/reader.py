@@ -23,7 +23,7 @@ from tracetime.formats.spans.source import SpanSource, Wanted
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
-from tracetime.trace import OddEvents, TraceWarning
+from tracetime.trace_facts import OddEvents, TraceWarning
 
 _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 

@@ -23,7 +23,7 @@ from tracetime.formats.xdf.stream_header import StreamHeader
 from tracetime.formats.xdf.streams import Streams, chunks_of, offsets_of
 from tracetime.graph.graph import ClockGraph
 from tracetime.open_options import OpenOptions
-from tracetime.trace import SnapshotFault, TraceWarning
+from tracetime.trace_facts import SnapshotFault, TraceWarning
 
 _RECORDER: Final = ClockId.parse(RECORDER)
 _NO_TIME: Final = 6

@@ -11,7 +11,8 @@ from reading import opened
 from tracetime import ClockDomain, ClockId, Snapshot, TraceError, UsageError, diagnose, open_trace
 from tracetime.clocks.kernel_clock import KernelClock
 from tracetime.formats.perfetto.write.writer import TraceWriter
-from tracetime.trace import TraceWarning, check_trace
+from tracetime.trace import check_trace
+from tracetime.trace_facts import TraceWarning
 
 S = 10**9
 TIED = snapshot({BOOTTIME: S, REALTIME: 9 * S, MONOTONIC: S})

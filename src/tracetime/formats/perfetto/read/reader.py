@@ -43,15 +43,13 @@ from tracetime.graph.tube.lattice import LEAST_READINGS
 from tracetime.open_options import OpenOptions
 from tracetime.slice_ends import SliceEnds
 from tracetime.slices_table import SliceReading
-from tracetime.trace import (
+from tracetime.trace import Trace, TraceReading, WrittenSnapshots
+from tracetime.trace_facts import (
     LateSnapshots,
     SnapshotFault,
-    Trace,
     TraceClockMove,
-    TraceReading,
     TraceWarning,
     UnusedBounds,
-    WrittenSnapshots,
 )
 
 _LINUX: Final = frozenset(("linux", "android", "cros", "chrome os"))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tracetime._kernels.perfetto.remote import RemoteSyncs
 from tracetime.clocks.ids import ClockId
 from tracetime.graph.tube.messages import Between, Boxes
-from tracetime.trace import UnusedBounds
+from tracetime.trace_facts import UnusedBounds
 
 _HOST: Final = 0
 """The number of the machine that the service runs on, to which the others are clients."""

@@ -1,0 +1,248 @@
+"""What a trace may say of itself beside its events: facts that most formats do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import ClockId
+from tracetime.graph.info import FlowCounts
+
+
+class TraceWarning(NamedTuple):
+    """Something wrong in a trace that does not end its import."""
+
+    message: str
+    offset: int
+    packet: int
+
+
+class OddEvents(NamedTuple):
+    """Events that cannot be right as the file has them, or that say less than they should.
+
+    Attributes:
+        kind: a part of the text of the doctor's finding `odd-spans`.
+        what: they are, with their number.
+        events: their number.
+        packet, offset: of the first.
+        worst_ns: by how much at most; 0 where there is no such.
+    """
+
+    kind: str
+    what: str
+    events: int
+    packet: int
+    offset: int
+    worst_ns: int
+
+
+class SnapshotFault(NamedTuple):
+    """The fault of a snapshot that could not be taken whole.
+
+    Attributes:
+        fault: indexes `graph.arguments.SNAPSHOT_FAULTS`.
+        packet, offset: of the snapshot.
+        clock: which of its clocks it is about.
+        fell_by_ns: how far the trace clock fell; 0 of other faults.
+    """
+
+    fault: int
+    packet: int
+    offset: int
+    clock: ClockId
+    fell_by_ns: int
+
+
+class TraceClockMove(NamedTuple):
+    """Trace time became the clock of another machine.
+
+    Attributes:
+        packet: the snapshot that did it.
+        before: the clock that it was.
+        is_late: whether conversions had begun.
+    """
+
+    packet: int
+    before: ClockId
+    is_late: bool
+
+
+class LateSnapshots(NamedTuple):
+    """Snapshots that the file has after events which were read later.
+
+    Attributes:
+        snapshots: how many.
+        late_ns: by how much at most: what a clock read in an event before the snapshot, less what
+            it reads in the snapshot.
+        packet: of the snapshot that is so late.
+    """
+
+    snapshots: int
+    late_ns: int
+    packet: int
+
+
+class UnusedBounds(NamedTuple):
+    """Readings of messages between machines that bound nothing.
+
+    Attributes:
+        clock: on the client's machine.
+        unused: how many bounds make no sense: a clock fell from one round to the next, or did
+            not advance.
+        used: how many others there are.
+        packet: of the first message with such.
+    """
+
+    clock: ClockId
+    unused: int
+    used: int
+    packet: int
+
+
+class WrittenTimes(NamedTuple):
+    """How a file that writes times as decimal numbers is read.
+
+    Attributes:
+        moved: events that floor, as Perfetto does, places elsewhere than their text says.
+        moved_ns: by how much at most.
+        unreadable: events that have no time that can be read, and so no row.
+    """
+
+    moved: int
+    moved_ns: int
+    unreadable: int
+
+
+class TraceFacts:
+    """The facts of a trace, with what holds where its format does not have them."""
+
+    @property
+    def recorded_domains(self) -> dict[ClockId, ClockDomain]:
+        """What the trace itself says of its clocks, by clock.
+
+        `ns_per_tick` and `valid_bits` are those of the clock's own ticks; timestamps of the trace,
+        and so of `clocks`, are in ns and unwrapped all the same.
+        """
+        return {}
+
+    @property
+    def late_trace_clock(self) -> tuple[int, ClockId] | None:
+        """The first packet that names another trace clock after conversions had begun, and it."""
+        return None
+
+    @property
+    def trace_clock_moves(self) -> list[TraceClockMove]:
+        """Where another machine's snapshot moved trace time to its own clock; 100 at most.
+
+        Of more than 100, the first and the last.
+        """
+        return []
+
+    @property
+    def n_stray_syncs(self) -> int:
+        """How many clocks of another machine were tied to a third one's than the host's."""
+        return 0
+
+    @property
+    def n_own_syncs(self) -> int:
+        """How many of the warnings are of a message that tied a clock to itself."""
+        return 0
+
+    @property
+    def late_snapshots(self) -> LateSnapshots | None:
+        """Snapshots that follow events which they would have placed; None without any.
+
+        Where events are converted by what has been read, such events take an older offset.
+        """
+        return None
+
+    @property
+    def unused_bounds(self) -> list[UnusedBounds]:
+        """Messages between machines that bound nothing: a clock fell or stopped between them."""
+        return []
+
+    @property
+    def has_remote_syncs(self) -> bool:
+        """Whether machines may exchange readings in files of this format (RemoteClockSync)."""
+        return False
+
+    @property
+    def flows(self) -> FlowCounts | None:
+        """The flows between machines that are orders; None where `open_trace` is not asked for."""
+        return None
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """What the file says of itself beside its events and clocks, in the types of JSON."""
+        return {}
+
+    @property
+    def about(self) -> str:
+        """What it is a trace of, in a few words; empty where the file does not say."""
+        return ""
+
+    @property
+    def written_times(self) -> WrittenTimes | None:
+        """How times that are decimal numbers were read; None where the format has none."""
+        return None
+
+    def overlaps_by_rounding(self) -> int:
+        """How many complete events cross others of their thread only as Perfetto rounds times.
+
+        By their exact times they lie within the others, or beside them. Reads the file.
+        """
+        return 0
+
+    @property
+    def passed_over(self) -> list[TraceWarning]:
+        """What of the file is not read, or not as it may be meant: the doctor tells it."""
+        return []
+
+    @property
+    def events_dropped(self) -> int:
+        """How many events the recorder says that it dropped; 0 where it does not say."""
+        return 0
+
+    @property
+    def dropped_packet(self) -> int | None:
+        """The packet of the first snapshot that says that events were dropped."""
+        return None
+
+    @property
+    def events_backwards(self) -> int:
+        """How many events are earlier than the one before them, where the format forbids it."""
+        return 0
+
+    @property
+    def backwards_packet(self) -> int | None:
+        """The packet of the first of them."""
+        return None
+
+    @property
+    def odd_events(self) -> list[OddEvents]:
+        """Events that cannot be right as the file has them, by what is odd about them."""
+        return []
+
+    @property
+    def is_unsynchronised(self) -> bool:
+        """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
+
+        False where the trace does not say.
+        """
+        return False
+
+    @property
+    def faults(self) -> list[SnapshotFault]:
+        """The fault of each of `warnings`."""
+        return []
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """Snapshots that could not be taken whole, in file order; the first hundred."""
+        return []
+
+    @property
+    def n_warnings(self) -> int:
+        """How many warnings there are in all."""
+        return len(self.warnings)
