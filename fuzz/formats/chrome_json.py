@@ -10,6 +10,8 @@ _LINES = """# tracer: nop
      kworker/0:0-13696 (  77) [000] d..3 50260.647590: sched_wakeup: comm=mmcqd/0 pid=95
           <idle>-0     [001]  50260.647602: sched_switch: prev_comm=a ==> next_comm=b
    app-7-8 (-----) [002] .... 50260.7: tracing_mark_write: B|7|name
+CPU:0 [LOST 5123 EVENTS]
+   app-7-8 (-----) [002] .... 50260.9: tracing_mark_write: trace_event_clock_sync: parent_ts=50.5
 """
 
 _PIECES = (
@@ -30,6 +32,10 @@ _PIECES = (
     b'"id2":{"local":',
     b'"systemTraceEvents":"',
     b'"traceEvents":[',
+    b'"\\u0070h":"\\u0058\\u0058"',
+    b'"systemTraceEvents":{"events":[{},[1],',
+    b"\0" * 70,
+    b"/*",
     b'"metadata":{"clock-domain":"X"}',
     b'"baseTimeNanoseconds":9223372036854775807',
 )
