@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from tracetime.graph.tube.explanation import MeshHop, TubeExplanation, TubeHop
     from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
     from tracetime.matching import MatchedMessages, match_messages
+    from tracetime.merging.boots import BootDecision
+    from tracetime.merging.merge import merge
+    from tracetime.merging.report import FileReport, MergeReport
+    from tracetime.merging.ties import Tie
     from tracetime.reporting import Report, report
     from tracetime.sources.source import ClockSource, Unavailable
     from tracetime.table_conversion import convert_table
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BakeSummary",
+    "BootDecision",
     "Bounds",
     "Calibration",
     "ClockCalibration",
@@ -69,6 +74,7 @@ __all__ = [
     "Count",
     "Curves",
     "Explanation",
+    "FileReport",
     "Finding",
     "FlowCounts",
     "Hop",
@@ -76,6 +82,7 @@ __all__ = [
     "KernelClock",
     "LateSnapshots",
     "MatchedMessages",
+    "MergeReport",
     "MeshHop",
     "OddEvents",
     "OrdersInfo",
@@ -93,6 +100,7 @@ __all__ = [
     "SnapshotFault",
     "SourceError",
     "Span",
+    "Tie",
     "Trace",
     "TraceClockMove",
     "TraceError",
@@ -113,6 +121,7 @@ __all__ = [
     "diagnose",
     "join_parts",
     "match_messages",
+    "merge",
     "open_trace",
     "open_traces",
     "record",
@@ -183,6 +192,11 @@ _HOMES: Final = {
     "record": "tracetime.capture.record",
     "register_format": "tracetime.formats",
     "report": "tracetime.reporting",
+    "BootDecision": "tracetime.merging.boots",
+    "FileReport": "tracetime.merging.report",
+    "MergeReport": "tracetime.merging.report",
+    "Tie": "tracetime.merging.ties",
+    "merge": "tracetime.merging.merge",
 }
 
 

@@ -124,6 +124,7 @@ READING = [
     (("doctor", "{}", "missing-" + NAME), None),
     (("report", "{}"), 0),
     (("bake", "{}", "-o", f"{NAME}.pftrace"), None),
+    (("merge", "{}", "{}"), None),
     (("sql", "{}", "select *, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names"), 0),
     (("sql", "{}", "select name, args, [name] l from events", "--with-names", "--format", "csv"), 0),
     (("sql", "{}", "select name, 1 as \"" + HOSTILE.replace('"', '""') + '" from events', "--with-names",

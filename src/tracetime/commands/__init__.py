@@ -31,6 +31,7 @@ SUBCOMMANDS: Final = (
     "doctor",
     "report",
     "bake",
+    "merge",
     "sql",
     "open",
     "record",

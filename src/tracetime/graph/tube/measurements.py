@@ -103,6 +103,28 @@ class Measured:
         for clock, scaled_ppm in snapshot.frequency_scaled_ppm.items():
             self._corrected.setdefault(clock, _Grown(*_NOTHING[:2])).extend(numbers, scaled_ppm[:n])
 
+    def take(
+        self, clock: ClockId, snapshots: Values, centre: Values, half: Values, scaled_ppm: Values
+    ) -> None:
+        """Keep what another graph has of a clock, in snapshots of later numbers, as from there.
+
+        Args:
+            snapshots: their numbers here, ascending.
+            centre, half, scaled_ppm: as `reads` and `frequency` give them.
+        """
+        said = (half >= 0) | (centre != 0)
+        if said.any():
+            grown = self._read.setdefault(clock, _Grown(*_NOTHING))
+            grown.extend(snapshots[said], centre[said], half[said])
+        steered = scaled_ppm != NOT_RECORDED
+        if steered.any():
+            grown = self._corrected.setdefault(clock, _Grown(*_NOTHING[:2]))
+            grown.extend(snapshots[steered], scaled_ppm[steered])
+
+    def know(self, clock: ClockId) -> None:
+        """Say that a trace tells of the clock how it was read."""
+        self._known |= {clock}
+
     def has(self, clock: ClockId) -> bool:
         """Whether anything is recorded of how a clock was read or steered."""
         return clock in self._read or clock in self._corrected or clock.machine in self._steers

@@ -376,6 +376,11 @@ class PerfettoTrace(Trace):
         """
         return bool((self._known().extensions.kernel_clock()[3] & STA_UNSYNC).any())
 
+    def beginning(self, n: int) -> bytes:
+        """The first n bytes of the file, uncompressed, or as many as there are."""
+        self._file.check_open()
+        return self._file.beginning(n)
+
     @property
     def machines(self) -> list[int]:
         """`machine_id` of each machine, in order of appearance: ClockId.machine is the index."""

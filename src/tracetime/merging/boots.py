@@ -1,0 +1,177 @@
+"""Which machines of which files are one boot of one machine: its clocks are then the same clocks.
+
+Equated only where the files prove it, or the caller says so: a wrong pair would put events at wrong
+times with a narrow bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tracetime.clocks.domain import SLEWED_DRIFT_PPM
+from tracetime.clocks.families import ONE_OSCILLATOR
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.errors import UsageError
+from tracetime.merging.files import MergedFile, file_named
+from tracetime.text import duration
+
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+
+_READ_APART_NS: Final = 100_000
+"""So far apart may a recorder read the two clocks of one snapshot."""
+
+Place = tuple[int, int]
+"""A machine of a file: the numbers of both."""
+
+
+class BootDecision(NamedTuple):
+    """Whether two files are of one boot, and why.
+
+    Attributes:
+        one, other: numbers of the files.
+        same: whether the clocks of their first machines are one.
+        reason: in words.
+    """
+
+    one: int
+    other: int
+    same: bool
+    reason: str
+
+
+class Boots:
+    """The machines of all files, numbered anew: one number for each boot.
+
+    Args:
+        files: all of them.
+        same, different: pairs of names, `a,b`, that the caller knows to be of one boot, or not.
+
+    Attributes:
+        decisions: one for each pair of files.
+
+    Raises:
+        UsageError: a pair names no files, or contradicts another.
+    """
+
+    def __init__(
+        self, files: Sequence[MergedFile], same: Iterable[str], different: Iterable[str]
+    ) -> None:
+        told = _told(files, same, True) | _told(files, different, False)
+        for pair in _told(files, same, True).keys() & _told(files, different, False).keys():
+            names = " and ".join(files[number].name for number in sorted(pair))
+            raise UsageError(f"{names} are said to be the same machine and different ones")
+        self.decisions: list[BootDecision] = []
+        group = {file.number: file.number for file in files}
+        for one, other in combinations(files, 2):
+            said = told.get(frozenset((one.number, other.number)))
+            decision = _decide(one, other, said)
+            self.decisions.append(decision)
+            if decision.same:
+                old, new = group[other.number], group[one.number]
+                group = {file: new if of == old else of for file, of in group.items()}
+        self._check(files, group)
+        self._numbers: dict[Place, int] = {}
+        by_group: dict[int, int] = {}
+        for file in files:
+            for machine in sorted(file.machines):
+                if machine == file.home.machine:
+                    number = by_group.setdefault(group[file.number], self._next(by_group))
+                else:
+                    number = self._next(by_group)
+                self._numbers[file.number, machine] = number
+
+    def _next(self, by_group: dict[int, int]) -> int:
+        return 1 + max((*self._numbers.values(), *by_group.values()), default=-1)
+
+    def _check(self, files: Sequence[MergedFile], group: dict[int, int]) -> None:
+        """Raise UsageError where A is B and B is C, but A is not C."""
+        for decision in self.decisions:
+            if not decision.same and group[decision.one] == group[decision.other]:
+                one, other = files[decision.one].name, files[decision.other].name
+                raise UsageError(
+                    f"{one} and {other} are both of the machine of another file, but differ "
+                    f"({decision.reason}): say --same or --different of each pair"
+                )
+
+    def machine(self, file: int, machine: int) -> int:
+        """The number of a machine of a file."""
+        return self._numbers[file, machine]
+
+    def clock(self, file: int, clock: ClockId) -> ClockId:
+        """A clock of a file among the clocks of all of them.
+
+        The kernel's clocks are those of the boot; any other clock is the file's own.
+        """
+        machine = self._numbers.get((file, clock.machine), None)
+        if machine is None:
+            machine = self._numbers[file, clock.machine] = self._next({})
+        own = 0 if clock.clock in ONE_OSCILLATOR else file
+        return ClockId(clock.clock, clock.sequence, machine, own)
+
+
+def _told(
+    files: Sequence[MergedFile], pairs: Iterable[str], same: bool
+) -> dict[frozenset[int], bool]:
+    found = {}
+    for pair in pairs:
+        names = pair.split(",")
+        if len(names) != 2:
+            raise UsageError(f"{pair!r} is not a pair of files: write A,B")
+        numbers = frozenset(file_named(files, name.strip()).number for name in names)
+        if len(numbers) != 2:
+            raise UsageError(f"{pair!r} names one file twice")
+        found[numbers] = same
+    return found
+
+
+def _decide(one: MergedFile, other: MergedFile, told: bool | None) -> BootDecision:
+    same, reason = _compared(one, other) if told is None else (told, "you say so")
+    return BootDecision(one.number, other.number, same, reason)
+
+
+def _compared(one: MergedFile, other: MergedFile) -> tuple[bool, str]:
+    ours, theirs = one.facts, other.facts
+    if ours.boot_id and theirs.boot_id:
+        if ours.boot_id == theirs.boot_id:
+            return True, f"both were recorded in boot {ours.boot_id.hex()}"
+        return False, "their boot ids differ"
+    if not ours.machine or not theirs.machine:
+        return False, "nothing in the files says that they are of one boot"
+    if ours.machine != theirs.machine:
+        return False, "kernel, CPUs or host name differ"
+    here, there = _boot_instants(one), _boot_instants(other)
+    if here is None or there is None:
+        return False, "a file lacks snapshots of BOOTTIME and REALTIME"
+    apart = max(here.low, there.low) - min(here.high, there.high)
+    between = max(here.first, there.first) - min(here.last, there.last)
+    allowed = max(0, between) * SLEWED_DRIFT_PPM / 1e6 + _READ_APART_NS
+    text = duration(max(0, apart))
+    if apart > allowed:
+        return False, f"REALTIME - BOOTTIME differs by {text}: booted at other times"
+    return True, f"one kernel and host, and REALTIME - BOOTTIME agrees to {text}"
+
+
+class _BootInstant(NamedTuple):
+    """REALTIME - BOOTTIME, from low to high, and BOOTTIME of the first and last snapshot."""
+
+    low: int
+    high: int
+    first: int
+    last: int
+
+
+def _boot_instants(file: MergedFile) -> _BootInstant | None:
+    graph = file.trace.clocks
+    pair = (ClockId(number, machine=file.home.machine) for number in (_BOOTTIME, _REALTIME))
+    _, boottime, realtime = graph._parts.shared(*pair)
+    if not len(boottime):
+        return None
+    offset = realtime - boottime
+    return _BootInstant(
+        int(np.min(offset)), int(np.max(offset)), int(boottime[0]), int(boottime[-1])
+    )

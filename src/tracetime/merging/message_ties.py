@@ -1,0 +1,129 @@
+"""Messages between files: events that one file sent and another received."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tracetime.errors import UsageError
+from tracetime.graph.graph import ClockGraph
+from tracetime.matching import match_messages
+from tracetime.merging.boots import Boots
+from tracetime.merging.files import MergedFile
+from tracetime.merging.ties import Tie
+from tracetime.text import count, printable
+
+TCP: Final = "send=inet_sock_local_out recv=inet_sock_local_in key=seq,ack_seq,flags"
+"""LTTng's events of TCP packets: matched without an option."""
+
+_PART: Final = re.compile(r"(\w+)=(\S+)")
+
+
+class MessageRule(NamedTuple):
+    """Which events are the two ends of a message.
+
+    Attributes:
+        send, receive: their names.
+        keys: the arguments that tell messages apart.
+    """
+
+    send: str
+    receive: str
+    keys: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> MessageRule:
+        """Read `send=NAME recv=NAME key=ARG,ARG`.
+
+        Raises:
+            UsageError: it is not of this form.
+        """
+        parts = dict(_PART.findall(text))
+        if set(parts) != {"send", "recv", "key"} or _PART.sub("", text).strip():
+            raise UsageError(
+                f"{text!r} is no rule: write send=EVENT recv=EVENT key=ARGUMENT,ARGUMENT"
+            )
+        return cls(parts["send"], parts["recv"], tuple(parts["key"].split(",")))
+
+
+class _Ends(NamedTuple):
+    """One end of messages in a file: when it was at the earliest and at the latest, and its key."""
+
+    earliest: npt.NDArray[np.int64]
+    latest: npt.NDArray[np.int64]
+    keys: tuple[pa.Array, ...]
+
+
+def add_messages(
+    graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, rule: MessageRule
+) -> list[Tie]:
+    """Add each message from one file to another as an order: it is received after it was sent.
+
+    A key that occurs twice at an end is left out. Times are those of the trace clock, with their
+    bars: what was sent after its earliest time was received before its latest.
+
+    Raises:
+        UsageError: as `Trace.sql`.
+        TraceError: a file is damaged.
+    """
+    sent = [_ends(file, rule.send, rule.keys) for file in files]
+    received = [_ends(file, rule.receive, rule.keys) for file in files]
+    ties = []
+    for one, other in permutations(range(len(files)), 2):
+        clocks = [boots.clock(n, files[n].home) for n in (one, other)]
+        here, there = sent[one], received[other]
+        if clocks[0] == clocks[1] or not len(here.earliest) or not len(there.latest):
+            continue
+        match = match_messages(here.keys, there.keys)
+        if not len(match.sent):
+            continue
+        graph.add_order(
+            before=(here.earliest[match.sent], clocks[0]),
+            after=(there.latest[match.received], clocks[1]),
+        )
+        said = f"{count(len(match.sent), 'message')} {printable(rule.send)}"
+        left_out = match.repeated_sent + match.repeated_received
+        ties.append(
+            Tie(
+                one,
+                other,
+                "messages",
+                len(match.sent),
+                f"{said} to {printable(rule.receive)} by {', '.join(rule.keys)}"
+                + (f"; {left_out} with a key that occurs twice left out" if left_out else ""),
+            )
+        )
+    return ties
+
+
+def _ends(file: MergedFile, name: str, keys: Sequence[str]) -> _Ends:
+    columns = ", ".join(
+        f"json_extract_string(args, '$.{_quoted(key)}') as key{n}" for n, key in enumerate(keys)
+    )
+    table = file.trace.sql(
+        f"select earliest, latest, {columns} from events where name = '{_text(name)}' "
+        f"and machine = {file.home.machine} "
+        "and earliest is not null and latest is not null",
+        policy="tube",
+    )
+    earliest, latest, *found = (column.combine_chunks() for column in table.columns)
+    return _Ends(
+        earliest.to_numpy(zero_copy_only=False).astype(np.int64),
+        latest.to_numpy(zero_copy_only=False).astype(np.int64),
+        tuple(found),
+    )
+
+
+def _text(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def _quoted(key: str) -> str:
+    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{_text(escaped)}"'
