@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracetime.commands.options import json_option
-from tracetime.commands.show import console, print_json, print_text
+from tracetime.commands.show import console, print_text
 from tracetime.text import duration, printable, signed_duration
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 @click.option("--together", multiple=True, help="Collectives: name=SLICE key=ARG,ARG.")
 @click.option("--same", multiple=True, help="A,B: these files are of one boot of one machine.")
 @click.option("--different", multiple=True, help="A,B: these files are not.")
-@json_option
 def command(  # noqa: PLR0913  the options of a merge
     traces: tuple[str, ...],
     out: str | None,
@@ -35,7 +33,6 @@ def command(  # noqa: PLR0913  the options of a merge
     together: tuple[str, ...],
     same: tuple[str, ...],
     different: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """Find out how the clocks of TRACES lie to each other, and how far off that may be.
 
@@ -54,10 +51,7 @@ def command(  # noqa: PLR0913  the options of a merge
     report = merge(
         traces, out, sync=sync, match=match, together=together, same=same, different=different
     )
-    if as_json:
-        print_json(report.to_dict())
-    else:
-        _print(console(), report, out)
+    _print(console(), report, out)
 
 
 def _print(screen: Console, report: MergeReport, out: str | None) -> None:
