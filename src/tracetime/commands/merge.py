@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--together", multiple=True, help="Collectives: name=SLICE key=ARG,ARG.")
 @click.option("--same", multiple=True, help="A,B: these files are of one boot of one machine.")
 @click.option("--different", multiple=True, help="A,B: these files are not.")
-def command(  # noqa: PLR0913  the options of a merge
+def command(
     traces: tuple[str, ...],
     out: str | None,
     sync: tuple[str, ...],
