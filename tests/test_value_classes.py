@@ -57,6 +57,7 @@ ALONE = {
     "Spans",
     "TraceReading",
     "TracedClock",
+    "_Snapshots",
     "_Deduction",
     "_Node",
 }
