@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from fractions import Fraction
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -19,6 +20,7 @@ from tracetime import ClockDomain, ClockGraph, Snapshot, UsageError, convert_tab
 
 S = 10**9
 LOW, HIGH = -(2**63), 2**63 - 1
+SIDES = ("earliest", "latest")
 CLOCKS = ("BOOTTIME", "MONOTONIC", "REALTIME", "com.example.gpu")
 
 
@@ -111,12 +113,18 @@ def test_clocks_may_be_named_by_number():
     assert convert_table(table, graph, {"ts": "@clock"})["ts_time"].to_pylist() == [1001, 402]
 
 
-def test_a_row_that_names_no_clock_is_told():
+def test_a_row_that_names_no_clock_has_no_time_and_the_others_have():
     graph = graph_of({"BOOTTIME": 1000, "MONOTONIC": 400}, trace_clock=6)
-    table = pa.table({"ts": [1, 2], "clock": ["MONOTONIC", "MONOTONICK"]})
-    with pytest.raises(UsageError, match="row 1 of column 'clock': 'MONOTONICK' is not a clock"):
-        convert_table(table, graph, {"ts": "@clock"})
-    floats = table.set_column(1, "clock", pa.array([1.5, 1.5]))
+    table = pa.table({"ts": [1, 2, 3], "clock": ["MONOTONIC", "MONOTONICK", "BOOTTIME"]})
+    for options in ({}, {"policy": "tube", "bounds": True}):
+        rows = convert_table(table, graph, {"ts": "@clock"}, **options)
+        assert rows["ts_time"].to_pylist() == [601, None, 3]
+        assert rows["ts_time_status"].to_pylist() == [
+            "resolved",
+            "unknown_source_clock",
+            "resolved",
+        ]
+    floats = table.set_column(1, "clock", pa.array([1.5] * 3))
     with pytest.raises(UsageError, match="row 0 of column 'clock' is float"):
         convert_table(floats, graph, {"ts": "@clock"})
 
@@ -343,10 +351,71 @@ def test_an_empty_table_has_the_columns():
     assert rows.column_names == ["ts", "ts_time", "ts_time_status"]
 
 
-def test_rows_of_errors_are_those_of_the_table():
-    times = pa.array([0] * 200_000 + [2**63], pa.uint64())
-    with pytest.raises(UsageError, match="in row 200000"):
-        convert_table(pa.table({"ts": times}), drifting(), {"ts": "MONOTONIC"})
+@pytest.mark.parametrize("options", [{}, {"policy": "tube", "bounds": True}])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([S, 2**63, None], pa.uint64()),
+        pa.array([10**6, 253402214400 * 10**6, None]).cast(pa.timestamp("us")),
+        pa.array([1.0, float("inf"), None]),
+    ],
+)
+@pytest.mark.parametrize("clock", ["MONOTONIC", "BOOTTIME"])
+def test_a_time_beyond_int64_overflows_and_the_others_convert(column, options, clock):
+    table = pa.table({"ts": column})
+    rows = convert_table(table, drifting(), {"ts": clock}, float_unit="s", **options)
+    time = rows["ts_time"].to_pylist()
+    assert S - 10_000 < time[0] <= S
+    assert time[1:] == [None, None]
+    assert rows["ts_time_status"].to_pylist() == ["resolved", "overflow", None]
+    if options:
+        assert rows["ts_time_earliest"].to_pylist()[1:] == [None, None]
+    assert rows["ts"].to_pylist() == column.to_pylist()
+
+
+def test_a_snapshot_beyond_int64_is_refused():
+    readings = pa.table({"MONOTONIC": pa.array([1, 2**63], pa.uint64()), "BOOTTIME": [5, 6]})
+    with pytest.raises(UsageError, match="does not fit in int64 nanoseconds in row 1"):
+        ClockGraph.from_table(readings, {"MONOTONIC": "MONOTONIC", "BOOTTIME": "BOOTTIME"})
+
+
+def test_the_bar_of_a_clocks_own_time_is_what_was_cut_off():
+    """No nanosecond more: nothing is converted."""
+    us = pa.array([-5, 0, 7], pa.timestamp("us"))
+    ns = pa.array([1500, None, 2000], pa.int64()).cast(pa.timestamp("ns"))
+    own = pa.table({"us": us, "ns": ns, "float": pa.array([1e-3, None, None])})
+    rows = convert_table(
+        own,
+        drifting(),
+        dict.fromkeys(own.column_names, "BOOTTIME"),
+        policy="tube",
+        bounds=True,
+        float_unit="s",
+    )
+    bars = {
+        name: list(zip(*(rows[f"{name}_time_{side}"].to_pylist() for side in SIDES), strict=True))
+        for name in own.column_names
+    }
+    assert bars["us"] == [(-5999, -4001), (-999, 999), (7000, 7999)]
+    assert bars["ns"] == [(1500, 1500), (None, None), (2000, 2000)]
+    low, high = bars["float"][0]
+    assert (low + high) // 2 == 10**6
+    assert high - low <= 6
+
+
+def test_whole_ms_of_one_batch_are_no_ms_of_the_column():
+    """However a table is cut into batches, its bars are the same."""
+    ts = pa.array([0, 5 * 10**6, 7 * 10**6, 8_000_123], pa.int64()).cast(pa.timestamp("ns"))
+    whole = pa.table({"ts": ts})
+    cut = pa.Table.from_batches([whole.slice(n, 1).to_batches()[0] for n in range(4)])
+    convert = partial(
+        convert_table, graph=drifting(), columns={"ts": "MONOTONIC"}, policy="tube", bounds=True
+    )
+    assert convert(cut).equals(convert(whole))
+    # A reader is read once: the first rows may be whole ms by chance.
+    read = convert(cut.to_reader()).read_all()
+    assert read["ts_time_latest"].to_pylist()[3] == convert(whole)["ts_time_latest"].to_pylist()[3]
+    assert read["ts_time_latest"].to_pylist()[1] > convert(whole)["ts_time_latest"].to_pylist()[1]
 
 
 @pytest.mark.parametrize(

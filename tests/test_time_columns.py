@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracetime import UsageError
-from tracetime.time_columns import time_column
+from tracetime.time_columns import WrittenUnits, refuse_beyond, time_column
 
 UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 LOW, HIGH = -(2**63), 2**63 - 1
@@ -92,19 +92,54 @@ def test_floats_without_their_unit_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("column", "row"),
+    ("column", "beyond"),
     [
-        (pa.array([1, 2**63], pa.uint64()), 11),
-        (pa.array([2**62], pa.timestamp("us")), 10),
-        (pa.array([-(2**62)], pa.timestamp("us")), 10),
-        (pa.array([0.0, 1e10]), 11),
-        (pa.array([float("inf")]), 10),
+        (pa.array([1, 2**63, None], pa.uint64()), {1: HIGH}),
+        (pa.array([5, 2**62], pa.timestamp("us")), {1: HIGH}),
+        (pa.array([-(2**62), 5], pa.timestamp("us")), {0: LOW}),
+        (pa.array([0.0, 1e10, -1e10, None]), {1: HIGH, 2: LOW}),
+        (pa.array([float("inf"), float("nan"), float("-inf")]), {0: HIGH, 2: LOW}),
     ],
 )
-def test_what_does_not_fit_is_named_with_its_row(column, row):
-    said = refused(column, first_row=10, float_unit="s")
-    assert said.startswith("column 'ts' does not fit in int64 nanoseconds: ")
-    assert said.endswith(f"in row {row}")
+def test_a_time_beyond_int64_ns_is_marked_and_the_others_are_read(column, beyond):
+    read = time_column(column, "ts", float_unit="s")
+    assert np.flatnonzero(read.is_beyond()).tolist() == list(beyond)
+    assert {n: read.values[n] for n in beyond} == beyond
+    assert read.step_ns == UNIT_NS[getattr(column.type, "unit", "ns")]
+    with pytest.raises(UsageError, match="does not fit in int64 nanoseconds in row 1"):
+        refuse_beyond(read, "ts", 10)
+
+
+def test_what_a_sentinel_is_multiple_of_says_nothing_of_the_unit():
+    """The end of time in ns is no whole ms."""
+    column = pa.array([5_000_000, 2**63 - 1], pa.int64()).cast(pa.timestamp("us"))
+    assert time_column(column, "ts").step_ns == UNIT_NS["s"]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_before_their_epoch_times_may_have_been_cut_off_towards_zero(unit):
+    """C++ cuts -0.5 s to 0, floor to -1 s: who wrote a file does not say."""
+    values = np.array([-7 * UNIT_NS[unit] - 1, -1, 0, 1, 7 * UNIT_NS[unit] + 1])
+    for cut in (values // UNIT_NS[unit], (values / UNIT_NS[unit]).astype(np.int64)):
+        read = time_column(pa.array(cut).cast(pa.timestamp(unit)), "ts")
+        before, after = read.margins_ns()
+        assert (read.values - before <= values).all()
+        assert (values <= read.values + after).all()
+    assert before[-1] == 0
+
+
+def test_few_rows_may_be_whole_ms_by_chance():
+    units = WrittenUnits()
+    first = time_column(pa.array([10**9], pa.timestamp("ns")), "ts")
+    assert units.read("ts", first).step_ns == 10**9
+    assert (
+        units.read(
+            "ts", time_column(pa.array([5 * 10**6 + 1000]).cast(pa.timestamp("ns")), "ts")
+        ).step_ns
+        == 1000
+    )
+    assert units.read("ts", first).step_ns == 1000
+    assert units.read("other", first).step_ns == 10**9
 
 
 @pytest.mark.parametrize("column", [pa.array(["1"]), pa.array([True]), pa.array([[1]])])

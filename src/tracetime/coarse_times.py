@@ -51,6 +51,9 @@ class CoarseTimes:
             reached: what the readings themselves convert to.
             low, high: the readings that they may have been, within int64.
         """
+        if self._source == self._target:
+            # What it reads is the time itself.
+            return reached._replace(earliest=low.copy(), latest=high.copy())
         away = np.ceil((high - low) * self._speed).astype(np.int64) + 1
         first, last, jumps = self._at(low), self._at(high), self._jumps
         earliest = np.minimum(reached.earliest, first.earliest)

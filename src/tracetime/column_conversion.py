@@ -16,6 +16,7 @@ from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
 from tracetime.coarse_times import CoarseTimes
 from tracetime.errors import (
     BARRED,
+    OVERFLOW,
     PLACED,
     UNKNOWN_SOURCE_CLOCK,
     UsageError,
@@ -29,7 +30,7 @@ from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.graph.tube.bars import Bars
 from tracetime.graph.tube.results import Reached
 from tracetime.text import printable
-from tracetime.time_columns import CLOCK_KEY, TimeColumn, time_column
+from tracetime.time_columns import CLOCK_KEY, TimeColumn, WrittenUnits, time_column
 
 _MOST_CLOCKS: Final = 100_000
 """Clocks that a column of clocks may name."""
@@ -70,7 +71,11 @@ class AddedColumns:
 
 
 class ColumnConversion:
-    """Converts columns to one clock; see `convert_table`."""
+    """Converts columns to one clock; see `convert_table`.
+
+    Args:
+        units: in which the columns were written, as far as that is known.
+    """
 
     def __init__(
         self,
@@ -79,18 +84,21 @@ class ColumnConversion:
         policy: PolicyName,
         bars: Bars,
         float_unit: FloatUnit | None,
+        units: WrittenUnits,
     ) -> None:
         self._graph = graph
         self._target = target
         self._policy = policy
         self._bars = bars
         self._float_unit = float_unit
-        self._named: dict[object, ClockId] = {}
+        self._named: dict[object, ClockId | None] = {}
         self._coarse: dict[ClockId, CoarseTimes] = {}
+        self._units = units
 
     def arrays(self, batch: pa.RecordBatch, added: AddedColumns, first_row: int) -> list[pa.Array]:
         """The new columns of a batch, whose first row is that one of its table."""
-        given = time_column(batch[added.column], added.column, first_row, self._float_unit)
+        name = added.column
+        given = self._units.read(name, time_column(batch[name], name, self._float_unit))
         if isinstance(added.clock, ClockId):
             reached = self._reached(given, added.clock, added)
         else:
@@ -115,11 +123,15 @@ class ColumnConversion:
                 "counts ticks: give the ticks, as whole numbers"
             )
         reached = with_reasons(parts, given.values, clock, self._target, self._policy, self._bars)
-        if not added.bounds or (given.step_ns == 1 and given.half_width_ns is None):
-            return reached
-        if clock not in self._coarse:
-            self._coarse[clock] = CoarseTimes(self._graph, clock, self._target, self._bars)
-        return self._coarse[clock].widened(reached, *_sides(given))
+        if added.bounds and not given.is_exact:
+            if clock not in self._coarse:
+                self._coarse[clock] = CoarseTimes(self._graph, clock, self._target, self._bars)
+            reached = self._coarse[clock].widened(reached, *_sides(given))
+        if given.beyond is not None:
+            known = np.isin(reached.status, BARRED)
+            status = np.where(given.beyond & known, np.uint8(OVERFLOW), reached.status)
+            reached = reached._replace(status=status)
+        return reached
 
     def _by_row(
         self, given: TimeColumn, clocks: pa.Array, added: AddedColumns, first_row: int
@@ -133,38 +145,37 @@ class ColumnConversion:
                 # CSV does not tell it from null.
                 continue
             clock = self._clock(name, added, first_row + int(rows[0]))
+            if clock is None:
+                continue
             part = self._reached(given.rows(rows), clock, added)
             estimate[rows], status[rows] = part.estimate, part.status
             earliest[rows], latest[rows] = part.earliest, part.latest
         return Reached(estimate, earliest, latest, status)
 
-    def _clock(self, name: object, added: AddedColumns, row: int) -> ClockId:
-        """The clock that a row names."""
-        found = self._named.get(name)
-        if found is None:
+    def _clock(self, name: object, added: AddedColumns, row: int) -> ClockId | None:
+        """The clock that a row names; None where no clock is called so."""
+        if name not in self._named:
             where = f"row {row} of column {printable(str(added.clock))!r}"
             if not isinstance(name, (str, int)):
                 raise UsageError(f"{where} is {type(name).__name__}, no name of a clock")
-            try:
-                found = self._graph.clock(name)
-            except UsageError as error:
-                raise UsageError(f"{where}: {error}") from None
-            if self._policy == "floor":
-                refuse_floor_into_ticks(self._graph, found, self._target)
             if len(self._named) == _MOST_CLOCKS:
                 raise UsageError(f"{where}: more than {_MOST_CLOCKS} clocks")
+            try:
+                found = self._graph.clock(name)
+            except UsageError:
+                self._named[name] = None
+                return None
+            if self._policy == "floor":
+                refuse_floor_into_ticks(self._graph, found, self._target)
             self._named[name] = found
-        return found
+        return self._named[name]
 
 
 def _sides(given: TimeColumn) -> tuple[Values, Values]:
     """The least and the greatest reading that each may have been, within int64."""
-    values, half = given.values, given.half_width_ns
-    if half is None:
-        half = np.zeros_like(values)
-    after = half + (given.step_ns - 1)
-    low: Values = np.maximum(values, INT64_MIN + half) - half
-    high: Values = np.minimum(values, INT64_MAX - after) + after
+    before, after = given.margins_ns()
+    low: Values = np.maximum(given.values, INT64_MIN + before) - before
+    high: Values = np.minimum(given.values, INT64_MAX - after) + after
     return low, high
 
 

@@ -139,6 +139,7 @@ class SlicesSummary:
         left_out: slices that there was no room for.
         names_left_out: the same of names and arguments.
         not_nested: slices that would cross others, or lie deeper than 512, as Perfetto has it.
+        reversed: slices left out because they end before they begin.
         warnings, n_warnings, events_dropped: as of `Summary`.
         truncated: the error after which the rest of the file was not read.
     """
@@ -154,6 +155,7 @@ class SlicesSummary:
     left_out: int
     names_left_out: int
     not_nested: int
+    reversed: int
     warnings: tuple[TraceWarning, ...]
     n_warnings: int
     events_dropped: int
@@ -219,6 +221,7 @@ def convert_slices(
         left_out=slices.left_out,
         names_left_out=slices.names_left_out,
         not_nested=slices.not_nested,
+        reversed=slices.reversed,
         warnings=tuple(trace.warnings),
         n_warnings=trace.n_warnings,
         events_dropped=trace.events_dropped,

@@ -89,12 +89,14 @@ class SliceReading:
         unresolved: how many events have no trace time: they begin and end nothing.
         not_nested: how many slices would cross others of their track, or lie deeper than 512:
             Perfetto has none of them, either.
+        reversed: how many slices would end before they begin: they are left out, too.
     """
 
     left_out: int = 0
     names_left_out: int = 0
     unresolved: int = 0
     not_nested: int = 0
+    reversed: int = 0
 
 
 class Slices(Iterator[pa.RecordBatch]):
@@ -149,6 +151,11 @@ class Slices(Iterator[pa.RecordBatch]):
         They are left out, as in Perfetto.
         """
         return self._reading.not_nested
+
+    @property
+    def reversed(self) -> int:
+        """How many end before they begin, and are left out for that; known at the end."""
+        return self._reading.reversed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

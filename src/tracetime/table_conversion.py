@@ -6,7 +6,7 @@ one, so that a stream stays one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -29,12 +29,12 @@ from tracetime.graph.ticks import refuse_floor_into_ticks
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.pandas_metadata import exact_in_pandas
 from tracetime.text import did_you_mean, printable
+from tracetime.time_columns import WrittenUnits, learn_units
 
 CLOCK_COLUMN: Final = "@"
 """Before the name of a column that says, row by row, in which clock another was read."""
 
 
-# long: two thirds of it say what it takes and gives
 def convert_table(  # noqa: PLR0913  the options of the command
     table: SupportsArrowStream,
     graph: ClockGraph,
@@ -75,9 +75,37 @@ def convert_table(  # noqa: PLR0913  the options of the command
 
     Raises:
         UsageError: no table, column, clock, policy or bars of these; a column of another type;
-            a value beyond int64 ns; bounds of floor. From a reader, also while it is read.
+            bounds of floor. From a reader, also while it is read.
         ConversionError: no snapshot and no order has `to`.
     """
+    return convert_in_units(
+        table,
+        graph,
+        columns,
+        to=to,
+        policy=policy,
+        bars=bars,
+        bounds=bounds,
+        float_unit=float_unit,
+        names=names,
+        units=None,
+    )
+
+
+def convert_in_units(  # noqa: PLR0913  those of convert_table
+    table: SupportsArrowStream,
+    graph: ClockGraph,
+    columns: Mapping[str, ClockLike],
+    *,
+    to: ClockLike | None,
+    policy: PolicyName,
+    bars: Bars,
+    bounds: bool,
+    float_unit: FloatUnit | None,
+    names: Mapping[str, str] | None,
+    units: WrittenUnits | None,
+) -> pa.Table | pa.RecordBatchReader:
+    """As `convert_table`, of times whose units are known, or (None) learnt from the table."""
     check_policy(policy)
     check_bars(bars)
     if bounds and policy != "tube":
@@ -100,11 +128,17 @@ def convert_table(  # noqa: PLR0913  the options of the command
                 refuse_floor_into_ticks(graph, one.clock, target)
     fields = [field for one in added for field in one.fields]
     schema = exact_in_pandas(pa.schema([*own, *fields], metadata=own.metadata))
-    conversion = ColumnConversion(graph, target, policy, bars, float_unit)
+    given: Iterable[pa.RecordBatch] = batches
+    if units is None:
+        units = WrittenUnits()
+        if not isinstance(table, pa.RecordBatchReader):
+            given = list(batches)
+            learn_units(units, own, columns, given)
+    conversion = ColumnConversion(graph, target, policy, bars, float_unit, units)
 
     def converted() -> Iterator[pa.RecordBatch]:
         row = 0
-        for batch in batches:
+        for batch in given:
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
                 new = [array for one in added for array in conversion.arrays(part, one, row)]

@@ -6,22 +6,28 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TypeGuard
 
+import numpy as np
+import pyarrow as pa
+
+from tracetime.arrays import values_of
+from tracetime.arrow_tables import check_column
 from tracetime.atomic_file import file_target
 from tracetime.clocks.ids import ClockId, ClockLike
 from tracetime.clocks.instants import FloatUnit
 from tracetime.column_conversion import name_of
-from tracetime.errors import ONE_SIDED, REASONS, RESOLVED
+from tracetime.errors import ONE_SIDED, REASONS, RESOLVED, UNKNOWN_SOURCE_CLOCK, TraceError
 from tracetime.graph.arguments import PolicyName
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.tube.bars import Bars
 from tracetime.implausible_times import TimeRange, why_implausible
-from tracetime.table_conversion import CLOCK_COLUMN, convert_table, target_of
+from tracetime.table_conversion import CLOCK_COLUMN, convert_in_units, target_of
 from tracetime.table_files import CsvTable, table_writer
 from tracetime.table_inputs import TableSource
 from tracetime.table_output import TableOutput, table_metadata
+from tracetime.text import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,7 @@ class TableSummary:
         to: the clock that was converted to.
         policy, bars: how; bars are None with floor, which has none.
         rows: how many there are.
+        truncated: the error after which the rest of the table was not read.
     """
 
     table: str
@@ -62,6 +69,7 @@ class TableSummary:
     bars: Bars | None
     rows: int
     columns: tuple[ConvertedColumn, ...]
+    truncated: TraceError | None
 
     @property
     def unresolved(self) -> int:
@@ -75,8 +83,10 @@ class TableSummary:
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary in the types of JSON."""
+        facts = {field.name: getattr(self, field.name) for field in fields(TableSummary)}
         columns = [asdict(column) | {"clock": str(column.clock)} for column in self.columns]
-        return asdict(self) | {"to": str(self.to), "columns": columns}
+        truncated = None if self.truncated is None else self.truncated.to_dict()
+        return facts | {"to": str(self.to), "columns": columns, "truncated": truncated}
 
 
 # long: half of it says what it takes, or passes it on
@@ -107,15 +117,19 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
     clock = target_of(graph, to)
     rows, counts = 0, {column: Counter[str | None]() for column in columns}
     ranges = {column: TimeRange() for column in columns}
+    untied: dict[str, str] = {}
     metadata = table_metadata(clock, policy, bars)
     with contextlib.ExitStack() as stack:
         writer_class = table_writer(file_target(out), kind)
         typed = _typed(columns) if writer_class is CsvTable else None
+        for column in columns:
+            check_column(column, table.columns)
+        units = table.units(columns, typed)
         given = stack.enter_context(table.batches(typed))
         # Once more: it refuses a file that is open.
         target = file_target(out)
         output = stack.enter_context(TableOutput(target))
-        converted = convert_table(
+        converted = convert_in_units(
             given,
             graph,
             columns,
@@ -125,6 +139,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
             bounds=policy == "tube",
             float_unit=float_unit,
             names=names,
+            units=units,
         )
         output.start(writer_class, converted.schema, metadata)
         for batch in converted:
@@ -132,9 +147,12 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
             rows += batch.num_rows
             for column, count in counts.items():
                 ranges[column].add(batch[column])
-                found = batch[f"{name_of(column, names)}_status"].value_counts()
-                for one in found.to_pylist():
+                status = batch[f"{name_of(column, names)}_status"]
+                for one in status.value_counts().to_pylist():
                     count[one["values"]] += one["counts"]
+                read_in = columns[column]
+                if column not in untied and _is_column(read_in):
+                    untied |= _untied(column, batch[read_in[1:]], status)
         output.finish(metadata)
     made = []
     for column, read_in in columns.items():
@@ -148,7 +166,7 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
                 counts[column][None],
                 why_implausible(graph, source, ranges[column])
                 if isinstance(source, ClockId)
-                else None,
+                else untied.get(column),
             )
         )
     return TableSummary(
@@ -159,7 +177,23 @@ def convert_table_file(  # noqa: PLR0913  the options of the command
         bars if policy == "tube" else None,
         rows,
         tuple(made),
+        table.truncated,
     )
+
+
+def _untied(column: str, clocks: pa.Array, status: pa.Array) -> dict[str, str]:
+    """What to say of a column where rows name a clock that nothing ties."""
+    texts = status.dictionary.to_pylist()
+    if REASONS[UNKNOWN_SOURCE_CLOCK] not in texts:
+        return {}
+    code = texts.index(REASONS[UNKNOWN_SOURCE_CLOCK])
+    indices, missing = values_of(status.indices)
+    found = np.flatnonzero((indices == code) & (True if missing is None else ~missing))
+    names = (clocks[int(row)].as_py() for row in found)
+    first = next((name for name in names if name not in (None, "")), None)
+    if first is None:
+        return {}
+    return {column: f"some rows name a clock that nothing ties, such as {printable(str(first))!r}"}
 
 
 def _is_column(clock: ClockLike) -> TypeGuard[str]:

@@ -10,37 +10,43 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from tracetime.errors import UsageError
+from tracetime.errors import TraceError, UsageError
 from tracetime.events_table import BATCH_ROWS
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
 from tracetime.formats.trace_file import TraceFile
 from tracetime.open_options import MAX_EXPANSION
 from tracetime.text import printable
+from tracetime.time_columns import WrittenUnits, learn_units
 
 QUERY: Final = "duckdb:"
 """What a query begins with, where a file can be given."""
 
 
 class TableSource(Protocol):
-    """A table that is read once.
+    """A table whose batches are read once.
 
     Attributes:
         name: what it is called.
         columns: the names of its columns.
+        truncated: the error after which the rest was not read, where that is asked for.
     """
 
     name: str
     columns: list[str]
+    truncated: TraceError | None
 
     def batches(
         self, typed: Collection[str] | None = None
     ) -> AbstractContextManager[pa.RecordBatchReader]:
         """Read it; typed: as of `stored_table`."""
 
+    def units(self, columns: Collection[str], typed: Collection[str] | None = None) -> WrittenUnits:
+        """In which units columns of times were written, where the table can be read twice."""
+
 
 @contextlib.contextmanager
 def open_table(
-    table: str | os.PathLike[str], max_expansion: int = MAX_EXPANSION
+    table: str | os.PathLike[str], max_expansion: int = MAX_EXPANSION, partial: bool = False
 ) -> Iterator[TableSource]:
     """Open a table; its batches are read as they are taken.
 
@@ -49,6 +55,7 @@ def open_table(
             compressed as traces are), `-` for standard input, or `QUERY` and a SELECT of DuckDB,
             which may read files.
         max_expansion: as of `stored_table`.
+        partial: keep what comes before the place where a file is cut off or damaged.
 
     Raises:
         UsageError: the file cannot be read; the query is refused.
@@ -60,14 +67,16 @@ def open_table(
             yield query
         return
     with contextlib.closing(TraceFile(table)) as file:
-        yield _File(file, max_expansion)
+        yield _File(file, max_expansion, partial)
 
 
 class _File:
     """A table file. Categories become plain values: each batch of a file may have others."""
 
-    def __init__(self, file: TraceFile, max_expansion: int) -> None:
+    def __init__(self, file: TraceFile, max_expansion: int, partial: bool) -> None:
         self.name = file.path
+        self.truncated: TraceError | None = None
+        self._partial = partial
         self._file = file
         self._max_expansion = max_expansion
         with stored_table(file, max_expansion) as table:
@@ -78,13 +87,25 @@ class _File:
         with stored_table(self._file, self._max_expansion, typed) as table:
             own = table.schema
             schema = pa.schema(map(_plain, own), metadata=own.metadata)
-            yield pa.RecordBatchReader.from_batches(schema, _decoded(table, schema, self.name))
+            yield pa.RecordBatchReader.from_batches(schema, self._decoded(table, schema))
 
+    def units(self, columns: Collection[str], typed: Collection[str] | None = None) -> WrittenUnits:
+        units, chosen = WrittenUnits(), list(columns)
+        opened = stored_table(self._file, self._max_expansion, typed)
+        # What is damaged is told by `batches`.
+        with opened as table, contextlib.suppress(TraceError):
+            learn_units(units, table.schema, chosen, table.batches(chosen))
+        return units
 
-def _decoded(table: StoredTable, schema: pa.Schema, path: str) -> Iterator[pa.RecordBatch]:
-    with errors_of(path):
-        for batch in table.batches():
-            yield _plain_batch(batch, schema)
+    def _decoded(self, table: StoredTable, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            with errors_of(self.name):
+                for batch in table.batches():
+                    yield _plain_batch(batch, schema)
+        except TraceError as error:
+            if not self._partial:
+                raise
+            self.truncated = error.with_traceback(None)
 
 
 def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -104,6 +125,7 @@ class _Query:
     """The rows of a SELECT, computed while they are read."""
 
     name = "the query"
+    truncated: TraceError | None = None
 
     def __init__(self, text: str) -> None:
         import duckdb
@@ -132,6 +154,9 @@ class _Query:
     def batches(self, typed: Collection[str] | None = None) -> Iterator[pa.RecordBatchReader]:
         schema = pa.schema(map(_plain, self._reader.schema))
         yield pa.RecordBatchReader.from_batches(schema, self._read(schema))
+
+    def units(self, columns: Collection[str], typed: Collection[str] | None = None) -> WrittenUnits:
+        return WrittenUnits()
 
     def _read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with self._errors():

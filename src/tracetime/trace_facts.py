@@ -225,6 +225,16 @@ class TraceFacts:
         return []
 
     @property
+    def events_without_time(self) -> int:
+        """How many events have no time, where a format has a place for it; they have no row."""
+        return 0
+
+    @property
+    def ends_before_begins(self) -> int:
+        """How many events have an end before their begin, where the format has both in one."""
+        return 0
+
+    @property
     def is_unsynchronised(self) -> bool:
         """Whether the kernel said, in a recorded snapshot, that nothing keeps its time (NTP, PTP).
 

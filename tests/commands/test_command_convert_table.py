@@ -330,3 +330,31 @@ def test_times_in_another_unit_are_told(tracetime, write, table, tmp_path, times
     assert (said or "") in err and bool(err) == bool(said)
     told = json.loads(tracetime(*words, "--json")[1])["columns"][0]["warning"]
     assert told is None if said is None else said in told
+
+
+def test_a_name_of_no_clock_is_a_warning(tracetime, write, table, tmp_path):
+    rows = ROWS.append_column("clock", pa.array(["MONOTONIC", None, "MONO"]))
+    words = ("--map", "ts:@clock", "--graph", write(TIED))
+    code, out, err = tracetime("convert", table("t.arrow", rows), "-o", tmp_path / "o.csv", *words)
+    assert code == 0
+    assert "1 resolved, 1 unknown_source_clock, 1 null" in out.replace("\n  ", " ")
+    assert "some rows name a clock that nothing ties, such as 'MONO'" in err
+
+
+@pytest.mark.parametrize("name", ["stream.arrow", "t.csv.gz"])
+def test_partial_keeps_what_comes_before_the_cut(tracetime, write, table, tmp_path, name):
+    rows = pa.table({"ts": list(range(400, 200_400)), "x": [n * n for n in range(200_000)]})
+    path = table(name, rows)
+    path.write_bytes(path.read_bytes()[: -path.stat().st_size // 3])
+    out = tmp_path / "out.parquet"
+    words = ("convert", path, "-o", out, *MAP, "--graph", write(TIED))
+    assert tracetime(*words)[0] == 3
+    assert not out.exists()
+    code, said, err = tracetime(*words, "--partial", "--json")
+    assert code == 0
+    assert "warning: reading stopped early" in err
+    facts = json.loads(said)
+    assert 0 < facts["rows"] < 200_000
+    assert facts["truncated"]["message"]
+    assert pq.read_table(out)["ts_time"].to_pylist() == list(range(1000, 1000 + facts["rows"]))
+    assert tracetime(*words, "--partial", "--strict")[0] == 1

@@ -149,6 +149,7 @@ _SLICES: Final = record(
         "not_nested": count(
             "Slices left out, as in Perfetto: they cross others of their track, or lie too deep."
         ),
+        "reversed": count("Slices left out because they end before they begin."),
         **READING,
     },
 )
@@ -179,6 +180,7 @@ _TABLE: Final = record(
             ),
             minItems=1,
         ),
+        "truncated": READING["truncated"],
     },
 )
 

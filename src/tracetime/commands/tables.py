@@ -167,7 +167,7 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
         stack.enter_context(Progress("converting"))
-        source = stack.enter_context(open_table(path, reading["max_expansion"]))
+        source = stack.enter_context(open_table(path, reading["max_expansion"], reading["partial"]))
         mapped = _mapped(table.maps, source.columns)
         graph, trace_clock = stack.enter_context(_graph(table.graph, reading, domains))
         file = stack.enter_context(file_for(out, f".{kind}"))
@@ -184,6 +184,8 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
             names=mapped.names,
             kind=kind,
         )
+    if summary.truncated is not None:
+        echo(f"warning: reading stopped early: {summary.truncated}", err=True)
     for column in summary.columns:
         if column.warning is not None:
             echo(f"warning: {printable(column.column)}: {column.warning}", err=True)
@@ -191,7 +193,8 @@ def convert_mapped(  # noqa: PLR0913  the options of the command
         print_json(summary.to_dict())
     elif out != "-":
         _print(summary, mapped, graph, time.perf_counter() - started)
-    return CHECK_FAILED if strict and summary.unresolved else DONE
+    failed = strict and (summary.unresolved or summary.truncated is not None)
+    return CHECK_FAILED if failed else DONE
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from tracetime.doctor.exchanges import exchanged
 from tracetime.doctor.far_events import far_events
 from tracetime.doctor.finding import SEVERITIES, Finding, Severity, rank
 from tracetime.doctor.jumps import jumps
-from tracetime.doctor.losses import backwards, dropped, odd
+from tracetime.doctor.losses import backwards, dropped, odd, odd_times
 from tracetime.doctor.lost_events import lost_events
 from tracetime.doctor.machines import machines
 from tracetime.doctor.merging import merged
@@ -75,6 +75,7 @@ def _every(survey: Survey) -> Iterator[Finding]:
     yield from dropped(survey)
     yield from backwards(survey)
     yield from odd(survey)
+    yield from odd_times(survey)
     yield from written_times(survey)
     yield from structure(survey)
     yield from exchanged(survey)

@@ -1,4 +1,4 @@
-"""Findings about events that the recorder dropped, wrote in no order, or cannot have meant."""
+"""Findings about events that were dropped, have no order or no time, or cannot be meant."""
 
 from __future__ import annotations
 
@@ -39,3 +39,12 @@ def odd(survey: Survey) -> Iterator[Finding]:
             odd_why=ODD_SPANS[one.kind].why,
             odd_fix=ODD_SPANS[one.kind].fix,
         )
+
+
+def odd_times(survey: Survey) -> Iterator[Finding]:
+    """Yield findings about events without a time, and about those that end before they begin."""
+    timeless, reversed_ = survey.trace.events_without_time, survey.trace.ends_before_begins
+    if timeless:
+        yield finding("events-without-time", events=timeless, parts=("null_why", "null_fix"))
+    if reversed_:
+        yield finding("ends-before-begins", events=reversed_)

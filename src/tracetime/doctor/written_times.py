@@ -34,4 +34,6 @@ def written_times(survey: Survey) -> Iterator[Finding]:
             slices=count(crossing, "slice"),
         )
     if times.unreadable:
-        yield finding("events-without-time", events=times.unreadable)
+        yield finding(
+            "events-without-time", events=times.unreadable, parts=("json_why", "json_fix")
+        )

@@ -16,7 +16,7 @@ from tracetime.clocks.instants import FloatUnit
 from tracetime.clocks.snapshot import Reading, Snapshot
 from tracetime.errors import UsageError
 from tracetime.text import printable
-from tracetime.time_columns import TimeColumn, time_column
+from tracetime.time_columns import TimeColumn, refuse_beyond, time_column
 
 _MOST_WIDTH_NS: Final = 10**18
 
@@ -96,14 +96,14 @@ class _Columns:
         return encoded
 
     def times(self, name: str) -> TimeColumn:
-        return time_column(self.array(name), name, 0, self._float_unit)
+        return refuse_beyond(time_column(self.array(name), name, self._float_unit), name)
 
     def widths(self, width: int | str | None) -> TimeColumn | None:
         """Half-widths in ns: of a column, or one for all rows."""
         if width is None:
             return None
         if isinstance(width, str):
-            return time_column(self.array(width), width)
+            return refuse_beyond(time_column(self.array(width), width), width)
         if isinstance(width, bool) or not isinstance(width, SupportsIndex):
             raise UsageError(f"half_width_ns is {width!r}: give whole ns, or the name of a column")
         if not 0 <= operator.index(width) <= _MOST_WIDTH_NS:

@@ -74,7 +74,7 @@ def test_rows_are_slices(opened):
     with opened(COLUMNS) as trace:
         slices = trace.slices()
         rows = slices.read_all().to_pylist()
-        assert (slices.unresolved, slices.left_out) == (0, 1)
+        assert (slices.unresolved, slices.left_out, slices.reversed) == (0, 0, 1)
     found = [(r["name"], r["ts"], r["dur"], r["depth"], r["parent"], r["tid"]) for r in rows]
     assert found == [
         ("a", 100, 100, 0, None, 1),

@@ -100,16 +100,39 @@ ROWS: Final = (
         ),
     ),
     Row(
+        "ends-before-begins",
+        {"warning": ""},
+        "Events have an end that is before their begin.",
+        title="{events} that end before they begin: they are no slices",
+        why=(
+            "Begin and end are times of one clock, and nothing lasts for less than no time. The "
+            "clock was set back in between, or one of the two columns is wrong or has another unit."
+        ),
+        fix=(
+            "Read both times from a clock that is never set (MONOTONIC, BOOTTIME), in one unit. "
+            "Both are events of the trace all the same."
+        ),
+    ),
+    Row(
         "events-without-time",
         {"warning": ""},
-        "Events have no time, or one that is no number.",
+        "Events have no time, or one that cannot be read.",
         title="no time can be read of {events}: they are no rows",
-        why=(
-            "In Chrome's JSON an event that is no metadata has a time `ts`, a number of "
-            "microseconds, and a phase `ph`. These lack one of the two, or `ts` is no number, so "
-            "nobody can say when they were."
-        ),
-        fix="Mend the program that wrote them: each event needs `ph`, and `ts` as a number.",
+        why="{json_why}{null_why}",
+        fix="Mend the program that wrote them: {json_fix}{null_fix}",
+        parts={
+            "json_why": (
+                "In Chrome's JSON an event that is no metadata has a time `ts`, a number of "
+                "microseconds, and a phase `ph`. These lack one of the two, or `ts` is no number, "
+                "so nobody can say when they were."
+            ),
+            "json_fix": "each event needs `ph`, and `ts` as a number.",
+            "null_why": (
+                "Their times are null (empty, in CSV), so nobody can say when they were. Of rows "
+                "with a begin and an end that is the begin: without an end alone they are open."
+            ),
+            "null_fix": "each row needs a time, or does not belong into the table.",
+        },
     ),
     Row(
         "file-out-of-order",

@@ -17,10 +17,12 @@ from tracetime.events_table import CUT_OFF, TYPES, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
 from tracetime.formats.table.layouts import EventColumns
-from tracetime.formats.table.row_columns import Rows, slack_of
+from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
 from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import preferred
+from tracetime.formats.table.tally import Tally
 from tracetime.graph.graph import ClockGraph
+from tracetime.time_columns import TimeColumn
 
 _MOST_TIMES: Final = 100
 
@@ -55,7 +57,7 @@ class EventColumnTable:
         graph._parts.state.take_names(*self._layout.clocks.values())
         return FileClocks(graph, trace_clock, [0])
 
-    def records(self, rows: Rows, names: bool, position: int) -> Records:
+    def records(self, rows: Rows, names: bool, position: int, tally: Tally) -> Records:
         """The events of a batch; a null is none."""
         given = [rows.times(name) for name in self._ids]
         clocks = list(self._ids.values())
@@ -69,12 +71,30 @@ class EventColumnTable:
             "sequence": np.tile(np.array([one.sequence for one in clocks], np.uint32), n),
             "timestamp": np.stack([one.values for one in given], axis=1).ravel(),
             "offset": np.zeros(n * each, np.uint64),
-            CUT_OFF: np.stack([slack_of(one) for one in given], axis=1).ravel(),
         }
+        margins = [margins_of(one) for one in given]
+        for side in (EARLIER, CUT_OFF):
+            columns[side] = np.stack([one[side] for one in margins], axis=1).ravel()
+        beyond = np.stack([one.is_beyond() for one in given], axis=1).ravel()
         there = ~np.stack([one.is_missing() for one in given], axis=1).ravel()
         kept = np.flatnonzero(there)
         columns = {name: column[kept] for name, column in columns.items()}
-        return Records(columns, self._named(rows, row[kept], columns) if names else {}, position)
+        self._count(given, rows.first_row, tally)
+        named = self._named(rows, row[kept], columns) if names else {}
+        return Records(columns, named, position, beyond=beyond[kept])
+
+    def _count(self, given: list[TimeColumn], first_row: int, tally: Tally) -> None:
+        missing = [one.is_missing() for one in given]
+        begin, end = self._layout.begin, self._layout.end
+        if begin is None or end is None:
+            tally.timeless.add(np.logical_and.reduce(missing), first_row)
+            return
+        order = list(self._ids)
+        first, last = order.index(begin), order.index(end)
+        tally.timeless.add(missing[first], first_row)
+        if self._ids[begin] == self._ids[end]:
+            there = ~missing[first] & ~missing[last]
+            tally.reversed.add(there & (given[last].values < given[first].values), first_row)
 
     def slices(self) -> TableSlices | None:
         """What takes the slices of the rows; None where a row has no begin and end."""

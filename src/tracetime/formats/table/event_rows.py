@@ -14,13 +14,15 @@ from tracetime.arrays import arrow_of, known_of, texts_of
 from tracetime.clocks.ids import UINT32_MAX, ClockId
 from tracetime.errors import PLACED, REASONS, UNKNOWN_SOURCE_CLOCK, TraceError, UsageError
 from tracetime.event_clocks import distinct, machine_indexes
-from tracetime.events_table import CUT_OFF, Columns, Kind, Vocabulary
+from tracetime.events_table import Columns, Kind, Vocabulary
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
-from tracetime.formats.table.row_columns import Rows, slack_of
+from tracetime.formats.table.row_columns import Rows, is_clock, margins_of, unknown_clock
 from tracetime.formats.table.snapshot_tables import preferred
+from tracetime.formats.table.tally import Tally
 from tracetime.graph.graph import ClockGraph
+from tracetime.text import printable
 
 GIVEN_TIME: Final = "given trace_time"
 GIVEN_STATUS: Final = "given status"
@@ -106,7 +108,11 @@ class EventRowTable:
         machines = sorted({0, *(machine for _, _, machine in self._clocks)})
         trace_clock = self._said or self._trace_clock(machines)
         graph = ClockGraph(trace_clock)
-        graph._parts.state.take_names(*self._texts)
+        for text in self._texts:
+            if is_clock(text):
+                graph._parts.state.take_names(text)
+            elif text:
+                graph._parts.state.given[unknown_clock(text)] = printable(text, 60)
         return FileClocks(graph, trace_clock, machines)
 
     def _trace_clock(self, machines: list[int]) -> ClockId:
@@ -119,7 +125,7 @@ class EventRowTable:
         ]
         return preferred(able) if able else _BOOTTIME
 
-    def records(self, rows: Rows, names: bool, position: int) -> Records:
+    def records(self, rows: Rows, names: bool, position: int, tally: Tally) -> Records:
         """The events of a batch; those without a timestamp are left out."""
         given = rows.times("timestamp")
         clock, sequence, machine = rows.clocks("clock")
@@ -133,15 +139,17 @@ class EventRowTable:
         columns["kind"] = rows.codes("kind", self._kinds, 0).astype(np.uint8)
         payloads = {name: code + 1 for name, code in self._payloads.items()}
         columns["payload"] = rows.codes("payload", payloads, 0).astype(np.uint16)
-        columns[CUT_OFF] = slack_of(given)
+        columns |= margins_of(given)
+        beyond = given.is_beyond()
         if self._is_placed:
             columns |= self._placed(rows)
         named = names_of(rows) if names else {}
+        tally.timeless.add(given.is_missing(), rows.first_row)
         if given.missing is not None and given.missing.any():
             kept = np.flatnonzero(~given.missing)
-            columns = {name: column[kept] for name, column in columns.items()}
+            columns, beyond = {n: column[kept] for n, column in columns.items()}, beyond[kept]
             named = {name: column.take(arrow_of(kept)) for name, column in named.items()}
-        return Records(columns, named, position)
+        return Records(columns, named, position, beyond=beyond)
 
     def _placed(self, rows: Rows) -> Columns:
         """Trace times and statuses as the table has them."""

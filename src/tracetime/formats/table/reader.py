@@ -6,8 +6,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
+from tracetime.clocks.snapshot import INT64_MIN
+from tracetime.error_bars import PlacementObserver
 from tracetime.errors import TraceError, UsageError
 from tracetime.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
@@ -21,18 +24,20 @@ from tracetime.formats.table.layouts import (
     SnapshotRows,
     layout_of,
 )
-from tracetime.formats.table.row_columns import Rows
+from tracetime.formats.table.row_columns import EARLIER, TO_CONVERT, Rows
 from tracetime.formats.table.slices import TableSlices
 from tracetime.formats.table.snapshot_tables import clocks_of_columns, clocks_of_rows
 from tracetime.formats.table.stored_tables import StoredTable, errors_of, stored_table
+from tracetime.formats.table.tally import Tally
 from tracetime.formats.trace_file import TraceFile
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.open_options import OpenOptions
 from tracetime.slices_table import Slices, slices_schema
 from tracetime.text import printable
-from tracetime.time_columns import CLOCK_KEY
+from tracetime.time_columns import CLOCK_KEY, WrittenUnits, learn_units
 from tracetime.trace import TraceReading
+from tracetime.trace_facts import TraceWarning
 
 _SIDES: Final = ("_earliest", "_latest")
 
@@ -54,6 +59,8 @@ class TableTrace(RecordTrace):
         super().__init__(file, options)
         self._events: EventRowTable | EventColumnTable | None = None
         self._position = 0
+        self._units = WrittenUnits()
+        self._counted: Tally | None = None
         self.on_read.append(self._note_position)
 
     @property
@@ -62,16 +69,41 @@ class TableTrace(RecordTrace):
         _ = self._clocks
         return super().vocabulary if self._events is None else self._events.vocabulary
 
+    @property
+    def events_without_time(self) -> int:
+        """How many rows have no time, and so no event; reads the file if necessary."""
+        return self._tally.timeless.count
+
+    @property
+    def ends_before_begins(self) -> int:
+        """How many rows end before they begin, and so are no slice; as `events_without_time`."""
+        return self._tally.reversed.count
+
+    @property
+    def warnings(self) -> list[TraceWarning]:
+        """What is odd about the rows; reads the file if necessary."""
+        return self._tally.warnings()
+
+    @property
+    def _tally(self) -> Tally:
+        _ = self._clocks
+        if self._counted is None:
+            for _ in self._until_damage(self._read_records(names=False)):
+                pass
+        return self._counted or Tally()
+
     def _read_clocks(self) -> FileClocks:
         with self._stored() as table:
             layout = _layout_of(table.schema, self.path)
             if isinstance(layout, EventRows):
                 self._events = EventRowTable(table.schema)
+                self._learn_units(table, ["timestamp"])
                 for rows in self._rows(table, self._events.columns(names=False)):
                     self._events.learn(rows)
                 return self._events.clocks()
             if isinstance(layout, EventColumns):
                 self._events = EventColumnTable(table.schema, layout)
+                self._learn_units(table, list(layout.clocks))
                 return self._events.clocks()
             names = _columns_of(layout, table.schema)
             batches = [rows.batch for rows in self._rows(table, names)]
@@ -85,9 +117,13 @@ class TableTrace(RecordTrace):
     def _read_records(self, names: bool) -> Iterator[Records]:
         if self._events is None:
             return
-        with self._stored() as table:
-            for rows in _numbered(table, self._events.columns(names)):
-                yield self._events.records(rows, names, self._position)
+        tally = Tally()
+        try:
+            with self._stored() as table:
+                for rows in _numbered(table, self._events.columns(names), self._units):
+                    yield self._events.records(rows, names, self._position, tally)
+        finally:
+            self._counted = tally
 
     def slices(
         self,
@@ -135,7 +171,14 @@ class TableTrace(RecordTrace):
         return stored_table(self._file, self.options.max_expansion, known=_CSV_TYPES)
 
     def _rows(self, table: StoredTable, columns: Sequence[str]) -> Iterator[Rows]:
-        return self._until_damage(_numbered(table, columns))
+        return self._until_damage(_numbered(table, columns, self._units))
+
+    def _learn_units(self, table: StoredTable, columns: list[str]) -> None:
+        batches = self._until_damage(table.batches(columns))
+        try:
+            learn_units(self._units, table.schema, columns, batches)
+        except UsageError as error:
+            raise TraceError(f"{error}{TO_CONVERT}") from error
 
     def _placed(
         self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool
@@ -146,14 +189,29 @@ class TableTrace(RecordTrace):
                 columns["status"] = columns.pop(GIVEN_STATUS)
             yield columns
 
+    def _bounded(
+        self,
+        reading: TraceReading,
+        batches: Iterator[Columns],
+        names: bool,
+        bars: Bars,
+        observer: PlacementObserver | None,
+    ) -> Iterator[Columns]:
+        for columns in super()._bounded(reading, batches, names, bars, observer):
+            before, earliest = columns.pop(EARLIER), columns["earliest"]
+            barred = earliest <= columns["latest"]
+            earlier = np.maximum(earliest, INT64_MIN + before) - before
+            columns["earliest"] = np.where(barred, earlier, earliest)
+            yield columns
+
     def _note_position(self, position: int) -> None:
         self._position = position
 
 
-def _numbered(table: StoredTable, columns: Sequence[str]) -> Iterator[Rows]:
+def _numbered(table: StoredTable, columns: Sequence[str], units: WrittenUnits) -> Iterator[Rows]:
     first = 0
     for batch in table.batches(columns):
-        yield Rows(batch, first)
+        yield Rows(batch, first, units)
         first += batch.num_rows
 
 

@@ -9,23 +9,40 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.arrays import values_of
-from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, UINT32_MAX, ClockId
+from tracetime.clocks.ids import (
+    FIRST_GLOBAL_CLOCK,
+    FIRST_SEQUENCE_CLOCK,
+    UINT32_MAX,
+    ClockId,
+    clock_id,
+)
 from tracetime.errors import TraceError, UsageError
+from tracetime.events_table import CUT_OFF
 from tracetime.text import printable
-from tracetime.time_columns import TimeColumn, time_column
+from tracetime.time_columns import TimeColumn, WrittenUnits, time_column
+
+EARLIER: Final = "earlier_ns"
+"""A column of events beside `CUT_OFF`: how much earlier each may have been read."""
 
 Numbers = npt.NDArray[np.uint32]
 
-_TO_CONVERT: Final = (
+TO_CONVERT: Final = (
     "; or convert the table with `tracetime convert --map`, which takes more types (--float-unit)"
 )
 
 
 class Rows:
-    """A batch of a table, whose first row is that one of the table."""
+    """A batch of a table, whose first row is that one of the table.
 
-    def __init__(self, batch: pa.RecordBatch, first_row: int) -> None:
+    Args:
+        units: in which the columns of the table were written.
+    """
+
+    def __init__(
+        self, batch: pa.RecordBatch, first_row: int, units: WrittenUnits | None = None
+    ) -> None:
         self.batch = batch
+        self._units = WrittenUnits() if units is None else units
         self.first_row = first_row
         self._there = frozenset(batch.schema.names)
 
@@ -42,9 +59,9 @@ class Rows:
             TraceError: of another type, floats among them.
         """
         try:
-            return time_column(self.batch[name], name, self.first_row)
+            return self._units.read(name, time_column(self.batch[name], name))
         except UsageError as error:
-            raise TraceError(f"{error}{_TO_CONVERT}") from error
+            raise TraceError(f"{error}{TO_CONVERT}") from error
 
     def whole(self, name: str, most: int) -> npt.NDArray[np.int64]:
         """Whole numbers from 0 to `most`; 0 where the column, or its value, is missing.
@@ -104,11 +121,16 @@ class Rows:
         codes = np.array([*(known.get(one, none) for one in column.dictionary.to_pylist()), none])
         return codes[self._indices(column)]
 
-    def clocks(self, name: str) -> tuple[Numbers, Numbers, Numbers]:
+    def clocks(self, name: str, known: bool = False) -> tuple[Numbers, Numbers, Numbers]:
         """The number, sequence and machine_id of the clock of each row; number 0 for none.
 
+        A name that no clock has is that of a clock which nothing ties.
+
+        Args:
+            known: refuse such names.
+
         Raises:
-            TraceError: no clock has such a name or number.
+            TraceError: no clock has such a number.
         """
         column = self.text(name)
         if column is None:
@@ -116,7 +138,7 @@ class Rows:
             scoped = (clock >= FIRST_SEQUENCE_CLOCK) & (clock < FIRST_GLOBAL_CLOCK)
             sequence = np.where(scoped, self.whole("sequence", UINT32_MAX), 0)
         else:
-            ids = [self._clock(name, text) for text in column.dictionary.to_pylist()]
+            ids = [_clock(name, text, known) for text in column.dictionary.to_pylist()]
             which = self._indices(column)
             clock = np.array([*(one.clock for one in ids), 0])[which]
             sequence = np.array([*(one.sequence for one in ids), 0])[which]
@@ -129,22 +151,38 @@ class Rows:
         known = indices.astype(np.int64)
         return known if missing is None else np.where(missing, np.int64(-1), known)
 
-    def _clock(self, column: str, text: str) -> ClockId:
-        if not text:
-            # CSV does not tell it from null.
-            return ClockId(0)
-        try:
-            clock = ClockId.parse(text)
-        except UsageError as error:
-            raise TraceError(f"column {column!r} has {printable(text, 60)!r}: {error}") from error
-        if clock.machine or clock.file:
-            raise TraceError(
-                f"column {column!r} has {printable(text, 60)!r}: give machines in a column "
-                "`machine`"
-            )
-        return clock
+
+def _clock(column: str, text: str, known: bool) -> ClockId:
+    if not text:
+        # CSV does not tell it from null.
+        return ClockId(0)
+    if not known and not is_clock(text):
+        return unknown_clock(text)
+    try:
+        clock = ClockId.parse(text)
+    except UsageError as error:
+        raise TraceError(f"column {column!r} has {printable(text, 60)!r}: {error}") from error
+    if clock.machine or clock.file:
+        raise TraceError(
+            f"column {column!r} has {printable(text, 60)!r}: give machines in a column `machine`"
+        )
+    return clock
 
 
-def slack_of(given: TimeColumn) -> npt.NDArray[np.int64]:
-    """How much later each may have been read than it says: the rest of its unit was cut off."""
-    return np.full(len(given.values), given.step_ns - 1, np.int64)
+def is_clock(text: str) -> bool:
+    """Whether a text is the name or the number of a clock."""
+    try:
+        ClockId.parse(text)
+    except UsageError:
+        return False
+    return True
+
+
+def unknown_clock(text: str) -> ClockId:
+    """The clock that a text stands for which is no name of one."""
+    return ClockId(clock_id(text))
+
+
+def margins_of(given: TimeColumn) -> dict[str, npt.NDArray[np.int64]]:
+    """The columns `EARLIER` and `CUT_OFF` of times."""
+    return dict(zip((EARLIER, CUT_OFF), given.margins_ns(), strict=True))

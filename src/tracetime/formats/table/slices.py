@@ -10,10 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime.arrays import arrow_of, texts_of, values_of
-from tracetime.clocks.snapshot import INT64_MAX
+from tracetime.clocks.snapshot import INT64_MAX, INT64_MIN
+from tracetime.events_table import CUT_OFF
 from tracetime.formats.table.event_names import names_of
 from tracetime.formats.table.nesting import nested
-from tracetime.formats.table.row_columns import Rows, slack_of
+from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
 from tracetime.slices_table import OPEN, Owners, SliceReading, Strings, slice_batches
 
 MOST_SLICES: Final = 1 << 26
@@ -21,6 +22,7 @@ MOST_SLICES: Final = 1 << 26
 
 _TEXTS: Final = ("name", "category", "track_name", "thread_name", "process_name")
 _NUMBERS: Final = ("tid", "pid")
+_MARGINS: Final = tuple(f"{end} {side}" for end in ("ts", "end") for side in (EARLIER, CUT_OFF))
 
 Values = npt.NDArray[np.int64]
 
@@ -47,19 +49,21 @@ class TableSlices:
         named = names_of(rows)
         part = {name: self._coded(named.get(name), len(rows)) for name in _TEXTS}
         part |= {name: _numbers(named.get(name), len(rows)) for name in _NUMBERS}
-        ended = ~end.is_missing() & self._is_placed[1]
-        begun = ~begin.is_missing() & self._is_placed[0]
-        part |= {"ts": begin.values, "ts slack": slack_of(begin), "end slack": slack_of(end)}
+        has_begin, has_end = ~begin.is_missing(), ~end.is_missing()
+        ended = has_end & ~end.is_beyond() & self._is_placed[1]
+        begun = has_begin & ~begin.is_beyond() & self._is_placed[0]
+        part |= {"ts": begin.values}
+        for side, given in (("ts", begin), ("end", end)):
+            part |= {f"{side} {name}": margin for name, margin in margins_of(given).items()}
         part["end"] = np.where(ended, end.values, INT64_MAX)
         self.reading.unresolved += int(
-            np.count_nonzero(~begin.is_missing() & ~begun)
-            + np.count_nonzero(~end.is_missing() & ~ended)
+            np.count_nonzero(has_begin & ~begun) + np.count_nonzero(has_end & ~ended)
         )
-        # What ends before it begins is no slice.
-        kept = begun & (part["end"] >= part["ts"])
-        room = MOST_SLICES - self._count
-        chosen = np.flatnonzero(kept)[:room]
-        self.reading.left_out += int(np.count_nonzero(begun)) - len(chosen)
+        reversed_ = begun & (part["end"] < part["ts"])
+        self.reading.reversed += int(np.count_nonzero(reversed_))
+        kept = np.flatnonzero(begun & ~reversed_)
+        chosen = kept[: MOST_SLICES - self._count]
+        self.reading.left_out += len(kept) - len(chosen)
         self._count += len(chosen)
         self._parts.append({name: column[chosen] for name, column in part.items()})
 
@@ -80,7 +84,7 @@ class TableSlices:
         """The slices, in the order in which they began; clocks: by the tube, those of both ends."""
         whole = {
             name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._parts)])
-            for name in (*_TEXTS, *_NUMBERS, "ts", "end", "ts slack", "end slack")
+            for name in (*_TEXTS, *_NUMBERS, "ts", "end", *_MARGINS)
         }
         order = np.argsort(whole["ts"], kind="stable")
         whole = {name: column[order] for name, column in whole.items()}
@@ -148,10 +152,14 @@ def _bars(
 ) -> dict[str, pa.Array]:
     """The columns of bars: times of the trace clock itself, to their last digit."""
     ts, end = slices["ts"], slices["end"]
-    latest, end_latest = (
-        np.minimum(value, INT64_MAX - slack) + slack
-        for value, slack in ((ts, slices["ts slack"]), (end, slices["end slack"]))
+    before, after, end_before, end_after = (slices[name] for name in _MARGINS)
+    earliest, end_earliest = (
+        np.maximum(value, INT64_MIN + by) - by for value, by in ((ts, before), (end, end_before))
     )
+    latest, end_latest = (
+        np.minimum(value, INT64_MAX - by) + by for value, by in ((ts, after), (end, end_after))
+    )
+    dur_error = np.maximum(before + end_after, after + end_before)
     names = texts_of(clocks)
     first = np.zeros(len(ts), np.int32)
     clock, end_clock = (
@@ -159,11 +167,11 @@ def _bars(
         for numbers, missing in ((first, None), (first + 1, is_open))
     )
     return {
-        "earliest": arrow_of(ts),
+        "earliest": arrow_of(earliest),
         "latest": arrow_of(latest),
-        "end_earliest": arrow_of(end, is_open),
+        "end_earliest": arrow_of(end_earliest, is_open),
         "end_latest": arrow_of(end_latest, is_open),
-        "dur_error_ns": arrow_of(np.maximum(slices["ts slack"], slices["end slack"]), is_open),
+        "dur_error_ns": arrow_of(dur_error, is_open),
         "clock": clock,
         "end_clock": end_clock,
     }

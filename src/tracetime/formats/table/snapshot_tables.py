@@ -52,7 +52,7 @@ def clocks_of_rows(table: pa.Table, layout: ReadingRows) -> FileClocks:
     """
     whole = table.combine_chunks().to_batches(max_chunksize=None)
     rows = Rows(whole[0] if whole else pa.RecordBatch.from_pylist([], table.schema), 0)
-    clock, sequence, machine = rows.clocks(layout.clock)
+    clock, sequence, machine = rows.clocks(layout.clock, known=True)
     if not clock.all():
         row = int(np.flatnonzero(clock == 0)[0])
         raise TraceError(f"row {row} has a reading of no clock: name it in column {layout.clock!r}")

@@ -23,7 +23,7 @@ _MOST_COLUMNS: Final = 10_000
 _MOST_ROWS: Final = 131_072
 _LEAST_ROWS: Final = 64
 _BATCH_BYTES: Final = 1 << 23
-"""Rows of Parquet that are read at once: so many, or fewer where they are wide."""
+"""Rows that are read at once: so many, or fewer where they are wide."""
 
 _BUFFER: Final = 1 << 16
 """Bytes that are read ahead of each column of Parquet."""
@@ -32,6 +32,10 @@ _CSV_BLOCK: Final = 1 << 20
 _MOST_EXPANSION: Final = 1000
 """Bytes of columns for a byte of a file, where that is more than `MAX_EXPANSION`: what repeats is
 stored once."""
+
+_LEAST_MESSAGE: Final = 1 << 28
+_MESSAGE_EXPANSION: Final = 20
+"""Bytes of one message of a stream: so many, or so many times the file."""
 
 _REFUSALS: Final = (pa.ArrowException, OSError, MemoryError, ValueError, IndexError, OverflowError)
 """What Arrow raises for a damaged file."""
@@ -85,6 +89,7 @@ def stored_table(
                 table = _ArrowStream(file, max_expansion)
             else:
                 table = _Csv(file, max_expansion, typed, known)
+                stack.callback(table.close)
             # Names that are no UTF-8 fail here.
             _check_columns(len(table.schema.names))
         yield _Checked(table, file, max_expansion)
@@ -100,13 +105,41 @@ class _Checked:
         self._most_bytes = max(max_expansion, file.size * _MOST_EXPANSION)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        budget = Budget(self._most_bytes)
         with errors_of(self._path):
-            for batch in self._table.batches(columns):
-                # First of all: what Arrow does with offsets that lead astray is a crash.
-                batch.validate(full=True)
-                budget.spend(batch.nbytes)
-                yield batch
+            yield from _joined(self._sound(columns))
+
+    def _sound(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        budget = Budget(self._most_bytes)
+        for batch in self._table.batches(columns):
+            # First of all: what Arrow does with offsets that lead astray is a crash.
+            batch.validate(full=True)
+            budget.spend(batch.nbytes)
+            yield batch
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches, where they are small: each costs as much as many rows."""
+    few: list[pa.RecordBatch] = []
+    rows = size = 0
+    try:
+        for batch in batches:
+            if rows + batch.num_rows > _MOST_ROWS or size + batch.nbytes > _BATCH_BYTES:
+                yield from _as_one(few)
+                few, rows, size = [], 0, 0
+            few.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+    except (TraceError, *_REFUSALS):
+        # What comes before the damage.
+        yield from _as_one(few)
+        raise
+    yield from _as_one(few)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    if len(batches) < 2:
+        return batches
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
 
 
 class _Parquet:
@@ -184,6 +217,7 @@ class _Csv:
     ) -> None:
         self._file = file
         self._max_expansion = max_expansion
+        self._streams: list[pa.RecordBatchReader] = []
         self._types: dict[str, pa.DataType] = {}
         self._options: dict[str, Any] = {}
         _check_columns(file.beginning(_CSV_BLOCK).partition(b"\n")[0].count(b",") + 1)
@@ -201,18 +235,32 @@ class _Csv:
             self.schema = self._schema()
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        with contextlib.closing(self._open(columns)) as stream:
+        lines = _Lines(self._file, self._max_expansion)
+        with contextlib.closing(self._open(columns, lines)) as stream:
+            self._streams.append(stream)
             yield from stream
+        if lines.error is not None:
+            raise lines.error
+
+    def close(self) -> None:
+        """Stop what reads ahead, in threads that must not outlive the interpreter."""
+        for stream in self._streams:
+            stream.close()
 
     def _schema(self) -> pa.Schema:
-        with contextlib.closing(self._open(None)) as stream:
-            return stream.schema
+        lines = _Lines(self._file, self._max_expansion)
+        try:
+            with contextlib.closing(self._open(None, lines)) as stream:
+                return stream.schema
+        except pa.ArrowInvalid as error:
+            # Of a file that is damaged at its start, that says more than that it is empty.
+            raise lines.error or error from None
 
-    def _open(self, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+    def _open(self, columns: Sequence[str] | None, lines: _Lines) -> pa.RecordBatchReader:
         import pyarrow.csv as csv
 
         return csv.open_csv(
-            pa.PythonFile(_FromStart(self._file, self._max_expansion), "r"),
+            pa.PythonFile(lines, "r"),
             read_options=csv.ReadOptions(block_size=_CSV_BLOCK),
             convert_options=csv.ConvertOptions(
                 column_types=self._types, include_columns=list(columns or ()), **self._options
@@ -270,13 +318,65 @@ class _FromStart:
 
     def __init__(self, file: TraceFile, max_expansion: int) -> None:
         self._pieces = file.chunks(Budget(max_expansion))
-        self._left = b""
+        self._left = bytearray()
+        self._most = max(_LEAST_MESSAGE, _MESSAGE_EXPANSION * file.size)
 
     def read(self, n: int) -> bytes:
-        if not self._left:
-            self._left = next(self._pieces, (b"", 0))[0]
-        piece, self._left = self._left[:n], self._left[n:]
-        return piece
+        # All of it, unless the file ends: Arrow takes less for the end.
+        while len(self._left) < min(n, self._most) and (piece := next(self._pieces, (b"", 0))[0]):
+            self._left += piece
+        if len(self._left) > self._most:
+            raise ValueError(f"a message of {n} bytes is too long")
+        found = bytes(self._left[:n])
+        del self._left[:n]
+        return found
+
+    def close(self) -> None:
+        """The file belongs to another reader, and stays open."""
+
+
+class _Lines:
+    """The lines of a text file, decompressed, from its start to where it is damaged.
+
+    Arrow reads ahead, and would not give what comes before an error.
+
+    Attributes:
+        error: what is damaged; the line that it cuts off is left out.
+    """
+
+    closed = False
+
+    def __init__(self, file: TraceFile, max_expansion: int) -> None:
+        self.error: TraceError | None = None
+        self._pieces = file.chunks(Budget(max_expansion))
+        self._left = bytearray()
+        self._is_over = False
+
+    def read(self, n: int) -> bytes:
+        end = self._end(n)
+        while not end and not self._is_over:
+            self._read_on()
+            end = self._end(n)
+        found = bytes(self._left[:end])
+        del self._left[:end]
+        return found
+
+    def _end(self, n: int) -> int:
+        """Up to where what is left can be given."""
+        if self._is_over and self.error is None:
+            return min(n, len(self._left))
+        lines = self._left.rfind(b"\n") + 1
+        # A line that is longer than a block is refused.
+        return min(n, lines or (len(self._left) if len(self._left) > _CSV_BLOCK else 0))
+
+    def _read_on(self) -> None:
+        try:
+            piece = next(self._pieces, (b"", 0))[0]
+        except TraceError as error:
+            self.error = error.with_traceback(None)
+            piece = b""
+        self._left += piece
+        self._is_over = not piece
 
     def close(self) -> None:
         """The file belongs to another reader, and stays open."""
