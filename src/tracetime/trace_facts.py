@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tracetime.clocks.domain import ClockDomain
 from tracetime.clocks.ids import ClockId
+from tracetime.graph.arguments import PolicyName
 from tracetime.graph.info import FlowCounts
 
 
@@ -223,6 +224,14 @@ class TraceFacts:
     def odd_events(self) -> list[OddEvents]:
         """Events that cannot be right as the file has them, by what is odd about them."""
         return []
+
+    @property
+    def placed_by(self) -> PolicyName | None:
+        """The policy by which events came to trace time before the file was written, if they did.
+
+        They have no snapshots any more, and stay where they are by any policy.
+        """
+        return None
 
     @property
     def events_without_time(self) -> int:

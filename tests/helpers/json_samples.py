@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import warnings
 from collections import defaultdict
@@ -146,6 +147,9 @@ def _of_traces(printed: Printed, patch: pytest.MonkeyPatch) -> None:
     # Seconds, which are read as ns.
     table.write_text("ts\n18723\n18724\n")
     printed(*convert, "--map", "ts:BOOTTIME")
+    cut = printed.folder / "cut.csv.gz"
+    cut.write_bytes(gzip.compress(b"ts\n18723683250240\n")[:-4])
+    printed("convert", cut, *convert[2:], "--map", "ts:BOOTTIME", "--partial")
     # A trace for each kind of fault: nearly all findings.
     broken = {name: printed.trace(name, _with_fault(name)) for name in FAULTS}
     for path in (*broken.values(), DEMO):

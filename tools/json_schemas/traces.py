@@ -143,7 +143,6 @@ _SLICES: Final = record(
         "rows": count("How many slices there are."),
         "open": count("How many of them do not end."),
         "unresolved": count("Events without a trace time: they begin and end no slice."),
-        "forced": count("Begins and ends of slices, moved beyond their bars so that they nest."),
         "left_out": count("Slices that there was no room for."),
         "names_left_out": count("Names and arguments that there was no room for."),
         "not_nested": count(

@@ -140,7 +140,6 @@ def command(  # noqa: PLR0913  a parameter for each option
     if query is None and "-" in paths:
         raise UsageError("the trace is read from standard input: give the query as an argument")
     domains = domains_of(limits)
-    view = View(policy, bars, with_names, labels(domains))
     with contextlib.ExitStack() as stack:
         traces = []
         for path, opened in traces_in(paths, {**reading, "domains": domains}):
@@ -152,6 +151,9 @@ def command(  # noqa: PLR0913  a parameter for each option
             graphs = [trace.clocks for trace in traces]
             present = {info.clock for graph in graphs for info in graph.clocks()}
             warn_of_absent(domains, present, labels(domains))
+        # An archive that has one trace is asked in the same way as one that has several.
+        in_archives = any(trace.path not in paths for trace in traces)
+        view = View(policy, bars, with_names, labels(domains), by_trace=in_archives)
         session = stack.enter_context(
             Session(
                 traces,

@@ -39,7 +39,7 @@ def is_no_trace(path: str) -> bool:
     from tracetime.table_inputs import QUERY
 
     return path.startswith(QUERY) or (
-        path.lower().endswith((".csv", ".csv.gz")) and not is_of_a_format(path)
+        path.lower().endswith((".csv", ".csv.gz", ".tsv")) and not is_of_a_format(path)
     )
 
 

@@ -192,6 +192,10 @@ def _missing(survey: Survey) -> Iterator[Finding]:
     if not survey.has_snapshots:
         if len(survey.graph._parts.state.orders):
             return
+        policy = survey.trace.placed_by
+        if policy is not None:
+            yield finding("placed-before", parts=(policy,), policy=policy)
+            return
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())
         if not events and survey.trace.truncated is None:

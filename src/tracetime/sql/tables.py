@@ -113,6 +113,7 @@ class Tables:
         self._traces = traces
         self._view = view
         self._faults = faults
+        self._names_traces = view.by_trace or len(traces) > 1
         self._makers = {
             "events": _Maker(frozenset(EXTRAS), events_schema, event_batches),
             "slices": _Maker(SLICES_EXTRAS, slices_schema, slice_batches),
@@ -137,7 +138,7 @@ class Tables:
         maker, rows = self._makers[name], self._rows[name]
         extras = extras & maker.extras
         schema = maker.schema(self._view, extras)
-        if len(self._traces) > 1:
+        if self._names_traces:
             schema = schema.insert(0, _TRACE)
         return Stream(schema, lambda: rows.batches(extras, schema), self._faults)
 
@@ -146,7 +147,7 @@ class Tables:
     ) -> Callable[[Extras], Iterator[pa.RecordBatch]]:
         """Return a generator of the batches of all traces, of several with a column `trace`."""
         traces, view = self._traces, self._view
-        if len(traces) == 1:
+        if not self._names_traces:
             return lambda extras: batches(traces[0], view, extras)
         # DuckDB needs the same dictionary in all batches of a column.
         paths = pa.array([trace.path for trace in traces], pa.string())

@@ -22,12 +22,14 @@ class View:
         policy, bars: of the events and of `to_clock`, as for `Trace.events`.
         names: whether events have columns that say what they are in all statements.
         labels: names given to clocks.
+        by_trace: whether rows of one trace have the column `trace`, too, as those of several.
     """
 
     policy: PolicyName = "floor"
     bars: Bars = "estimated"
     names: bool = False
     labels: Mapping[ClockId, str] = field(default_factory=dict)
+    by_trace: bool = False
 
     def name(self, clock: ClockId, graph: ClockGraph) -> str:
         """Return the name of a clock: a label, the name that the trace gives it, or its id."""

@@ -19,9 +19,12 @@ from hypothesis import strategies as st
 
 from tracetime import ClockGraph, ClockId, TraceError, UsageError, diagnose, open_trace
 from tracetime.convert import convert
+from tracetime.doctor.finding import in_order
 from tracetime.formats.table.reader import TableTrace
 from tracetime.formats.table.stored_tables import stored_table
 from tracetime.formats.trace_file import TraceFile
+from tracetime.table_file_conversion import convert_table_file
+from tracetime.table_inputs import open_table
 
 pytest_plugins = ["cli"]
 
@@ -91,13 +94,66 @@ def test_what_convert_writes_opens_again(tmp_path, ending, policy):
         assert rows[name].to_pylist() == expected[name].to_pylist(), name
 
 
-def test_without_snapshots_the_tube_places_the_trace_clock_alone(tmp_path):
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+def test_what_convert_placed_stays_where_it_is(tmp_path, policy, ending):
+    """By both policies, with the bars that it has; the doctor does not miss the snapshots."""
+    path = tmp_path / f"e.{ending}"
     with open_trace(DEMO) as trace:
-        convert(trace, tmp_path / "e.parquet")
-    with open_trace(tmp_path / "e.parquet") as again:
+        convert(trace, path, policy=policy)
+        expected = trace.read_all(policy).to_pylist()
+    with open_trace(path) as again:
+        assert again.placed_by == policy
+        (finding,) = (one for one in diagnose(again) if one.code == "placed-before")
+        assert finding.title.startswith(f"the {policy} policy put the events")
+        assert "no-snapshots" not in {one.code for one in in_order(diagnose(again))}
         rows = again.read_all("tube").to_pylist()
-        assert {row["clock"] for row in rows if row["status"] == "resolved"} == {6}
-        assert "no-snapshots" in {finding.code for finding in diagnose(again)}
+        by_floor = again.read_all("floor").to_pylist()
+    for name in ("trace_time", "status"):
+        assert [row[name] for row in rows] == [row[name] for row in expected]
+        assert [row[name] for row in by_floor] == [row[name] for row in expected]
+    for side in ("earliest", "latest"):
+        assert [row[side] for row in rows] == [row.get(side) for row in expected]
+
+
+def test_open_bars_of_a_table_stay_open(opened):
+    columns = {
+        "clock": [3, 3, 3, 3],
+        "timestamp": [1, 2, 3, 4],
+        "trace_time": [10, 20, None, 40],
+        "status": ["one_sided", "resolved", "no_path", "resolved"],
+        "earliest": pa.array([None, 15, None, None], pa.int64()),
+        "latest": [12, 25, None, 45],
+    }
+    with opened(pa.table(columns)) as trace:
+        rows = trace.read_all("tube").to_pylist()
+    assert [(row["earliest"], row["latest"]) for row in rows] == [
+        (None, 12),
+        (15, 25),
+        (None, None),
+        (None, None),
+    ]
+
+
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+def test_what_map_wrote_has_its_bars(tmp_path, policy):
+    table = pa.table({"ts": pa.array([868_258_201_186, None, 868_258_301_186]), "name": [*"abc"]})
+    with open_trace(DEMO) as trace:
+        graph = trace.clocks
+        pq.write_table(table, tmp_path / "t.parquet")
+        with open_table(tmp_path / "t.parquet") as source:
+            convert_table_file(
+                source, graph, {"ts": "MONOTONIC"}, tmp_path / "o.parquet", policy=policy
+            )
+    written = pq.read_table(tmp_path / "o.parquet").to_pylist()
+    with open_trace(tmp_path / "o.parquet") as again:
+        rows = again.read_all("tube").to_pylist()
+        codes = {one.code for one in in_order(diagnose(again))}
+    assert codes == {"placed-before", "events-without-time"}
+    assert [row["trace_time"] for row in rows] == [row["ts_time"] for row in written[::2]]
+    if policy == "tube":
+        for side in ("earliest", "latest"):
+            assert [row[side] for row in rows] == [row[f"ts_time_{side}"] for row in written[::2]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -444,3 +500,24 @@ def test_arguments_longer_than_a_batch_are_told(opened):
         assert trace.read_all().num_rows == n
         with pytest.raises(TraceError, match="args have more than"):
             trace.read_all(names=True)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_other_signs_between_columns(opened, delimiter):
+    rows = [("clock", "timestamp", "name"), ("BOOTTIME", "5", '"a,b"'), ("BOOTTIME", "6", "c")]
+    with opened("\n".join(map(delimiter.join, rows)) + "\n") as trace:
+        found = trace.read_all(names=True).to_pylist()
+    assert [(row["timestamp"], row["name"]) for row in found] == [(5, "a,b"), (6, "c")]
+
+
+def test_commas_are_what_separates_where_there_are_any(opened):
+    with opened('clock,timestamp,"a;b"\nBOOTTIME,5,1\n') as trace:
+        assert trace.read_all()["timestamp"].to_pylist() == [5]
+
+
+def test_a_table_of_nothing_is_not_in_order(opened, tracetime, tmp_path):
+    for header in ("clock,timestamp\n", "at:MONOTONIC\n"):
+        opened(header).close()
+        _, out, _ = tracetime("doctor", tmp_path / "t")
+        assert "in order" not in out
+        assert "the trace is empty: no events" in out

@@ -116,6 +116,22 @@ ROWS: Final = (
         },
     ),
     Row(
+        "placed-before",
+        {"info": ""},
+        "The file has events that were placed before, and no clock snapshots.",
+        title="the {policy} policy put the events on trace time before: they stay there",
+        why=(
+            "The file is a table with trace times, such as `tracetime convert` writes. It has no "
+            "clock snapshots any more: by every policy, trace times and statuses are those of the "
+            "table. {floor}{tube}"
+        ),
+        fix="Open the trace that the table was made of for another policy, or for its clocks.",
+        parts={
+            "floor": "By floor they have no error bars.",
+            "tube": "By the tube they have the error bars of the table.",
+        },
+    ),
+    Row(
         "paths-disagree",
         {"info": "", "warning": "beyond the tolerance"},
         "Two paths from one clock to another give different times.",

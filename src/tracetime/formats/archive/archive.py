@@ -114,6 +114,11 @@ class Archive:
         self.check_traces()
         if len(self.members) > 1:
             path, names = printable(self._file.path), [printable(name) for name in self.members]
+            if path == "-":
+                raise UsageError(
+                    f"the archive on standard input has {len(names)} traces: store it in a file, "
+                    f"and name one, as in FILE:{names[0]}; it has {_listed(names)}"
+                )
             raise UsageError(
                 f"the archive {path!r} has {len(names)} traces: name one, as in "
                 f"{path}:{names[0]}; it has {_listed(names)}"

@@ -16,6 +16,7 @@ from tracetime.errors import TraceError, UsageError
 from tracetime.events_table import CUT_OFF, TYPES, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
+from tracetime.formats.table.given_places import BARS, GIVEN, bars_of, is_converted, policy_of
 from tracetime.formats.table.layouts import EventColumns
 from tracetime.formats.table.row_columns import EARLIER, Rows, margins_of
 from tracetime.formats.table.slices import TableSlices
@@ -28,18 +29,26 @@ _MOST_TIMES: Final = 100
 
 
 class EventColumnTable:
-    """Events by column: a row has one of each, in the order of the columns."""
+    """Events by column: a row has one of each, in the order of the columns.
+
+    Attributes:
+        placed_by: the policy by which its times came to one clock; None where they did not.
+    """
 
     def __init__(self, schema: pa.Schema, layout: EventColumns) -> None:
         if len(layout.clocks) > _MOST_TIMES:
             raise TraceError(f"there are more than {_MOST_TIMES} columns of times")
         self._layout = layout
+        self._bars = bars_of(schema, layout.clocks)
+        converted = is_converted(schema, layout.clocks)
+        self.placed_by = policy_of(schema, bool(self._bars)) if converted else None
         self._names = [name for name in schema.names if name in NAMES]
         self._ids = {name: _clock(name, text) for name, text in layout.clocks.items()}
 
     def columns(self, names: bool) -> list[str]:
         """The columns that are read."""
-        return [*self._ids, *(one for one in self._names if names and one not in self._ids)]
+        bars = [side for sides in self._bars.values() for side in sides]
+        return [*self._ids, *bars, *(one for one in self._names if names and one not in self._ids)]
 
     def learn(self, rows: Rows) -> None:
         """Note nothing: the schema says it all."""
@@ -75,6 +84,8 @@ class EventColumnTable:
         margins = [margins_of(one) for one in given]
         for side in (EARLIER, CUT_OFF):
             columns[side] = np.stack([one[side] for one in margins], axis=1).ravel()
+        if self._bars:
+            columns |= self._given_bars(rows, given)
         beyond = np.stack([one.is_beyond() for one in given], axis=1).ravel()
         there = ~np.stack([one.is_missing() for one in given], axis=1).ravel()
         kept = np.flatnonzero(there)
@@ -82,6 +93,27 @@ class EventColumnTable:
         self._count(given, rows.first_row, tally)
         named = self._named(rows, row[kept], columns) if names else {}
         return Records(columns, named, position, beyond=beyond[kept])
+
+    def _given_bars(self, rows: Rows, given: list[TimeColumn]) -> Columns:
+        """The bars that the table has: earliest after latest where it has none."""
+        sides = [
+            [rows.times(side) for side in self._bars[name]] if name in self._bars else [own, own]
+            for name, own in zip(self._ids, given, strict=True)
+        ]
+        missing = [one.is_missing() | other.is_missing() for one, other in sides]
+        missing = [
+            none | (name not in self._bars) for none, name in zip(missing, self._ids, strict=True)
+        ]
+        return {
+            GIVEN + name: np.stack(
+                [
+                    np.where(none, no_bar, pair[which].values)
+                    for pair, none in zip(sides, missing, strict=True)
+                ],
+                axis=1,
+            ).ravel()
+            for which, (name, no_bar) in enumerate(zip(BARS, (1, 0), strict=True))
+        }
 
     def _count(self, given: list[TimeColumn], first_row: int, tally: Tally) -> None:
         missing = [one.is_missing() for one in given]

@@ -12,21 +12,24 @@ import pyarrow as pa
 
 from tracetime.arrays import arrow_of, known_of, texts_of
 from tracetime.clocks.ids import UINT32_MAX, ClockId
-from tracetime.errors import PLACED, REASONS, UNKNOWN_SOURCE_CLOCK, TraceError, UsageError
+from tracetime.errors import TraceError, UsageError
 from tracetime.event_clocks import distinct, machine_indexes
 from tracetime.events_table import Columns, Kind, Vocabulary
 from tracetime.formats.perfetto.schema import KINDS
 from tracetime.formats.record_trace import FileClocks, Records
 from tracetime.formats.table.event_names import NAMES, names_of
+from tracetime.formats.table.given_places import (
+    BARS,
+    given_places,
+    has_bars,
+    is_placed,
+    policy_of,
+)
 from tracetime.formats.table.row_columns import Rows, is_clock, margins_of, unknown_clock
 from tracetime.formats.table.snapshot_tables import preferred
 from tracetime.formats.table.tally import Tally
 from tracetime.graph.graph import ClockGraph
 from tracetime.text import printable
-
-GIVEN_TIME: Final = "given trace_time"
-GIVEN_STATUS: Final = "given status"
-"""Columns of rows that the table places itself."""
 
 TRACE_CLOCK_KEY: Final = b"tracetime.trace_clock"
 
@@ -41,8 +44,7 @@ _WHOLE: Final = {
     "offset": (np.uint64, 2**63 - 1),
 }
 _KNOWN_KINDS: Final = {kind.name: kind for kind in KINDS}
-_PLACED_COLUMNS: Final = ("trace_time", "status")
-_STATUSES: Final = {reason: code for code, reason in enumerate(REASONS)}
+_PLACED_COLUMNS: Final = ("trace_time", "status", *BARS)
 
 
 class EventRowTable:
@@ -50,10 +52,15 @@ class EventRowTable:
 
     Args:
         schema: of the table.
+
+    Attributes:
+        placed_by: the policy by which the table has placed its events; None where it has not.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._is_placed = set(_PLACED_COLUMNS) <= set(schema.names)
+        self._is_placed = is_placed(schema.names)
+        bars = has_bars(schema.names)
+        self.placed_by = policy_of(schema, bars) if self._is_placed else None
         self._names = schema.names
         self._kinds: dict[str, int] = {}
         self._payloads: dict[str, int] = {}
@@ -108,6 +115,7 @@ class EventRowTable:
         machines = sorted({0, *(machine for _, _, machine in self._clocks)})
         trace_clock = self._said or self._trace_clock(machines)
         graph = ClockGraph(trace_clock)
+        graph._parts.state.baked = self._is_placed
         for text in self._texts:
             if is_clock(text):
                 graph._parts.state.take_names(text)
@@ -142,7 +150,7 @@ class EventRowTable:
         columns |= margins_of(given)
         beyond = given.is_beyond()
         if self._is_placed:
-            columns |= self._placed(rows)
+            columns |= given_places(rows)
         named = names_of(rows) if names else {}
         tally.timeless.add(given.is_missing(), rows.first_row)
         if given.missing is not None and given.missing.any():
@@ -150,16 +158,6 @@ class EventRowTable:
             columns, beyond = {n: column[kept] for n, column in columns.items()}, beyond[kept]
             named = {name: column.take(arrow_of(kept)) for name, column in named.items()}
         return Records(columns, named, position, beyond=beyond)
-
-    def _placed(self, rows: Rows) -> Columns:
-        """Trace times and statuses as the table has them."""
-        times, is_there = known_of(self._trace_times(rows))
-        status = rows.codes("status", _STATUSES, UNKNOWN_SOURCE_CLOCK)
-        status = np.where(~is_there & np.isin(status, PLACED), UNKNOWN_SOURCE_CLOCK, status)
-        return {
-            GIVEN_TIME: np.where(is_there, times, 0),
-            GIVEN_STATUS: status.astype(np.uint8),
-        }
 
     def _trace_times(self, rows: Rows) -> pa.Array:
         given = rows.times("trace_time")

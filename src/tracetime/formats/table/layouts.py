@@ -15,6 +15,8 @@ ARROW_FILE: Final = b"ARROW1"
 ARROW_STREAM: Final = b"\xff\xff\xff\xff"
 """What files of these begin with."""
 
+DELIMITERS: Final = (",", ";", "\t")
+
 TICKS: Final = "_ticks"
 WIDTHS: Final = ("half_width_ns", "deviation_ns")
 """Columns of half-widths: how far off the others are from the reference clock, at most; and within
@@ -136,11 +138,18 @@ def _is_dotted(name: str) -> bool:
 def _header(beginning: bytes) -> list[str]:
     """The names in the first line of CSV, as far as they are there."""
     line, end, _ = beginning.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    delimiter = delimiter_of(beginning)
     if not end:
         # The last name may be cut off.
-        line = line.rpartition(b",")[0]
+        line = line.rpartition(delimiter.encode())[0]
     try:
         text = line.decode().rstrip("\r")
-        return next(csv.reader([text], strict=True), [])
+        return next(csv.reader([text], strict=True, delimiter=delimiter), [])
     except (UnicodeDecodeError, csv.Error):
         return []
+
+
+def delimiter_of(beginning: bytes) -> str:
+    """What separates the columns of CSV: a comma, or a semicolon or tab where there is none."""
+    bare = re.sub(rb'"[^"]*"', b"", beginning.partition(b"\n")[0])
+    return next((one for one in DELIMITERS if one.encode() in bare), ",")

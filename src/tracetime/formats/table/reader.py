@@ -15,7 +15,8 @@ from tracetime.errors import TraceError, UsageError
 from tracetime.events_table import NAMES_SCHEMA, TEXTS, Columns, Kind, Vocabulary
 from tracetime.formats.record_trace import FileClocks, Records, RecordTrace
 from tracetime.formats.table.event_columns import EventColumnTable
-from tracetime.formats.table.event_rows import GIVEN_STATUS, GIVEN_TIME, EventRowTable
+from tracetime.formats.table.event_rows import EventRowTable
+from tracetime.formats.table.given_places import barred, placed
 from tracetime.formats.table.layouts import (
     EventColumns,
     EventRows,
@@ -68,6 +69,12 @@ class TableTrace(RecordTrace):
         """What codes in the columns mean, as the table names it."""
         _ = self._clocks
         return super().vocabulary if self._events is None else self._events.vocabulary
+
+    @property
+    def placed_by(self) -> PolicyName | None:
+        """The policy by which the events came to trace time before; reads the file if necessary."""
+        _ = self._clocks
+        return None if self._events is None else self._events.placed_by
 
     @property
     def events_without_time(self) -> int:
@@ -184,10 +191,7 @@ class TableTrace(RecordTrace):
         self, reading: TraceReading, progress: Callable[[int], None] | None, names: bool
     ) -> Iterator[Columns]:
         for columns in super()._placed(reading, progress, names):
-            if GIVEN_TIME in columns:
-                columns["trace_time"] = columns.pop(GIVEN_TIME)
-                columns["status"] = columns.pop(GIVEN_STATUS)
-            yield columns
+            yield placed(columns)
 
     def _bounded(
         self,
@@ -199,10 +203,10 @@ class TableTrace(RecordTrace):
     ) -> Iterator[Columns]:
         for columns in super()._bounded(reading, batches, names, bars, observer):
             before, earliest = columns.pop(EARLIER), columns["earliest"]
-            barred = earliest <= columns["latest"]
+            has_bar = earliest <= columns["latest"]
             earlier = np.maximum(earliest, INT64_MIN + before) - before
-            columns["earliest"] = np.where(barred, earlier, earliest)
-            yield columns
+            columns["earliest"] = np.where(has_bar, earlier, earliest)
+            yield barred(columns)
 
     def _note_position(self, position: int) -> None:
         self._position = position

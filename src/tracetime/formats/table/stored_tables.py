@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from tracetime.errors import TraceError
-from tracetime.formats.table.layouts import ARROW_FILE, ARROW_STREAM, PARQUET
+from tracetime.formats.table.layouts import ARROW_FILE, ARROW_STREAM, PARQUET, delimiter_of
 from tracetime.formats.trace_file import Budget, TraceFile
 from tracetime.open_options import MAX_EXPANSION
 from tracetime.text import printable
@@ -220,7 +220,9 @@ class _Csv:
         self._streams: list[pa.RecordBatchReader] = []
         self._types: dict[str, pa.DataType] = {}
         self._options: dict[str, Any] = {}
-        _check_columns(file.beginning(_CSV_BLOCK).partition(b"\n")[0].count(b",") + 1)
+        header = file.beginning(_CSV_BLOCK).partition(b"\n")[0]
+        self._delimiter = delimiter_of(header)
+        _check_columns(header.count(self._delimiter.encode()) + 1)
         self.schema = self._schema()
         if typed is not None:
             self._types = {name: pa.string() for name in self.schema.names if name not in typed}
@@ -262,6 +264,7 @@ class _Csv:
         return csv.open_csv(
             pa.PythonFile(lines, "r"),
             read_options=csv.ReadOptions(block_size=_CSV_BLOCK),
+            parse_options=csv.ParseOptions(delimiter=self._delimiter),
             convert_options=csv.ConvertOptions(
                 column_types=self._types, include_columns=list(columns or ()), **self._options
             ),
