@@ -21,7 +21,7 @@ from span_files import otlp, resource_spans, simulated_world, span
 from xdf_files import two_streams
 
 import tracetime as tt
-from tracetime._kernels.perfetto.event_packets import Details, EventPackets, Texts
+from tracetime._kernels.event_baking.event_packets import Details, EventPackets, Texts
 from tracetime.errors import TraceError, UsageError
 from tracetime.event_baking.place import Place
 from tracetime.event_baking.slices import parents_first

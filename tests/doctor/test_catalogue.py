@@ -81,7 +81,16 @@ def test_every_check_names_a_row_and_every_row_has_a_check():
 def test_a_code_is_in_one_row():
     rows = [
         row
-        for name in ("events", "files", "jumps", "machines", "orders", "rates", "snapshots")
+        for name in (
+            "events",
+            "files",
+            "jumps",
+            "machines",
+            "orders",
+            "rates",
+            "snapshots",
+            "spans",
+        )
         for row in import_module(f"tracetime.doctor.catalogue.{name}").ROWS
     ]
     assert sorted(row.code for row in rows) == sorted(CATALOGUE)

@@ -18,6 +18,7 @@ BELOW = {
     "slices": {"common"},
     "perfetto": {"common", "graph", "slices"},
     "chrome_json": {"common", "slices", "perfetto"},
+    "event_baking": {"common", "perfetto", "chrome_json"},
     "journal": {"common"},
     "pcapng": {"common"},
     "capture": set(),

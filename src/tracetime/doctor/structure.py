@@ -194,7 +194,9 @@ def _missing(survey: Survey) -> Iterator[Finding]:
             return
         policy = survey.trace.placed_by
         if policy is not None:
-            yield finding("placed-before", parts=(policy,), policy=policy)
+            yield finding(
+                "placed-before", parts=("tube" if policy == "tube" else "floor",), policy=policy
+            )
             return
         named = [clock for clock in survey.used if clock.clock]
         events = sum(survey.used.values())

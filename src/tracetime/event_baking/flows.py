@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.perfetto.event_packets import Flows
+from tracetime._kernels.event_baking.event_packets import Flows
 from tracetime.arrays import known_of
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.event_baking.columns import Codes, Rows, numbered

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tracetime._kernels.perfetto.event_packets import Details, EventPackets
+from tracetime._kernels.event_baking.event_packets import Details, EventPackets
 from tracetime.arrays import arrow_of, known_of
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.event_baking.columns import texts_of

@@ -7,8 +7,8 @@ from typing import IO, Final, NamedTuple
 
 import numpy as np
 
+from tracetime._kernels.event_baking.event_packets import EventPackets
 from tracetime._kernels.perfetto import packets as made
-from tracetime._kernels.perfetto.event_packets import EventPackets
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import PLACED, UsageError

@@ -1,0 +1,1 @@
+"""Kernels of event baking: packets for events of traces that are not Perfetto's."""
