@@ -7,12 +7,13 @@ from tracetime.analysis.kept_order import KeptOrder
 TRACK_EVENT = 11
 
 
-def columns(floor, tube, half, sequences=None, kinds=None):
+def columns(floor, tube, half, sequences=None, kinds=None, machines=None):
     n = len(floor)
     by_floor = {
         "kind": np.array(kinds or [0] * n, np.int8),
         "payload": np.full(n, TRACK_EVENT, np.uint16),
         "status": np.zeros(n, np.int8),
+        "machine": np.array(machines or [0] * n, np.uint32),
         "packet_sequence": np.array(sequences or [1] * n, np.uint32),
         "trace_time": np.array(floor, np.int64),
     }
@@ -52,6 +53,12 @@ def test_sequences_and_other_rows_do_not_matter_to_each_other():
     order = KeptOrder(TRACK_EVENT)
     assert kept(order, [10, 20, 30], [11, 9, 10], 5, [1, 2, 1]) == [11, 9, 11]
     assert kept(order, [40, 50], [41, 39], 5, [3, 3], [0, 1]) == [41, 39]
+
+
+def test_sequences_of_two_machines_do_not_matter_to_each_other():
+    order = KeptOrder(TRACK_EVENT)
+    assert kept(order, [10, 20], [11, 9], 5, [1, 1], None, [0, 7]) == [11, 9]
+    assert kept(order, [30], [8], 5, [1], None, [7]) == [9]
 
 
 def test_the_order_goes_on_in_the_next_batch():

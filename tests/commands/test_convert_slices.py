@@ -74,6 +74,7 @@ def test_json_is_the_summary(tracetime, write, tmp_path):
         "left_out": 0,
         "names_left_out": 0,
         "not_nested": 0,
+        "reversed": 0,
         "warnings": [],
         "n_warnings": 0,
         "events_dropped": 0,

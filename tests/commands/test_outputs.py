@@ -27,6 +27,7 @@ WRITERS = {
 }
 """Every command that reads a trace and writes a file."""
 READ_NONE = {"record", "calibrate"}
+WRITE_ARCHIVES = {"merge"}
 
 
 @pytest.fixture
@@ -69,7 +70,9 @@ def options_that_write(name):
 
 
 def test_every_command_that_writes_is_tried_here():
-    assert {name for name in SUBCOMMANDS if options_that_write(name)} == WRITERS.keys() | READ_NONE
+    assert {name for name in SUBCOMMANDS if options_that_write(name)} == (
+        WRITERS.keys() | READ_NONE | WRITE_ARCHIVES
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,6 +104,14 @@ def test_nor_over_the_input_by_the_name_of_a_report_that_nobody_named(tracetime,
 def test_nor_over_any_of_several_inputs(tracetime, write, path):
     other = write(CLOCK_SYNC, "b.csv")
     assert tracetime("sql", path, other, "select 1 as n", "-o", other)[0] == 2
+    assert Path(other).read_bytes() == CLOCK_SYNC
+
+
+def test_nor_over_any_of_several_that_are_merged(tracetime, write):
+    one, other = write(CLOCK_SYNC, "a.zip"), write(CLOCK_SYNC, "b.zip")
+    code, _, err = tracetime("merge", one, other, "-o", other, "--same", f"{one},{other}")
+    assert code == 2
+    assert "that is what is read" in err
     assert Path(other).read_bytes() == CLOCK_SYNC
 
 

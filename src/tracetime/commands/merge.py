@@ -34,7 +34,9 @@ def command(
     same: tuple[str, ...],
     different: tuple[str, ...],
 ) -> None:
-    """Find out how the clocks of TRACES lie to each other, and how far off that may be.
+    """Put TRACES of several clocks on one timeline.
+
+    Say what ties them to each other, and how far off that may be.
 
     With -o, write an archive of the files as they are, with a manifest by which Perfetto shows them
     on one timeline. It holds one constant offset a file, and so drops their drift; what that costs
@@ -44,7 +46,7 @@ def command(
     Examples:
       tracetime merge rank0.json rank1.json
       tracetime merge a.pftrace b.pftrace -o merged.zip
-      tracetime merge a.pftrace b.pftrace --sync a.pftrace:BOOTTIME=b.pftrace:BOOTTIME+250ms+-1ms
+      tracetime merge a.gz b.gz --sync a.gz:REALTIME=b.gz:REALTIME+250ms+-1ms
     """
     from tracetime.merging.merge import merge
 
