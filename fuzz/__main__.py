@@ -13,16 +13,14 @@ from __future__ import annotations
 import argparse
 import ctypes
 import faulthandler
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from random import Random
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from fuzz.driver import ROOT, parser_of, run_child
+
 LONGEST_S = 20  # for an input; the usual one takes milliseconds
 MOST_MEMORY = 512 << 20  # above what the first input needs, bytes
 EXPANSION = 64 << 20  # small, so that bombs end soon, bytes
@@ -181,44 +179,13 @@ def child(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m fuzz",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("fuzz", __doc__)
     parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFFFFFF)
-    parser.add_argument("--input", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.input is not None:
         child(arguments)
         return
     run_child("fuzz", list(map(str, arguments.traces)), arguments, "input.pftrace", "")
-
-
-def run_child(
-    module: str, given: list[str], arguments: argparse.Namespace, name: str, kind: str
-) -> None:
-    """Run a module in a child, which writes its inputs to one file; keep the one that fails.
-
-    Args:
-        module: which is run with `--input` and these arguments before it.
-        given: its own arguments.
-        arguments: with seconds and seed.
-        name: of the file of inputs; a failure keeps its ending.
-        kind: of the inputs, in the name of the one that is kept.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        command = [sys.executable, "-m", module, *given]
-        command += ["--seconds", str(arguments.seconds), "--seed", str(arguments.seed)]
-        code = subprocess.call([*command, "--input", str(path)], cwd=ROOT)
-        if code:
-            kept = Path(f"fuzz-failure-{kind}{arguments.seed}{path.suffix}").absolute()
-            if path.exists():
-                shutil.copy(path, kept)
-            raise SystemExit(f"failed (exit code {code}) with --seed {arguments.seed}: see {kept}")
 
 
 if __name__ == "__main__":

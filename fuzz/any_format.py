@@ -22,7 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fuzz.__main__ import EXPANSION, LONGEST_S, ROOT, memory, run_child
+from fuzz.__main__ import EXPANSION, LONGEST_S, memory
+from fuzz.driver import ROOT, parser_of, run_child
 from fuzz.mutate_bytes import mutated
 
 MOST_MEMORY = 300 << 20
@@ -99,15 +100,8 @@ def child(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m fuzz.any_format",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("fuzz.any_format", __doc__)
     parser.add_argument("format", help="a module of fuzz/formats")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFFFFFF)
-    parser.add_argument("--input", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.input is not None:
         child(arguments)

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 from random import Random
 
-from fuzz.__main__ import EXPANSION, LONGEST_S, ROOT, run_child, seeds
+from fuzz.__main__ import EXPANSION, LONGEST_S, seeds
+from fuzz.driver import ROOT, parser_of, run_child
 
 
 def check(path: Path, policy: str, partial: bool) -> bool:
@@ -60,15 +61,8 @@ def child(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m fuzz.baked",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("fuzz.baked", __doc__)
     parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFFFFFF)
-    parser.add_argument("--input", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.input is not None:
         child(arguments)
