@@ -239,6 +239,14 @@ class TestTimes:
         )
         assert snapshot.primary_trace_clock == 1
 
+    def test_the_snapshot_is_at_the_first_event_not_at_a_name(self, bake):
+        name = event("M", 0, "thread_name", args={"name": "main"})
+        made = bake(document(name, event("X", 3_000_000_000, "a", dur=10)))
+        snapshot = next(
+            p.clock_snapshot for p in packets_of(made.data) if p.HasField("clock_snapshot")
+        )
+        assert [clock.timestamp for clock in snapshot.clocks] == [3_000_000_000_000]
+
     def test_realtime_is_told_of_a_clock_that_is_tied_to_it(self, bake):
         base = 1_700_000_000 * 10**9
         made = bake(

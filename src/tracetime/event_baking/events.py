@@ -76,9 +76,8 @@ class Events:
         kinds = columns["type"]
         is_event = kinds != _METADATA
         self.unresolved += int(np.count_nonzero(~placed & is_event))
-        early = placed & is_event & (columns["trace_time"] < 0)
-        self.left_out += int(np.count_nonzero(early))
-        rows = np.flatnonzero(placed & is_event & ~early)
+        rows = rows_with_time(columns)
+        self.left_out += int(np.count_nonzero(placed & is_event)) - len(rows)
         counters = rows[kinds[rows] == _COUNTER]
         self._put_counters(columns, counters)
         others = rows[kinds[rows] != _COUNTER]
@@ -172,6 +171,12 @@ class Events:
             text_at(columns, "thread_name", int(columns["thread_name"][row])),
             int(columns["cpu"][row]) if has & HAS_CPU else None,
         )
+
+
+def rows_with_time(columns: Columns) -> Rows:
+    """The rows of events that have a time which a packet can say: names and the like have none."""
+    placed = np.isin(columns["status"], PLACED) & (columns["trace_time"] >= 0)
+    return np.flatnonzero(placed & (columns["type"] != _METADATA))
 
 
 _NUMBERS: Final = {"pid": HAS_PID, "tid": HAS_TID, "cpu": HAS_CPU}

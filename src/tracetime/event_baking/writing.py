@@ -11,8 +11,8 @@ from tracetime._kernels.event_baking.event_packets import EventPackets
 from tracetime._kernels.perfetto import packets as made
 from tracetime.arrays import known_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.errors import PLACED, UsageError
-from tracetime.event_baking.events import Events
+from tracetime.errors import UsageError
+from tracetime.event_baking.events import Events, rows_with_time
 from tracetime.event_baking.flows import joined
 from tracetime.event_baking.place import Place
 from tracetime.event_baking.slices import parents_first, put_slices
@@ -78,8 +78,7 @@ def write_events(
     events = Events(packets, tracks, trace.vocabulary, slices is not None)
     for columns in trace.placed_columns(policy, progress, names=True):
         if not tied:
-            times = columns["trace_time"][np.isin(columns["status"], PLACED)]
-            times = times[times >= 0]
+            times = columns["trace_time"][rows_with_time(columns)]
             if len(times):
                 file.write(_snapshot(trace, place, clock, int(times.min()), policy))
                 tied = True
