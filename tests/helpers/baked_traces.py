@@ -64,5 +64,25 @@ def _is_mark(packet: pb.TracePacket) -> bool:
     return is_empty and _EXTENSION in packet.SerializeToString()
 
 
+def check_moves(wanted: list[Event], made: Baked) -> None:
+    """That a baked trace has other rows only where its summary says so.
+
+    A packet may be where an item of it is, or be there for it alone. No item may go with it.
+    """
+    summary = made.summary
+    got = Counter(placed_by_twin(made.data))
+    more, less = got - Counter(wanted), Counter(wanted) - got
+    packets = sum(n for (kind, *_), n in more.items() if kind == "packet")
+    assert packets <= summary.stamped + summary.moved + summary.kept_in_order
+    assert more.total() - packets <= summary.rounded + summary.kept_in_order
+    assert less.total() <= (
+        summary.moved
+        + summary.rounded
+        + summary.set_aside
+        + summary.unresolved
+        + summary.kept_in_order
+    )
+
+
 def times(rows: list[Event]) -> Counter[int]:
     return Counter(time for *_, time in rows)

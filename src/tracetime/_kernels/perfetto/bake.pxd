@@ -66,6 +66,7 @@ cdef class Baker(PacketObserver):
     cdef int64_t refused_row(self) noexcept nogil
     cdef bint is_settled(self) noexcept nogil
     cdef int tie_items(self) except -1 nogil
+    cdef int64_t row_of_packet_time(self, Packet *p) noexcept nogil
     cdef int keep_latest(self, Packet *p, Stamp *stamp) except -1 nogil
     cdef int refuse(self, Packet *p, int64_t row, Stamp *stamp) except -1 nogil
     cdef int note_reference(self, Packet *p, const HeldPacket *k) except -1 nogil

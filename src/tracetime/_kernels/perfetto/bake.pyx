@@ -274,10 +274,13 @@ cdef class Baker(PacketObserver):
             if not self.rows.is_placed(row):
                 if not self.rows.any_placed():
                     return self.refuse(p, row, stamp)
-                # Its items have clocks of their own: it goes with the first of them.
+                # It goes with an item that has its time, else with the first that is placed.
                 self.rows.stamped += 1
-                while not self.rows.is_placed(row):
-                    row += 1
+                row = self.row_of_packet_time(p)
+                if row < 0:
+                    row = self.rows.at
+                    while not self.rows.is_placed(row):
+                        row += 1
             # Without any clock the value is trace time, until the trace clock is settled.
             self.tie_items()
             if (
@@ -350,24 +353,31 @@ cdef class Baker(PacketObserver):
                 self.clocks.relate(&self.out, self.rows.clock[row])
         return 0
 
-    cdef int keep_latest(self, Packet *p, Stamp *stamp) except -1 nogil:
-        """Stamp a packet without timestamp where items have the latest time so far instead.
+    cdef int64_t row_of_packet_time(self, Packet *p) noexcept nogil:
+        """A placed item that has no time of its own but its packet's; -1 without one.
 
-        What is the latest may be another time in the output. Of atoms the first have the
-        timestamps that there are, and the others none.
+        Of atoms the first have the timestamps that there are, and the others none.
         """
         cdef int64_t row = self.rows.end - 1
-        if (
-            not self.is_settled() or row < self.rows.at
-            or self.rows.kind[row] != KIND_STATSD_ATOM and self.rows.kind[row] != KIND_POWER_RAIL
-        ):
-            return 0
+        if row < self.rows.at:
+            return -1
         if self.rows.kind[row] == KIND_POWER_RAIL:
             while row >= self.rows.at and self.rows.clock[row]:
                 row -= 1
-        elif numbers_in(inner_of(p), ATOM_TIMESTAMP_NANOS) > row - self.rows.at:
-            return 0
-        if row >= self.rows.at and self.rows.is_placed(row):
+        elif (
+            self.rows.kind[row] != KIND_STATSD_ATOM
+            or numbers_in(inner_of(p), ATOM_TIMESTAMP_NANOS) > row - self.rows.at
+        ):
+            return -1
+        return row if row >= self.rows.at and self.rows.is_placed(row) else -1
+
+    cdef int keep_latest(self, Packet *p, Stamp *stamp) except -1 nogil:
+        """Stamp a packet without timestamp where items have the latest time so far instead.
+
+        What is the latest may be another time in the output.
+        """
+        cdef int64_t row = self.row_of_packet_time(p)
+        if self.is_settled() and row >= 0:
             stamp.has_time = stamp.has_clock = True
             stamp.time = self.rows.trace_time[row]
             self.rows.stamped += 1
