@@ -25,6 +25,9 @@ _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 _READ_APART_NS: Final = 100_000
 """So far apart may a recorder read the two clocks of one snapshot."""
 
+Pair = str | tuple[str, str]
+"""Names of two files: `a,b`, or both."""
+
 Place = tuple[int, int]
 """A machine of a file: the numbers of both."""
 
@@ -59,7 +62,7 @@ class Boots:
     """
 
     def __init__(
-        self, files: Sequence[MergedFile], same: Iterable[str], different: Iterable[str]
+        self, files: Sequence[MergedFile], same: Iterable[Pair], different: Iterable[Pair]
     ) -> None:
         told = _told(files, same, True) | _told(files, different, False)
         for pair in _told(files, same, True).keys() & _told(files, different, False).keys():
@@ -115,11 +118,11 @@ class Boots:
 
 
 def _told(
-    files: Sequence[MergedFile], pairs: Iterable[str], same: bool
+    files: Sequence[MergedFile], pairs: Iterable[Pair], same: bool
 ) -> dict[frozenset[int], bool]:
     found = {}
     for pair in pairs:
-        names = pair.split(",")
+        names = pair.split(",") if isinstance(pair, str) else pair
         if len(names) != 2:
             raise UsageError(f"{pair!r} is not a pair of files: write A,B")
         numbers = frozenset(file_named(files, name.strip()).number for name in names)
@@ -130,7 +133,7 @@ def _told(
 
 
 def _decide(one: MergedFile, other: MergedFile, told: bool | None) -> BootDecision:
-    same, reason = _compared(one, other) if told is None else (told, "you say so")
+    same, reason = _compared(one, other) if told is None else (told, "you, or the manifest, say so")
     return BootDecision(one.number, other.number, same, reason)
 
 

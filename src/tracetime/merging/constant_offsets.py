@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from tracetime.clocks.ids import ClockId, ClockLike
+from tracetime.clocks.ids import ClockId
 from tracetime.clocks.snapshot import INT64_MAX, Snapshot
 from tracetime.errors import ConversionError, UsageError
 from tracetime.graph.graph import ClockGraph
@@ -56,20 +56,40 @@ def add_sync(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, text:
             "t + 250 ms, give or take 1 ms)"
         )
     one, other = file_named(files, match["a"]), file_named(files, match["b"])
-    if one is other:
-        raise UsageError(f"{text!r} ties {one.name} to itself: name two files")
     offset, half = _ns(match["offset"] or "0"), _ns(match["half"])
-    x, y = _clock(one, match["x"]), _clock(other, match["y"])
+    x, y = (file.trace.clocks.clock(match[key]) for file, key in ((one, "x"), (other, "y")))
+    return add_offset(graph, boots, (one, x), (other, y), offset, half, f"the given offset {text}")
+
+
+def add_offset(
+    graph: ClockGraph,
+    boots: Boots,
+    ahead: tuple[MergedFile, ClockId],
+    behind: tuple[MergedFile, ClockId],
+    offset: int,
+    half: int,
+    said: str,
+) -> Tie:
+    """Tie two clocks over the time of both files: `ahead` reads `offset` ns more than `behind`.
+
+    Raises:
+        UsageError: a file has no such clock; the clocks are one; a time out of int64.
+    """
+    (one, x), (other, y) = ahead, behind
+    _check_clock(one, x)
+    _check_clock(other, y)
+    if one is other:
+        raise UsageError(f"{said!r} ties {one.name} to itself: name two files")
     at = _instants(one, other, x, y, offset)
     if max(abs(int(at[0])), abs(int(at[-1]))) + abs(offset) + half > INT64_MAX:
-        raise UsageError(f"{text!r} leaves the range of 64 bits")
+        raise UsageError(f"{said!r} leaves the range of 64 bits")
     here, there = boots.clock(one.number, x), boots.clock(other.number, y)
     if here == there:
-        raise UsageError(f"{text!r}: the files prove that these are one clock; see --different")
+        raise UsageError(f"{said!r}: the files prove that these are one clock; see --different")
     graph.add_snapshot(
         Snapshot({there: at, here: at + offset}, reference=there, half_width_ns={here: half})
     )
-    return Tie(one.number, other.number, "sync", 1, f"the given offset {text}")
+    return Tie(one.number, other.number, "sync", 1, said)
 
 
 def _ns(text: str) -> int:
@@ -79,12 +99,10 @@ def _ns(text: str) -> int:
     return sign * int(Decimal(match[2]) * _UNITS[match[3]])
 
 
-def _clock(file: MergedFile, text: ClockLike) -> ClockId:
-    clock = file.trace.clocks.clock(text)
+def _check_clock(file: MergedFile, clock: ClockId) -> None:
     known = {info.clock for info in file.trace.clocks.clocks()} | {file.home}
     if clock not in known:
-        raise UsageError(f"{file.name} has no clock {text}: it has {', '.join(map(str, known))}")
-    return clock
+        raise UsageError(f"{file.name} has no clock {clock}: it has {', '.join(map(str, known))}")
 
 
 def _instants(

@@ -17,6 +17,7 @@ from tracetime.merging.boots import Boots
 from tracetime.merging.collectives import TogetherRule, add_collectives
 from tracetime.merging.constant_offsets import add_sync
 from tracetime.merging.files import MergedFile, open_files
+from tracetime.merging.manifest_ties import add_manifest, machine_pairs, manifest_of
 from tracetime.merging.message_ties import TCP, MessageRule, add_messages
 from tracetime.merging.ties import Tie
 
@@ -25,7 +26,8 @@ class JoinedTraces:
     """Traces on one graph; close it, or use it in a `with`.
 
     Args:
-        inputs: paths of traces and archives, of any format.
+        inputs: paths of traces and archives, of any format. Where the one input is an archive with
+            a perfetto_manifest, its offsets and names of machines are used.
         sync: offsets that are known, `A:CLOCK=B:CLOCK+OFFSET+-HALF`.
         match: which events are messages, `send=NAME recv=NAME key=ARG,ARG`.
         together: which slices no file leaves before all have entered, `name=PATTERN key=ARG,ARG`.
@@ -52,12 +54,19 @@ class JoinedTraces:
         same: Iterable[str] = (),
         different: Iterable[str] = (),
     ) -> None:
+        inputs = list(inputs)
+        archive = os.fspath(inputs[0]) if len(inputs) == 1 else ""
+        manifest = manifest_of(archive) if archive else None
         messages = [MessageRule.parse(text) for text in match]
         collectives = [TogetherRule.parse(text) for text in together]
         self._stack = ExitStack()
         try:
             self.files: Sequence[MergedFile] = open_files(inputs, self._stack)
-            self.boots = Boots(self.files, same, different)
+            alike: list[tuple[str, str]] = []
+            unlike: list[tuple[str, str]] = []
+            if manifest is not None:
+                alike, unlike = machine_pairs(manifest, self.files, archive)
+            self.boots = Boots(self.files, [*same, *alike], [*different, *unlike])
             self.graph = ClockGraph()
             for file in self.files:
                 join(
@@ -66,6 +75,8 @@ class JoinedTraces:
                     partial(self.boots.clock, file.number),
                 )
             self.ties = self._of_one_boot()
+            if manifest is not None:
+                self.ties += add_manifest(self.graph, self.files, self.boots, manifest, archive)
             for text in sync:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
             if sum(isinstance(file.trace, CtfTrace) for file in self.files) > 1:

@@ -50,6 +50,7 @@ class Archive:
     Attributes:
         members: names of those that are traces, in order.
         left_out: why others are none, by name.
+        manifests: names of those that are a perfetto_manifest.
         damage: with `partial`, the error after which no member was found.
 
     Raises:
@@ -64,6 +65,7 @@ class Archive:
         self._stack.callback(file.close)
         self.members: list[str] = []
         self.left_out: dict[str, str] = {}
+        self.manifests: list[str] = []
         self.damage: TraceError | None = None
         try:
             content = self._stack.enter_context(file.uncompressed(self._budget, options.partial))
@@ -104,6 +106,20 @@ class Archive:
             said = "is no trace: " + why if why else f"is not in {printable(self._file.path)!r}"
             raise UsageError(f"member {printable(name)!r} {said}{'' if why else known}")
         return open_file(TraceFile(f"{self._file.path}:{name}", self._copied(name)), self._options)
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return the content of a member, of which no more than a byte beyond `most` is read.
+
+        Raises:
+            TraceError: it is damaged, encrypted, or larger than `max_expansion` allows.
+        """
+        content = bytearray()
+        for piece in self._inside.read(name):
+            self._budget.spend(len(piece))
+            content += piece
+            if len(content) > most:
+                break
+        return bytes(content[: most + 1])
 
     def only_member(self) -> str:
         """Return the one member that is a trace.
@@ -171,6 +187,7 @@ class Archive:
         if ctf.probe(beginning):
             return "it is a part of a CTF trace, which is a directory: unpack the archive"
         if _MANIFEST.match(beginning):
+            self.manifests.append(name)
             return "a perfetto_manifest, which is not used: the traces stay apart"
         return None if is_of_format(beginning) else "it is of no known format"
 
