@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -13,6 +14,8 @@ from scp import SOURCE, expected, packets
 
 import tracetime as tt
 from tracetime.merging.joined import JoinedTraces
+
+pytest_plugins = ["cli"]
 
 SYNCTRACES = DATA / "other" / "ctf" / "tracecompass" / "synctraces"
 
@@ -95,6 +98,90 @@ def test_files_that_nothing_ties_are_not_written(tmp_path):
     with pytest.raises(tt.UsageError, match=r"nothing ties b\.pftrace to a\.pftrace"):
         tt.merge([one, other], tmp_path / "merged.zip")
     assert not (tmp_path / "merged.zip").exists()
+
+
+def test_an_untied_file_tells_what_was_looked_for_and_an_example_that_ties_it(tmp_path):
+    one, other = trace_of(tmp_path / "a.pftrace"), trace_of(tmp_path / "b.pftrace")
+    found = tt.merge([one, other], None).files[1]
+    assert [text.split(":")[0] for text in found.looked_for] == [
+        "one boot",
+        "collectives",
+        "messages",
+    ]
+    assert "--same a.pftrace,b.pftrace" in found.advice
+    sync = re.search(r"--sync (\S+)", found.advice)[1]
+    assert sync == "a.pftrace:REALTIME=b.pftrace:REALTIME+0ms+-10ms"
+    tied = tt.merge([one, other], None, sync=[sync]).files[1]
+    assert tied.offset_ns == 0
+    assert not tied.looked_for
+    assert tied.advice is None
+
+
+def test_a_file_given_twice_is_one_file(tmp_path):
+    one = trace_of(tmp_path / "a.pftrace")
+    (tmp_path / "link.pftrace").symlink_to(one)
+    for again in (one, tmp_path / "link.pftrace"):
+        with pytest.raises(tt.UsageError, match="are one file"):
+            tt.merge([one, again], None)
+
+
+def test_too_few_partners_are_told(tmp_path):
+    one, other = talk(tmp_path, 5_000)
+    report = tt.merge(
+        [one, other], None, match=["send=ask recv=none key=id"], together=["name=ask"]
+    )
+    assert "--sync a.json:org.chromium.trace=b.json:org.chromium" in report.files[1].advice
+    said = report.files[1].looked_for
+    assert "slices ask: 40 in a.json, 0 in b.json; it takes 12 in each" in said[2]
+    assert "40 ask in a.json, 0 none in a.json, 0 ask in b.json, 0 none in b.json" in said[3]
+
+
+def talk(folder, early_us):
+    """Two files that send messages to each other each way; one is received too early."""
+    asked = [1_000_000 + 10_000 * k for k in range(40)]
+    heard = [at + 300 - (early_us if k == 20 else 0) for k, at in enumerate(asked)]
+    paths = folder / "a.json", folder / "b.json"
+    events = (
+        [("ask", asked), ("hear_back", [at + 900 for at in asked])],
+        [("hear", heard), ("answer", [at + 600 for at in asked])],
+    )
+    for path, kinds in zip(paths, events, strict=True):
+        made = [
+            {"ph": "X", "name": name, "ts": at, "dur": 1, "pid": 1, "tid": 1, "args": {"id": k}}
+            for name, times in kinds
+            for k, at in enumerate(times)
+        ]
+        path.write_text(json.dumps(made))
+    return paths
+
+
+@pytest.mark.parametrize("early_us", [0, 5_000])
+def test_messages_that_are_received_before_they_were_sent_contradict(tmp_path, early_us):
+    match = ["send=ask recv=hear key=id", "send=answer recv=hear_back key=id"]
+    report = tt.merge(talk(tmp_path, early_us), None, match=match)
+    assert len(report.wrong_orders) == bool(early_us)
+    for wrong in report.wrong_orders:
+        assert wrong.kind == "wrong_order"
+        assert {str(wrong.src), str(wrong.dst)} == {str(file.clock) for file in report.files}
+    assert len(report.to_dict()["wrong_orders"]) == bool(early_us)
+
+
+def test_the_command_prints_the_report_before_its_error(tmp_path, tracetime):
+    one, other = trace_of(tmp_path / "a.pftrace"), trace_of(tmp_path / "b.pftrace")
+    for more in ((), ("-o", tmp_path / "merged.zip")):
+        code, out, err = tracetime("merge", one, other, *more)
+        assert code == 2
+        assert "not by collectives" in out
+        assert "--same a.pftrace,b.pftrace" in err
+    assert not (tmp_path / "merged.zip").exists()
+
+
+def test_the_command_prints_contradicting_messages(tmp_path, tracetime):
+    match = ["--match", "send=ask recv=hear key=id"]
+    match += ["--match", "send=answer recv=hear_back key=id"]
+    code, out, _ = tracetime("merge", *talk(tmp_path, 5_000), *match)
+    assert code == 0
+    assert "contradiction: between a.json and b.json" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

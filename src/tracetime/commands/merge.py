@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from tracetime.text import duration, printable, signed_duration
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tracetime.clocks.ids import ClockId
     from tracetime.merging.report import FileReport, MergeReport
 
 
@@ -50,13 +52,25 @@ def command(
     """
     from tracetime.merging.merge import merge
 
+    screen = console()
     report = merge(
-        traces, out, sync=sync, match=match, together=together, same=same, different=different
+        traces,
+        out,
+        sync=sync,
+        match=match,
+        together=together,
+        same=same,
+        different=different,
+        before_writing=partial(_print, screen),
     )
-    _print(console(), report, out)
+    report.check_tied()
+    if out is not None:
+        worst = max(file.constant_error_ns or 0 for file in report.files)
+        text = f"{printable(out)}: constant offsets; dropping the drift costs up to "
+        print_text(screen, text + duration(worst), hanging="  ")
 
 
-def _print(screen: Console, report: MergeReport, out: str | None) -> None:
+def _print(screen: Console, report: MergeReport) -> None:
     for file in report.files:
         for line in _lines(file, report):
             print_text(screen, line, hanging="  ")
@@ -67,16 +81,23 @@ def _print(screen: Console, report: MergeReport, out: str | None) -> None:
     for one in report.contradictions:
         text = f"{one.src} and {one.dst} miss each other by {duration(one.gap_ns)}"
         print_text(screen, f"contradiction: {text}", hanging="  ")
-    if out is not None:
-        worst = max(file.constant_error_ns or 0 for file in report.files)
-        text = f"{printable(out)}: constant offsets; dropping the drift costs up to "
-        print_text(screen, text + duration(worst), hanging="  ")
+    for wrong in report.wrong_orders:
+        ends = " and ".join(printable(_file_of(clock, report)) for clock in (wrong.src, wrong.dst))
+        text = f"between {ends} something ends before it begins"
+        if wrong.size_ns is not None:
+            text += f", by {duration(min(map(abs, wrong.size_ns)))} at least"
+        print_text(screen, f"contradiction: {text}", hanging="  ")
+
+
+def _file_of(clock: ClockId, report: MergeReport) -> str:
+    return next((file.name for file in report.files if file.clock == clock), str(clock))
 
 
 def _lines(file: FileReport, report: MergeReport) -> list[str]:
     name = printable(file.name)
     lines = [f"{name}: {_place(file, report)}"]
-    return lines + [f"  tied by {printable(tie.said)}" for tie in file.ties]
+    lines += [f"  tied by {printable(tie.said)}" for tie in file.ties]
+    return lines + [f"  not by {what}" for what in file.looked_for]
 
 
 def _place(file: FileReport, report: MergeReport) -> str:

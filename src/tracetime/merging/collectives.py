@@ -75,6 +75,10 @@ class TogetherRule(NamedTuple):
         return cls(parts["name"], tuple(key for key in parts.get("key", "").split(",") if key))
 
 
+PYTORCH: Final = TogetherRule(None, _KINETO)
+"""Looked for without an option."""
+
+
 class _Collectives(NamedTuple):
     """The collectives of one file, in order: their earliest start, latest end, and key."""
 
@@ -92,14 +96,14 @@ def add_collectives(
     boots: Boots,
     rules: Sequence[TogetherRule],
 ) -> list[Tie]:
-    """Add the collectives of PyTorch's ranks, and those that rules name, as orders.
+    """Add the collectives that rules name, as orders.
 
     Raises:
         UsageError: as `Trace.sql`.
         TraceError: a file is damaged.
     """
     ties: list[Tie] = []
-    for rule in (TogetherRule(None, _KINETO), *rules):
+    for rule in rules:
         found = [_collectives(file, rule) for file in files]
         for one, other in combinations(range(len(files)), 2):
             clocks = [boots.clock(n, files[n].home) for n in (one, other)]
@@ -122,6 +126,26 @@ def add_collectives(
                 Tie(one, other, "together", n, f"{count(n, 'collective')} {what}, shift {shift}")
             )
     return ties
+
+
+def why_not_together(one: MergedFile, other: MergedFile, rule: TogetherRule) -> str:
+    """Why the collectives of a rule do not tie two files, in words.
+
+    Raises:
+        UsageError, TraceError: as `add_collectives`.
+    """
+    found = [_collectives(file, rule) for file in (one, other)]
+    what = f"slices {printable(rule.name)}" if rule.name else "kernels of PyTorch that name one"
+    said = ", ".join(
+        f"{len(side.starts)} in {printable(file.name)}"
+        for side, file in zip(found, (one, other), strict=True)
+    )
+    shared = [len(side.starts) for side in _of_both(*found)]
+    if min(len(side.starts) for side in found) >= LEAST > min(shared):
+        return f"{what}: {said}, but only {min(shared)} of a group and size that both have"
+    if min(shared) < LEAST:
+        return f"{what}: {said}; it takes {LEAST} in each"
+    return f"{what}: {said}, but it is not clear which of one are which of the other"
 
 
 def _collectives(file: MergedFile, rule: TogetherRule) -> _Collectives:

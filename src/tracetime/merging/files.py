@@ -55,11 +55,11 @@ def open_files(inputs: Iterable[str | os.PathLike[str]], stack: ExitStack) -> li
     """Open the traces of some paths; archives have several. The stack closes them.
 
     Raises:
-        UsageError: fewer than two traces; a file cannot be read.
+        UsageError: fewer than two traces; a file is given twice, or cannot be read.
         TraceError: a file is damaged.
     """
     traces: list[Trace] = []
-    for path in inputs:
+    for path in _different(inputs):
         for trace in open_traces(path):
             traces.append(stack.enter_context(trace))
     if len(traces) < 2:
@@ -69,6 +69,20 @@ def open_files(inputs: Iterable[str | os.PathLike[str]], stack: ExitStack) -> li
         MergedFile(number, name, trace, _span(trace), _facts(trace))
         for number, (name, trace) in enumerate(zip(names, traces, strict=True))
     ]
+
+
+def _different(inputs: Iterable[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
+    """The paths; raise UsageError where two of them are one file."""
+    paths = list(inputs)
+    seen: dict[str, str] = {}
+    for path in paths:
+        real, text = os.path.realpath(path), os.fspath(path)
+        if real in seen:
+            raise UsageError(
+                f"{printable(seen[real])} and {printable(text)} are one file: give each file once"
+            )
+        seen[real] = text
+    return paths
 
 
 def file_named(files: Sequence[MergedFile], text: str) -> MergedFile:

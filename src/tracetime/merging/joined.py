@@ -14,7 +14,7 @@ from tracetime.formats.ctf.reader import CtfTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.graph.joining import join
 from tracetime.merging.boots import Boots
-from tracetime.merging.collectives import TogetherRule, add_collectives
+from tracetime.merging.collectives import PYTORCH, TogetherRule, add_collectives
 from tracetime.merging.constant_offsets import add_sync
 from tracetime.merging.files import MergedFile, open_files
 from tracetime.merging.manifest_ties import add_manifest, machine_pairs, manifest_of
@@ -38,6 +38,7 @@ class JoinedTraces:
         boots: which of them are of one boot.
         graph: the clocks of all, under the ids that `clock` gives.
         ties: what ties files to each other.
+        message_rules, together_rules: what messages and collectives were looked for.
 
     Raises:
         UsageError: fewer than two traces; an option that cannot be read or names no file.
@@ -57,8 +58,8 @@ class JoinedTraces:
         inputs = list(inputs)
         archive = os.fspath(inputs[0]) if len(inputs) == 1 else ""
         manifest = manifest_of(archive) if archive else None
-        messages = [MessageRule.parse(text) for text in match]
-        collectives = [TogetherRule.parse(text) for text in together]
+        self.message_rules = [MessageRule.parse(text) for text in match]
+        self.together_rules = [PYTORCH, *(TogetherRule.parse(text) for text in together)]
         self._stack = ExitStack()
         try:
             self.files: Sequence[MergedFile] = open_files(inputs, self._stack)
@@ -80,10 +81,10 @@ class JoinedTraces:
             for text in sync:
                 self.ties.append(add_sync(self.graph, self.files, self.boots, text))
             if sum(isinstance(file.trace, CtfTrace) for file in self.files) > 1:
-                messages.append(MessageRule.parse(TCP))
-            for rule in messages:
+                self.message_rules.append(MessageRule.parse(TCP))
+            for rule in self.message_rules:
                 self.ties += add_messages(self.graph, self.files, self.boots, rule)
-            self.ties += add_collectives(self.graph, self.files, self.boots, collectives)
+            self.ties += add_collectives(self.graph, self.files, self.boots, self.together_rules)
         except BaseException:
             self._stack.close()
             raise

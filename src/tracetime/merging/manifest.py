@@ -34,6 +34,7 @@ def write_archive(joined: JoinedTraces, report: MergeReport, out: str | os.PathL
             is of a format that Perfetto does not read, or a part of an archive; `out` cannot be
             written.
     """
+    report.check_tied()
     files = [_entry(joined, file, of) for file, of in zip(joined.files, report.files, strict=True)]
     manifest = {"perfetto_manifest": {"version": VERSION, "files": files}}
     target = file_target(out)
@@ -64,11 +65,6 @@ def _entry(joined: JoinedTraces, file: MergedFile, found: FileReport) -> dict[st
     entry: dict[str, Any] = {"path": _path(file), "machine": {"name": f"machine {machine}"}}
     if file.number == 0:
         return entry
-    if found.offset_ns is None:
-        raise UsageError(
-            f"nothing ties {name} to {printable(joined.files[0].name)} ({found.why_not}): give "
-            "--sync, --match, --together or --same"
-        )
     if joined.home(file.number) == joined.home(0) and file.home.clock == _BOOTTIME:
         # Perfetto takes BOOTTIME of one machine for one clock.
         return entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tracetime.errors import UsageError
 from tracetime.merging.joined import JoinedTraces
@@ -11,7 +11,7 @@ from tracetime.merging.manifest import write_archive
 from tracetime.merging.report import MergeReport, report_of
 
 
-def merge(
+def merge(  # noqa: PLR0913  the options of the command
     inputs: Iterable[str | os.PathLike[str]],
     out: str | os.PathLike[str] | None,
     *,
@@ -20,6 +20,7 @@ def merge(
     together: Iterable[str] = (),
     same: Iterable[str] = (),
     different: Iterable[str] = (),
+    before_writing: Callable[[MergeReport], None] | None = None,
 ) -> MergeReport:
     """Put traces of several files on one timeline, say how far off each may be, and write them.
 
@@ -33,6 +34,7 @@ def merge(
         together: which slices no file leaves before all have entered them, each
             `name=SLICE key=ARG,ARG`. The collectives of PyTorch are found without it.
         same, different: pairs of files, `A,B`, that are of one boot of one machine, or are not.
+        before_writing: called with the report before anything is written, or found unfit for it.
 
     Raises:
         UsageError: fewer than two traces; an option that cannot be read; with `out`, a file that
@@ -45,6 +47,8 @@ def merge(
         inputs, sync=sync, match=match, together=together, same=same, different=different
     ) as joined:
         report = report_of(joined)
+        if before_writing is not None:
+            before_writing(report)
         if out is not None:
             write_archive(joined, report, out)
         return report

@@ -102,6 +102,20 @@ def add_messages(
     return ties
 
 
+def why_no_messages(one: MergedFile, other: MergedFile, rule: MessageRule) -> str:
+    """Why the messages of a rule do not tie two files, in words.
+
+    Raises:
+        UsageError, TraceError: as `add_messages`.
+    """
+    counts = [
+        f"{len(_ends(file, name, rule.keys).keys[0])} {printable(name)} in {printable(file.name)}"
+        for file in (one, other)
+        for name in (rule.send, rule.receive)
+    ]
+    return f"{', '.join(counts)}; none has a partner by {printable(', '.join(rule.keys))}"
+
+
 def _ends(file: MergedFile, name: str, keys: Sequence[str]) -> _Ends:
     columns = ", ".join(
         f"json_extract_string(args, '$.{_quoted(key)}') as key{n}" for n, key in enumerate(keys)

@@ -8,11 +8,13 @@ from typing import Final
 import numpy as np
 
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import ConversionError
-from tracetime.graph.tube.results import Inconsistency
+from tracetime.errors import ConversionError, UsageError
+from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
 from tracetime.merging.boots import BootDecision
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.ties import Tie
+from tracetime.merging.untied import advice, looked_for
+from tracetime.text import printable
 
 _INSTANTS: Final = 257
 
@@ -31,7 +33,9 @@ class FileReport:
         constant_error_ns: how far the estimate strays from that offset at most.
         half_width_ns: half the bar, median and worst over the file; None where a side is open.
         worst_half_width_ns: see there.
-        why_not: why nothing ties it; None where something does.
+        why_not: why it has no place on the first file's clock; None where it has one.
+        looked_for: what could have tied it, each with why it did not; empty where it is tied.
+        advice: which options would tie it; None where it is tied.
     """
 
     name: str
@@ -43,6 +47,8 @@ class FileReport:
     half_width_ns: int | None = None
     worst_half_width_ns: int | None = None
     why_not: str | None = None
+    looked_for: tuple[str, ...] = ()
+    advice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,24 @@ class MergeReport:
         files: one for each, in order.
         boots: which files are of one boot, pair by pair, and why.
         contradictions: loops of clocks whose evidence disagrees.
+        wrong_orders: what ends before it began, beyond the bars: messages and collectives.
     """
 
     clock: ClockId
     files: tuple[FileReport, ...]
     boots: tuple[BootDecision, ...]
     contradictions: tuple[Inconsistency, ...]
+    wrong_orders: tuple[PairDiscontinuity, ...]
+
+    def check_tied(self) -> None:
+        """Raise UsageError where a file has no place on the first one's clock, with what to do."""
+        first = printable(self.files[0].name)
+        for file in self.files[1:]:
+            if file.advice is not None:
+                name = printable(file.name)
+                raise UsageError(f"nothing ties {name} to {first}: {file.advice}")
+            if file.why_not is not None:
+                raise UsageError(f"{printable(file.name)} has no place: {file.why_not}")
 
     def to_dict(self) -> dict[str, object]:
         """Return the report in the types of JSON."""
@@ -76,6 +94,10 @@ class MergeReport:
                 | {"src": str(one.src), "dst": str(one.dst), "via": [str(c) for c in one.via]}
                 for one in self.contradictions
             ],
+            "wrong_orders": [
+                one._asdict() | {"src": str(one.src), "dst": str(one.dst)}
+                for one in self.wrong_orders
+            ],
         }
 
 
@@ -86,6 +108,7 @@ def report_of(joined: JoinedTraces) -> MergeReport:
         tuple(_file(joined, file.number) for file in joined.files),
         tuple(joined.boots.decisions),
         tuple(joined.graph.inconsistencies()),
+        tuple(one for one in joined.graph.discontinuities() if one.kind == "wrong_order"),
     )
 
 
@@ -99,7 +122,16 @@ def _file(joined: JoinedTraces, number: int) -> FileReport:
     try:
         bounds = joined.graph.convert(times, home, joined.home(0), policy="tube", bounds=True)
     except ConversionError as error:
-        return FileReport(file.name, home, ties, why_not=str(error))
+        if _is_tied(joined, number):
+            return FileReport(file.name, home, ties, why_not=str(error))
+        return FileReport(
+            file.name,
+            home,
+            ties,
+            why_not="none of what ties files was found",
+            looked_for=looked_for(joined, number),
+            advice=advice(joined.files[0], file),
+        )
     offsets = bounds.estimate - times
     middle = int(offsets[_INSTANTS // 2])
     widths = bounds.latest - bounds.earliest
@@ -117,3 +149,13 @@ def _file(joined: JoinedTraces, number: int) -> FileReport:
         half_width_ns=None if half is None else int(np.median(half)),
         worst_half_width_ns=None if half is None else int(np.max(half)),
     )
+
+
+def _is_tied(joined: JoinedTraces, number: int) -> bool:
+    """Whether ties lead from a file to the first, over others or at once."""
+    reached, grown = {0}, True
+    while grown:
+        ends = [{tie.one, tie.other} for tie in joined.ties]
+        found = reached.union(*(pair for pair in ends if pair & reached))
+        grown, reached = found != reached, found
+    return number in reached

@@ -1,0 +1,78 @@
+"""Files that nothing ties: what was looked for in them, and what the caller can do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.errors import ConversionError, UsageError
+from tracetime.merging.collectives import why_not_together
+from tracetime.merging.files import MergedFile
+from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.message_ties import why_no_messages
+from tracetime.text import printable
+
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+
+
+def looked_for(joined: JoinedTraces, number: int) -> tuple[str, ...]:
+    """What could have tied a file to the first, each with why it did not.
+
+    Raises:
+        UsageError, TraceError: as `JoinedTraces`.
+    """
+    return tuple(_looked_for(joined, number))
+
+
+def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
+    first, file = joined.files[0], joined.files[number]
+    for decision in joined.boots.decisions:
+        if (decision.one, decision.other) == (0, number):
+            yield f"one boot: {decision.reason}"
+    for together in joined.together_rules:
+        yield f"collectives: {why_not_together(first, file, together)}"
+    if not joined.message_rules:
+        yield "messages: none are known by themselves in files of these formats; see --match"
+    for message in joined.message_rules:
+        yield f"messages: {why_no_messages(first, file, message)}"
+
+
+def advice(one: MergedFile, other: MergedFile) -> str:
+    """What to say to `merge` so that two files are tied."""
+    first, second = one.name, other.name
+    names = printable(shlex.quote(f"{first},{second}"))
+    wall = _has_realtime(one) and _has_realtime(other)
+    here, there = ("REALTIME",) * 2 if wall else (_clock(one), _clock(other))
+    sync = printable(shlex.quote(f"{first}:{here}={second}:{there}+0ms+-10ms"))
+    return (
+        f"if they are of one boot of one machine, give --same {names}; if you know how far apart "
+        f"two of their clocks are, give --sync {sync} with your numbers (when {there} of "
+        f"{printable(second)} reads t, {here} of {printable(first)} reads t + 0 ms, give or take "
+        "10 ms: nothing checks this half-width, you vouch for it); if they exchange messages or "
+        "take part in collectives, name these by --match or --together"
+    )
+
+
+def _has_realtime(file: MergedFile) -> bool:
+    if file.home.machine:
+        return False
+    clock = ClockId(_REALTIME)
+    if clock == file.home:
+        return True
+    try:
+        file.trace.clocks.path(clock, file.home, policy="tube")
+    except ConversionError:
+        return False
+    return True
+
+
+def _clock(file: MergedFile) -> str:
+    """The trace clock of a file as --sync takes it: by its name where that tells it."""
+    graph, text = file.trace.clocks, str(file.home)
+    name = graph.name(file.home)
+    try:
+        return name if graph.clock(name) == file.home and not set(name) & set(":=+-") else text
+    except UsageError:
+        return text
