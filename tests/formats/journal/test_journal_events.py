@@ -308,3 +308,20 @@ def test_no_bar_is_guaranteed_by_readings_of_unknown_width(journal):
     given = [ClockDomain("MONOTONIC", assumed_half_width_ns=1_000)]
     with open_trace(path, domains=given) as trace:
         assert trace.read_all("tube", bars="guaranteed").num_rows == len(ONE_BOOT)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("begins_s", "expected"), [(-5, (3, 20)), (0, (0, None))])
+def test_boots_that_overlap_are_an_error(journal, order, begins_s, expected):
+    def boot(number, start_us):
+        return [
+            logged(j * S, realtime_us=start_us + j * S, boot=f"{number:032x}") for j in range(20)
+        ]
+
+    late = START_US + (20 + begins_s) * S
+    both = boot(1, START_US) + boot(2, late)
+    with open_trace(journal(both[::order])) as trace:
+        first = expected[1] if order == 1 or expected[1] is None else 17
+        assert (trace.events_backwards, trace.backwards_packet) == (expected[0], first)
+        told = "stream-backwards" in {one.code for one in diagnose(trace)}
+    assert told == bool(expected[0])

@@ -220,13 +220,15 @@ ROWS: Final = (
     Row(
         "stream-backwards",
         {"error": ""},
-        "In a stream, events are earlier than the one before them.",
-        title="time runs backwards in a stream: {events} earlier than the one before",
+        "In a stream, events are earlier than what comes before them.",
+        title="time runs backwards in a stream: {events} earlier than what comes before",
         why=(
-            "A CTF tracer writes the events of a stream in the order of their times. The clock was "
-            "set back or reset while it ran, or the packets of a stream were joined in the wrong "
-            "order, so their times may be of different runs of the clock. babeltrace2 refuses such "
-            "a trace."
+            "A CTF tracer writes the events of a stream in the order of their times, a capture has "
+            "the packets of an interface in that order but for some ms (more than 1 s is told), "
+            "and a boot of a journal begins after the one before it ended. The clock was set back "
+            "or reset (a machine without a battery for its clock starts in the past), or parts "
+            "were joined in the wrong order, so times may be of different runs of the clock. "
+            "babeltrace2 refuses such a trace of CTF."
         ),
         fix=(
             "Trace with a clock that only goes forward, record anew after the clock is reset, and "

@@ -14,6 +14,7 @@ from tracetime.clocks.families import posix_oscillator
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
 from tracetime.clocks.snapshot import Snapshot
 from tracetime.errors import TraceError
+from tracetime.formats.journal.backwards import backwards
 from tracetime.formats.journal.entries import Columns, Entries
 from tracetime.formats.record_trace import FileClocks
 from tracetime.graph.graph import ClockGraph
@@ -47,11 +48,13 @@ class JournalClocks(NamedTuple):
         of_file: graph, trace clock and machines.
         boots: by boot, its clocks.
         packets: uint64: the entry that each snapshot of the graph is.
+        backwards: int64: the entries that are before the end of an earlier boot.
     """
 
     of_file: FileClocks
     boots: dict[Boot, BootClocks]
     packets: npt.NDArray[np.uint64]
+    backwards: Values
 
 
 def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
@@ -74,13 +77,17 @@ def read_clocks(batches: Iterable[Entries], most_clocks: int) -> JournalClocks:
     boots = _clocks_of(list(times))
     graph = ClockGraph()
     packets = [np.empty(0, np.int64)]
-    for boot, read in times.items():
+    read = {boot: _by_monotonic(np.concatenate(parts, axis=1)) for boot, parts in times.items()}
+    for boot, entries in read.items():
         _declare(graph, boots[boot], boot)
         if boots[boot].monotonic is not None:
-            packets.append(_add(graph, boots[boot], np.concatenate(read, axis=1)))
+            packets.append(_add(graph, boots[boot], entries))
     machines = list(range(len({boot[:2] for boot in times}) or 1))
     of_file = FileClocks(graph, ClockId(_REALTIME), machines)
-    return JournalClocks(of_file, boots, np.concatenate(packets).astype(np.uint64))
+    known = {boot: entries for boot, entries in read.items() if boot[2:] != _NO_ID}
+    return JournalClocks(
+        of_file, boots, np.concatenate(packets).astype(np.uint64), backwards(known)
+    )
 
 
 def by_boot(columns: Columns) -> list[tuple[Boot, Rows]]:
@@ -167,15 +174,20 @@ def _declare(graph: ClockGraph, clocks: BootClocks, boot: Boot) -> None:
 
 
 def _add(graph: ClockGraph, clocks: BootClocks, read: Values) -> Values:
-    """Add a snapshot of each entry, in the order of MONOTONIC: `journalctl -r` has another.
+    """Add a snapshot of each entry; return the entries.
 
-    read: monotonic and realtime in us, and the index of the entry; returned in this order.
+    read: as `_by_monotonic` returns it.
     """
     assert clocks.monotonic is not None
-    if (read[0, 1:] < read[0, :-1]).any():
-        read = read[:, np.lexsort((read[1], read[0]))]
     monotonic, realtime = read[:2] * 1000
     if read.size:
         graph.add_snapshot(Snapshot({clocks.realtime: realtime, clocks.monotonic: monotonic}))
     entries: Values = read[2]
     return entries
+
+
+def _by_monotonic(read: Values) -> Values:
+    """Monotonic and realtime in us, and the index, by MONOTONIC: `journalctl -r` has another."""
+    if (read[0, 1:] < read[0, :-1]).any():
+        read = read[:, np.lexsort((read[1], read[0]))]
+    return read

@@ -55,6 +55,21 @@ class JournalTrace(RecordTrace):
         assert self._journal is not None
         return described(self._journal)
 
+    @property
+    def events_backwards(self) -> int:
+        """How many entries are over 1 s before the end of a boot that began before theirs."""
+        self.prepare(names=False)
+        assert self._journal is not None
+        return len(self._journal.backwards)
+
+    @property
+    def backwards_packet(self) -> int | None:
+        """The index of the first of them."""
+        self.prepare(names=False)
+        assert self._journal is not None
+        found = self._journal.backwards
+        return int(found[0]) if len(found) else None
+
     def _assumed(self) -> dict[ClockId, ClockId]:
         """MONOTONIC of each boot."""
         self.prepare(names=False)

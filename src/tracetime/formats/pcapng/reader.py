@@ -14,6 +14,7 @@ from tracetime.arrays import arrow_of, texts_of
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.clocks.snapshot import INT64_MAX
 from tracetime.events_table import TYPES, Columns, Kind
+from tracetime.formats.pcapng.backwards import StepsBack
 from tracetime.formats.pcapng.links import link_name
 from tracetime.formats.pcapng.packets import (
     LONGEST_BLOCK,
@@ -43,12 +44,14 @@ class CaptureTrace(RecordTrace):
     def __init__(self, file: TraceFile, options: OpenOptions) -> None:
         super().__init__(file, options)
         self._whole: Packets | None = None
+        self._steps_back = StepsBack()
 
     def _read_clocks(self) -> FileClocks:
         """Nothing ties clocks: the file is read for its interfaces."""
         self._whole = Packets(LONGEST_BLOCK, MOST_INTERFACES)
-        for _ in self._until_damage(packets(self._file, self.options.max_expansion, self._whole)):
-            pass
+        found = packets(self._file, self.options.max_expansion, self._whole)
+        for batch in self._until_damage(found):
+            self._steps_back.add(batch.columns)
         return FileClocks(ClockGraph(), _REALTIME, [0])
 
     def _read_records(self, names: bool) -> Iterator[Records]:
@@ -107,6 +110,18 @@ class CaptureTrace(RecordTrace):
         """The packet before which the file first says that packets were dropped."""
         first = self._read_whole.first_drop
         return None if first < 0 else first
+
+    @property
+    def events_backwards(self) -> int:
+        """How many packets are over 1 s earlier than the one before them on their interface."""
+        self.prepare(names=False)
+        return self._steps_back.packets
+
+    @property
+    def backwards_packet(self) -> int | None:
+        """The number of the first of them."""
+        self.prepare(names=False)
+        return self._steps_back.first
 
     @property
     def _read_whole(self) -> Packets:
