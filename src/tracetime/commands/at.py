@@ -117,6 +117,9 @@ def command(  # noqa: PLR0913  a parameter for each option
         if policy != "tube":
             warn_of_unused(limits)
         explanation = _explain(opened, value, src, dst, sequence, near, policy, bars)
+        truncated = opened.truncated
+    if truncated is not None:
+        echo(f"warning: reading stopped early: {truncated}", err=True)
     if as_json:
         print_json(_facts(trace, explanation))
     else:

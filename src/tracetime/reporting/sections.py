@@ -52,7 +52,9 @@ def clocks_section(facts: Facts, links: dict[ClockId, str]) -> Html:
     infos = facts.survey.infos
     return foldable(
         "Clocks",
-        f"{count(len(infos), 'clock')} in {count(len(facts.compared), 'pair')}",
+        f"{count(len(infos), 'clock')} in {count(len(facts.compared), 'pair')}"
+        if infos
+        else "no snapshot has one",
         clock_graph(facts, {facts.names[c]: link for c, link in links.items()}),
         _clocks_table(facts, links),
         is_open=not facts.is_healthy,
@@ -233,7 +235,11 @@ def bars_section(facts: Facts, figures: Figures) -> Html:
     graph = facts.survey.graph
     pairs = [(graph.name(pair.clock), pair) for pair in facts.pictured]
     if not pairs:
-        return empty("Error bars", "There are none.", id="bars")
+        text = (
+            "No clock is placed by snapshots, so none has a bar of its own. Where the file cuts "
+            "times off, each event has a bar nevertheless: `earliest` and `latest`."
+        )
+        return empty("Error bars", text, id="bars")
     rows = []
     for name, pair in pairs:
         curves = pair.curves

@@ -262,8 +262,10 @@ def test_damaged_members_are_told(put):
     path = put(content[: at + 20] + b"!" + content[at + 21 :])
     with pytest.raises(TraceError, match="'a' is cut off or damaged.*CRC"):
         open_traces(path)
-    with pytest.raises(TraceError, match="list of members is at its end"):
+    with pytest.raises(TraceError, match="list of members, which was at its end") as raised:
         open_traces(put(content[:-30]))
+    # With an offset, the command line would advise --partial.
+    assert raised.value.offset is None
     for damaged in (
         content.replace(b"PK\x01\x02", b"PK\x01\x03"),
         content[:-6] + struct.pack("<I", 10**6) + content[-2:],

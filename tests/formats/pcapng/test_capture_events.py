@@ -219,3 +219,41 @@ def test_commands_take_it(capture, tracetime, tmp_path):
     assert tracetime("convert", path, "-o", tmp_path / "o.parquet")[0] == 0
     with open_trace(path) as trace:
         report(trace, tmp_path / "r.html")
+
+
+@pytest.mark.parametrize("size", [64, 1 << 20])
+def test_time_that_runs_backwards_is_an_error(capture, monkeypatch, size):
+    hour = 3600 * 10**6
+    moved = [C.packet(US + k - hour * (k >= 10)) for k in range(20)]
+    monkeypatch.setattr(blocks, "BLOCK", size)
+    with open_trace(capture(b"".join([C.section(), C.interface(), *moved]))) as trace:
+        assert (trace.events_backwards, trace.backwards_packet) == (1, 10)
+        assert [one.code for one in diagnose(trace) if one.severity == "error"] == [
+            "stream-backwards"
+        ]
+
+
+def test_small_steps_and_other_interfaces_are_no_step_back(capture):
+    packets = [
+        C.packet(US + 10**7),
+        C.packet(US + 9 * 10**6),
+        C.packet(US, on=1),
+        C.packet(US + 10**7),
+    ]
+    with open_trace(capture(b"".join([C.section(), C.interface(), C.interface(), *packets]))) as t:
+        assert (t.events_backwards, t.backwards_packet) == (0, None)
+
+
+def test_at_warns_of_a_capture_that_is_cut_off(capture, tracetime):
+    path = capture(PLAIN[:-5])
+    code, _, err = tracetime("at", path, "--partial", "0s", "--to", "REALTIME")
+    assert (code, "warning: reading stopped early: the capture is cut off" in err) == (0, True)
+
+
+def test_the_report_says_whose_bars_a_capture_has(capture, tmp_path):
+    with open_trace(capture(PLAIN)) as trace:
+        report(trace, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "No clock is placed by snapshots" in page
+    assert "no snapshot has one" in page
+    assert "0 clocks" not in page

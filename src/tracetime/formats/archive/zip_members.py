@@ -97,7 +97,11 @@ def _check_directory(content: IO[bytes]) -> None:
     end = content.read()
     at = end.rfind(_END)
     if at < 0 or len(end) - at < _END_SIZE:
-        raise TraceError("the zip archive is cut off: its list of members is at its end", size)
+        # No offset, since nothing before it can be read: `--partial` would not help.
+        raise TraceError(
+            "the zip archive is cut off: its list of members, which was at its end, is missing; "
+            "get a whole copy"
+        )
     if int.from_bytes(end[at + 12 : at + 16], "little") > _MOST_DIRECTORY:
         raise TraceError(
             f"the list of members of the zip archive is longer than {_MOST_DIRECTORY >> 20} MiB: "
