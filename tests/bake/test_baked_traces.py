@@ -186,6 +186,16 @@ def test_snapshots_keep_the_trace_clock_and_realtime():
     assert [one.primary_trace_clock for one in kept] == [MONOTONIC] * 2
 
 
+def test_the_mark_of_a_policy_that_nobody_knows_is_none():
+    first, *rest = snapshots(BOOTTIME)
+    mark = b"\xa2\xe9\x04\x02\x40\x03"
+    data = trace(first.SerializeToString() + mark, event(MONO[0], MONOTONIC), *rest)
+    once = baked(data).data
+    with opened(once) as made:
+        assert made.trace_clock == tt.ClockId(BOOTTIME)
+    assert baked(once).data == once
+
+
 def test_of_a_snapshot_packet_the_state_of_its_sequence_stays():
     first, *_ = snapshots(BOOTTIME)
     more = snapshot({MONOTONIC: 5, 4: 6}, seq=3, cleared=True)

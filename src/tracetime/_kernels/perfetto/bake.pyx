@@ -29,7 +29,7 @@ from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC_RAW
 from tracetime._kernels.perfetto.fields cimport *
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.perfetto.packet cimport (
-    FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, read_packet,
+    FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, is_mark, read_packet,
 )
 from tracetime._kernels.perfetto.placed_rows cimport PlacedRows
 from tracetime._kernels.perfetto.rewriting cimport (
@@ -186,7 +186,6 @@ cdef class Baker(PacketObserver):
         cdef Span s
         cdef Packet p
         cdef Stamp stamp
-        cdef bint found
         s.data = self.held.data + k.start
         s.end = self.held.data + k.end
         read_packet(s, &p)
@@ -196,7 +195,7 @@ cdef class Baker(PacketObserver):
         self.note_reference(&p, k)
         if is_set(p.snapshot) or is_set(p.remote_sync):
             return self.bake_snapshot(&p, k.snapshot_taken)
-        if p.payloads == 0 and is_set(p.extension) and load_number(p.extension, EXT_BAKED, &found):
+        if is_mark(&p):
             return 0
         memset(&stamp, 0, sizeof(Stamp))
         if p.extension_descriptor or (p.flags & FLAG_NEEDS_INCREMENTAL_STATE and not k.valid):

@@ -15,11 +15,11 @@ from libc.stdlib cimport free
 from tracetime._kernels.common.memory cimport grow, saturating_add, saturating_sub
 from tracetime._kernels.common.text cimport Bytes
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_number, next_field, span_of,
+    BYTES, Field, Span, is_number, next_field, span_of,
 )
 from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, REALTIME, TRACE_FILE
 from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.perfetto.packet cimport Packet
+from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
 from tracetime._kernels.perfetto.rewriting cimport put_between, put_content, put_value
 from tracetime._kernels.perfetto.snapshot_clock cimport SnapshotClock, read_clock
 
@@ -176,13 +176,13 @@ cdef class BakedClocks:
         cdef Span rest = p.snapshot
         cdef Field f
         cdef SnapshotClock one
-        cdef bint found, has_wall, names
+        cdef bint has_wall, names
         cdef uint32_t primary = 0
         cdef int64_t n_trace = 0, n_wall = 0, n_boot = 0, n_file = 0
         cdef int64_t trace_ns = 0, wall_ns = 0, boot_ns = 0
         if not self.is_home:
             return False
-        if is_set(p.extension) and load_number(p.extension, EXT_BAKED, &found):
+        if baked_policy(p.extension):
             return False
         while next_field(&rest, &f):
             if f.number == SNAPSHOT_PRIMARY_TRACE_CLOCK and is_number(&f):

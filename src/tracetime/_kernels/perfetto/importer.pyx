@@ -25,7 +25,7 @@ from tracetime._kernels.perfetto.items cimport (
 )
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.perfetto.packet cimport (
-    FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, read_packet,
+    FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, is_mark, read_packet,
 )
 from tracetime._kernels.perfetto.rows cimport KIND_PACKET, Rows
 from tracetime._kernels.perfetto.snapshots cimport Snapshots
@@ -457,11 +457,3 @@ cdef class Importer:
         if end - at >= LONGEST_HEADER:
             return self.timeline.fail(ERROR_HEADER)
         return STOP_END
-
-
-cdef inline bint is_mark(const Packet *p) noexcept nogil:
-    """Whether a packet is `bake`'s own, which holds no event."""
-    cdef bint found = False
-    if p.payloads == 0 and is_set(p.extension):
-        load_number(p.extension, EXT_BAKED, &found)
-    return found

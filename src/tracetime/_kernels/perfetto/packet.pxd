@@ -1,14 +1,17 @@
 # A TracePacket: the fields of it that an import needs.
 
-from libc.stdint cimport int8_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from tracetime._kernels.common.wire cimport BYTES, Field, Span, is_number, read_field, span_of
+from tracetime._kernels.common.wire cimport (
+    BYTES, Field, Span, is_number, is_set, load_number, read_field, span_of,
+)
 from tracetime._kernels.perfetto.fields cimport *
 
 cdef enum:
     FLAG_INCREMENTAL_STATE_CLEARED = 1
     FLAG_NEEDS_INCREMENTAL_STATE = 2
+    MOST_POLICIES = 2               # of baked traces
 
 cdef enum Codec:
     CODEC_NONE = 0
@@ -141,3 +144,18 @@ cdef inline bint read_packet(Span s, Packet *p) noexcept nogil:
                     p.codec = CODEC_ZSTD
                     p.compressed = span_of(&f)
     return True
+
+
+cdef inline int64_t baked_policy(Span extension) noexcept nogil:
+    """The policy, from 1, by which an extension says that the file is baked; 0: none, or no such."""
+    cdef bint found
+    cdef uint64_t policy
+    if not is_set(extension):
+        return 0
+    policy = load_number(extension, EXT_BAKED, &found)
+    return <int64_t>policy if 0 < policy <= MOST_POLICIES else 0
+
+
+cdef inline bint is_mark(const Packet *p) noexcept nogil:
+    """Whether a packet is `bake`'s own, which holds no event."""
+    return p.payloads == 0 and baked_policy(p.extension) != 0

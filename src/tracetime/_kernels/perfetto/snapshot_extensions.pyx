@@ -17,12 +17,11 @@ from tracetime._kernels.perfetto.clock_ids cimport machine_key
 from tracetime._kernels.perfetto.clock_tracker cimport ClockTracker
 from tracetime._kernels.perfetto.extension cimport Extension, is_measured, read_extension
 from tracetime._kernels.perfetto.fields cimport *
-from tracetime._kernels.perfetto.packet cimport Packet
+from tracetime._kernels.perfetto.packet cimport Packet, baked_policy
 
 cdef enum:
     LONGEST_DOMAIN = 4096
     MOST_DOMAINS = 1 << 14
-    MOST_POLICIES = 2
 
 # clocks/snapshot.py's: what a tube can hold. No enum, whose constants are C's ints.
 cdef int64_t MOST_SCALED_PPM = <int64_t>100000 << 16
@@ -82,10 +81,9 @@ cdef class SnapshotExtensions:
 
     cdef void note_baked(self, Span extension) noexcept nogil:
         """Whether the file says that its timestamps are trace time already, by which policy."""
-        cdef bint found
-        cdef uint64_t policy = load_number(extension, EXT_BAKED, &found)
-        if 0 < policy <= MOST_POLICIES:
-            self.baked = <int64_t>policy
+        cdef int64_t policy = baked_policy(extension)
+        if policy:
+            self.baked = policy
 
     cdef void note_dropped(self, uint64_t so_far, uint64_t packet) noexcept nogil:
         """Count dropped events: every snapshot has the recorder's total since it began.
