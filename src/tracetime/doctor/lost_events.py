@@ -12,7 +12,7 @@ from tracetime.clocks.ids import FIRST_GLOBAL_CLOCK, FIRST_SEQUENCE_CLOCK, Clock
 from tracetime.doctor.catalogue import finding
 from tracetime.doctor.finding import EventSelection, Finding, Severity, names
 from tracetime.doctor.machine_ties import tied_machines
-from tracetime.errors import RESOLVED, TracetimeError
+from tracetime.errors import RESOLVED, ConversionError, TraceError, TracetimeError
 
 _SEQUENCES: Final = range(FIRST_SEQUENCE_CLOCK, FIRST_GLOBAL_CLOCK)
 
@@ -58,10 +58,15 @@ def _unsnapshotted(survey: Survey, tied: set[int]) -> Iterator[Finding]:
     rows = survey.of_machines_not_in(tied)
     rows = rows[(counted.status[rows] != RESOLVED) | (counted.last_packet[rows] >= begin)]
     apart = counted.each(rows, survey.clocks)
-    for found in _by_machine(apart).values():
+    machines = list(_by_machine(apart).values())
+    # One clock beyond the limits, and the tube refuses the whole trace.
+    too_far = any(_beyond_limits(survey, found) for found in machines)
+    for found in machines:
         lost = any(survey.lost.get(g.clock) for g in found)
-        tie = ("messages_only", "by_messages", "use_messages", "by_tube")
-        if _placed_by_orders(survey, found):
+        tie: tuple[str, ...] = ("messages_only", "by_messages", "use_messages", "by_tube")
+        if too_far and _related_by_orders(survey, found):
+            tie = ("messages_only", "beyond_limits", "by_more_tubes")
+        elif _placed_by_orders(survey, found):
             # Perfetto, which knows no other policy, drops them.
             lost = lost and survey.trace.has_remote_syncs
         else:
@@ -112,6 +117,23 @@ def _placed_by_orders(survey: Survey, groups: list[Group]) -> bool:
     except TracetimeError:
         return False
     return True
+
+
+def _related_by_orders(survey: Survey, groups: list[Group]) -> bool:
+    """Whether orders lead from every group's clock to the trace clock, be it over many hops."""
+    return _beyond_limits(survey, groups) or _placed_by_orders(survey, groups)
+
+
+def _beyond_limits(survey: Survey, groups: list[Group]) -> bool:
+    """Whether the way to the trace clock, by orders, takes more than the tube may."""
+    try:
+        for group in groups:
+            survey.graph._parts.tubes.path(group.clock, survey.trace_clock)
+    except ConversionError:
+        return False
+    except TraceError:
+        return True
+    return False
 
 
 def _without_trace_clock(survey: Survey) -> Iterator[Finding]:

@@ -119,3 +119,24 @@ def test_commands_print_what_is_odd(opened, tmp_path, tracetime):
     opened(otlp(resource_spans([span(1, BEGIN_NS, 0)], host_id="a"))).close()
     printed = tracetime("convert", tmp_path / "t.json", "-o", tmp_path / "o.parquet")
     assert "warning: 1 span without an end (byte 0, packet 0)" in "".join(map(str, printed))
+
+
+@pytest.mark.parametrize("most", [100, 1000])
+def test_hosts_beyond_the_limits_of_the_tube_are_not_called_apart(tmp_path, most):
+    spans = [[] for _ in range(100)]
+    for k in range(300):
+        begin, here, there = BEGIN_NS + k * 10_000_000, k % 100, (k + 1) % 100
+        spans[here].append(span(2 * k + 1, begin, begin + 1_200_000, trace=k + 1))
+        served = (begin + 100_000, begin + 1_100_000)
+        spans[there].append(span(2 * k + 2, *served, parent=2 * k + 1, trace=k + 1, kind="SERVER"))
+    path = tmp_path / "ring.json"
+    path.write_bytes(otlp(*(resource_spans(on, host_id=f"h{k}") for k, on in enumerate(spans))))
+    with open_trace(path, max_tubes=most) as trace:
+        apart = [one for one in diagnose(trace) if one.code == "machine-not-synchronised"]
+    assert apart
+    for one in apart:
+        assert "nothing relates" not in one.title
+        assert ("refuses the trace" in one.why, "--max-tubes" in one.fix) == (
+            most == 100,
+            most == 100,
+        )

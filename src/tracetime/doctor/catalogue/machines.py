@@ -37,6 +37,10 @@ ROWS: Final = (
                 "; messages between the machines relate them, so `--policy tube` places these "
                 "events by the messages."
             ),
+            "beyond_limits": (
+                "; messages between the machines relate them, but over so many hops from clock to "
+                "clock that `--policy tube` refuses the trace."
+            ),
             "use_messages": " Or convert with `--policy tube --orders flows`.",
             "try_messages": (
                 " Or, where events of one flow are on both machines, let them relate the clocks: "
@@ -47,6 +51,7 @@ ROWS: Final = (
                 "RemoteClockSync packets relate them, and there are none. Perfetto assumes that "
                 "the REALTIME clocks of both are one clock, or else their BOOTTIME clocks, and "
                 "drops events that reach neither. No reading supports this{no_time}{by_messages}"
+                "{beyond_limits}"
             ),
             "host_fix": (
                 "Record with a relay (traced_relay) that sends RemoteClockSync, or convert each "
@@ -61,13 +66,16 @@ ROWS: Final = (
             "other_fix": _EVENT_FIRST,
             "apart_why": (
                 "The clocks of two machines are different clocks, even under the same name, and no "
-                "snapshot of this file reads both{no_time}{by_messages}"
+                "snapshot of this file reads both{no_time}{by_messages}{beyond_limits}"
             ),
+            "by_more_tubes": "convert with `--policy tube` and a higher limit (`--max-tubes`)",
             "by_tube": "convert with `--policy tube`",
             "by_matching": (
                 "match messages that both machines recorded, and add them as orders (add_order)"
             ),
-            "apart_fix": "Read events of one machine alone, or {by_tube}{by_matching}.",
+            "apart_fix": (
+                "Read events of one machine alone, or {by_tube}{by_more_tubes}{by_matching}."
+            ),
         },
     ),
     Row(
