@@ -19,10 +19,9 @@ from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.graph.graph import ClockGraph
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
+from tracetime.merging.rules import argument_columns, parts_of, quoted
 from tracetime.merging.ties import Tie
 from tracetime.text import count, printable
-
-_PART: Final = re.compile(r"(\w+)=(\S+)")
 
 _KINETO: Final = (
     "Process Group Name",
@@ -69,8 +68,8 @@ class TogetherRule(NamedTuple):
         Raises:
             UsageError: it is not of this form.
         """
-        parts = dict(_PART.findall(text))
-        if not {"name"} <= set(parts) <= {"name", "key"} or _PART.sub("", text).strip():
+        parts = parts_of(text)
+        if parts is None or not {"name"} <= set(parts) <= {"name", "key"}:
             raise UsageError(f"{text!r} is no rule: write name=SLICE key=ARGUMENT,ARGUMENT")
         return cls(parts["name"], tuple(key for key in parts.get("key", "").split(",") if key))
 
@@ -151,14 +150,11 @@ def why_not_together(one: MergedFile, other: MergedFile, rule: TogetherRule) -> 
 def _collectives(file: MergedFile, rule: TogetherRule) -> _Collectives:
     if rule.name is None and not isinstance(file.trace, ChromeJsonTrace):
         return _NO_COLLECTIVES
-    keys = ", ".join(
-        f"""json_extract_string(args, '$."{_escaped(key)}"') as key{n}"""
-        for n, key in enumerate(rule.keys)
-    )
+    keys = argument_columns(rule.keys)
     which = (
         "category = 'kernel' and args like '%Collective name%'"
         if rule.name is None
-        else f"name = '{_escaped(rule.name)}'"
+        else f"name = '{quoted(rule.name)}'"
     )
     table = file.trace.sql(
         f"select earliest, end_latest{', ' if keys else ''}{keys} from slices where {which} "
@@ -175,10 +171,6 @@ def _collectives(file: MergedFile, rule: TogetherRule) -> _Collectives:
     if rule.name is not None:
         return found
     return _only(found, [bool(_WAITS.fullmatch(key[1] or "")) for key in found.keys])
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
 
 
 def _only(found: _Collectives, chosen: Sequence[bool]) -> _Collectives:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import permutations
 from typing import Final, NamedTuple
@@ -16,13 +15,12 @@ from tracetime.graph.graph import ClockGraph
 from tracetime.matching import match_messages
 from tracetime.merging.boots import Boots
 from tracetime.merging.files import MergedFile
+from tracetime.merging.rules import argument_columns, parts_of, quoted
 from tracetime.merging.ties import Tie
 from tracetime.text import count, printable
 
 TCP: Final = "send=inet_sock_local_out recv=inet_sock_local_in key=seq,ack_seq,flags"
 """LTTng's events of TCP packets: matched without an option."""
-
-_PART: Final = re.compile(r"(\w+)=(\S+)")
 
 
 class MessageRule(NamedTuple):
@@ -44,8 +42,8 @@ class MessageRule(NamedTuple):
         Raises:
             UsageError: it is not of this form.
         """
-        parts = dict(_PART.findall(text))
-        if set(parts) != {"send", "recv", "key"} or _PART.sub("", text).strip():
+        parts = parts_of(text)
+        if parts is None or set(parts) != {"send", "recv", "key"}:
             raise UsageError(
                 f"{text!r} is no rule: write send=EVENT recv=EVENT key=ARGUMENT,ARGUMENT"
             )
@@ -117,12 +115,9 @@ def why_no_messages(one: MergedFile, other: MergedFile, rule: MessageRule) -> st
 
 
 def _ends(file: MergedFile, name: str, keys: Sequence[str]) -> _Ends:
-    columns = ", ".join(
-        f"json_extract_string(args, '$.{_quoted(key)}') as key{n}" for n, key in enumerate(keys)
-    )
     table = file.trace.sql(
-        f"select earliest, latest, {columns} from events where name = '{_text(name)}' "
-        f"and machine = {file.home.machine} "
+        f"select earliest, latest, {argument_columns(keys)} from events "
+        f"where name = '{quoted(name)}' and machine = {file.home.machine} "
         "and earliest is not null and latest is not null",
         policy="tube",
     )
@@ -132,12 +127,3 @@ def _ends(file: MergedFile, name: str, keys: Sequence[str]) -> _Ends:
         latest.to_numpy(zero_copy_only=False).astype(np.int64),
         tuple(found),
     )
-
-
-def _text(text: str) -> str:
-    return text.replace("'", "''")
-
-
-def _quoted(key: str) -> str:
-    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{_text(escaped)}"'
