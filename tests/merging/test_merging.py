@@ -136,6 +136,15 @@ def test_too_few_partners_are_told(tmp_path):
     assert "40 ask in a.json, 0 none in a.json, 0 ask in b.json, 0 none in b.json" in said[3]
 
 
+def test_a_name_with_quotes_and_backslashes_is_found(tmp_path):
+    name = "'all\"\\"
+    for file in ("a.json", "b.json"):
+        slices = [{"ph": "X", "pid": 1, "tid": 1, "ts": t, "dur": 1, "name": name} for t in (5, 9)]
+        (tmp_path / file).write_text(json.dumps({"traceEvents": slices}))
+    report = tt.merge([tmp_path / "a.json", tmp_path / "b.json"], None, together=[f"name={name}"])
+    assert "2 in a.json, 2 in b.json; it takes 12 in each" in report.files[1].looked_for[2]
+
+
 def talk(folder, early_us):
     """Two files that send messages to each other each way; one is received too early."""
     asked = [1_000_000 + 10_000 * k for k in range(40)]
