@@ -1,0 +1,82 @@
+"""`tracetime now`: what this machine's time service knows of true time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracetime.clocks.wall_time import format_wall_time
+from tracetime.commands.options import json_option
+from tracetime.commands.output import result_option
+from tracetime.commands.show import print_json
+from tracetime.commands.terminal import echo
+from tracetime.text import duration
+
+if TYPE_CHECKING:
+    from tracetime.sources.time_service.service import SourceName
+    from tracetime.sources.time_service.true_time import TrueTime, WallClock
+
+
+@click.command("now")
+@click.option(
+    "--clock",
+    type=click.Choice(["REALTIME", "TAI"]),
+    default="REALTIME",
+    show_default=True,
+    help="REALTIME is UTC; TAI has no leap seconds.",
+)
+@click.option(
+    "--source",
+    type=click.Choice(["clockbound", "chrony", "adjtimex"]),
+    help="Ask this one alone. Without it: the first of them that states a bound.",
+)
+@result_option
+@json_option
+def command(clock: WallClock, source: SourceName | None, as_json: bool) -> None:
+    """Print between which times true time is now.
+
+    The bound is what the time service of this machine states: the shared memory of AWS ClockBound,
+    chronyd's tracking, or what the kernel was told (adjtimex). If none states one, the exit code is
+    1, and the output says why of each: it is not there, not synchronised, or gives no bound.
+
+    \b
+    Examples:
+      tracetime now
+      tracetime now --clock TAI --source chrony
+      tracetime now --json | jq .half_width_ns
+    """
+    from tracetime.sources.time_service.service import TimeService
+
+    service = TimeService(source)
+    now = service.now(clock)
+    if as_json:
+        print_json(_facts(now, service.refusals))
+        return
+    for name, ns in _times(now).items():
+        echo(f"{name:<10} {_written(now, ns)}")
+    of = "UTC" if clock == "REALTIME" else "TAI"
+    echo(
+        f"The estimate is within {duration(now.half_width_ns)} of {of}, as {now.source} said "
+        f"{duration(now.age_ns)} before."
+    )
+    for name, reason in service.refusals.items():
+        echo(f"not used: {name}: {reason}")
+
+
+def _times(now: TrueTime) -> dict[str, int]:
+    return {"earliest": now.earliest_ns, "estimate": now.estimate_ns, "latest": now.latest_ns}
+
+
+def _written(now: TrueTime, ns: int) -> str:
+    text = format_wall_time(ns)
+    return text if now.clock == "REALTIME" else f"{text.removesuffix('Z')} TAI"
+
+
+def _facts(now: TrueTime, refusals: dict[str, str]) -> dict[str, Any]:
+    return {
+        **now._asdict(),
+        "half_width_ns": now.half_width_ns,
+        **{name: _written(now, ns) for name, ns in _times(now).items()},
+        "not_used": [{"name": name, "reason": reason} for name, reason in refusals.items()],
+    }

@@ -1,0 +1,66 @@
+"""What a time service states of REALTIME, and the interface of what reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from tracetime.errors import NoBoundError
+
+MOST_BOUND_NS: Final = 10**18
+"""A service that states more than 30 years states nothing; and sums stay within int64."""
+PPB: Final = 1_000_000_000
+NEVER_NS: Final = 2**63 - 1
+ANY_OSCILLATOR_PPB: Final = 500_000
+"""How far off the rate of a machine's oscillator is at most, as the kernel and NTP count on it."""
+
+
+class DisruptedError(NoBoundError):
+    """The clock was disrupted: what any other source says is older than that, too."""
+
+
+class Statement(NamedTuple):
+    """What a service says of REALTIME.
+
+    Attributes:
+        bound_ns: REALTIME was at most so far from true time.
+        as_of_ns: when, on MONOTONIC.
+        growth_ppb: by how much the bound grows from there until the service is read.
+        drift_ppb: how far the rate of MONOTONIC_RAW may be off, after that.
+        mark: another one after each measurement of the service.
+        void_after_ns: the reading of MONOTONIC from which on it says nothing.
+        holds: whether it still does, where something may end it at once; cheap.
+    """
+
+    bound_ns: int
+    as_of_ns: int
+    growth_ppb: int
+    drift_ppb: int
+    mark: str
+    void_after_ns: int = NEVER_NS
+    holds: Callable[[], bool] | None = None
+
+
+class TimeSource(Protocol):
+    """Reads one time service.
+
+    Attributes:
+        name: what answers say.
+        poll_ns: for how long a statement is used before the service is read again.
+        retry_ns: for how long a service that states no bound is not read again.
+    """
+
+    name: str
+    poll_ns: int
+    retry_ns: int
+
+    def ask(self, monotonic_ns: Callable[[], int]) -> Statement:
+        """What the service states now.
+
+        Args:
+            monotonic_ns: reads MONOTONIC.
+
+        Raises:
+            NoBoundError: it states no bound, is not there, or is not what it should be.
+        """
+        ...
