@@ -1,0 +1,159 @@
+"""One trace to its part of a data set: the function that every engine calls, in any process."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import time
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tracetime.analysis.summary import Summary
+from tracetime.atomic_file import open_to_read
+from tracetime.convert import convert, convert_slices
+from tracetime.errors import ConversionError, TraceError, TracetimeError, UsageError
+from tracetime.fleet.options import Options
+from tracetime.fleet.records import Record, log_of, part_name, put_json, rejected_of
+from tracetime.fleet.sources import Source, fetched, file_of, source_of
+from tracetime.fleet.store import Store, open_store
+from tracetime.formats import open_trace
+
+if TYPE_CHECKING:
+    from tracetime.trace import Trace
+
+
+_PIECE: Final = 1 << 20
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+def convert_one(uri: str, out: str, options: Options) -> Record:
+    """Make the part of one trace, and its record.
+
+    It depends on nothing but the trace, and on the record of an earlier run: where that has the
+    same bytes, its part stays. The part is whole before the record says so.
+
+    Args:
+        uri: of the trace, as `Source` has it.
+        out: the data set.
+
+    Returns:
+        The record, with an `error` where the trace was rejected.
+
+    Raises:
+        OSError, UsageError: the data set cannot be written, not even the error.
+    """
+    started = time.perf_counter()
+    store = open_store(out)
+    name = f"{options.key(uri)}.json"
+    with store.workspace() as folder:
+        source, record = source_of(uri), None
+        try:
+            with fetched(uri, folder) as path:
+                record = _part(source, path, folder, store, options)
+            if source_of(uri).stamp != source.stamp:
+                raise UsageError(f"{uri!r} was changed while it was read; try again")
+        except Exception as error:
+            # Whatever is wrong with one trace, the others are to be converted.
+            record = Record(
+                *source,
+                error=_facts_of(error, folder, uri),
+                final=isinstance(error, (TraceError, ConversionError)),
+            )
+        record = replace(record, seconds=round(time.perf_counter() - started, 4))
+        try:
+            _keep(record, name, store, folder, options)
+        except OSError as error:
+            if _is_no_room(error):
+                raise UsageError(
+                    f"there is no room left in {out!r}: make some, and run this again; what is "
+                    "finished stays"
+                ) from error
+            raise
+    return record
+
+
+def _keep(record: Record, name: str, store: Store, folder: Path, options: Options) -> None:
+    """Move the part of a trace and its record to where they belong, the record last."""
+    if record.error is not None:
+        put_json(store, folder, f"{rejected_of(options.table)}/{name}", record.to_json())
+        return
+    if not record.unchanged:
+        for table in options.tables:
+            store.put(folder / table / record.part, f"{table}/{record.part}")
+    put_json(store, folder, f"{log_of(options.table)}/{name}", record.to_json())
+
+
+def _is_no_room(error: BaseException | None) -> bool:
+    """Whether an error is a full disk, or follows from one."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            return True
+        error = error.__cause__
+    return False
+
+
+def _part(source: Source, path: Path, folder: Path, store: Store, options: Options) -> Record:
+    """Write the part of a file into a folder, unless the data set has it."""
+    whole = Path(file_of(str(path)))
+    with open_to_read(whole) as file:
+        digest = hashlib.sha256()
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    content = digest.hexdigest()
+    key = options.key(source.uri)
+    name = part_name(key, content)
+    size = whole.stat().st_size
+    log = f"{log_of(options.table)}/{key}.json"
+    for _, found in store.read([log]):
+        known = Record.from_json(found)
+        if known.part == name and all(store.has(f"{one}/{name}") for one in options.tables):
+            return replace(known, stamp=source.stamp, unchanged=True)
+    reading = {one.name: getattr(options.reading, one.name) for one in fields(options.reading)}
+    with open_trace(path, **reading) as trace:
+        rows, facts = _write(trace, folder, name, source.uri, options)
+    return Record(source.uri, source.stamp, size, content, name, rows, facts=facts)
+
+
+def _write(
+    trace: Trace, folder: Path, name: str, uri: str, options: Options
+) -> tuple[int, dict[str, Any]]:
+    """Write the rows of a trace; return their number, and what the verb tells of them."""
+    places = [folder / table / name for table in options.tables]
+    for place in places:
+        place.parent.mkdir()
+    out, *others = places
+    # A path may have bytes that are no UTF-8; a column of text may not.
+    text = uri.encode("utf-8", "backslashreplace").decode()
+    if options.table == "findings":
+        from tracetime.fleet.findings import write_findings
+
+        return write_findings(trace, out, *others, part_of=text, tolerance_ns=options.tolerance_ns)
+    writing = partial(convert, to=options.to, names=options.names)
+    verb = writing if options.table == "events" else convert_slices
+    summary = verb(trace, out, policy=options.policy, bars=options.bars, part_of=text)
+    facts = summary.to_dict()
+    names = ("trace_clock", "unresolved", "truncated", "n_warnings", "events_dropped")
+    more = ("floor_cost", "to_unresolved") if isinstance(summary, Summary) else ("open",)
+    return summary.rows, {name: facts[name] for name in (*names, *more)}
+
+
+def _facts_of(error: Exception, folder: Path, uri: str) -> dict[str, Any]:
+    """An error in the types of JSON, with the URI in place of the path of a copy."""
+    if _is_no_room(error):
+        message = "there was no room left on the disk for it; the next run tries it again"
+        return {"code": "no_room", "message": message, "offset": None, "packet": None}
+    if isinstance(error, TracetimeError):
+        facts: dict[str, Any] = error.to_dict()
+    elif isinstance(error, MemoryError):
+        message = "it needs more memory than a worker may take; raise the limit (--memory)"
+        facts = {"code": "memory", "message": message}
+    elif isinstance(error, OSError):
+        facts = {"code": "system", "message": str(error)}
+    else:
+        facts = {"code": "fault", "message": f"{type(error).__name__}: {error}"}
+    copy = str(folder / "trace")
+    return {"offset": None, "packet": None, **facts} | {
+        "message": facts["message"].replace(copy, uri)
+    }

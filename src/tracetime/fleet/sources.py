@@ -1,0 +1,186 @@
+"""Where traces are: paths, patterns, directories, lists, and the URLs that fsspec opens."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tracetime.atomic_file import open_to_read
+from tracetime.errors import UsageError
+from tracetime.formats.archive import split_member
+
+_LIST: Final = "@"
+_VERSIONS: Final = ("ETag", "etag", "md5Hash", "md5", "generation", "content_md5")
+_TIMES: Final = ("LastModified", "last_modified", "mtime", "updated", "created")
+"""By which file systems of fsspec tell versions of a file apart."""
+
+
+class Source(NamedTuple):
+    """A trace.
+
+    Attributes:
+        uri: its absolute path, or its URL.
+        stamp: changes where the file does: its size and time of change, or its ETag. Empty where
+            the file system tells neither: then it is read again, to see.
+        size: of the file, bytes.
+    """
+
+    uri: str
+    stamp: str = ""
+    size: int = 0
+
+
+def is_remote(uri: str) -> bool:
+    """Whether this is a URL for fsspec, not a path."""
+    return "://" in uri
+
+
+def filesystem(uri: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path there.
+
+    Raises:
+        UsageError: fsspec, or what it needs for this URL, is not installed.
+    """
+    try:
+        import fsspec.core
+
+        return fsspec.core.url_to_fs(uri)  # type: ignore[no-any-return]
+    except ImportError as error:
+        raise UsageError(
+            f"{uri!r} needs a package: pip install tracetime[fleet] ({error})"
+        ) from None
+    except ValueError as error:
+        raise UsageError(f"cannot read {uri!r}: {error}") from error
+
+
+def find_sources(uris: Iterable[str], leave_out: str = "") -> Iterator[Source]:
+    """Yield the traces that are named, each once.
+
+    Of a directory these are all files below it that do not begin with a dot; a file that cannot be
+    read is yielded, too.
+
+    Args:
+        uris: paths, patterns of paths, directories, URLs of these, or `@` and the path of a file
+            with one of these on each line; empty lines and those that begin with # are passed over.
+        leave_out: a directory whose files are none.
+
+    Raises:
+        UsageError: a pattern or a directory without files; a list that cannot be read.
+    """
+    known = set()
+    for uri in uris:
+        for named in _listed(uri) if uri.startswith(_LIST) else (uri,):
+            for source in _remote(named) if is_remote(named) else _local(named, leave_out):
+                if source.uri not in known:
+                    known.add(source.uri)
+                    yield source
+
+
+def _listed(uri: str) -> Iterator[str]:
+    with open_to_read(uri.removeprefix(_LIST)) as file:
+        for line in file:
+            text = os.fsdecode(line).strip()
+            if text and not text.startswith("#"):
+                yield text
+
+
+def _local(path: str, leave_out: str) -> Iterator[Source]:
+    if Path(path).is_dir():
+        found = list(_files_below(path))
+    elif not Path(path).exists() and glob.has_magic(path):
+        every = glob.iglob(path, recursive=True)  # noqa: PTH207  that of Path takes no absolute one
+        found = sorted(name for name in every if Path(name).is_file())
+    else:
+        found = [path]
+    if leave_out:
+        found = [name for name in found if Path(leave_out) not in Path(name).resolve().parents]
+    if not found:
+        raise UsageError(f"there is no file in {path!r}: name traces, or a directory of traces")
+    yield from map(source_of, found)
+
+
+def _files_below(path: str) -> Iterator[str]:
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if name[0] != ".")
+        yield from (str(Path(folder, name)) for name in sorted(files) if name[0] != ".")
+
+
+def _remote(uri: str) -> Iterator[Source]:
+    fs, path = filesystem(uri)
+    with _refused(uri):
+        if glob.has_magic(path):
+            found = fs.glob(path, detail=True)
+        elif fs.isdir(path):
+            found = fs.find(path, detail=True)
+        else:
+            found = None
+    if found is None:
+        yield source_of(uri)
+        return
+    files = {name: info for name, info in found.items() if info["type"] == "file"}
+    if not files:
+        raise UsageError(f"there is no file in {uri!r}: name traces, or a directory of traces")
+    for name in sorted(files):
+        yield Source(fs.unstrip_protocol(name), *_of_info(files[name]))
+
+
+@contextlib.contextmanager
+def _refused(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as error:  # Each file system has errors of its own.
+        raise UsageError(f"cannot read {uri!r}: {error or type(error).__name__}") from error
+
+
+def file_of(path: str) -> str:
+    """The file in which a trace is: of ARCHIVE:MEMBER the archive."""
+    named = split_member(path)
+    return path if named is None else named[0]
+
+
+def source_of(uri: str) -> Source:
+    """Return a file as it is now; without a stamp where it cannot be reached."""
+    if not is_remote(uri):
+        path = os.path.abspath(uri)  # noqa: PTH100  a link keeps its name
+        try:
+            facts = Path(file_of(path)).stat()
+        except (OSError, ValueError):
+            return Source(path)
+        return Source(path, f"{facts.st_size}-{facts.st_mtime_ns}", facts.st_size)
+    fs, path = filesystem(uri)
+    try:
+        fs.invalidate_cache()
+        info = fs.info(path)
+    except Exception:  # Reading it says why.
+        return Source(fs.unstrip_protocol(path))
+    return Source(fs.unstrip_protocol(path), *_of_info(info))
+
+
+def _of_info(info: dict[str, Any]) -> tuple[str, int]:
+    """The stamp and the size, of what fsspec tells of a file."""
+    size = int(info.get("size") or 0)
+    versions = [info[name] for name in (*_VERSIONS, *_TIMES) if info.get(name)]
+    return (f"{size}-{versions[0]}" if versions else ""), size
+
+
+@contextlib.contextmanager
+def fetched(uri: str, folder: Path) -> Iterator[Path]:
+    """Give the path of a file; one that is remote is copied into `folder` first.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if not is_remote(uri):
+        yield Path(uri)
+        return
+    fs, path = filesystem(uri)
+    copy = folder / "trace"
+    with _refused(uri):
+        fs.get_file(path, str(copy))
+    yield copy

@@ -1,0 +1,100 @@
+"""The figures of a data set in words, for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracetime.fleet.figures import DataSetSummary, Spread, Worse
+from tracetime.text import count, half_width
+
+
+def measured(measure: str, value: float) -> str:
+    """A value of a measure, with its unit."""
+    if measure == "worst_bar_ns":
+        return half_width(value)
+    if measure == "drift_ppm":
+        return ppm(value, signed=True)
+    if measure == "wander_ppm":
+        return ppm(value)
+    return count(round(value), "trace" if measure == "finding" else "jump")
+
+
+def ppm(value: float, *, signed: bool = False) -> str:
+    """A rate: +12.3 ppm."""
+    # Less than 0.001 ppm nobody measures. A sum with 0.0 is never -0.0.
+    rounded = (round(float(f"{value:.3g}"), 3) if abs(value) < 1000 else round(value)) + 0.0
+    said = f"{rounded:+,}" if signed and rounded else f"{rounded:,}"
+    return said.removesuffix(".0") + " ppm"
+
+
+def spread(measure: str, found: Spread | None) -> str:
+    """The median of a measure, and between what nearly all are: +12 ppm (+11 to +14)."""
+    if found is None:
+        return "-"
+    middle, low, high = (measured(measure, one) for one in (found.median, found.low, found.high))
+    if low == high:
+        return middle
+    return f"{middle} ({low.removesuffix(' ppm')} to {high.removesuffix(' ppm')})"
+
+
+def worst_bar(found: Spread | None) -> str:
+    """The median of the widest bars of traces, and the widest."""
+    if found is None:
+        return "-"
+    median, most = half_width(found.median), half_width(found.most)
+    return median if median == most else f"{median}, most {most[2:]}"
+
+
+def pair_name(clock: str, reference: str) -> str:
+    """A pair of clocks, as reports call it."""
+    return f"{clock} − {reference}"
+
+
+def what_is_worse(one: Worse) -> str:
+    """What got worse, in a few words."""
+    if one.clock is None or one.reference is None:
+        return f"new: {one.code}"
+    what = "worst bar" if one.measure == "worst_bar_ns" else "drift"
+    return f"{what} of {pair_name(one.clock, one.reference)}"
+
+
+def measure_name(measure: str) -> str:
+    """What a measure is called."""
+    return measure.removesuffix("_ppm").removesuffix("_ns").replace("_", " ")
+
+
+def verdict(summary: DataSetSummary) -> str:
+    """A sentence on a data set."""
+    n = summary.traces
+    said = []
+    if summary.errors:
+        said.append(f"{summary.errors:,} of {count(n, 'trace')} with errors")
+    if summary.warnings:
+        said.append(f"{summary.warnings:,} of {count(n, 'trace')} with warnings")
+    if not said:
+        said.append(f"{count(n, 'trace')}, no errors or warnings")
+    if summary.rejected:
+        said.append(f"{count(summary.rejected, 'more trace')} rejected")
+    if summary.comparison is not None:
+        worse = len(summary.comparison.worse)
+        said.append(f"{count(worse, 'thing')} worse than in {summary.comparison.against}")
+    return "; ".join(said)
+
+
+def common_folder(summary: DataSetSummary) -> str:
+    """The folder of all traces that a summary names, with its slash; empty where there is none."""
+    named = list(_named(summary))
+    if not named:
+        return ""
+    least, most = min(named), max(named)
+    same = next((k for k, c in enumerate(least) if most[k : k + 1] != c), len(least))
+    folder = least[: least.rfind("/", 0, same) + 1]
+    return folder if len(folder) > 1 else ""
+
+
+def _named(summary: DataSetSummary) -> Iterable[str]:
+    worse = summary.comparison.worse if summary.comparison is not None else []
+    yield from (one.trace for one in summary.findings)
+    yield from (one.trace for one in summary.outliers)
+    yield from (one.trace for one in worse if one.trace is not None)
+    yield from (one.worst_trace for one in summary.pairs if one.worst_trace is not None)
