@@ -279,16 +279,15 @@ def test_small_drifts_of_late_snapshots_are_allowed_for_without_another_reading(
     assert 9 <= cost.largest_ns < 20
 
 
-def test_a_clock_that_ran_backwards_later_is_compared_where_floor_placed_it(tmp_path):
-    """Floor placed the first event, half a gap of drift off, before MONOTONIC ran backwards."""
+def test_a_reading_that_a_clock_that_ran_backwards_shows_again_is_not_compared(tmp_path):
+    """MONOTONIC reads 95 s before it ran backwards, and 95 s after that."""
     path = tmp_path / "backwards.pftrace"
     back = snapshot({BOOTTIME: 100 * S, MONOTONIC: 7}, 7)
     path.write_bytes(trace(*DRIFTING, event(95 * S, MONOTONIC), event(3), back))
     with open_trace(path) as read:
         cost = convert(read, tmp_path / "out.parquet").floor_cost
     assert cost.is_limit
-    assert cost.clock == ClockId(MONOTONIC)
-    assert cost.largest_ns > 50_000
+    assert cost.clock is None
 
 
 def floor_cost_of(path, *packets):

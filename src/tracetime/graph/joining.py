@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -83,11 +84,15 @@ def _join_snapshots(state: GraphState, other: GraphParts, renamed: Renamed) -> V
         if len(readings.snapshots):
             lists.setdefault(int(readings.snapshots[0]), []).append(readings)
     for columns in lists.values():
-        kept = other.state.between.is_evidence(columns[0].snapshots)
-        if not kept.any():
+        # Of a snapshot with a fault only the clocks before that are recorded: it ties nothing.
+        whole = reduce(np.intersect1d, (c.snapshots for c in columns))
+        whole = whole[other.state.between.is_evidence(whole)]
+        if not len(whole):
             continue
+        rows = [np.searchsorted(c.snapshots, whole) for c in columns]
         units = np.array([facts[c.clock].unit_ns for c in columns], dtype=np.int64)
-        values = np.stack([c.values_ns[kept] for c in columns], axis=1) // units
+        values = np.stack([c.values_ns[k] for c, k in zip(columns, rows, strict=True)], axis=1)
+        values //= units
         clocks = [renamed(c.clock) for c in columns]
         added, fault, position = view.add_snapshots(
             state.engine,
@@ -101,15 +106,14 @@ def _join_snapshots(state: GraphState, other: GraphParts, renamed: Renamed) -> V
             raise UsageError(SNAPSHOT_FAULTS[fault].format(clock=clocks[position]))
         end = view.version(state.engine)
         new = np.arange(end - added, end)
-        old = columns[0].snapshots[kept]
-        numbers[old] = new
-        for column, clock in zip(columns, clocks, strict=True):
+        numbers[whole] = new
+        for column, clock, some in zip(columns, clocks, rows, strict=True):
             state.measured.take(
                 clock,
                 new,
-                column.centre_ns[kept],
-                column.half_width_ns[kept],
-                other.state.measured.frequency(column.clock, old),
+                column.centre_ns[some],
+                column.half_width_ns[some],
+                other.state.measured.frequency(column.clock, whole),
             )
             if other.state.measured.knows(column.clock):
                 state.measured.know(clock)

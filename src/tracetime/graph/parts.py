@@ -102,8 +102,9 @@ class GraphParts:
             messages[other].add(one)
         neighbours = Neighbours(
             lambda c: set() if state.baked else contents.neighbours(c).union(messages.get(c, ())),
-            lambda c: (
-                not state.baked and len(contents.neighbours(c, 2).union(messages.get(c, ()))) > 1
+            lambda c, n: (
+                not state.baked
+                and len(contents.neighbours(c, n + 1).union(messages.get(c, ()))) > n
             ),
         )
         data = GraphData(

@@ -96,7 +96,7 @@ def around(tied: dict[int, set[int]], *, several: bool) -> Neighbours:
     def neighbours_of(clock: ClockId) -> set[ClockId]:
         return {ClockId(c) for c in tied.get(clock.clock, ())}
 
-    return Neighbours(neighbours_of, lambda c: several and len(neighbours_of(c)) > 1)
+    return Neighbours(neighbours_of, lambda c, n: several and len(neighbours_of(c)) > n)
 
 
 @pytest.mark.parametrize("several", [True, False])
@@ -120,6 +120,28 @@ def test_paths_continue_over_clocks_that_have_another_neighbour(several: bool) -
     assert ClockId(200) in found
     assert ClockId(206) not in found
     assert found[ClockId(206)] == []
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_path_from_elsewhere_leads_into_no_pocket(several: bool) -> None:
+    # 210 - 211 hang on 200, which has five other neighbours; 202 and 203 lead on.
+    tied = {
+        200: {201, 202, 203, 204, 205, 210, 211},
+        201: {200, 202, 203, 204, 205},
+        202: {200, 201, 220},
+        203: {200, 201, 220},
+        204: {200, 201},
+        205: {200, 201},
+        210: {200, 211},
+        211: {200, 210},
+        220: {202, 203},
+    }
+    found = around(tied, several=several)
+    assert [c.clock for c in found.onward(ClockId(200), ClockId(220))] == [201, 202, 203, 204, 205]
+    assert {210, 211} < {c.clock for c in found.onward(ClockId(200), ClockId(211))}
+    pocket = found.pocket(ClockId(211))
+    assert pocket == ({ClockId(210), ClockId(211)}, ClockId(200))
+    assert found.pocket(ClockId(220)) is found.pocket(ClockId(204)) is None
 
 
 # Ways

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from itertools import combinations, pairwise, permutations
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -31,6 +33,7 @@ from tracetime.graph.routes import Steps, least_error
 from tracetime.graph.tube.messages import Between
 from tracetime.graph.tube.neighbours import Neighbours
 from tracetime.graph.tube.pairs import Pairs
+from tracetime.graph.tube.paths import Paths
 from tracetime.graph.tube.tube import Tube
 
 BOOT = ClockId(BOOTTIME)
@@ -123,6 +126,33 @@ def test_a_dead_end_takes_no_tube(opened, tubes) -> None:
     assert len(tubes) == 2
 
 
+def test_a_pocket_takes_no_tube(opened, tubes) -> None:
+    """Two clocks on each of many sequences, and a path from one of them to another clock."""
+    parts = [
+        snapshot([(64, START + k), (65, START + k), (MONOTONIC, START + k)], k + 1)
+        for k in range(30)
+    ]
+    with opened([*parts, snapshot([(MONOTONIC, START), (BOOTTIME, START)])]) as trace:
+        trace.clocks.path("64@seq3", "BOOTTIME", "tube")
+        # Those of the sequence, and that to BOOTTIME.
+        assert len(tubes) <= 4
+        trace.clocks.path("64@seq3", "65@seq9", "tube")
+        assert len(tubes) <= 7
+
+
+def test_a_tube_that_was_dropped_is_made_again_when_it_is_requested(opened, tubes) -> None:
+    with opened(with_monotonic(3, 1)) as trace:
+        graph, policy = trace.clocks, trace.clocks._parts.tubes
+        before = graph.convert(START, 200, "BOOTTIME", policy="tube", bounds=True)
+        made = len(tubes)
+        policy.drop({ClockId(201)})
+        assert graph.convert(START, 200, "BOOTTIME", policy="tube", bounds=True) == before
+        assert len(tubes) == made
+        policy.drop({ClockId(200)})
+        assert graph.convert(START, 200, "BOOTTIME", policy="tube", bounds=True) == before
+        assert len(tubes) == made + 1
+
+
 def weighed(opened: Callable[..., tt.Trace], parts: Iterable[bytes]) -> int:
     """How many ways are weighed to place the events of a trace."""
     with opened(parts, max_tubes=10**6) as trace:
@@ -191,7 +221,9 @@ def test_known_paths_change_no_result(edges, sources, weighed) -> None:
     widths = edges | {(b, a): width for (a, b), width in edges.items()}
     target = CLOCKS[0]
     neighbours_of = {clock: {b for a, b in widths if a == clock} for clock in CLOCKS}
-    around = Neighbours(neighbours_of.__getitem__, lambda clock: len(neighbours_of[clock]) > 2)
+    around = Neighbours(
+        neighbours_of.__getitem__, lambda clock, n: len(neighbours_of[clock]) > n + 1
+    )
     known: dict[ClockId, list[ClockId]] = {}
 
     def ahead(here: ClockId) -> float:
@@ -210,6 +242,64 @@ def test_known_paths_change_no_result(edges, sources, weighed) -> None:
         assert found == best(widths, source, target)
         if found is not None:
             known[source] = found
+
+
+class Weighed:
+    """Pairs of which only the widths are known."""
+
+    def __init__(self, widths: dict[tuple[ClockId, ClockId], float]) -> None:
+        self._widths = widths
+
+    def pair(self, one: ClockId, other: ClockId) -> SimpleNamespace:
+        return SimpleNamespace(a=min(one, other), b=max(one, other))
+
+    def was_set_back(self, _: ClockId) -> bool:
+        return False
+
+    def only_stood_still(self, _: SimpleNamespace) -> bool:
+        return False
+
+    def bar_from(self, _: ClockId, pair: SimpleNamespace) -> float:
+        return self._widths[pair.a, pair.b]
+
+
+HUBS = {(CLOCKS[h], ClockId(20 + 10 * h + k)): 1.0 for h in (0, 3) for k in range(5)}
+"""What gives two clocks many neighbours: others can be pockets of them."""
+
+
+@example({(CLOCKS[0], CLOCKS[1]): 3.0, (CLOCKS[0], CLOCKS[2]): 1.0, (CLOCKS[1], CLOCKS[2]): 1.0})
+@example(
+    {
+        (CLOCKS[0], CLOCKS[1]): 3.0,
+        (CLOCKS[0], CLOCKS[2]): 1.0,
+        (CLOCKS[1], CLOCKS[2]): 1.0,
+        (CLOCKS[0], CLOCKS[3]): 3.0,
+    }
+)
+@given(EDGES)
+def test_the_path_into_and_out_of_pockets_is_the_best(edges) -> None:
+    edges = edges | HUBS
+    widths = edges | {(b, a): width for (a, b), width in edges.items()}
+    clocks = {clock for pair in widths for clock in pair}
+    neighbours_of = {clock: {b for a, b in widths if a == clock} for clock in clocks}
+    around = Neighbours(neighbours_of.__getitem__, lambda clock, n: len(neighbours_of[clock]) > n)
+    reach: Any = SimpleNamespace(
+        steps=Steps(None),
+        expect=lambda *_: None,
+        hops=lambda *_: 1,
+        check_length=lambda _: None,
+        check_steps=lambda: None,
+        found=lambda _: None,
+    )
+    tied: Any = SimpleNamespace(are_tied=lambda *_: True)
+    paths = Paths(cast(Pairs, Weighed(widths)), around, tied, reach)
+    for one, other in permutations([clock for clock in CLOCKS if clock in clocks], 2):
+        known = best(widths, one, other)
+        if known is None:
+            with pytest.raises(tt.ConversionError, match="do not lead"):
+                paths.path(one, other)
+        else:
+            assert paths.path(one, other) == known
 
 
 @given(st.lists(st.lists(st.sampled_from(range(200, 208)), min_size=1, max_size=4, unique=True)))

@@ -80,6 +80,7 @@ cdef struct CachedConversion:
 cdef class Engine:
     cdef Node *nodes
     cdef int64_t n_nodes, nodes_capacity
+    cdef int64_t last_found                 # the clock that was looked up last
     cdef public int64_t most_nodes
     cdef Column *columns
     cdef int64_t n_columns, columns_capacity

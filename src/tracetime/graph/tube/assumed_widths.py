@@ -9,59 +9,85 @@ import numpy.typing as npt
 
 Values = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 
-NEIGHBOURS: Final = 5
-"""Pairs of neighbours that say where a snapshot should lie: fewer than half may be off as well."""
+NEIGHBOURS: Final = 20
+"""Snapshots that say where one of them should lie: fewer than half may be off."""
 
 MOST_WIDTHS: Final = 20
 """So many declared half-widths are the most that is taken for noise of reading; farther off, a
 snapshot is an outlier, or one of the clocks was set."""
 
+_FEWEST: Final = 3
+"""Fewer snapshots say nothing."""
 
-def widened(a_ns: Values, r_ns: Values, width_ns: int) -> Values:
+_MOST_AGREE: Final = 0.7
+"""The share of the neighbours that should agree within the declared half-width."""
+
+_CHUNK: Final = 1 << 14
+"""Snapshots that are worked out at a time."""
+
+
+def widened(a_ns: Values, r_ns: Values, width_ns: int, drift: float) -> Values:
     """Return a half-width for each snapshot: the declared one, and more where it lies apart.
 
     A snapshot that lies up to twice the declared half-width from all others contradicts none of
-    them: what they have in common would then be a sliver beside the truth. So each interval reaches
-    half the declared half-width beyond where the neighbours say that the offset is, on either side.
+    them: what they have in common would then be a sliver beside the truth. So the interval of one
+    that lies apart reaches up to the declared half-width beyond where the neighbours say that the
+    offset is, on either side: they do not know it better than that.
 
     Args:
         a_ns: readings of the ordering clock, in any order, ns.
         r_ns: offset of the other clock at each, ns.
         width_ns: as declared.
+        drift: how fast the offset may change, ns per ns.
     """
     order = np.argsort(a_ns, kind="stable")
     off = np.empty(len(a_ns))
-    off[order] = np.abs(off_line(a_ns[order], r_ns[order]))
-    more = np.ceil(np.maximum(off - width_ns / 2, 0.0))
+    off[order] = off_line(a_ns[order], r_ns[order], width_ns, drift)
+    more = np.ceil(np.clip(2 * off - width_ns, 0.0, off))
     return np.int64(width_ns) + np.where(off <= MOST_WIDTHS * width_ns, more, 0).astype(np.int64)
 
 
-def off_line(a_ns: Values, r_ns: Values) -> Floats:
-    """How far each offset is below the line through two neighbours: the median of several pairs.
+def off_line(a_ns: Values, r_ns: Values, width_ns: int, drift: float) -> Floats:
+    """How far each offset is from where its neighbours say: those about it, or of one side.
+
+    Those that it is nearest to: a clock may have been set on the other side. Neighbours that do
+    not agree among themselves know it no better than they agree.
 
     a_ns: ascending.
     """
     n = len(a_ns)
-    rows = np.arange(n)
-    missed = np.full((NEIGHBOURS, n), np.nan)
-    for step in range(1, NEIGHBOURS + 1):
-        one, other = rows - step, rows + step
-        # At the ends both neighbours are on one side.
-        one, other = (
-            np.where(one < 0, rows + 2 * step, one),
-            np.where(other >= n, rows - 2 * step, other),
-        )
-        inside = (one >= 0) & (one < n) & (other >= 0) & (other < n)
-        k, i, j = rows[inside], one[inside], other[inside]
-        i = np.where(i == k, j, i)
-        span = (a_ns[j] - a_ns[i]).astype(np.float64)
-        apart = span != 0
-        k, i, j, span = k[apart], i[apart], j[apart], span[apart]
-        share = (a_ns[k] - a_ns[i]) / span
-        missed[step - 1, k] = (r_ns[i] - r_ns[k]) + share * (r_ns[j] - r_ns[i])
-    known = ~np.isnan(missed).all(axis=0)
-    found = np.zeros(n)
-    if known.any():
-        found[known] = np.nanmedian(missed[:, known], axis=0)
-    return found
+    size = min(NEIGHBOURS, n - 1) + 1
+    missed = np.zeros(n)
+    for begin in range(0, n if size >= _FEWEST else 0, _CHUNK):
+        rows = np.arange(begin, min(begin + _CHUNK, n))
+        off = np.full(len(rows), np.inf)
+        for before in (size // 2, size - 1, 0):
+            # What is in its place by some of them needs no others.
+            asked = np.flatnonzero(2 * off > width_ns)
+            k = rows[asked]
+            first = np.clip(k - before, 0, n - size)
+            near = first[:, None] + np.arange(size)
+            found = _off_neighbours(a_ns, r_ns, k[:, None], near, width_ns, drift)
+            off[asked] = np.minimum(off[asked], found)
+        missed[rows] = off
+    return missed
+
+
+def _off_neighbours(
+    a_ns: Values, r_ns: Values, rows: Rows, near: Rows, width_ns: int, drift: float
+) -> Floats:
+    """How far each row is from the line of some rows about it."""
+    x = (a_ns[near] - a_ns[rows]).astype(np.float64)
+    y = (r_ns[near] - r_ns[rows]).astype(np.float64)
+    span = near.shape[1] // 2
+    run, rise = x[:, span:] - x[:, :-span], y[:, span:] - y[:, :-span]
+    slopes = np.divide(rise, run, out=np.zeros_like(rise), where=run != 0)
+    slope = np.clip(np.median(slopes, axis=1), -drift, drift)
+    left = y - slope[:, None] * x
+    at = np.median(left, axis=1)
+    rank = int(_MOST_AGREE * near.shape[1])
+    apart = np.partition(np.abs(left - at[:, None]), rank, axis=1)[:, rank]
+    off: Floats = np.abs(at) + np.maximum(apart - width_ns, 0.0)
+    return off

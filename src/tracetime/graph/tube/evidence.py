@@ -371,14 +371,15 @@ def _least_halves(a: Values, r: Values, limits: Limits) -> Floats:
 
     row = np.arange(len(a))
     low, high = np.full(len(a), -limits.drift), np.full(len(a), limits.drift)
+    wandered = limits.least_wander * da
     unsure_ns = 2 * limits.drift * da.max()
     for _ in range(max(0, math.ceil(math.log2(unsure_ns / _SETTLED_NS))) if unsure_ns else 0):
         slope = (low + high) / 2
         missed = dr - slope[:, None] * da
-        worst = (np.abs(missed) - limits.least_wander * da).argmax(axis=1)
+        worst = (np.abs(missed) - wandered).argmax(axis=1)
         # The pair that misses most shows which slope misses less.
         steeper = missed[row, worst] > 0
         low, high = np.where(steeper, slope, low), np.where(steeper, high, slope)
-    missed = np.abs(dr - ((low + high) / 2)[:, None] * da) - limits.least_wander * da
+    missed = np.abs(dr - ((low + high) / 2)[:, None] * da) - wandered
     result: Floats = np.maximum(missed.max(axis=1) / 2, 0.0)
     return result

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from tracetime.clocks.families import steadiness
 from tracetime.clocks.ids import ClockId
-from tracetime.errors import ONE_SIDED, ConversionError
+from tracetime.errors import ONE_SIDED, ConversionError, TraceError
 from tracetime.graph.tube.closing import MOST_CLOCKS
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.mesh import Mesh
@@ -97,8 +97,8 @@ class Meshes:
         return self._pairs.limits(*self._pairs.steadier_first(one, other))
 
     def _is_plain(self, clock: ClockId) -> bool:
-        """Whether each reading of a clock is one instant, in ns."""
-        with suppress(ConversionError):
+        """Whether each reading of a clock is one instant, in ns, as far as tubes may be made."""
+        with suppress(ConversionError, TraceError):
             return self._pairs.counter(clock) is None and not self._pairs.was_set_back(clock)
         return False
 
@@ -150,7 +150,7 @@ def _hanging_together(
     """Clocks that ties lead between, in the order of the clocks."""
     group = {clock: [clock] for clock in clocks}
     for one, other in ties:
-        here, there = group[one], group[other]
+        here, there = sorted((group[one], group[other]), key=len, reverse=True)
         if here is not there:
             here.extend(there)
             for clock in there:

@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from tracetime.clocks.ids import ClockId
+
+_FEW: Final = 4
+"""So many clocks are a pocket at most: those of one sequence, behind the clock they are tied to."""
+
+
+class Pocket(NamedTuple):
+    """Clocks that are tied to all others over one clock alone.
+
+    Attributes:
+        clocks: they.
+        gate: the clock that every path to another clock leads over.
+    """
+
+    clocks: frozenset[ClockId]
+    gate: ClockId
 
 
 class Neighbours:
@@ -14,18 +30,19 @@ class Neighbours:
 
     Args:
         of_clock: gives those of one clock.
-        has_several: whether a clock has more than one, found cheaply; False where it is unknown.
+        has_more: whether a clock has more than so many, found cheaply; False where it is unknown.
     """
 
     def __init__(
         self,
         of_clock: Callable[[ClockId], set[ClockId]],
-        has_several: Callable[[ClockId], bool],
+        has_more: Callable[[ClockId, int], bool],
     ) -> None:
         self._of_clock = of_clock
-        self._has_several = has_several
+        self._has_more = has_more
         self._known: dict[ClockId, list[ClockId]] = {}
         self._onward: dict[ClockId, list[ClockId]] = {}
+        self._pockets: dict[ClockId, Pocket | None] = {}
 
     def __getitem__(self, clock: ClockId) -> list[ClockId]:
         """The neighbours of a clock; empty where it shares snapshots with no other."""
@@ -36,13 +53,43 @@ class Neighbours:
     def onward(self, clock: ClockId, target: ClockId) -> list[ClockId]:
         """The neighbours of a clock that a path to another may lead over: no dead ends."""
         if clock not in self._onward:
-            self._onward[clock] = [
-                there for there in self[clock] if self._has_several(there) or len(self[there]) > 1
-            ]
-        if self[target] == [clock]:
-            return sorted([target, *self._onward[clock]], key=ClockId.order)
+            others = (there for there in self[clock] if not self._is_gate(clock, there))
+            self._onward[clock] = list(others)
+        pocket = self.pocket(target)
+        if pocket is not None and pocket.gate == clock:
+            inside = pocket.clocks.intersection(self[clock])
+            return sorted([*inside, *self._onward[clock]], key=ClockId.order)
         return self._onward[clock]
+
+    def pocket(self, clock: ClockId) -> Pocket | None:
+        """The pocket that a clock is in; None where it is in none."""
+        if clock not in self._pockets:
+            self._pockets[clock] = self._found_pocket(clock)
+        return self._pockets[clock]
 
     def __contains__(self, clock: ClockId) -> bool:
         """Whether a clock has neighbours."""
         return bool(self[clock])
+
+    def _is_gate(self, clock: ClockId, there: ClockId) -> bool:
+        pocket = self.pocket(there)
+        return pocket is not None and pocket.gate == clock
+
+    def _found_pocket(self, clock: ClockId) -> Pocket | None:
+        if not self._has_few(clock):
+            return None
+        inside, gates = [clock], set()
+        for here in inside:
+            for there in self[here]:
+                if not self._has_few(there):
+                    gates.add(there)
+                elif there not in inside:
+                    inside.append(there)
+            if len(inside) > _FEW:
+                break
+        if len(inside) <= _FEW and len(gates) == 1:
+            return Pocket(frozenset(inside), gates.pop())
+        return Pocket(frozenset((clock,)), self[clock][0]) if len(self[clock]) == 1 else None
+
+    def _has_few(self, clock: ClockId) -> bool:
+        return not self._has_more(clock, _FEW) and len(self[clock]) <= _FEW

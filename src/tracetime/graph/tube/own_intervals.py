@@ -17,7 +17,7 @@ from tracetime.graph.tube.evidence import Floats, Values
 from tracetime.graph.tube.limits import MOST_DRIFT, ONE
 from tracetime.graph.tube.order_rows import Rows, since
 from tracetime.graph.tube.runs import FEW, Runs
-from tracetime.graph.tube.segments import Segments
+from tracetime.graph.tube.segments import Mask, Segments
 
 _BEFORE, _POINT, _BREAK, _AFTER = 0, 2, 3, 4
 """Kinds of rows (_kernels/tube/cone.pxd)."""
@@ -30,6 +30,12 @@ _WORDS: Final = 3
 """Of a line: ns, part, slope."""
 
 _HULL: Final = 1
+_BESIDE: Final = 3
+"""Snapshots on either side of a short segment that its bars hold: fewer than half may be late."""
+
+_MOST_APART: Final = 20
+"""So many snapshots that lie apart, one after the other, are where the offset was."""
+
 _CHUNK: Final = 1 << 15
 """Rows that are worked out at a time."""
 
@@ -86,18 +92,19 @@ class _Snapshots:
         """How far out the snapshots of some rows are."""
         begin, end = self.begin[which], self.end[which]
         edges = self.high if sign > 0 else -self.low
-        firsts = lasts = edges[begin]
+        firsts, lasts = edges[begin], edges[begin]
         slopes = np.full(len(begin), -np.inf)
         back = ends.kinds == _BEFORE
+        here = np.arange(len(begin))
         for step in range(int((end - begin).max()) + 1):
-            k = np.minimum(begin + step, end)
+            here = here[begin[here] + step <= end[here]]
+            k = begin[here] + step
             rates = np.sort(sign * np.stack([self.least[k], self.most[k]]), axis=0)
-            reached = [
-                edges[k] + np.ceil((rates * since(x, self.a[k])).max(axis=0)).astype(np.int64)
-                for x in (ends.first, ends.last)
-            ]
-            firsts, lasts = reached if not step else map(np.maximum, (firsts, lasts), reached)
-            slopes = np.maximum(slopes, np.where(back, -rates[0], rates[1]))
+            for reached, x in ((firsts, ends.first[here]), (lasts, ends.last[here])):
+                rise = (rates * since(x, self.a[k])).max(axis=0)
+                at = edges[k] + np.ceil(rise).astype(np.int64)
+                reached[here] = np.maximum(reached[here], at) if step else at
+            slopes[here] = np.maximum(slopes[here], np.where(back[here], -rates[0], rates[1]))
         return _Side(firsts, lasts, np.where(back, -slopes, slopes))
 
 
@@ -179,8 +186,9 @@ def _outward(lines: Values, x: Values, at: Values, sign: int) -> Values:
 def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: int) -> _Snapshots:
     """What the rows of a tube hold: the snapshots at their ends.
 
-    At a snapshot that ends a run, the one before as well: it may be late. Where a segment is so
-    short that nobody can tell whether the offset jumped or some snapshots are off, those beside it.
+    Beyond one that lies apart, the next that does not. At a snapshot that ends a run, the one
+    before as well: it may be late. Where a segment is so short that nobody can tell whether the
+    offset jumped or some snapshots are off, those beside it.
     """
     here, kept = runs.evidence, np.flatnonzero(runs.strays == 0)
     kinds, k, next_k = rows.cells[:, :3].T
@@ -188,16 +196,29 @@ def _snapshots(rows: Rows, runs: Runs, segments: Segments, drift: int, half_ns: 
     end = np.searchsorted(kept, next_k)
     begin = begin - np.isin(kinds, (_POINT, _AFTER))
     end = end + np.isin(kinds, (_BEFORE, _POINT))
+    apart = (here.high - here.low)[kept] > 2 * half_ns
+    begin, end = _in_place(apart, begin, -1), _in_place(apart, end, 1)
     first, last = (np.searchsorted(kept, ends) for ends in (segments.first, segments.last))
     short = last - first < FEW
-    first = np.maximum(first - short, 0)
-    last = np.minimum(last + short, len(kept) - 1)
+    first = np.maximum(first - short * _BESIDE, 0)
+    last = np.minimum(last + short * _BESIDE, len(kept) - 1)
     own, other = (np.searchsorted(segments.first, of, side="right") - 1 for of in (k, next_k))
     begin = np.where(short[own], first[own], np.maximum(begin, first[own]))
     end = np.where(short[other], last[other], np.minimum(end, last[other]))
     least, most = _rates(runs, segments, drift)
     low, high = np.maximum(here.low, here.r - half_ns), np.minimum(here.high, here.r + half_ns)
     return _Snapshots(here.a[kept], low[kept], high[kept], least[kept], most[kept], begin, end)
+
+
+def _in_place(apart: Mask, k: Values, sign: int) -> Values:
+    """The nearest snapshot from each of k on, back or on, that does not lie apart."""
+    order = np.arange(len(apart))
+    if sign < 0:
+        near = np.maximum.accumulate(np.where(apart, -1, order))
+    else:
+        near = np.minimum.accumulate(np.where(apart, len(order), order)[::-1])[::-1]
+    near = np.where(np.abs(near - order) > _MOST_APART, order, near)
+    return near[np.clip(k, 0, len(order) - 1)]
 
 
 def _rates(runs: Runs, segments: Segments, drift: int) -> tuple[Floats, Floats]:

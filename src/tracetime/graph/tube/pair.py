@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tracetime.clocks.families import NEVER_SET
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, REASONS, ConversionError
-from tracetime.graph.tube.evidence import WIDEST, Evidence
+from tracetime.graph.tube.evidence import HIGH_KNOWN, LOW_KNOWN, WIDEST, Evidence
 from tracetime.graph.tube.limits import Limits
 from tracetime.graph.tube.order_evidence import Intervals, OrderBounds, UsedOrders
 from tracetime.graph.tube.orders import PairOrders
@@ -72,6 +72,23 @@ class Pair(NamedTuple):
         """Whether nothing bounds one clock against the other from one of its sides."""
         known = self.tube.evidence.known
         return known is not None and not ((known & 1).any() and (known & 2).any())
+
+    def live_orders(self) -> Values:
+        """The numbers of the orders that bars rest on: what the others say, these say as well."""
+        if self.orders is None:
+            return np.empty(0, dtype=np.int64)
+        places, sides = self.tube.live
+        evidence = self.tube.evidence
+        given = evidence.given(places)
+        at = np.repeat(np.arange(len(places)), [len(rows) for rows in given])
+        rows = np.array([row for rows in given for row in rows], dtype=np.int64)
+        is_order = rows >= len(self.snapshots)
+        at, rows = at[is_order], rows[is_order] - len(self.snapshots)
+        orders, _, low, high = self.orders.bounds(self.orders.orders.only(rows))
+        is_low = (sides[at] & LOW_KNOWN != 0) & (low == evidence.low[places[at]])
+        is_high = (sides[at] & HIGH_KNOWN != 0) & (high == evidence.high[places[at]])
+        numbers: Values = orders.numbers[is_low | is_high]
+        return numbers
 
     @property
     def known_bar_ns(self) -> float:

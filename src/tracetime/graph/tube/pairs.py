@@ -6,7 +6,7 @@ The evidence of a pair is gathered here from every series that has both clocks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracetime.clocks.domain import ClockDomain
-from tracetime.clocks.families import ONE_RATE, STOPS_IN_SUSPEND, WALL, steadiness
+from tracetime.clocks.families import NEVER_SET, ONE_RATE, STOPS_IN_SUSPEND, WALL, steadiness
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import AMBIGUOUS_SOURCE, NO_PATH, OVERFLOW, REASONS, ConversionError
 from tracetime.graph.rate import learn_rate, saturated_ns
@@ -109,6 +109,14 @@ class Pairs:
         if self._most is None or len(self._made) < self._most:
             return True
         return tuple(self.steadier_first(one, other)) in self._made
+
+    def drop(self, clocks: Container[ClockId]) -> None:
+        """Free the tubes of some clocks; one that is requested again is made again."""
+        self._made = {
+            pair: made
+            for pair, made in self._made.items()
+            if pair[0] not in clocks and pair[1] not in clocks
+        }
 
     def steadier_first(self, one: ClockId, other: ClockId) -> list[ClockId]:
         """Two clocks, the one that steps and resets less before the other."""
@@ -289,8 +297,10 @@ class Pairs:
     def _make(self, a: ClockId, b: ClockId) -> Pair:
         found = self._gathered(a, b)
         pair = found.pair()
-        if found.bounds is None or pair.tube.n_faults == 0:
+        if pair.tube.n_faults == 0:
             return pair
+        if found.bounds is None:
+            return self._either_way(pair)
         drift = slope_up(found.limits.drift)
         turned = self._gathered(b, a)
         here, there = (sweep(those.evidence, drift) for those in (found, turned))
@@ -300,6 +310,26 @@ class Pairs:
         late_ns = 2 * sum(self._tick_ns(clock, found.ticks) for clock in (a, b)) + _ROUNDED_NS
         twice = read_twice(here, there, late_ns)
         return pair if twice is None else found.without(twice).pair()
+
+    def _either_way(self, pair: Pair) -> Pair:
+        """The same, whichever of its clocks was set back, where their kinds do not tell."""
+        a, b = pair.a, pair.b
+        if a.machine != b.machine or _set_back_rank(a) != _set_back_rank(b):
+            return pair
+        found = self._gathered(b, a)
+        # In a suspend clock a stands still, and its readings do not fall.
+        sleeps = pair.tube.limits.rise == "suspend"
+        if sleeps and not _fell(found.evidence):
+            return pair
+        turned = found.pair()
+        if sleeps and not _fell(turned.tube.kept):
+            return pair
+        if not len(pair.tube.breaks) and pair.tube.n_faults < turned.tube.n_faults:
+            # Snapshots that were misread explain more.
+            return pair
+        if pair.tube.only_reset:
+            return pair
+        return pair._replace(tube=pair.tube.or_turned(turned.tube))
 
     def _gathered(self, a: ClockId, b: ClockId) -> Gathered:
         """What there is to build a tube of, along a."""
@@ -456,7 +486,7 @@ class Pairs:
             return Intervals(a_ns, r_k, h_k, False, correction)
         declared_ns = self._assumed_ns(a, b, observed)
         if declared_ns is not None:
-            width = widened(a_ns, r_k, declared_ns)
+            width = widened(a_ns, r_k, declared_ns, limits.drift)
         else:
             width = np.full_like(h_k, assumed_half_width(a_ns, r_k, limits, ticks))
         return Intervals(a_ns, r_k, np.where(known, h_k, width), True, correction)
@@ -486,6 +516,11 @@ class Pairs:
         recorded = self._graph.measured.frequency(clock, snapshots)
         steered = self._graph.domain(clock).disciplined
         return recorded if steered else np.where(recorded == NOT_RECORDED, 0, recorded)
+
+
+def _set_back_rank(clock: ClockId) -> int:
+    """Of two clocks, the one of higher rank was set back; of two alike, either may have been."""
+    return 0 if clock.clock in NEVER_SET else steadiness(clock)[0]
 
 
 def _same_messages(one: Values, other: Values) -> bool:

@@ -61,6 +61,47 @@ class Paths:
 
     def _searched(self, source: ClockId, target: ClockId) -> list[ClockId]:
         faults: list[ConversionError] = []
+        self._reach.expect([source], target)
+        hops = self._reach.hops(source, target)
+        if hops is None:
+            raise _no_path(source, target)
+        self._reach.check_length(hops)
+        path = self._best(source, target, faults)
+        self._reach.check_steps()
+        if path is None:
+            raise faults[0] if faults else _no_path(source, target)
+        self._reach.found(path)
+        return path
+
+    def _best(
+        self, source: ClockId, target: ClockId, faults: list[ConversionError]
+    ) -> list[ClockId] | None:
+        """The best path; what it leads over is kept where others may lead over it, too."""
+
+        def found(here: ClockId) -> list[ClockId] | None:
+            return self._found.get((here, target))
+
+        def kept(here: ClockId) -> list[ClockId] | None:
+            path = found(here) or self._search(here, target, found, faults)
+            if path is not None:
+                self._found[here, target] = path
+            return path
+
+        def known(here: ClockId) -> list[ClockId] | None:
+            return kept(here) if len(self._neighbours[here]) > _MANY_NEIGHBOURS else found(here)
+
+        pocket = self._neighbours.pocket(source)
+        if pocket is None or target == pocket.gate or target in pocket.clocks:
+            return self._search(source, target, known, faults)
+        # Every path out leads over the gate; from there it is the same for all of the pocket.
+        first = self._search(source, pocket.gate, lambda _: None, faults)
+        rest = kept(pocket.gate)
+        return None if first is None or rest is None else first + rest[1:]
+
+    def _search(
+        self, start: ClockId, end: ClockId, known: Known, faults: list[ConversionError]
+    ) -> list[ClockId] | None:
+        """The best path, hop by hop; takes why a hop has no tube."""
 
         def bar_ns(one: ClockId, other: ClockId) -> float:
             bar = self.bar_ns(one, other)
@@ -69,47 +110,28 @@ class Paths:
                 return float("inf")
             return bar
 
-        def search(start: ClockId, known: Known) -> list[ClockId] | None:
-            def onward(here: ClockId) -> list[ClockId]:
-                return self._neighbours.onward(here, target)
+        def onward(here: ClockId) -> list[ClockId]:
+            return self._neighbours.onward(here, end)
 
-            def ahead(here: ClockId) -> float:
-                return self._least_last_hop(here, target, bar_ns)
+        def ahead(here: ClockId) -> float:
+            return self._least_last_hop(here, end, bar_ns)
 
-            return least_error(start, target, onward, bar_ns, known, self._reach.steps, ahead)
-
-        def found(here: ClockId) -> list[ClockId] | None:
-            return self._found.get((here, target))
-
-        def known(here: ClockId) -> list[ClockId] | None:
-            if found(here) is None and len(self._neighbours[here]) > _MANY_NEIGHBOURS:
-                path = search(here, found)
-                if path is not None:
-                    self._found[here, target] = path
-            return found(here)
-
-        self._reach.expect([source], target)
-        hops = self._reach.hops(source, target)
-        if hops is None:
-            raise _no_path(source, target)
-        self._reach.check_length(hops)
-        path = search(source, known)
-        self._reach.check_steps()
-        if path is None:
-            raise faults[0] if faults else _no_path(source, target)
-        self._reach.found(path)
-        return path
+        return least_error(start, end, onward, bar_ns, known, self._reach.steps, ahead)
 
     def _least_last_hop(
         self, here: ClockId, target: ClockId, bar_ns: Callable[[ClockId, ClockId], float]
     ) -> float:
         """The least bar of a hop to the target, ns; 0 where to find it costs more than to go on."""
+        pocket = self._neighbours.pocket(here)
+        if pocket is not None and pocket.gate == target:
+            return 0.0
         if target not in self._last_hop:
-            if len(self._neighbours[target]) > len(self._neighbours[here]):
+            # From elsewhere, no path comes out of a pocket of the target.
+            last = self._neighbours.onward(target, target)
+            if not last or len(last) > len(self._neighbours.onward(here, target)):
                 return 0.0
-            hops = [bar_ns(there, target) for there in self._neighbours[target]]
-            self._last_hop[target] = min(hops)
-            self._reach.steps.take(len(hops))
+            self._last_hop[target] = min(bar_ns(there, target) for there in last)
+            self._reach.steps.take(len(last))
         return self._last_hop[target]
 
     def bar_ns(self, one: ClockId, other: ClockId) -> float | ConversionError:

@@ -5,7 +5,7 @@ One hop is a pair's tube (`pairs.py`, `hops.py`); here values go over several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -79,6 +79,10 @@ class TubePolicy:
     def has_room(self, one: ClockId, other: ClockId) -> bool:
         """Whether two clocks have a tube, or may have one within the limit."""
         return self._pairs.has_room(one, other)
+
+    def drop(self, clocks: Container[ClockId]) -> None:
+        """Free the tubes of some clocks; one that is requested again is made again."""
+        self._pairs.drop(clocks)
 
     def neighbours(self, clock: ClockId) -> list[ClockId]:
         """The clocks that a tube may lead to from this one."""

@@ -5,6 +5,7 @@ Built over clock a, the pair's steadier one; the other direction is its inverse.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from tracetime.errors import AMBIGUOUS_SOURCE, ONE_SIDED, OVERFLOW, RESOLVED, Us
 from tracetime.graph.tube import findings
 from tracetime.graph.tube.bars import Bars, check_bars
 from tracetime.graph.tube.evidence import (
+    HIGH_KNOWN,
+    LOW_KNOWN,
     OPEN_HIGH,
     OPEN_LOW,
     Evidence,
@@ -100,6 +103,7 @@ class Tube:
         self._hidden = possible_set_backs(self._segments, limits) if may_fall else None
         self._ambiguous_values: AmbiguousValues | None = None
         self._found: list[Discontinuity] | None = None
+        self._turned: Tube | None = None
 
     @classmethod
     def build(
@@ -133,10 +137,28 @@ class Tube:
             assumed_ns=assumed_ns,
         )
 
+    def or_turned(self, turned: Tube) -> Tube:
+        """This tube, where one of its clocks was set back and nothing tells which.
+
+        Its bars hold those of `turned` as well, and where the two say nothing in common a value
+        has no estimate.
+
+        Args:
+            turned: of the same snapshots, along clock b.
+        """
+        either = copy(self)
+        either._turned = turned
+        return either
+
     @property
     def evidence(self) -> Evidence:
         """The snapshots it was built from."""
         return self._evidence
+
+    @property
+    def kept(self) -> Evidence:
+        """Those of them that contradict no others; of bounds, those that bars rest on."""
+        return self._segments.evidence
 
     @property
     def limits(self) -> Limits:
@@ -177,6 +199,14 @@ class Tube:
         return len(self._segments.first) - 1 + len(self._segments.outliers)
 
     @property
+    def live(self) -> tuple[Values, Marks]:
+        """Which of the evidence the bars rest on, by place, and which sides of it, as `known`."""
+        given, known = self._segments.given, self._segments.evidence.known
+        if known is None:
+            known = np.full(len(given), LOW_KNOWN | HIGH_KNOWN, dtype=np.uint8)
+        return given, known
+
+    @property
     def is_read_twice(self) -> bool:
         """Whether clock a fell, so that one reading of it may be two instants."""
         return self._twice is not None
@@ -190,6 +220,16 @@ class Tube:
     def has_set_back(self) -> bool:
         """Whether clock b fell, so that one reading of it may be two instants."""
         return len(self._ambiguous().lows) > 0
+
+    @property
+    def only_reset(self) -> bool:
+        """Whether clock b fell, each time to near zero: then it was b that fell."""
+        here, segments = self._segments.evidence, self._segments
+        fell = findings.jumps(segments, self._limits).high < 0
+        before, after = segments.last[:-1][fell], segments.first[1:][fell]
+        read = here.a[before] + here.r[before], here.a[after] + here.r[after]
+        near_zero = (read[1] >= 0) & (read[1] <= read[0] // findings.NEAR_ZERO)
+        return bool(len(before) and near_zero.all())
 
     def convert(
         self,
@@ -241,6 +281,9 @@ class Tube:
             # The estimate is the closed side: at an end of int64 that is beyond it.
             beyond = (out.estimate == OPEN_LOW) | (out.estimate == OPEN_HIGH)
             out.status[unbounded] = np.where(beyond[unbounded], OVERFLOW, ONE_SIDED)
+        if self._turned is not None:
+            there = self._turned.convert(values, bars=bars, inverse=not inverse, within=within)
+            _hold_both(out, there)
         return out
 
     @staticmethod
@@ -331,7 +374,10 @@ class Tube:
         if not len(a):
             # Guaranteed bars, which most tubes never need, are made where they are first asked for.
             return Around(a, a)
-        bar = self.convert(a, bars=bars)
+        # What is told of a tube is told by its own snapshots, along its own clock.
+        alone = copy(self)
+        alone._turned = None
+        bar = alone.convert(a, bars=bars)
         return Around(
             np.where(bar.earliest == OPEN_LOW, OPEN_LOW, bar.earliest - a),
             np.where(bar.latest == OPEN_HIGH, OPEN_HIGH, bar.latest - a),
@@ -369,6 +415,15 @@ class _Table:
         if self._inverse is None:
             self._inverse = inverse_of(self.rows, self.near, self.n_near, values)
         return self._inverse
+
+
+def _hold_both(here: Converted, there: Converted) -> None:
+    """Have bars hold those of others; without an estimate where a value may be two instants."""
+    apart = (here.earliest > there.latest) | (there.earliest > here.latest)
+    two = (apart | (there.status == AMBIGUOUS_SOURCE)) & (here.status == RESOLVED)
+    np.minimum(here.earliest, there.earliest, out=here.earliest)
+    np.maximum(here.latest, there.latest, out=here.latest)
+    here.status[two], here.estimate[two] = AMBIGUOUS_SOURCE, 0
 
 
 def _int64(values: Any) -> Values:
