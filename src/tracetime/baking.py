@@ -13,23 +13,20 @@ from typing import IO, Final
 
 from tracetime._kernels.perfetto.bake import Baker
 from tracetime._kernels.perfetto.rows import Rows
-from tracetime.analysis.kept_order import KeptOrder
 from tracetime.atomic_file import file_target, whole_file
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.error_bars import ErrorBars
-from tracetime.errors import TraceError, UsageError
+from tracetime.errors import ConversionError, TraceError, UsageError
+from tracetime.event_baking.tube_times import TubeTimes
 from tracetime.event_baking.writing import write_events
-from tracetime.events_table import Columns
 from tracetime.formats.perfetto.extension import BAKED_BY
-from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
 from tracetime.graph.arguments import PolicyName, check_policy
 from tracetime.text import printable
 from tracetime.trace import Trace, check_trace
 
+_BOOTTIME: Final = ClockId(BUILTIN_IDS["BOOTTIME"])
 # Perfetto equates the BOOTTIME of every machine with these.
-_SHARED: Final = (BUILTIN_IDS["BOOTTIME"], BUILTIN_IDS["TRACE_FILE"])
-_TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
+_SHARED: Final = (_BOOTTIME.clock, BUILTIN_IDS["TRACE_FILE"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +44,15 @@ class BakeSummary:
         kept_in_order: by the tube, track events moved to the one before them, within their bars, so
             that both are in the order of the file.
         reversed: track events whose bars exclude the order of the file.
+        as_floor: by the tube, events that it cannot place, which stay where Perfetto puts them.
         rounded: timestamps whose field cannot hold the time exactly.
         worst_rounding_ns: how far off the worst of these is.
         unresolved: events without a trace time, which Perfetto leaves out now as before.
-        set_aside: items without one, in a message whose clock is tied now: Perfetto would place
-            them wrongly, so they are in a field that it does not read.
+        set_aside: items without one, in a message whose clock is tied now, or whose packet has one
+            now: Perfetto would place them wrongly, so they are in a field that it does not read.
         forced: of a trace of another format, begins and ends of slices moved to the one before them
             on their track although their bars exclude that order: slices nest as in the source.
+        early: of a trace of another format, events before time 0, which Perfetto does not take.
         left_out: of a trace of another format, events that track events of Perfetto's cannot be,
             or that there was no room for.
         truncated: the error after which the rest of the file was not read.
@@ -68,11 +67,13 @@ class BakeSummary:
     stamped: int
     kept_in_order: int
     reversed: int
+    as_floor: int
     rounded: int
     worst_rounding_ns: int
     unresolved: int
     set_aside: int
     forced: int
+    early: int
     left_out: int
     truncated: TraceError | None
 
@@ -101,48 +102,45 @@ def bake(
             counters and flows.
         out: path of the file to write, which is never compressed.
         policy: "floor", what Perfetto's rule makes of the trace itself, or "tube", the best
-            estimate. A trace that is baked already stays as it is, by either.
+            estimate; of events that the tube cannot place, floor's. A trace that is baked already
+            stays as it is, by either.
         progress: called with the byte position reached in the file.
 
     Raises:
         UsageError: no such policy; a Perfetto trace of several machines on another clock than
-            BOOTTIME; `out` cannot be written, or is the trace.
+            BOOTTIME, by floor, or by the tube where it cannot convert to the first machine's;
+            `out` cannot be written, or is the trace.
         TraceError: as `Trace.events`. Whatever is raised, nothing is left of the file.
     """
     check_policy(policy)
     check_trace(trace)
     if not isinstance(trace, PerfettoTrace):
         return _bake_events(trace, out, policy, progress)
-    perfetto = _checked(trace)
+    clock = trace.trace_clock if trace.baked_by else _trace_clock(trace, policy)
     target = file_target(out)
-    baker = _baker(perfetto, policy)
-    order = KeptOrder(_TRACK_EVENT)
-    place: Callable[[Columns], Columns] | None = None
-    if policy == "tube":
-        to = ErrorBars(perfetto.clocks, perfetto.trace_clock, perfetto.machines, "estimated", {})
-
-        def place(columns: Columns) -> Columns:
-            return order.keep(columns, to.place(columns))
-
+    baker = _baker(trace, clock, policy)
+    tube = TubeTimes(trace, clock) if policy == "tube" and not trace.baked_by else None
     with whole_file(target) as part, part.open("wb") as file:
-        _write(perfetto, baker, place, progress, file)
+        _write(trace, baker, tube, progress, file)
         size = file.tell()
     rows = baker.rows
     return BakeSummary(
         trace=trace.path,
         out=os.fspath(out),
-        trace_clock=ClockId(trace.trace_clock.clock),
+        trace_clock=ClockId(clock.clock),
         policy=policy,
         bytes=size,
         moved=rows.moved,
         stamped=rows.stamped,
-        kept_in_order=order.kept,
-        reversed=order.reversed,
+        kept_in_order=tube.order.kept if tube else 0,
+        reversed=tube.order.reversed if tube else 0,
+        as_floor=tube.as_floor if tube else 0,
         rounded=rows.rounded,
         worst_rounding_ns=rows.worst_ns,
         unresolved=rows.unresolved,
         set_aside=rows.set_aside,
         forced=0,
+        early=0,
         left_out=0,
         truncated=trace.truncated,
     )
@@ -168,49 +166,63 @@ def _bake_events(
         stamped=0,
         kept_in_order=written.kept,
         reversed=0,
+        as_floor=0,
         rounded=0,
         worst_rounding_ns=0,
         unresolved=written.unresolved,
         set_aside=0,
         forced=written.forced,
+        early=written.early,
         left_out=written.left_out,
         truncated=trace.truncated,
     )
 
 
-def _checked(trace: PerfettoTrace) -> PerfettoTrace:
-    """The trace, if it can be baked."""
-    name = printable(trace.path)
-    if len(trace.machines) > 1 and trace.trace_clock.clock not in _SHARED:
+def _trace_clock(trace: PerfettoTrace, policy: PolicyName) -> ClockId:
+    """The clock of the output's timestamps, of a trace that is not baked."""
+    name, home = printable(trace.path), trace.trace_clock
+    if home.is_sequence_scoped:
         raise UsageError(
-            f"{name} has {len(trace.machines)} machines on {trace.trace_clock}: their packets can "
-            "name trace time only where that is BOOTTIME"
-        )
-    if trace.trace_clock.is_sequence_scoped:
-        raise UsageError(
-            f"the trace clock of {name} is {trace.trace_clock}, of a packet sequence: packets of "
+            f"the trace clock of {name} is {home}, of a packet sequence: packets of "
             "others cannot name it"
         )
-    return trace
+    if len(trace.machines) == 1 or home.clock in _SHARED:
+        return home
+    why = (
+        f"{name} has {len(trace.machines)} machines on {home}: their packets can "
+        "name trace time only where that is BOOTTIME"
+    )
+    if policy == "floor":
+        raise UsageError(f"{why}; the tube policy puts them on it")
+    try:
+        trace.clocks.path(home, _BOOTTIME, policy="tube")
+    except ConversionError as error:
+        raise UsageError(
+            f"{why}, and {error.message}: bake a trace whose snapshots have both clocks"
+        ) from error
+    return _BOOTTIME
 
 
-def _baker(trace: PerfettoTrace, policy: PolicyName) -> Baker:
-    home = trace.trace_clock
-    # The times of a baked trace are final: they stay, and so does what it says of them.
-    mark = 1 + BAKED_BY.index(trace.baked_by or policy)
+def _baker(trace: PerfettoTrace, clock: ClockId, policy: PolicyName) -> Baker:
+    # The times of a baked trace are final: its packets stay, and so does what it says of them.
+    baked = trace.baked_by is not None
+    mark = 1 + BAKED_BY.index(policy)
     several = len(trace.machines) > 1
-    return Baker(home.clock, trace.machines[0], mark, several, home.machine == 0)
+    is_home = clock == trace.trace_clock and clock.machine == 0
+    return Baker(
+        clock.clock, trace.machines[0], mark, several, is_home, baked, carries_source=not baked
+    )
 
 
 def _write(
     trace: PerfettoTrace,
     baker: Baker,
-    place: Callable[[Columns], Columns] | None,
+    tube: TubeTimes | None,
     progress: Callable[[int], None] | None,
     file: IO[bytes],
 ) -> None:
     """Write the packets, batch by batch."""
     for columns in trace.observed(baker, progress):
-        file.write(baker.write(columns if place is None else place(columns)))
+        file.write(baker.write(columns if tube is None else tube.place(columns)))
     # What comes after the last row.
     file.write(baker.write(Rows(1).take()))

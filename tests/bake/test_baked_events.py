@@ -283,7 +283,19 @@ class TestTimes:
         pq.write_table(table, tmp_path / "t.parquet")
         made = bake_file(tmp_path / "t.parquet", tmp_path / "out")
         assert [row["name"] for row in made.events("instant")] == ["late"]
-        assert made.summary.left_out == 1
+        assert (made.summary.early, made.summary.left_out) == (1, 0)
+
+    def test_what_is_before_time_0_is_counted_once_and_as_that(self, bake):
+        made = bake(
+            document(
+                event("X", -10, "early", dur=5),
+                event("i", -9, "mark"),
+                event("C", -8, "heap", args={"a": 1}),
+                event("s", -9, "go", id=7),
+                event("X", 10, "late", dur=5),
+            )
+        )
+        assert (made.summary.early, made.summary.left_out) == (4, 0)
 
     def test_the_bytes_are_the_same_every_time(self, bake):
         source = otlp(*simulated_world(2).groups)

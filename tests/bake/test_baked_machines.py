@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from baked_traces import baked, check_moves, placed_by_twin, rows_by, times
+from baked_traces import baked, check_moves, drawn_by, placed_by_twin, rows_by, times
 from building import (
     BOOTTIME,
     MONOTONIC,
@@ -30,6 +30,7 @@ from reading import opened
 from test_baked_traces import AT, COARSE, INSIDE, MONO, S, reading, snapshots
 
 from tracetime import UsageError
+from tracetime.baking import bake
 
 REMOTE = 5
 APART = 7_000_000_123
@@ -78,7 +79,7 @@ TIES = {
 
 def check(data: bytes, policy: str, coarse: bool = False) -> bytes:
     """That a baked trace has the times of the policy; return it."""
-    wanted = rows_by(data, policy)
+    wanted = drawn_by(data, policy)
     made, summary = baked(data, policy)
     got = placed_by_twin(made)
     if coarse and summary.rounded:
@@ -160,11 +161,61 @@ def test_a_service_event_of_another_machine_is_placed_by_its_boottime():
     check(trace(*TIES["REALTIME"], *of_remote(ended)), "floor")
 
 
+def test_a_machine_that_nothing_measured_stays_where_floor_puts_it():
+    data = trace(*HOME, *of_remote(event(AT[0], BOOTTIME)), event(MONO[1], MONOTONIC))
+    (_, _, here), *others = rows_by(data, "tube")
+    assert not others
+    made, summary = baked(data, "tube")
+    assert summary.as_floor == 1
+    assert [time for *_, time in rows_by(made, "floor")] == [AT[0], here]
+
+
 @pytest.mark.parametrize("clock", [MONOTONIC, REALTIME])
-def test_machines_that_cannot_name_the_trace_clock_are_refused(clock):
+def test_machines_that_cannot_name_the_trace_clock_are_refused_by_floor(clock):
     data = trace(snapshots(clock)[0], event(MONO[0], MONOTONIC), *of_remote(ITS_OWN[0]))
-    with pytest.raises(UsageError, match=r"2 machines on .*can name trace time only where"):
+    with pytest.raises(UsageError, match=r"2 machines on .* only where .*; the tube policy puts"):
         baked(data)
+
+
+@pytest.mark.parametrize("clock", [MONOTONIC, REALTIME])
+def test_the_tube_puts_machines_on_boottime(clock):
+    there = of_remote(*ITS_OWN, event(AT[1], BOOTTIME))
+    log = packet(seq=1, android_log=android_log([reading(REALTIME, AT[1])]))
+    # Ahead of the snapshots a value without a clock is trace time.
+    first = event(reading(clock, AT[0]))
+    data = trace(first, *snapshots(clock), event(MONO[0], MONOTONIC), *there, log)
+    made, summary = baked(data, "tube")
+    assert str(summary.trace_clock) == "BOOTTIME"
+    # REALTIME of two machines is equated, not measured.
+    assert (summary.as_floor, summary.unresolved) == (1, 0)
+    raw, here, theirs, logged = [time for *_, time in placed_by_twin(made)]
+    assert np.abs(np.subtract([raw, here, logged], [AT[0], AT[0], AT[1]])).max() <= 1
+    by_floor = rows_by(data, "floor")[2][2]
+    with opened(data) as source:
+        assert theirs == source.clocks.convert(by_floor, clock, BOOTTIME, policy="tube")
+    with opened(made) as again:
+        assert str(again.trace_clock) == "BOOTTIME"
+    assert baked(made, "tube").data == made
+
+
+def test_machines_without_snapshots_of_boottime_are_refused_by_the_tube():
+    first = [snapshot({MONOTONIC: at, REALTIME: at}, primary=MONOTONIC) for at in (5, 50, 500)]
+    data = trace(*first, event(60, MONOTONIC), *of_remote(ITS_OWN[0]))
+    with pytest.raises(UsageError, match=r"bake a trace whose snapshots have both clocks"):
+        baked(data, "tube")
+
+
+def test_a_machine_whose_first_packet_ends_the_import(tmp_path):
+    """The output has none of it, and is baked again as it is."""
+    # A sequence's clock, of none.
+    last = of_remote(packet(5, 64, seq=None))
+    out = tmp_path / "out.pftrace"
+    with opened(trace(*HOME, event(AT[0], BOOTTIME), *last), partial=True) as cut:
+        assert bake(cut, out, policy="floor").truncated is not None
+        assert cut.machines == [0, REMOTE]
+    with opened(out.read_bytes()) as made:
+        assert made.machines == [0]
+    assert baked(out.read_bytes()).data == out.read_bytes()
 
 
 def test_machines_without_a_trace_clock_stay_as_they_are():
@@ -177,5 +228,5 @@ def test_machines_without_a_trace_clock_stay_as_they_are():
 def test_random_traces_of_several_machines_differ_only_as_the_summary_says(seed, policy):
     data = nasty_trace(Random(seed))
     made = baked(data, policy)
-    check_moves(rows_by(data, policy), made)
+    check_moves(drawn_by(data, policy), made)
     assert baked(made.data, policy).data == made.data

@@ -6,7 +6,7 @@ import gzip
 
 import numpy as np
 import pytest
-from baked_traces import baked, check_moves, placed_by_twin, rows_by, times
+from baked_traces import baked, check_moves, drawn_by, placed_by_twin, rows_by, times
 from building import (
     BOOTTIME,
     MONOTONIC,
@@ -15,6 +15,7 @@ from building import (
     REALTIME,
     android_log,
     compressed,
+    etw,
     event,
     ftrace,
     ftrace_event,
@@ -146,7 +147,7 @@ def test_every_timestamp_is_where_the_policy_puts_it(inside, clock, policy):
         first, *last = snapshots(CLOCKS[clock])
         first = [first]
     data = trace(*first, *INSIDE[inside], *last)
-    wanted = rows_by(data, policy)
+    wanted = drawn_by(data, policy)
     made, summary = baked(data, policy)
     got = placed_by_twin(made)
     if inside in COARSE and summary.rounded:
@@ -181,7 +182,8 @@ def test_snapshots_keep_the_trace_clock_and_realtime():
     made = baked(
         trace(*snapshots(MONOTONIC)[:2], snapshot({6: 1, 3: reading(3, 130 * S)}, primary=3))
     ).data
-    kept = [p.clock_snapshot for p in pb.Trace.FromString(made).packet[1:]]
+    packets = pb.Trace.FromString(made).packet
+    kept = [p.clock_snapshot for p in packets if p.HasField("clock_snapshot")]
     assert [[c.clock_id for c in one.clocks] for one in kept] == [[MONOTONIC, REALTIME]] * 2
     assert [one.primary_trace_clock for one in kept] == [MONOTONIC] * 2
 
@@ -247,24 +249,97 @@ def test_an_item_without_a_timestamp_goes_with_its_packet():
         assert got[0] == rows_by(data, policy)[0]
 
 
-@pytest.mark.parametrize(
-    "items",
-    [
-        {"statsd_atom": statsd([106 * S], atoms=3)},
-        {"power_rails": power_rails([106_000, None, None])},
-    ],
-    ids=lambda items: next(iter(items)),
-)
-def test_items_with_their_packets_time_stay_although_the_tube_does_not_place_it(items):
+ITEMS = {
+    "statsd_atom": statsd([106 * S], atoms=3),
+    "power_rails": power_rails([106_000, None, None]),
+}
+
+
+@pytest.mark.parametrize("policy", ["floor", "tube"])
+@pytest.mark.parametrize("name", ITEMS)
+def test_items_with_their_packets_time_are_placed_as_their_packet(name, policy):
+    data = trace(*snapshots(BOOTTIME), packet(MONO[0], MONOTONIC, 1, **{name: ITEMS[name]}))
+    wanted = rows_by(data, policy)
+    assert [time for *_, time in wanted] == [wanted[0][2], 106 * S, wanted[0][2], wanted[0][2]]
+    assert placed_by_twin(baked(data, policy).data) == wanted
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_what_the_tube_cannot_place_stays_where_floor_puts_it(name):
     # Of a clock that is read once the tube knows no rate.
     read_once = snapshot({9: 7, BOOTTIME: 104 * S})
-    data = trace(*snapshots(BOOTTIME), read_once, packet(1000, 9, 1, **items))
+    data = trace(*snapshots(BOOTTIME), read_once, packet(1000, 9, 1, **{name: ITEMS[name]}))
+    assert [time for *_, time in rows_by(data, "tube")] == [106 * S]
+    made, summary = baked(data, "tube")
+    assert summary.as_floor == 3
+    assert not summary.unresolved
+    assert not summary.set_aside
+    assert placed_by_twin(made) == rows_by(data, "floor")
+    assert baked(data).summary.as_floor == 0
+
+
+# REALTIME is set back between the second and the third; its reading 1900 s can only be after that.
+SET_BACK = [
+    snapshot({BOOTTIME: at * S, REALTIME: wall * S})
+    for at, wall in ((100, 1700), (110, 1710), (120, 1650), (130, 1660))
+]
+
+
+def test_a_reading_of_two_instants_stays_where_floor_puts_it():
+    # Until the clock falls floor places by it.
+    data = trace(*SET_BACK[:2], packet(1702 * S, REALTIME, 1), *SET_BACK[2:])
+    assert rows_by(data, "tube") == []
+    made, summary = baked(data, "tube")
+    assert (summary.as_floor, summary.unresolved) == (1, 0)
+    assert placed_by_twin(made) == rows_by(data, "floor") != []
+
+
+def test_but_not_where_its_bar_excludes_that():
+    # REALTIME leaps, and falls later: it reads 2005 s twice, of which floor knows nothing yet.
+    first, *later = [
+        snapshot({BOOTTIME: at * S, REALTIME: wall * S})
+        for at, wall in ((100, 1700), (120, 2000), (130, 2010), (140, 1990), (150, 2000))
+    ]
+    data = trace(first, packet(2005 * S, REALTIME, 1), *later)
+    assert [time for *_, time in rows_by(data, "floor")] == [405 * S]
+    with opened(data) as opened_trace:
+        (row,) = opened_trace.read_all("tube").to_pylist()
+    assert row["earliest"] < row["latest"] < 405 * S
+    made, summary = baked(data, "tube")
+    assert (summary.as_floor, summary.unresolved) == (0, 1)
+    assert placed_by_twin(made) == []
+
+
+def test_a_delta_whose_reference_came_too_late_stays_unplaced():
+    # The thread descriptor is put aside until its clock is read.
+    reference = packet(5, 200, 1, cleared=True, thread_descriptor=thread_descriptor(7))
+    delta = packet(AT[0], BOOTTIME, 1, track_event=legacy(delta_us=7))
+    late = snapshot({200: 7, BOOTTIME: 104 * S})
+    data = trace(*snapshots(BOOTTIME), reference, delta, late)
+    made = baked(data)
+    check_moves(rows_by(data, "floor"), made)
+    assert [kind for kind, *_ in placed_by_twin(made.data)] == ["packet"]
+
+
+@pytest.mark.parametrize(
+    ("items", "kinds"),
+    [
+        ({"statsd_atom": statsd([106 * S], atoms=2)}, ["packet", "statsd_atom"]),
+        ({"etw_events": etw([106 * S])}, ["packet"]),
+        ({"power_rails": power_rails([106_000, None])}, ["packet", "power_rail", "power_rail"]),
+        ({"ftrace_events": ftrace([105 * S])}, ["packet", "ftrace_event"]),
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_items_that_floor_drops_with_a_packet_that_the_tube_places(items, kinds):
+    data = trace(*SET_BACK, packet(1900 * S, REALTIME, 1, **items))
+    assert rows_by(data, "floor") == []
     wanted = rows_by(data, "tube")
-    assert [kind for kind, *_ in wanted] == [wanted[0][0]] * 3
-    assert wanted[1][2] == wanted[2][2] != 106 * S
-    made = baked(data, "tube")
-    assert made.summary.stamped == 1
-    assert placed_by_twin(made.data)[1:] == wanted
+    assert [kind for kind, *_ in wanted] == kinds
+    made, summary = baked(data, "tube")
+    assert placed_by_twin(made) == wanted
+    with opened(data) as opened_trace:
+        assert summary.set_aside == len(opened_trace.read_all()) - len(wanted)
 
 
 def test_a_compressed_file_is_baked_whole(tmp_path):
@@ -318,24 +393,14 @@ def test_any_trace_is_baked_as_floor_places_it(data):
     assert baked(made.data).data == made.data
 
 
-def test_a_baked_trace_has_no_bars():
-    data = trace(*snapshots(BOOTTIME), event(MONO[0], MONOTONIC))
+def test_a_baked_trace_is_copied_whatever_holds_it():
+    data = trace(*snapshots(BOOTTIME), event(MONO[0], MONOTONIC), event(5, 9))
     made = baked(data, "tube").data
-    assert baked(made, "floor").data == made
-    with opened(made) as again:
-        table = again.read_all("tube")
-        assert again.baked_by == "tube"
-        assert table["trace_time"].to_pylist() == [time for *_, time in rows_by(data, "tube")]
-        assert table["earliest"].null_count == table["latest"].null_count == 1
-        with pytest.raises(tt.ConversionError):
-            again.clocks.convert(5, "REALTIME", "BOOTTIME", policy="tube", bounds=True)
-
-
-def test_its_graph_stays_without_bars_when_it_is_saved(tmp_path):
-    with opened(baked(trace(*snapshots(BOOTTIME))).data) as again:
-        again.clocks.save(tmp_path / "graph")
-    with pytest.raises(tt.ConversionError):
-        tt.ClockGraph.load(tmp_path / "graph").convert(5, "REALTIME", "BOOTTIME", policy="tube")
+    again = baked(gzip.compress(made), "floor")
+    assert again.data == made
+    assert (again.summary.unresolved, again.summary.as_floor) == (1, 0)
+    inside = baked(trace(compressed(pb.Trace.FromString(made).packet)), "floor")
+    assert inside.data == made
 
 
 def test_a_trace_clock_of_a_packet_sequence_is_refused():

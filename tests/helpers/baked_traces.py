@@ -13,6 +13,7 @@ from twin import resolve
 
 from tracetime.baking import BakeSummary, bake
 from tracetime.graph.arguments import PolicyName
+from tracetime.trace import Trace
 
 _EXTENSION = b"\xa2\xe9\x04"
 """The tag of field 9876."""
@@ -47,6 +48,26 @@ def rows_by(data: bytes, policy: PolicyName) -> list[Event]:
     ]
 
 
+def drawn_by(data: bytes, policy: PolicyName) -> list[Event]:
+    """The rows that a trace baked by a policy has: what the tube cannot place, floor does."""
+    with opened(data) as trace:
+        return drawn(trace, policy)
+
+
+def drawn(trace: Trace, policy: PolicyName) -> list[Event]:
+    """As `drawn_by`, of an open trace."""
+    floor, rows = trace.read_all(), trace.read_all(policy)
+    by_floor = floor["trace_time"].to_pylist()
+    found = []
+    for row, other in zip(rows.to_pylist(), by_floor, strict=True):
+        time, first = row["trace_time"], row.get("earliest")
+        if time is None and (first is None or (other and first <= other <= row["latest"])):
+            time = other
+        if time is not None:
+            found.append((row["kind"], row["payload"] or "", time))
+    return found
+
+
 def placed_by_twin(data: bytes) -> list[Event]:
     """What the plain importer places, in file order, but for packets that `bake` adds."""
     packets = pb.Trace.FromString(data).packet
@@ -65,13 +86,17 @@ def _is_mark(packet: pb.TracePacket) -> bool:
 
 
 def check_moves(wanted: list[Event], made: Baked) -> None:
-    """That a baked trace has other rows only where its summary says so.
+    """That a baked trace has other rows only where its summary says so."""
+    check_rows(wanted, placed_by_twin(made.data), made.summary)
+
+
+def check_rows(wanted: list[Event], found: list[Event], summary: BakeSummary) -> None:
+    """That rows of a baked trace differ from those wanted only as its summary says.
 
     A packet may be where an item of it is, or be there for it alone. No item may go with it. What
     is moved is one row in the place of two: that of the packet and that of its legacy timestamp.
     """
-    summary = made.summary
-    got = Counter(placed_by_twin(made.data))
+    got = Counter(found)
     more, less = got - Counter(wanted), Counter(wanted) - got
     packets = sum(n for (kind, *_), n in more.items() if kind == "packet")
     assert packets <= summary.stamped + summary.moved + summary.kept_in_order

@@ -8,6 +8,7 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from places import ROOT
 from recorded import EXTENSION, EXTENSION_FIELD, PROTO
+from twin.records import SOURCE
 
 from tracetime import events_table
 from tracetime.clocks.ids import BUILTIN_IDS
@@ -38,6 +39,11 @@ MESSAGES = {
     "TASK_NEWTASK_": pb.TaskNewtaskFtraceEvent,
     "TASK_RENAME_": pb.TaskRenameFtraceEvent,
     "TRACE_CONFIG_": pb.TraceConfig,
+    "TRACE_STATS_": pb.TraceStats,
+    "WRITER_STATS_": pb.TraceStats.WriterStats,
+    "PROVENANCE_": pb.TraceProvenance,
+    "PROVENANCE_BUFFER_": pb.TraceProvenance.Buffer,
+    "PROVENANCE_SEQUENCE_": pb.TraceProvenance.Sequence,
     "DATA_SOURCE_": pb.TraceConfig.DataSource,
     "DATA_SOURCE_CONFIG_": pb.DataSourceConfig,
     "FTRACE_CONFIG_": pb.FtraceConfig,
@@ -110,11 +116,15 @@ def enum_in(file: str, prefix: str) -> list[str]:
 FIELDS = numbers_in("perfetto/fields.pxd")
 
 
+OWN = {"PACKET_TRACETIME_SNAPSHOT": EXTENSION_FIELD, "PACKET_TRACETIME_SOURCE": SOURCE}
+"""Fields of packets that are not Perfetto's."""
+
+
 def schema_number(name: str) -> int | None:
     """The number that the schema gives a field of fields.pxd."""
-    if name == "PACKET_TRACETIME_SNAPSHOT":
+    if name in OWN:
         assert f"field {FIELDS[name]} of TracePacket" in PROTO.read_text()
-        return EXTENSION_FIELD
+        return OWN[name]
     for prefix in sorted(MESSAGES, key=len, reverse=True):
         fields = MESSAGES[prefix].DESCRIPTOR.fields_by_name
         if name.startswith(prefix):

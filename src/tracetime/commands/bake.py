@@ -100,13 +100,15 @@ def _counts(summary: BakeSummary) -> list[str]:
     worst = duration(summary.worst_rounding_ns)
     lines = (
         (summary.unresolved, "event", "without a trace time: Perfetto leaves them out, as before"),
-        (summary.set_aside, "item", "without a trace time set aside: their clock is tied now"),
+        (summary.set_aside, "item", "without a trace time set aside, where Perfetto does not look"),
         (summary.forced, "end", "of slices moved beyond their bars, so that they nest as before"),
+        (summary.early, "event", "before time 0: Perfetto takes none"),
         (summary.left_out, "event", "left out: track events of Perfetto's cannot be such"),
         (summary.moved, "event", "moved to the timestamp of their packet"),
         (summary.stamped, "packet", "without a time of their own have that of their items"),
         (summary.kept_in_order, "event", "kept in the order of the file, within their bars"),
         (summary.reversed, "event", "before one that is earlier in the file: the bars exclude it"),
+        (summary.as_floor, "event", "where Perfetto puts them: the tube cannot place them"),
         (summary.rounded, "timestamp", f"rounded, by {worst} at most: the field holds no more"),
     )
     return [f"{count(n, what)} {said}" for n, what, said in lines if n]

@@ -60,15 +60,21 @@ class Events:
     """
 
     def __init__(
-        self, packets: EventPackets, tracks: Tracks, vocabulary: Vocabulary, has_slices: bool
+        self,
+        packets: EventPackets,
+        tracks: Tracks,
+        vocabulary: Vocabulary,
+        has_slices: bool,
+        from_zero: bool,
     ) -> None:
         self._packets = packets
         self._tracks = tracks
         self._has_slices = has_slices
+        self._from_zero = from_zero
         self._lines = [kind.name == _LINE for kind in vocabulary.kinds]
         self._series = Series()
         self.flows = FlowEvents()
-        self.unresolved = self.left_out = 0
+        self.unresolved = self.left_out = self.early = 0
 
     def put(self, columns: Columns) -> None:
         """Put a batch with names."""
@@ -77,7 +83,7 @@ class Events:
         is_event = kinds != _METADATA
         self.unresolved += int(np.count_nonzero(~placed & is_event))
         rows = rows_with_time(columns)
-        self.left_out += int(np.count_nonzero(placed & is_event)) - len(rows)
+        self.early += int(np.count_nonzero(self._are_early(columns) & placed & is_event))
         counters = rows[kinds[rows] == _COUNTER]
         self._put_counters(columns, counters)
         others = rows[kinds[rows] != _COUNTER]
@@ -95,6 +101,15 @@ class Events:
         is_line = np.array(self._lines, np.bool_)[columns["kind"][others]]
         known = np.isin(kinds[others], (*_SLICES, *FLOW_TYPES)) | (kinds[others] < 0) & ~is_line
         self.left_out += int(np.count_nonzero(~known))
+
+    def _are_early(self, columns: Columns) -> npt.NDArray[np.bool_]:
+        """Which rows come before time 0, of the output or of what slices are made from."""
+        early: npt.NDArray[np.bool_] = columns["trace_time"] < 0
+        if self._from_zero and self._has_slices:
+            is_line = np.array(self._lines, np.bool_)[columns["kind"]]
+            of_slice = np.isin(columns["type"], _SLICES) | (columns["type"] < 0) & ~is_line
+            early = early | of_slice & (columns["source_ns"] < 0)
+        return early
 
     def _put_instants(self, columns: Columns, rows: Rows) -> None:
         args = _args(columns, rows, columns["has"][rows] & HAS_ARGS != 0)

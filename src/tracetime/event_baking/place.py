@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+
+class Output(Protocol):
+    """What packets are written to."""
+
+    def write(self, packets: bytes, /) -> int:
+        """Write whole packets; returns how many bytes these became."""
 
 
 class Place(NamedTuple):
@@ -15,6 +22,7 @@ class Place(NamedTuple):
         clock: the number of the clock that timestamps are in; None for that of the trace.
         snapshot: whether packets say what the trace clock is, what REALTIME read, and that the
             trace is baked.
+        free_pid: the first pid or tid for what has none that fits: above all of Linux.
     """
 
     sequence: int = 1
@@ -22,3 +30,4 @@ class Place(NamedTuple):
     machine: int = 0
     clock: int | None = None
     snapshot: bool = True
+    free_pid: int = (1 << 22) + 1

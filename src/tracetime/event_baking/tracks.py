@@ -8,9 +8,6 @@ from typing import Final, NamedTuple
 from tracetime._kernels.perfetto import packets
 from tracetime.event_baking.place import Place
 
-_FIRST_PID: Final = (1 << 22) + 1
-"""Of what has no pid or tid that fits: above all of Linux."""
-
 _MOST_PID: Final = (1 << 31) - 1
 
 _ALL: Final = -1
@@ -41,8 +38,13 @@ class Tracks:
         self._any: dict[int, int] = {}
         self._unnamed: dict[int, int] = {}
         self._used: set[tuple[int, int]] = set()
-        self._unused = itertools.count(_FIRST_PID)
+        self._free_pid = place.free_pid
         self._pending: list[bytes] = []
+
+    @property
+    def free_pid(self) -> int:
+        """The first pid or tid that no process or thread has that had none that fits."""
+        return self._free_pid
 
     def take(self) -> bytes:
         """The packets since the last time."""
@@ -121,7 +123,8 @@ class Tracks:
         least = 0 if scope == _ALL else 1
         one = -1 if number is None else number
         while not least <= one <= _MOST_PID or (scope, one) in self._used:
-            one = next(self._unused)
+            one = self._free_pid
+            self._free_pid += 1
         self._used.add((scope, one))
         return one
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
 from tracetime.event_baking.events import Events, rows_with_time
 from tracetime.event_baking.flows import joined
-from tracetime.event_baking.place import Place
+from tracetime.event_baking.place import Output, Place
 from tracetime.event_baking.slices import parents_first, put_slices
 from tracetime.event_baking.tracks import Tracks
+from tracetime.formats.chrome_json.reader import ChromeJsonTrace
 from tracetime.formats.perfetto.extension import BAKED_BY
 from tracetime.graph.arguments import PolicyName
 from tracetime.slices_table import Slices
@@ -38,19 +39,23 @@ class Written(NamedTuple):
         kept, forced: begins and ends that came to the time of the event before them on their track,
             within their bars and beyond.
         unresolved: events without a trace time.
+        early: events before time 0, of the output or of their own file.
         left_out: events that track events cannot be, or that there was no room for.
+        free_pid: the first pid that a trace which follows in the same file may give out.
     """
 
     clock: ClockId
     kept: int
     forced: int
     unresolved: int
+    early: int
     left_out: int
+    free_pid: int
 
 
 def write_events(
     trace: Trace,
-    file: IO[bytes],
+    file: Output,
     policy: PolicyName,
     progress: Callable[[int], None] | None = None,
     place: Place | None = None,
@@ -75,7 +80,8 @@ def write_events(
         file.write(made.baked_packet(1 + BAKED_BY.index(policy)))
     file.write(made.state_packet(place.sequence, _CLEARED, True, False, 0, place.machine))
     tied = not place.snapshot
-    events = Events(packets, tracks, trace.vocabulary, slices is not None)
+    from_zero = isinstance(trace, ChromeJsonTrace)
+    events = Events(packets, tracks, trace.vocabulary, slices is not None, from_zero)
     for columns in trace.placed_columns(policy, progress, names=True):
         if not tied:
             times = columns["trace_time"][rows_with_time(columns)]
@@ -92,8 +98,16 @@ def write_events(
         for _ in put_slices(packets, table, tracks, flows):
             file.write(tracks.take())
             file.write(packets.take())
-        left_out += slices.left_out + flows.lost + packets.early
-    return Written(ClockId(clock), packets.kept, packets.forced, events.unresolved, left_out)
+        left_out += slices.left_out + flows.lost
+    return Written(
+        ClockId(clock),
+        packets.kept,
+        packets.forced,
+        events.unresolved,
+        events.early,
+        left_out,
+        tracks.free_pid,
+    )
 
 
 def clock_of(trace: Trace) -> int:

@@ -170,16 +170,15 @@ class Inside:
     def power_rails(self, packet: Packet, _: bytes, ts: int, dropped: Result | None) -> bool:
         rails = packet.message.message(POWER_RAILS)
         for item, data in enumerate(rails.messages(2)):
-            key: Key | None = None
             if data.has(2):
                 key, raw = Key(BOOTTIME), data.int64(2)
                 ns = raw * 1_000_000
-                result = dropped or (
-                    self.tracker.to_trace_time(key, ns) if fits(ns) else Result(None, OVERFLOW)
-                )
+                result = Result(None, OVERFLOW)
+                if fits(ns):
+                    result = dropped or self.tracker.to_trace_time(key, ns)
+                packet.add("power_rail", item, key, raw, result)
             else:
-                raw, result = ts, dropped or Result(ts, AS_IS)
-            packet.add("power_rail", item, key, raw, result)
+                result = packet.add_as_packet("power_rail", item, ts)
             self.push_result("packet", result)
         return True
 
@@ -187,9 +186,12 @@ class Inside:
         message = Message(data)
         times = message.numbers(2)
         for item in range(len(message.messages(1))):
-            raw = signed(times[item]) if item < len(times) else ts
-            result = dropped or Result(raw, AS_IS)
-            packet.add("statsd_atom", item, None, raw, result)
+            if item < len(times):
+                raw = signed(times[item])
+                result = dropped or Result(raw, AS_IS)
+                packet.add("statsd_atom", item, None, raw, result)
+            else:
+                result = packet.add_as_packet("statsd_atom", item, ts)
             self.push_result("packet", result)
         return True
 
@@ -257,7 +259,9 @@ class Inside:
             ns = saturate(raw * 1000)
             ns = references.advance(ns) if event.has(1) else ns
             result = self.legacy_time(ns)
-        packet.add("track_event_legacy", 0, Key(MONOTONIC), raw, result)
+        # The reference does not follow what is dropped.
+        key = None if dropped and event.has(1) else Key(MONOTONIC)
+        packet.add("track_event_legacy", 0, key, raw, result)
         self.push_result("track_event", result)
         return True
 
@@ -270,7 +274,7 @@ class Inside:
         self, packet: Packet, data: bytes, _ts: int, dropped: Result | None
     ) -> bool:
         profile = Message(data)
-        samples, key = len(profile.numbers(1)), Key(MONOTONIC)
+        samples, key = len(profile.numbers(1)), None if dropped else Key(MONOTONIC)
         deltas = [signed(delta) for delta in profile.numbers(2)]
         references = self.sequence(packet.sequence_id).references
         start = dropped or self.legacy_time(references.ns)

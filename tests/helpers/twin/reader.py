@@ -250,6 +250,7 @@ class Reader(Inside):
                 self.deferred.append(packet)
                 return
         packet.add("packet", 0, key, raw, result)
+        packet.placed = key, raw, result
         if result.value is None:
             self.contents(packet, raw, result)
         else:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
 
-from .graph import Key, Result, TwinGraph, is_sequence_clock
+from .graph import AS_IS, Key, Result, TwinGraph, is_sequence_clock
 from .sorter import Sorter
 from .wire import Message, saturate, signed
 
@@ -22,7 +22,9 @@ EXTENSION_DESCRIPTOR, STATSD_ATOM, ETW_EVENTS, MACHINE_ID = 72, 84, 95, 98
 REMOTE_CLOCK_SYNC, ZSTD_COMPRESSED = 107, 133
 
 PAYLOADS = {one.number: one.name for one in TracePacket.DESCRIPTOR.oneofs_by_name["data"].fields}
-COMMON = {one.number for one in TracePacket.DESCRIPTOR.fields} - PAYLOADS.keys()
+SOURCE = 9877
+"""Of a baked trace, what a packet was."""
+COMMON = {one.number for one in TracePacket.DESCRIPTOR.fields} - PAYLOADS.keys() | {SOURCE}
 
 
 class TwinError(Exception):
@@ -68,6 +70,8 @@ class Packet:
     message: Message
     rows: list[Row]
     payload: str
+    # Clock, value and result of its own timestamp.
+    placed: tuple[Key | None, int, Result] | None = None
 
     @property
     def sequence_id(self) -> int:
@@ -98,6 +102,12 @@ class Packet:
                 result.status,
             )
         )
+
+    def add_as_packet(self, kind: str, item: int, ts: int) -> Result:
+        """An item without a time of its own; ts: the latest time, which such a packet has."""
+        key, timestamp, result = self.placed or (None, ts, Result(ts, AS_IS))
+        self.add(kind, item, key, timestamp, result)
+        return result
 
 
 @dataclass

@@ -1,12 +1,13 @@
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from tracetime._kernels.common.text cimport Bytes
 from tracetime._kernels.common.wire cimport Span
 from tracetime._kernels.perfetto.baked_clocks cimport BakedClocks
-from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
+from tracetime._kernels.perfetto.ftrace_buffers cimport FtraceBuffers
+from tracetime._kernels.perfetto.observer cimport PacketObserver
 from tracetime._kernels.perfetto.packet cimport Packet
 from tracetime._kernels.perfetto.placed_rows cimport PlacedRows
-from tracetime._kernels.perfetto.rows cimport Rows
+from tracetime._kernels.perfetto.source_record cimport Unsummed
 
 cdef struct HeldPacket:
     int64_t start, end              # of its bytes
@@ -17,12 +18,6 @@ cdef struct HeldPacket:
     bint valid                      # incremental state of the sequence
     bint placed
     bint snapshot_taken
-
-# The ftrace buffers of a machine so far.
-cdef struct Buffers:
-    int64_t valid_ns                # when the last one began to hold events
-    int64_t offset_ns               # of the last event, from its clock
-    bint has_offset
 
 # What to write instead of a packet's own.
 cdef struct Stamp:
@@ -37,35 +32,37 @@ cdef struct Stamp:
 
 cdef class Baker(PacketObserver):
     cdef readonly PlacedRows rows
+    cdef FtraceBuffers buffers
     cdef BakedClocks clocks         # of the packet's machine
     cdef BakedClocks home           # of the first machine
     cdef list machines              # BakedClocks by machine
     cdef uint32_t machine           # of `clocks`
     cdef bint several
+    cdef bint baked
     cdef Bytes held                 # the packets of a batch
     cdef HeldPacket *packets
     cdef int64_t n, capacity
     cdef Bytes out
+    cdef Unsummed *unsummed         # packets in `out`
+    cdef int64_t n_unsummed, unsummed_capacity
     cdef Bytes packet, inner        # under construction
     cdef Bytes[2] scratch
     cdef int64_t *references_ns     # by sequence, as the output has them
-    cdef int64_t n_references, references_capacity
-    cdef Buffers *buffers           # by machine
-    cdef int64_t n_buffers, buffers_capacity
-    cdef uint32_t snapshots         # of the last row so far
+    cdef uint8_t *has_reference
+    cdef int64_t n_references, references_capacity, has_reference_capacity
     cdef bint began
     cdef bint named_any             # a packet of the output names a clock
 
-    cdef int add_bounds(
-        self, const ImportedPacket *p, Span bundle, const Packet *packet, Rows rows, int64_t first
-    ) except -1 nogil
     cdef int enter(self, uint32_t machine, const Packet *p) except -1 nogil
+    cdef int copy(self) except -1 nogil
     cdef int bake(self, const HeldPacket *k) except -1 nogil
     cdef int bake_snapshot(self, Packet *p, bint taken) except -1 nogil
-    cdef int choose_stamp(self, Packet *p, Stamp *stamp) except -1 nogil
-    cdef int64_t refused_row(self) noexcept nogil
+    cdef int finish(self, const Packet *p) except -1 nogil
+    cdef int leave_out(self, const Packet *p) except -1 nogil
+    cdef int choose_stamp(self, Packet *p, uint32_t sequence, Stamp *stamp) except -1 nogil
+    cdef int64_t refused_row(self, uint32_t sequence) noexcept nogil
     cdef bint is_settled(self) noexcept nogil
-    cdef int tie_items(self) except -1 nogil
+    cdef int tie_items(self, Packet *p) except -1 nogil
     cdef int64_t row_of_packet_time(self, Packet *p) noexcept nogil
     cdef int keep_latest(self, Packet *p, Stamp *stamp) except -1 nogil
     cdef int refuse(self, Packet *p, int64_t row, Stamp *stamp) except -1 nogil

@@ -3,6 +3,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from tracetime._kernels.perfetto.baked_clocks import BakedClocks
 from tracetime._kernels.perfetto.observer import PacketObserver
 from tracetime._kernels.perfetto.placed_rows import PlacedRows
 
@@ -11,6 +12,14 @@ class Baker(PacketObserver):
 
     rows: PlacedRows
     def __new__(
-        cls, trace_clock: int, machine_id: int, mark: int, several: bool, is_home: bool
+        cls,
+        trace_clock: int,
+        machine_id: int,
+        mark: int,
+        several: bool,
+        is_home: bool,
+        baked: bool,
+        clocks: list[BakedClocks] | None = None,
+        carries_source: bool = False,
     ) -> Self: ...
     def write(self, columns: dict[str, npt.NDArray[np.generic]]) -> bytes: ...

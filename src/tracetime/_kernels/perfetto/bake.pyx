@@ -6,39 +6,40 @@ Where a message fixes the clock, that clock is tied to the trace clock (`baked_c
 else changes; what the packets mean is `importer.pyx`'s.
 """
 
-from libc.stdint cimport INT64_MIN, int8_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from tracetime._kernels.common.memory cimport (
-    grow, saturating_add, saturating_mul, saturating_sub,
-)
+from tracetime._kernels.common.memory cimport grow, saturating_mul
 from tracetime._kernels.common.text cimport Bytes, put_bytes
 from tracetime._kernels.common.wire cimport (
-    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, nothing,
-    read_varint, span_of,
+    BYTES, Field, Span, is_number, is_set, load_bytes, load_number, next_field, read_varint,
+    span_of,
 )
-from tracetime._kernels.graph.engine cimport AS_IS, RESOLVED, SKIPPED_INCREMENTAL_STATE
-from tracetime._kernels.graph.key cimport FIRST_SEQUENCE_CLOCK, is_sequence_scoped
+from tracetime._kernels.graph.engine cimport AS_IS, SKIPPED_INCREMENTAL_STATE
 from tracetime._kernels.perfetto.baked_bundle cimport KIND_FTRACE_BOUND, bake_bundle
 from tracetime._kernels.perfetto.baked_clocks cimport BakedClocks
 from tracetime._kernels.perfetto.baked_items cimport (
-    bake_dumps, bake_logs, bake_rails, bake_stacks, bake_tree, without_legacy_time,
+    bake_atoms, bake_dumps, bake_etw, bake_logs, bake_rails, bake_stacks, bake_tree,
+    rails_have_time, without_legacy_time,
 )
-from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME, MONOTONIC_RAW
+from tracetime._kernels.perfetto.clock_ids cimport BOOTTIME
 from tracetime._kernels.perfetto.fields cimport *
+from tracetime._kernels.perfetto.ftrace_buffers cimport FtraceBuffers
 from tracetime._kernels.perfetto.observer cimport ImportedPacket, PacketObserver
 from tracetime._kernels.perfetto.packet cimport (
     FLAG_INCREMENTAL_STATE_CLEARED, FLAG_NEEDS_INCREMENTAL_STATE, Packet, is_mark, read_packet,
 )
+from tracetime._kernels.perfetto.payload cimport inner_of
 from tracetime._kernels.perfetto.placed_rows cimport PlacedRows
 from tracetime._kernels.perfetto.rewriting cimport (
-    put_between, put_content, put_span, put_value, put_with_number,
+    put_between, put_content, put_span, put_unchanged, put_value, put_with_number,
 )
+from tracetime._kernels.perfetto.source_record cimport Unsummed, put_checksums, put_source
 from tracetime._kernels.perfetto.rows cimport (
     KIND_ANDROID_LOG, KIND_FTRACE_EVENT, KIND_GPU_WORK_PERIOD, KIND_PACKET, KIND_POWER_RAIL,
     KIND_SCHED_SWITCH, KIND_SCHED_WAKING, KIND_STACK_SAMPLE, KIND_STATSD_ATOM,
-    KIND_TRACK_EVENT_LEGACY, Row, Rows,
+    KIND_TRACK_EVENT_LEGACY, Rows,
 )
 
 cdef enum:
@@ -53,15 +54,28 @@ cdef class Baker(PacketObserver):
 
     trace_clock: of the whole file. machine_id: of its first machine. mark: of the policy.
     several: whether there are more machines; the trace clock is BOOTTIME or TRACE_FILE then.
-    is_home: whether the trace clock is the first machine's own in the source.
+    is_home: whether the trace clock is the first machine's own in the source. baked: the trace is
+    baked already; its packets stay as they are.
+    clocks: BakedClocks of its machines, where these have a part of the output already.
+    carries_source: whether packets say what they were in the source (`source_record.pxd`).
     """
 
+    # wide: a part of a larger trace has more
     def __cinit__(
-        self, uint32_t trace_clock, uint32_t machine_id, int mark, bint several, bint is_home
+        self, uint32_t trace_clock, uint32_t machine_id, int mark, bint several, bint is_home,
+        bint baked, list clocks=None, bint carries_source=False,
     ):
         self.rows = PlacedRows()
+        self.buffers = FtraceBuffers()
+        self.baked = baked
         self.several = several
+        if clocks is not None:
+            self.began = True
+            self.machines = list(clocks)
+            self.home = self.clocks = clocks[0]
+            return
         self.home = self.clocks = BakedClocks(trace_clock, machine_id, mark, is_home)
+        self.home.carries_source = carries_source
         # Its own trace clock is named before all else.
         self.home.converted = True
         self.machines = [self.home]
@@ -75,19 +89,13 @@ cdef class Baker(PacketObserver):
         free(self.scratch[0].data)
         free(self.scratch[1].data)
         free(self.references_ns)
-        free(self.buffers)
+        free(self.has_reference)
+        free(self.unsummed)
 
     cdef int observe(self, const ImportedPacket *p, Rows rows, int64_t first) except -1 nogil:
         cdef HeldPacket *k
-        cdef Span bundle
-        cdef Packet packet
-        if first < rows.n:
-            self.snapshots = rows.snapshots[first]
-        if first == rows.n or rows.payload[first] == PACKET_FTRACE_EVENTS:
-            if p.placed and read_packet(p.whole, &packet):
-                bundle = inner_of(&packet)
-                if is_set(bundle) and packet.inner_field == PACKET_FTRACE_EVENTS:
-                    self.add_bounds(p, bundle, &packet, rows, first)
+        if not self.baked:
+            self.buffers.add(p, rows, first)
         grow(<void **>&self.packets, &self.capacity, self.n + 1, sizeof(HeldPacket))
         k = &self.packets[self.n]
         self.n += 1
@@ -104,61 +112,6 @@ cdef class Baker(PacketObserver):
         k.snapshot_taken = p.snapshot_taken
         return self.held.n >= MOST_HELD
 
-    # From when on ftrace's buffers hold events
-
-    cdef int add_bounds(
-        self, const ImportedPacket *p, Span bundle, const Packet *packet, Rows rows, int64_t first
-    ) except -1 nogil:
-        """Add a row for each such time of a bundle, with its number of field as the item."""
-        cdef Row row
-        cdef Field f
-        cdef Span rest = bundle
-        cdef bint found, has_end
-        cdef int64_t after = rows.n, ns
-        cdef uint64_t clock = load_number(bundle, BUNDLE_FTRACE_CLOCK, &found)
-        grow(
-            <void **>&self.buffers, &self.buffers_capacity, p.machine + 1, sizeof(Buffers)
-        )
-        while self.n_buffers <= p.machine:
-            memset(&self.buffers[self.n_buffers], 0, sizeof(Buffers))
-            self.n_buffers += 1
-        cdef Buffers *b = &self.buffers[p.machine]
-        cdef bint is_later = p.ftrace_valid_ns != b.valid_ns
-        load_number(bundle, BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP, &has_end)
-        b.valid_ns = p.ftrace_valid_ns
-        memset(&row, 0, sizeof(Row))
-        row.packet = p.packet
-        row.offset = p.offset
-        row.packet_sequence = packet.sequence_id
-        row.machine = packet.machine_id
-        row.clock = BOOTTIME
-        if clock == 2 or clock == 3:
-            row.clock = FIRST_SEQUENCE_CLOCK
-            row.sequence = packet.sequence_id
-        elif clock == 4:
-            row.clock = MONOTONIC_RAW
-        row.snapshots = self.snapshots
-        row.payload = PACKET_FTRACE_EVENTS
-        row.kind = <int8_t>KIND_FTRACE_BOUND
-        row.status = RESOLVED
-        map_bound(b, rows, first, 0, &ns)
-        while next_field(&rest, &f):
-            if not is_number(&f) or (
-                f.number != BUNDLE_LAST_READ_EVENT_TIMESTAMP
-                and f.number != BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP
-            ):
-                continue
-            row.item = f.number
-            row.timestamp = row.source_ns = <int64_t>f.value
-            found = map_bound(b, rows, first, row.timestamp, &row.trace_time)
-            if is_later and (f.number == BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP) == has_end:
-                # The one that counts, as Perfetto converted it.
-                row.trace_time = p.ftrace_valid_ns
-                found = True
-            if found:
-                rows.append(&row)
-        return 0
-
     # A batch
 
     def write(self, columns not None):
@@ -171,15 +124,29 @@ cdef class Baker(PacketObserver):
             raise ValueError("columns must be those of all rows of the packets")
         self.out.n = 0
         with nogil:
-            if not self.began:
+            if self.baked:
+                self.copy()
+            elif not self.began:
                 self.began = True
                 self.home.write_mark(&self.out)
                 if self.several and self.home.trace_clock == BOOTTIME:
                     self.home.name_trace_clock(&self.out)
-            for i in range(self.n):
+            for i in range(0 if self.baked else self.n):
                 self.bake(&self.packets[i])
-        self.n = self.held.n = 0
+            put_checksums(self.out.data, self.unsummed, self.n_unsummed)
+        self.n = self.held.n = self.n_unsummed = 0
         return <bytes>self.out.data[:self.out.n]
+
+    cdef int copy(self) except -1 nogil:
+        """Append the packets as they are."""
+        cdef const HeldPacket *k
+        cdef int64_t i, row
+        for i in range(self.n):
+            k = &self.packets[i]
+            put_content(&self.out, TRACE_PACKET, self.held.data + k.start, k.end - k.start)
+            for row in range(k.first, k.after):
+                self.rows.unresolved += not self.rows.is_placed(row)
+        return 0
 
     cdef int bake(self, const HeldPacket *k) except -1 nogil:
         """Append a packet to `out`, or what stays of it."""
@@ -201,7 +168,7 @@ cdef class Baker(PacketObserver):
         if p.extension_descriptor or (p.flags & FLAG_NEEDS_INCREMENTAL_STATE and not k.valid):
             stamp.dropped = True
         else:
-            self.choose_stamp(&p, &stamp)
+            self.choose_stamp(&p, k.sequence, &stamp)
         return self.write_packet(&p, &stamp, k.sequence)
 
     cdef int enter(self, uint32_t machine, const Packet *p) except -1 nogil:
@@ -254,15 +221,43 @@ cdef class Baker(PacketObserver):
                 put_between(&self.packet, before, rest)
             before = rest
         if not kept and (not says or p.sequence_id == 0):
-            return 0
+            return self.leave_out(p)
         put_bytes(&self.packet, before.data, p.whole.end - before.data)
-        return put_content(&self.out, TRACE_PACKET, self.packet.data, self.packet.n)
+        return self.finish(p)
+
+    cdef int finish(self, const Packet *p) except -1 nogil:
+        """Append the packet under construction, with what it was."""
+        cdef Unsummed sum
+        sum.n = self.packet.n
+        sum.place = -1
+        if self.home.carries_source:
+            sum.place = put_source(&self.packet, p, &self.scratch[0])
+        put_content(&self.out, TRACE_PACKET, self.packet.data, self.packet.n)
+        if sum.place >= 0:
+            sum.start = self.out.n - self.packet.n
+            sum.place += sum.start
+            grow(
+                <void **>&self.unsummed, &self.unsummed_capacity, self.n_unsummed + 1,
+                sizeof(Unsummed),
+            )
+            self.unsummed[self.n_unsummed] = sum
+            self.n_unsummed += 1
+        return 0
+
+    cdef int leave_out(self, const Packet *p) except -1 nogil:
+        """Append a packet with the mark in the place of one of the source, and what that was."""
+        if not self.home.carries_source:
+            return 0
+        self.inner.n = self.packet.n = 0
+        put_value(&self.inner, EXT_BAKED, <uint64_t>self.home.mark)
+        put_content(&self.packet, PACKET_TRACETIME_SNAPSHOT, self.inner.data, self.inner.n)
+        return self.finish(p)
 
     # A packet
 
-    cdef int choose_stamp(self, Packet *p, Stamp *stamp) except -1 nogil:
+    cdef int choose_stamp(self, Packet *p, uint32_t sequence, Stamp *stamp) except -1 nogil:
         """Decide what a packet's timestamp and clock become, and pass over its row."""
-        cdef int64_t row = self.refused_row()
+        cdef int64_t row = self.refused_row(sequence)
         if row >= 0:
             if self.rows.next_is(KIND_PACKET, -1) and not self.rows.is_placed(self.rows.at):
                 row = self.rows.at
@@ -273,15 +268,13 @@ cdef class Baker(PacketObserver):
             if not self.rows.is_placed(row):
                 if not self.rows.any_placed():
                     return self.refuse(p, row, stamp)
-                # It goes with an item that has its time, else with the first that is placed.
+                # It goes with the first item that is placed.
                 self.rows.stamped += 1
-                row = self.row_of_packet_time(p)
-                if row < 0:
-                    row = self.rows.at
-                    while not self.rows.is_placed(row):
-                        row += 1
+                row = self.rows.at
+                while not self.rows.is_placed(row):
+                    row += 1
             # Without any clock the value is trace time, until the trace clock is settled.
-            self.tie_items()
+            self.tie_items(p)
             if (
                 self.rows.status[row] != AS_IS or self.rows.clock[row]
                 or self.is_settled()
@@ -291,7 +284,7 @@ cdef class Baker(PacketObserver):
         elif is_set(p.service_event):
             stamp.has_clock = True
         else:
-            self.tie_items()
+            self.tie_items(p)
             self.keep_latest(p, stamp)
         stamp.clock = self.clocks.trace_clock
         if self.rows.next_is(KIND_TRACK_EVENT_LEGACY, -1):
@@ -305,17 +298,21 @@ cdef class Baker(PacketObserver):
                 self.rows.unresolved += 1
         return 0
 
-    cdef int64_t refused_row(self) noexcept nogil:
+    cdef int64_t refused_row(self, uint32_t sequence) noexcept nogil:
         """The row because of which Perfetto must drop a packet whole; -1 without one.
 
-        Deltas would count on from an event that has no trace time, and not below 0.
+        Deltas would count on from an event that has no trace time, and not below 0; or from a
+        reference that came too late, of a packet put aside that has its time in order now.
         """
         cdef int64_t row
         for row in range(self.rows.at, min(self.rows.at + 2, self.rows.end)):
             if self.rows.kind[row] == KIND_TRACK_EVENT_LEGACY:
                 if (
                     not self.rows.is_placed(row)
-                    and self.rows.status[row] != SKIPPED_INCREMENTAL_STATE
+                    and (
+                        self.rows.status[row] != SKIPPED_INCREMENTAL_STATE
+                        or self.has_reference[sequence]
+                    )
                 ):
                     return row
         for row in range(self.rows.at, self.rows.end):
@@ -330,13 +327,17 @@ cdef class Baker(PacketObserver):
         """Whether the trace clock of the output cannot change any more where it is named."""
         return self.clocks.named_trace_clock or self.home.named_trace_clock or self.named_any
 
-    cdef int tie_items(self) except -1 nogil:
+    cdef int tie_items(self, Packet *p) except -1 nogil:
         """Tie the clock that the items of a packet are in, where one of them has a trace time."""
         cdef int64_t row, ignored
+        if self.rows.next_is(KIND_POWER_RAIL, -1):
+            if rails_have_time(self.rows, inner_of(p)):
+                self.clocks.relate(&self.out, BOOTTIME)
+            return 0
         for row in range(self.rows.at, self.rows.end):
             if not self.rows.is_placed(row) or not self.rows.clock[row]:
                 continue
-            if self.rows.kind[row] == KIND_TRACK_EVENT_LEGACY:
+            if self.rows.kind[row] in (KIND_TRACK_EVENT_LEGACY, KIND_STATSD_ATOM):
                 continue
             if self.rows.kind[row] == KIND_GPU_WORK_PERIOD and not self.rows.is_placed(row - 1):
                 continue
@@ -353,7 +354,7 @@ cdef class Baker(PacketObserver):
         return 0
 
     cdef int64_t row_of_packet_time(self, Packet *p) noexcept nogil:
-        """A placed item that has no time of its own but its packet's; -1 without one.
+        """A placed item without a time of its own, of a packet without one; -1 without such.
 
         Of atoms the first have the timestamps that there are, and the others none.
         """
@@ -409,16 +410,23 @@ cdef class Baker(PacketObserver):
             <void **>&self.references_ns, &self.references_capacity, k.sequence + 1,
             sizeof(int64_t),
         )
+        grow(
+            <void **>&self.has_reference, &self.has_reference_capacity, k.sequence + 1,
+            sizeof(uint8_t),
+        )
         while self.n_references <= k.sequence:
             self.references_ns[self.n_references] = 0
+            self.has_reference[self.n_references] = False
             self.n_references += 1
         if not k.has_sequence_id:
             return 0
         if p.cleared or p.flags & FLAG_INCREMENTAL_STATE_CLEARED or p.dropped:
             self.references_ns[k.sequence] = 0
+            self.has_reference[k.sequence] = False
         if is_set(p.track_descriptor) and not is_set(thread):
             thread = load_bytes(p.track_descriptor, TRACK_DESCRIPTOR_THREAD)
         if k.placed and k.valid and is_set(thread):
+            self.has_reference[k.sequence] = True
             self.references_ns[k.sequence] = saturating_mul(
                 <int64_t>load_number(thread, THREAD_REFERENCE_TIMESTAMP_US, &found), 1000
             )
@@ -430,6 +438,7 @@ cdef class Baker(PacketObserver):
         """Append a packet with its stamp and its baked payload."""
         cdef Bytes *out = &self.packet
         cdef Span rest = p.whole, before = p.whole
+        cdef const uint8_t *copied = p.whole.data
         cdef Span inner = inner_of(p)
         cdef Field f
         cdef bint timed = False, clocked = not stamp.has_clock, chosen
@@ -442,22 +451,23 @@ cdef class Baker(PacketObserver):
                 put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
         while next_field(&rest, &f):
             if f.number == PACKET_TIMESTAMP and is_number(&f):
-                if stamp.timeless:
-                    pass
-                elif not stamp.has_time:
-                    put_between(out, before, rest)
-                elif not timed:
-                    put_value(out, PACKET_TIMESTAMP, <uint64_t>stamp.time)
+                if stamp.timeless or stamp.has_time:
+                    put_unchanged(out, &copied, before, rest)
+                    if not stamp.timeless and not timed:
+                        put_value(out, PACKET_TIMESTAMP, <uint64_t>stamp.time)
                 if stamp.has_clock and not p.has_clock and not timed:
+                    put_unchanged(out, &copied, rest, rest)
                     put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
                 timed = True
             elif f.number == PACKET_TIMESTAMP_CLOCK_ID and is_number(&f) and stamp.has_clock:
+                put_unchanged(out, &copied, before, rest)
                 if not clocked:
                     put_value(out, PACKET_TIMESTAMP_CLOCK_ID, stamp.clock)
                 clocked = True
             elif f.wire != BYTES:
-                put_between(out, before, rest)
+                pass
             elif f.number == PACKET_TRACE_PACKET_DEFAULTS:
+                put_unchanged(out, &copied, before, rest)
                 self.put_defaults(span_of(&f))
             else:
                 chosen = f.data == inner.data or (
@@ -467,14 +477,13 @@ cdef class Baker(PacketObserver):
                 if not stamp.dropped and chosen and self.bake_payload(
                     f.number, span_of(&f), stamp, sequence
                 ):
+                    put_unchanged(out, &copied, before, rest)
                     put_content(out, f.number, self.inner.data, self.inner.n)
-                else:
-                    put_between(out, before, rest)
             before = rest
-        put_bytes(out, before.data, p.whole.end - before.data)
+        put_bytes(out, copied, p.whole.end - copied)
         if stamp.has_time and not stamp.dropped:
             self.clocks.converted = True
-        return put_content(&self.out, TRACE_PACKET, out.data, out.n)
+        return self.finish(p)
 
     cdef bint bake_payload(
         self, uint32_t field, Span payload, const Stamp *stamp, uint32_t sequence
@@ -493,6 +502,10 @@ cdef class Baker(PacketObserver):
             bake_logs(self.rows, self.clocks, payload, &self.out, scratch, &self.inner)
         elif field == PACKET_POWER_RAILS:
             bake_rails(self.rows, self.clocks, payload, packet_ns, &self.out, scratch, &self.inner)
+        elif field == PACKET_STATSD_ATOM:
+            bake_atoms(self.rows, payload, scratch, &self.inner)
+        elif field == PACKET_ETW_EVENTS:
+            bake_etw(self.rows, payload, scratch, &self.inner)
         elif field == PACKET_STREAMING_PROFILE_PACKET:
             bake_stacks(
                 self.rows, self.clocks, payload, &self.references_ns[sequence], &self.out, scratch,
@@ -513,46 +526,6 @@ cdef class Baker(PacketObserver):
         return put_content(
             &self.packet, PACKET_TRACE_PACKET_DEFAULTS, self.inner.data, self.inner.n
         )
-
-
-cdef bint map_bound(
-    Buffers *b, Rows rows, int64_t first, int64_t bound_ns, int64_t *out
-) noexcept nogil:
-    """Convert a time like the event of the bundle that is nearest to it, or the last before."""
-    cdef int64_t i, apart, least = -1
-    for i in range(first, rows.n):
-        if rows.status[i] != RESOLVED or (
-            rows.kind[i] != KIND_FTRACE_EVENT and rows.kind[i] != KIND_SCHED_SWITCH
-            and rows.kind[i] != KIND_SCHED_WAKING
-        ):
-            continue
-        apart = saturating_sub(rows.timestamp[i], bound_ns)
-        if apart < 0:
-            apart = saturating_sub(0, apart)
-        if least < 0 or apart < least:
-            least = apart
-            b.offset_ns = saturating_sub(rows.trace_time[i], rows.timestamp[i])
-            b.has_offset = True
-    out[0] = saturating_add(bound_ns, b.offset_ns)
-    return b.has_offset
-
-
-cdef Span inner_of(Packet *p) noexcept nogil:
-    """The payload whose items Perfetto reads at once; of several payloads the first such.
-
-    `inner_field` becomes its number. Of AndroidLogPacket and PowerRails the last one is read.
-    """
-    cdef Span rest = p.whole
-    cdef Field f
-    if p.payloads <= 1:
-        return p.inner
-    while next_field(&rest, &f):
-        if f.wire == BYTES and is_inner(f.number):
-            p.inner_field = f.number
-            if f.number == PACKET_ANDROID_LOG or f.number == PACKET_POWER_RAILS:
-                return load_bytes(p.whole, f.number)
-            return span_of(&f)
-    return nothing()
 
 
 cdef inline bint tells_state(uint32_t field) noexcept nogil:

@@ -7,12 +7,13 @@ from tracetime._kernels.perfetto.packet cimport Packet
 
 cdef class BakedClocks:
     cdef readonly uint32_t trace_clock
-    cdef uint32_t machine_id
+    cdef public uint32_t machine_id
     cdef int mark                   # the policy, EXT_BAKED
-    cdef bint is_home               # the trace clock is this machine's
-    cdef bint converted             # a packet of the machine has, so that trace time stays
+    cdef bint carries_source        # packets of the file say what they were
+    cdef public bint is_home        # the trace clock is this machine's
+    cdef public bint converted      # a packet of the machine has, so that trace time stays
     cdef int64_t anchor_ns          # a trace time of the packet under way
-    cdef bint named_trace_clock     # a snapshot of the output has
+    cdef public bint named_trace_clock  # a snapshot of the output has
     cdef uint32_t related           # a bit for each clock
     cdef Bytes packet, message      # under construction
     cdef int64_t *trace_ns          # of the snapshots that are kept, both ascending

@@ -43,6 +43,10 @@ cdef class BakedClocks:
         free(self.trace_ns)
         free(self.wall_ns)
 
+    def know(self, int64_t trace_ns, int64_t wall_ns):
+        """Take note of a snapshot of the trace clock and REALTIME that the output has already."""
+        self.keep(trace_ns, wall_ns)
+
     cdef int put_clock(self, uint32_t clock, int64_t ns) except -1 nogil:
         """Append a clock to the snapshot under construction."""
         self.message.n = 0
@@ -94,6 +98,8 @@ cdef class BakedClocks:
             put_value(&self.message, PACKET_MACHINE_ID, self.machine_id)
         self.packet.n = 0
         put_value(&self.packet, EXT_BAKED, <uint64_t>self.mark)
+        if self.carries_source:
+            put_value(&self.packet, EXT_CARRIES_SOURCE, 1)
         put_content(
             &self.message, PACKET_TRACETIME_SNAPSHOT, self.packet.data, self.packet.n
         )

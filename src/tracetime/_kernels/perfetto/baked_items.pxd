@@ -12,6 +12,9 @@ cdef int bake_rails(
     PlacedRows rows, BakedClocks clocks, Span rails, int64_t packet_ns, Bytes *trace,
     Bytes *scratch, Bytes *out
 ) except -1 nogil
+cdef bint rails_have_time(PlacedRows rows, Span rails) noexcept nogil
+cdef int bake_atoms(PlacedRows rows, Span atoms, Bytes *scratch, Bytes *out) except -1 nogil
+cdef int bake_etw(PlacedRows rows, Span bundle, Bytes *scratch, Bytes *out) except -1 nogil
 cdef int bake_dumps(
     PlacedRows rows, BakedClocks clocks, Span profile, Bytes *trace, Bytes *scratch, Bytes *out
 ) except -1 nogil

@@ -23,7 +23,8 @@ from tracetime._kernels.perfetto.rewriting cimport (
     SET_ASIDE, put_between, put_content, put_value, put_with_number,
 )
 from tracetime._kernels.perfetto.rows cimport (
-    KIND_ANDROID_LOG, KIND_HEAP_DUMP, KIND_POWER_RAIL, KIND_PROCESS_START, KIND_STACK_SAMPLE,
+    KIND_ANDROID_LOG, KIND_ETW_EVENT, KIND_HEAP_DUMP, KIND_POWER_RAIL, KIND_PROCESS_START,
+    KIND_STACK_SAMPLE, KIND_STATSD_ATOM,
 )
 
 cdef enum:
@@ -79,6 +80,7 @@ cdef int bake_rails(
     """
     cdef Span rest = rails, before = rails
     cdef Field f
+    cdef bint has_time
     cdef int64_t ns, ms
     while next_field(&rest, &f):
         if (
@@ -89,10 +91,11 @@ cdef int bake_rails(
             before = rest
             continue
         ns = rows.trace_time[rows.at]
+        load_number(span_of(&f), ENERGY_TIMESTAMP_MS, &has_time)
         if not rows.is_placed(rows.at):
             rows.set_aside += 1
             put_content(out, SET_ASIDE, f.data, <int64_t>f.value)
-        elif rows.clock[rows.at] == 0:
+        elif not has_time:
             put_between(out, before, rest)
         elif ns % MS and ns == packet_ns:
             scratch.n = 0
@@ -108,6 +111,96 @@ cdef int bake_rails(
         rows.at += 1
         before = rest
     return put_bytes(out, before.data, rails.end - before.data)
+
+
+cdef bint rails_have_time(PlacedRows rows, Span rails) noexcept nogil:
+    """Whether a placed entry of PowerRails has a time of its own."""
+    cdef Field f
+    cdef bint has_time
+    cdef int64_t row = rows.at
+    while row < rows.end and next_field(&rails, &f):
+        if f.number == RAILS_ENERGY_DATA and f.wire == BYTES:
+            load_number(span_of(&f), ENERGY_TIMESTAMP_MS, &has_time)
+            if has_time and rows.is_placed(row):
+                return True
+            row += 1
+    return False
+
+
+cdef int bake_atoms(PlacedRows rows, Span atoms, Bytes *scratch, Bytes *out) except -1 nogil:
+    """StatsdAtom: those that were dropped with their packet, which is placed now, are set aside.
+
+    The first atoms have the timestamps that there are: both go together. These are trace time as it
+    stands, which moves where traces become one.
+    """
+    cdef uint8_t number[LONGEST_VARINT]
+    cdef Span rest = atoms, before = atoms, packed
+    cdef Field f
+    cdef uint64_t value
+    cdef int64_t timed = rows.at
+    cdef bint drops_times = rows.next_is(KIND_STATSD_ATOM, -1) and not rows.is_placed(rows.at)
+    while next_field(&rest, &f):
+        if f.number == ATOM_TIMESTAMP_NANOS and drops_times:
+            pass
+        elif f.number == ATOM_TIMESTAMP_NANOS and is_number(&f):
+            put_value(out, f.number, time_of_atom(rows, timed, f.value))
+            timed += 1
+        elif f.number == ATOM_TIMESTAMP_NANOS:
+            scratch.n = 0
+            packed = span_of(&f)
+            while packed.data != NULL and packed.data < packed.end:
+                packed.data = read_varint(packed.data, packed.end, &value)
+                if packed.data != NULL:
+                    value = time_of_atom(rows, timed, value)
+                    put_bytes(scratch, number, put_varint(number, value) - number)
+                    timed += 1
+            put_content(out, f.number, scratch.data, scratch.n)
+        elif (
+            f.number != ATOM_ATOM or f.wire != BYTES or not rows.next_is(KIND_STATSD_ATOM, -1)
+        ):
+            put_between(out, before, rest)
+        else:
+            if rows.is_placed(rows.at):
+                put_between(out, before, rest)
+            else:
+                rows.set_aside += 1
+                put_content(out, SET_ASIDE, f.data, <int64_t>f.value)
+            rows.at += 1
+        before = rest
+    return put_bytes(out, before.data, atoms.end - before.data)
+
+
+cdef inline uint64_t time_of_atom(PlacedRows rows, int64_t row, uint64_t timestamp) noexcept nogil:
+    """The trace time of the atom of a row; the timestamp as it is where there is none."""
+    if row < rows.end and rows.kind[row] == KIND_STATSD_ATOM and rows.is_placed(row):
+        return <uint64_t>rows.trace_time[row]
+    return timestamp
+
+
+cdef int bake_etw(PlacedRows rows, Span bundle, Bytes *scratch, Bytes *out) except -1 nogil:
+    """EtwTraceEventBundle: events that were dropped with their packet, as `bake_atoms`."""
+    cdef Span rest = bundle, before = bundle
+    cdef Field f
+    cdef int64_t item = 0, ns
+    while next_field(&rest, &f):
+        if f.number == ETW_EVENT and f.wire == BYTES:
+            if not rows.next_is(KIND_ETW_EVENT, item):
+                put_between(out, before, rest)
+            else:
+                ns = rows.trace_time[rows.at]
+                if not rows.is_placed(rows.at):
+                    rows.set_aside += 1
+                    put_content(out, SET_ASIDE, f.data, <int64_t>f.value)
+                elif ns == rows.timestamp[rows.at]:
+                    put_between(out, before, rest)
+                else:
+                    put_item(out, ETW_EVENT, &f, ETW_EVENT_TIMESTAMP, ns, scratch)
+                rows.at += 1
+            item += 1
+        else:
+            put_between(out, before, rest)
+        before = rest
+    return put_bytes(out, before.data, bundle.end - before.data)
 
 
 cdef inline int64_t nearest(int64_t ns, int64_t unit) noexcept nogil:

@@ -212,6 +212,8 @@ cdef int import_ftrace_event(
         return 0
     if status == RESOLVED:
         status = timeline.clocks.to_trace_time(p.machine, key, timestamp, &ns)
+    else:
+        timeline.clocks.engine.source_ns = timestamp
     timeline.emit(KIND_FTRACE_EVENT, item, key.clock, timestamp, ns, status)
     if id == FTRACE_EVENT_GPU_WORK_PERIOD:
         return import_gpu_work(timeline, p, event, item, ns, status)
@@ -237,6 +239,8 @@ cdef int import_gpu_work(
         if status == RESOLVED:
             push(&timeline.sorter, event_ns)
             push(&timeline.sorter, ns)
+    else:
+        timeline.clocks.engine.source_ns = start_ns
     return timeline.emit(KIND_GPU_WORK_PERIOD, item, MONOTONIC_RAW, start_ns, ns, status)
 
 

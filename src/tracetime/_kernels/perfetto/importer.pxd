@@ -27,6 +27,8 @@ cdef class Importer:
     cdef int64_t batch_rows
     # the position in the file
     cdef readonly uint64_t packets
+    cdef readonly uint64_t n_strays     # fields of the file that are no packets
+    cdef readonly uint64_t stray_offset # of the first of them
     cdef readonly uint64_t stop_offset
     cdef readonly int codec
     cdef int8_t file_codec

@@ -19,6 +19,8 @@ class Importer:
     extensions: SnapshotExtensions
     final: Importer | None
     packets: int
+    n_strays: int
+    stray_offset: int
     stop_offset: int
     error: int
     codec: int

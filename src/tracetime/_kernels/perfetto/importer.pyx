@@ -248,7 +248,10 @@ cdef class Importer:
         if ns > m.latest_ns:
             m.latest_ns = ns
         p.placed = True
+        p.clock = clock
         p.trace_time = ns
+        p.source_ns = self.clocks.engine.source_ns
+        p.own_status = <int8_t>status
         if not is_mark(p):
             self.timeline.emit(KIND_PACKET, 0, clock, p.timestamp, ns, status)
         return self.import_items(p)
@@ -256,7 +259,8 @@ cdef class Importer:
     cdef int give_up(self, Packet *p, int status) except -1 nogil:
         """Make rows without trace time of a packet that is dropped, and of its items."""
         self.timeline.emit(KIND_PACKET, 0, p.clock, p.timestamp, 0, status)
-        p.status = <int8_t>status
+        p.source_ns = self.clocks.engine.source_ns
+        p.own_status = p.status = <int8_t>status
         return self.import_items(p)
 
     cdef int import_items(self, Packet *p) except -1 nogil:
@@ -430,6 +434,10 @@ cdef class Importer:
                 if self.rows.n >= self.batch_rows or full:
                     resume[0] = at
                     return STOP_ROWS
+            else:
+                if not self.n_strays:
+                    self.stray_offset = self.stop_offset
+                self.n_strays += 1
         resume[0] = at
         payload.data = at
         payload.end = at

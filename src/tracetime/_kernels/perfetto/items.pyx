@@ -97,6 +97,7 @@ cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil:
     cdef Field f
     cdef bint has_delta = False
     cdef int64_t delta_us = 0, absolute_us = 0, value_ns, ns = 0
+    cdef uint32_t clock = MONOTONIC
     cdef int status = p.status
     while next_field(&rest, &f):
         if f.number == TRACK_EVENT_TIMESTAMP_DELTA_US:
@@ -130,8 +131,13 @@ cdef int import_track_event(Timeline timeline, Packet *p) except -1 nogil:
                 )
                 if status != OVERFLOW:
                     push(&timeline.sorter, ns)
+    elif has_delta:
+        # The reference does not follow what is dropped.
+        clock = 0
+    else:
+        timeline.clocks.engine.source_ns = saturating_mul(absolute_us, 1000)
     timeline.emit(
-        KIND_TRACK_EVENT_LEGACY, 0, MONOTONIC, delta_us if has_delta else absolute_us, ns, status
+        KIND_TRACK_EVENT_LEGACY, 0, clock, delta_us if has_delta else absolute_us, ns, status
     )
     return STOP_END
 
@@ -175,10 +181,10 @@ cdef int emit_ms(
     Timeline timeline, Packet *p, Kind kind, uint32_t item, int64_t timestamp_ms
 ) except -1 nogil:
     cdef int64_t ns
-    if p.status == RESOLVED and mul_overflows(timestamp_ms, 1000000, &ns):
+    if mul_overflows(timestamp_ms, 1000000, &ns):
         return timeline.emit(kind, item, BOOTTIME, timestamp_ms, 0, OVERFLOW)
     return timeline.emit_converted(
-        p, kind, item, machine_key(BOOTTIME, p.machine), timestamp_ms, timestamp_ms * 1000000
+        p, kind, item, machine_key(BOOTTIME, p.machine), timestamp_ms, ns
     )
 
 
@@ -287,7 +293,11 @@ cdef int import_streaming_profile(Timeline timeline, Packet *p) except -1 nogil:
             if status == RESOLVED or status == AS_IS:
                 push(&timeline.sorter, ns)
             timeline.clocks.engine.source_ns = sequence.reference_ns
-            timeline.emit(KIND_STACK_SAMPLE, item, MONOTONIC, <int64_t>delta_us, ns, status)
+            # The reference does not follow what is dropped.
+            timeline.emit(
+                KIND_STACK_SAMPLE, item, MONOTONIC if p.status == RESOLVED else 0,
+                <int64_t>delta_us, ns, status,
+            )
             item += 1
     return STOP_END
 

@@ -1,8 +1,8 @@
 # A TracePacket: the fields of it that an import needs.
 
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
 
+from tracetime._kernels.common.memory cimport clear
 from tracetime._kernels.common.wire cimport (
     BYTES, Field, Span, is_number, is_set, load_number, read_field, span_of,
 )
@@ -34,6 +34,7 @@ cdef struct Packet:
     Span chrome_events
     int64_t timestamp
     int64_t trace_time
+    int64_t source_ns               # its timestamp in ns
     uint32_t payloads               # how many; a valid packet has one at most
     uint16_t payload                # field of the first, 0xFFFF for those above; 0: none
     uint32_t inner_field
@@ -53,7 +54,9 @@ cdef struct Packet:
     bint extension_descriptor
     bint synchronization_marker
     bint placed                     # it has a trace time
+    bint has_source                 # it says what it was before `bake`
     int8_t codec
+    int8_t own_status
     int8_t status                   # of its items, where it could not be placed itself
 
 
@@ -62,7 +65,7 @@ cdef inline bint read_packet(Span s, Packet *p) noexcept nogil:
     """Find the fields that matter; False where the packet cannot be read to its end."""
     cdef const uint8_t *at = s.data
     cdef Field f
-    memset(p, 0, sizeof(Packet))
+    clear(p, sizeof(Packet))
     p.whole = s
     while at < s.end:
         at = read_field(at, s.end, &f)
@@ -104,6 +107,8 @@ cdef inline bint read_packet(Span s, Packet *p) noexcept nogil:
         elif f.number == PACKET_TRACETIME_SNAPSHOT:
             if f.wire == BYTES:
                 p.extension = span_of(&f)
+        elif f.number == PACKET_TRACETIME_SOURCE:
+            p.has_source = True
         elif f.number:
             p.payloads += 1
             if p.payload == 0:

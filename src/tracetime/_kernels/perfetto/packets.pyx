@@ -225,12 +225,32 @@ def encode_extension(
     return bytes(message.content)
 
 
+def boot_packet(bytes boot_id):
+    """A packet that says which boot of its machine the trace was recorded in."""
+    cdef Message packet = Message()
+    cdef Message extension = Message()
+    extension.data(EXT_BOOT_ID, boot_id)
+    packet.message(PACKET_TRACETIME_SNAPSHOT, extension)
+    return packet.packet()
+
+
 def baked_packet(int policy):
     """A packet that says that the trace is baked, by the policy of that number."""
     cdef Message packet = Message()
     cdef Message extension = Message()
     extension.number(EXT_BAKED, <uint64_t>policy)
     packet.message(PACKET_TRACETIME_SNAPSHOT, extension)
+    return packet.packet()
+
+
+def machine_packet(uint32_t machine, str name):
+    """A SystemInfo that says what a machine is called. machine: its machine_id; 0 for the host."""
+    cdef Message packet = Message()
+    cdef Message info = Message()
+    info.text(SYSTEM_INFO_MACHINE_NAME, name)
+    if machine:
+        packet.number(PACKET_MACHINE_ID, machine)
+    packet.message(PACKET_SYSTEM_INFO, info)
     return packet.packet()
 
 

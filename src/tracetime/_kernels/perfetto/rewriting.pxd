@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from tracetime._kernels.common.encode cimport (
     LONGEST_TAG, LONGEST_VARINT, WIRE_BYTES, put_number, put_tag, put_varint,
 )
+from tracetime._kernels.common.memory cimport grow
 from tracetime._kernels.common.text cimport Bytes, put_bytes
 from tracetime._kernels.common.wire cimport BYTES, Field, Span, is_number, next_field
 
@@ -24,18 +25,30 @@ cdef inline int put_between(Bytes *out, Span before, Span rest) except -1 nogil:
     return put_bytes(out, before.data, rest.data - before.data)
 
 
+cdef inline int put_unchanged(
+    Bytes *out, const uint8_t **copied, Span before, Span rest
+) except -1 nogil:
+    """What nobody changed up to the field that next_field took, which is passed over.
+
+    copied: up to where the message is in `out` already.
+    """
+    put_bytes(out, copied[0], before.data - copied[0])
+    copied[0] = rest.data
+    return 0
+
+
 cdef inline int put_value(Bytes *out, uint32_t number, uint64_t value) except -1 nogil:
-    cdef uint8_t scratch[LONGEST_TAG + LONGEST_VARINT]
-    return put_bytes(out, scratch, put_number(scratch, number, value) - scratch)
+    grow(<void **>&out.data, &out.capacity, out.n + LONGEST_TAG + LONGEST_VARINT, 1)
+    out.n = put_number(out.data + out.n, number, value) - out.data
+    return 0
 
 
 cdef inline int put_content(
     Bytes *out, uint32_t number, const uint8_t *data, int64_t size
 ) except -1 nogil:
     """A field of bytes."""
-    cdef uint8_t scratch[LONGEST_TAG + LONGEST_VARINT]
-    cdef uint8_t *end = put_varint(put_tag(scratch, number, WIRE_BYTES), <uint64_t>size)
-    put_bytes(out, scratch, end - scratch)
+    grow(<void **>&out.data, &out.capacity, out.n + LONGEST_TAG + LONGEST_VARINT + size, 1)
+    out.n = put_varint(put_tag(out.data + out.n, number, WIRE_BYTES), <uint64_t>size) - out.data
     return put_bytes(out, data, size)
 
 
@@ -47,18 +60,18 @@ cdef inline int put_with_number(
     It stands where the first was, or in front, where what is malformed further on hides nothing.
     """
     cdef Span rest = message, before = message
+    cdef const uint8_t *copied = message.data
     cdef Field f
     cdef bint written = not has
     cdef int64_t began = out.n
     while next_field(&rest, &f):
         if f.number == number and is_number(&f):
+            put_unchanged(out, &copied, before, rest)
             if not written:
                 put_value(out, number, value)
                 written = True
-        else:
-            put_between(out, before, rest)
         before = rest
-    put_bytes(out, before.data, message.end - before.data)
+    put_bytes(out, copied, message.end - copied)
     if not written:
         out.n = began
         put_value(out, number, value)

@@ -99,3 +99,7 @@ cdef class Rows:
         self.n = 0
         self.enlarge(self.capacity)
         return taken
+
+    def release(self):
+        """Give back the room that no row needs; there is some again when rows are added."""
+        self.enlarge(max(self.n, 1))

@@ -49,8 +49,9 @@ cdef int log_bundle(
     cdef uint32_t cpu = <uint32_t>load_number(bundle, BUNDLE_CPU, &found)
     cdef int64_t i, item = -1
     cdef Span sched = load_bytes(bundle, BUNDLE_COMPACT_SCHED)
-    if p.ftrace_valid_ns > log.ftrace_valid_ns:
-        log.ftrace_valid_ns = p.ftrace_valid_ns
+    cdef FtraceStart *start = log.ftrace_of(p.machine)
+    if p.ftrace_valid_ns > start.valid_ns:
+        start.valid_ns = p.ftrace_valid_ns
     if is_set(sched):
         log_switches(log, p, sched, rows, first, cpu)
     for i in range(first, rows.n):

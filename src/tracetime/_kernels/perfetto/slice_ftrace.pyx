@@ -29,11 +29,12 @@ cdef int replay_ftrace(SliceLog log, int32_t number, Span event) except -1 nogil
     cdef uint32_t field = <uint32_t>e.name
     cdef int64_t pid = <uint32_t>e.thread
     cdef bint found
-    if e.ts < log.started_ns and not log.keeps_ftrace:
+    cdef FtraceStart *start = log.ftrace_of(e.machine)
+    if e.ts < start.started_ns and not start.keeps:
         return 0
     if e.kind == ENTRY_SCHED_SWITCH:
         return name_task(log, e.machine, pid, e.category)
-    if e.ts < log.ftrace_valid_ns:
+    if e.ts < start.valid_ns:
         # The buffers of some CPUs begin later: the end of a slice could be missing.
         return 0
     if field == FTRACE_EVENT_PRINT:

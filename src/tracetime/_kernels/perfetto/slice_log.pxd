@@ -95,6 +95,12 @@ cdef struct SequenceState:
     Bytes defaults                  # TrackEventDefaults, where those name extra counters
     int64_t known_counters          # how many of its first extra counters are known tracks
 
+# From when on the ftrace events of a machine count.
+cdef struct FtraceStart:
+    int64_t started_ns              # when tracing started, in trace time
+    int64_t valid_ns                # from when on all of its buffers hold their events
+    bint keeps                      # whether events from before the start are used
+
 
 cdef class SliceLog:
     cdef readonly SliceTables tables
@@ -132,13 +138,13 @@ cdef class SliceLog:
     cdef int64_t n_timelines, timelines_capacity
     cdef Fence *fences
     cdef int64_t n_fences, fences_capacity
-    cdef int64_t started_ns             # when tracing started, in trace time
-    cdef int64_t ftrace_valid_ns        # from when on all of ftrace's buffers hold their events
-    cdef bint keeps_ftrace              # whether events from before the start are used
+    cdef FtraceStart *ftrace            # by machine
+    cdef int64_t n_ftrace, ftrace_capacity
     cdef int32_t *process_names         # of Chrome's types of processes
     cdef int32_t *thread_names
     cdef int64_t n_process_names, n_thread_names
 
+    cdef FtraceStart *ftrace_of(self, uint32_t machine) except NULL nogil
     cdef SequenceState *sequence(self, uint32_t sequence) except NULL nogil
     cdef int32_t thread_of(self, uint32_t sequence) except -1 nogil
     cdef int32_t queue(self, uint32_t machine, int kind, uint32_t cpu) except -1 nogil

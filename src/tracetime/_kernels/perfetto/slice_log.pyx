@@ -78,6 +78,7 @@ cdef class SliceLog:
         free_table(&self.queue_table)
         free(self.queue_keys)
         free(self.timelines)
+        free(self.ftrace)
         free(self.fences)
         free(self.comms)
         free(self.process_names)
@@ -93,6 +94,14 @@ cdef class SliceLog:
             self.strings.left_out + self.interned.left_out + self.tree.left_out
             + self.args_left_out
         )
+
+    cdef FtraceStart *ftrace_of(self, uint32_t machine) except NULL nogil:
+        """What is known of the ftrace events of a machine; valid until the next call."""
+        grow(<void **>&self.ftrace, &self.ftrace_capacity, machine + 1, sizeof(FtraceStart))
+        while self.n_ftrace <= machine:
+            memset(&self.ftrace[self.n_ftrace], 0, sizeof(FtraceStart))
+            self.n_ftrace += 1
+        return &self.ftrace[machine]
 
     cdef SequenceState *sequence(self, uint32_t sequence) except NULL nogil:
         """The state of a packet sequence."""

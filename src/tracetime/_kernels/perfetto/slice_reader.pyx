@@ -59,9 +59,9 @@ cdef class SliceReader(PacketObserver):
             elif f.number == PACKET_FRAME_TIMELINE_EVENT:
                 frame = span_of(&f)
             elif f.number == PACKET_SERVICE_EVENT:
-                note_start(self.log, span_of(&f), rows, first)
+                note_start(self.log, p.machine, span_of(&f), rows, first)
             elif f.number == PACKET_TRACE_CONFIG:
-                note_config(self.log, span_of(&f))
+                note_config(self.log, p.machine, span_of(&f))
         if p.has_sequence_id:
             place = self.log.interned.place(p.sequence)
             state = self.log.sequence(p.sequence)
@@ -147,15 +147,17 @@ cdef class SliceReader(PacketObserver):
         return 0
 
 
-cdef int note_start(SliceLog log, Span event, Rows rows, int64_t first) noexcept nogil:
+cdef int note_start(
+    SliceLog log, uint32_t machine, Span event, Rows rows, int64_t first
+) except -1 nogil:
     """Note when tracing started: earlier ftrace events are not part of this trace."""
     cdef bint found
     if load_number(event, SERVICE_TRACING_STARTED, &found) and rows.n > first:
-        log.started_ns = rows.trace_time[first]
+        log.ftrace_of(machine).started_ns = rows.trace_time[first]
     return 0
 
 
-cdef int note_config(SliceLog log, Span config) noexcept nogil:
+cdef int note_config(SliceLog log, uint32_t machine, Span config) except -1 nogil:
     """Note whether the configuration keeps ftrace events from before the start."""
     cdef Span rest = config
     cdef Field f
@@ -167,7 +169,7 @@ cdef int note_config(SliceLog log, Span config) noexcept nogil:
                 load_bytes(span_of(&f), DATA_SOURCE_CONFIG), DATA_SOURCE_CONFIG_FTRACE_CONFIG
             )
             if load_number(ftrace, FTRACE_CONFIG_PRESERVE_FTRACE_BUFFER, &found):
-                log.keeps_ftrace = True
+                log.ftrace_of(machine).keeps = True
     return 0
 
 

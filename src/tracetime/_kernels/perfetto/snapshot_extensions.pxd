@@ -15,6 +15,9 @@ cdef struct KernelRead:
     uint32_t machine                # its index
     int64_t frequency_scaled        # 2^-16 ppm
     int64_t status
+    int64_t state
+    int64_t maxerror_us
+    int64_t esterror_us
 
 
 cdef class SnapshotExtensions:

@@ -116,6 +116,9 @@ cdef class SnapshotExtensions:
         read.snapshot, read.machine = snapshot, machine
         read.frequency_scaled = frequency
         read.status = unzigzag(load_number(kernel_clock, EXT_KERNEL_STATUS, &found))
+        read.state = unzigzag(load_number(kernel_clock, EXT_KERNEL_STATE, &found))
+        read.maxerror_us = unzigzag(load_number(kernel_clock, EXT_KERNEL_MAXERROR_US, &found))
+        read.esterror_us = unzigzag(load_number(kernel_clock, EXT_KERNEL_ESTERROR_US, &found))
         self.n_kernel_reads += 1
         return 0
 
@@ -139,17 +142,20 @@ cdef class SnapshotExtensions:
         return 0
 
     def kernel_clock(self):
-        """How the kernel steered its clocks, int64[4, n]: snapshot, machine index, frequency
-        (2^-16 ppm), status (STA_ bits); in file order.
+        """How the kernel steered its clocks, int64[7, n]: snapshot, machine index, frequency
+        (2^-16 ppm), status (STA_ bits), state, maxerror_us, esterror_us; in file order.
         """
         cdef int64_t i
-        table = np.empty((4, self.n_kernel_reads), dtype=np.int64)
+        table = np.empty((7, self.n_kernel_reads), dtype=np.int64)
         cdef int64_t[:, ::1] out = table
         for i in range(self.n_kernel_reads):
             out[0, i] = self.kernel_reads[i].snapshot
             out[1, i] = self.kernel_reads[i].machine
             out[2, i] = self.kernel_reads[i].frequency_scaled
             out[3, i] = self.kernel_reads[i].status
+            out[4, i] = self.kernel_reads[i].state
+            out[5, i] = self.kernel_reads[i].maxerror_us
+            out[6, i] = self.kernel_reads[i].esterror_us
         return table
 
     def measured(self, Engine engine not None):

@@ -22,6 +22,11 @@ from tracetime._kernels.common.wire cimport (
 )
 
 
+# tracetime's recorder begins with a packet of this sequence that holds nothing else.
+cdef enum:
+    OWN_SEQUENCE = 1
+
+
 cdef class SnapshotLog(PacketObserver):
     """Keeps `limit` readings and as many signs, and counts the others."""
 
@@ -38,7 +43,7 @@ cdef class SnapshotLog(PacketObserver):
         cdef Field f
         cdef Span snapshot, bundle
         cdef uint32_t sequence = 0
-        cdef bint named = False, dropped = False
+        cdef bint named = False, dropped = False, first_of_all = False, bare = True
         snapshot.data = NULL
         snapshot.end = NULL
         bundle = snapshot
@@ -49,9 +54,16 @@ cdef class SnapshotLog(PacketObserver):
                 named = <uint32_t>f.value != 0
             elif f.number == PACKET_PREVIOUS_PACKET_DROPPED and is_number(&f):
                 dropped = f.value != 0
-            elif f.wire != BYTES:
+            elif f.number == PACKET_FIRST_PACKET_ON_SEQUENCE and is_number(&f):
+                first_of_all = f.value != 0
+            if f.number not in (
+                PACKET_TRUSTED_PACKET_SEQUENCE_ID, PACKET_SEQUENCE_FLAGS,
+                PACKET_FIRST_PACKET_ON_SEQUENCE, PACKET_TRACE_PACKET_DEFAULTS,
+            ):
+                bare = False
+            if f.wire != BYTES:
                 continue
-            elif f.number == PACKET_CLOCK_SNAPSHOT:
+            if f.number == PACKET_CLOCK_SNAPSHOT:
                 snapshot = span_of(&f)
             elif f.number == PACKET_FTRACE_EVENTS:
                 bundle = span_of(&f)
@@ -61,6 +73,8 @@ cdef class SnapshotLog(PacketObserver):
                 or f.number == PACKET_TRACE_STATS
             ):
                 self.note_sign(p, f.number)
+        if first_of_all and bare and sequence == OWN_SEQUENCE:
+            self.note_sign(p, PACKET_FIRST_PACKET_ON_SEQUENCE)
         if is_set(snapshot):
             self.note_sign(p, PACKET_CLOCK_SNAPSHOT)
             self.note_snapshot(p, snapshot, sequence, named)

@@ -69,14 +69,18 @@ cdef class Timeline:
             status = self.clocks.to_trace_time(p.machine, key, value, &ns)
             if status == RESOLVED:
                 push(&self.sorter, ns)
+        else:
+            self.clocks.engine.source_ns = value
         return self.emit(kind, item, key.clock, timestamp, ns, status)
 
     cdef int emit_as_packet(self, Packet *p, Kind kind, uint32_t item) except -1 nogil:
-        """An item without a time of its own has its packet's."""
-        if p.status != RESOLVED:
-            return self.emit(kind, item, 0, p.timestamp, 0, p.status)
-        push(&self.sorter, p.trace_time)
-        return self.emit(kind, item, 0, p.trace_time, p.trace_time, AS_IS)
+        """An item without a time of its own has its packet's, and is placed as that is."""
+        if p.status == RESOLVED:
+            push(&self.sorter, p.trace_time)
+        if not p.has_timestamp:
+            return self.emit(kind, item, 0, p.trace_time, p.trace_time, AS_IS)
+        self.clocks.engine.source_ns = p.source_ns
+        return self.emit(kind, item, p.clock, p.timestamp, p.trace_time, p.own_status)
 
     cdef int emit_trace_time(
         self, Packet *p, Kind kind, uint32_t item, int64_t timestamp

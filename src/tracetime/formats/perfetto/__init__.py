@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tracetime.formats.trace_file import TraceFile
     from tracetime.open_options import OpenOptions
     from tracetime.trace import Trace
+
+_MARK_BYTES: Final = 512
+"""The first packet of a baked trace is far shorter."""
 
 
 def probe(beginning: bytes) -> bool:
@@ -17,6 +20,10 @@ def probe(beginning: bytes) -> bool:
 
 def open(file: TraceFile, options: OpenOptions) -> Trace:
     """Return the trace; see `register_format`."""
+    from tracetime._kernels.perfetto.unbaking import carries_source
+    from tracetime.formats.perfetto.read.baked_trace import BakedTrace
     from tracetime.formats.perfetto.read.reader import PerfettoTrace
 
+    if carries_source(file.beginning(_MARK_BYTES)):
+        return BakedTrace(file, options)
     return PerfettoTrace(file, options)

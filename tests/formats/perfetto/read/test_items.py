@@ -91,8 +91,7 @@ def test_the_same_snapshot_is_added_once():
     ]
     data = trace(CLOCKS, *(packet(seq=3, ftrace_events=bundle) for bundle in bundles))
     assert items(data, "ftrace_event") == [UNKNOWN, 9010, 9010]
-    other_sequence = packet(seq=4, ftrace_events=bundles[1])
-    data = trace(CLOCKS, packet(seq=3, ftrace_events=bundles[1]), other_sequence)
+    data = trace(CLOCKS, *(packet(seq=n, ftrace_events=bundles[1]) for n in (3, 4)))
     assert items(data, "ftrace_event") == [9010, UNKNOWN]
 
 
@@ -214,7 +213,11 @@ def test_android_logs_are_in_real_time():
 def test_power_rails_are_in_milliseconds_of_boottime():
     data = trace(CLOCKS, packet(2100, seq=1, power_rails=power_rails([3, None, 5])))
     assert items(data, "power_rail") == [3_000_000, 2100, 5_000_000]
-    assert keys(data, "power_rail") == [(BOOTTIME, 0, 3), (0, 0, 2100), (BOOTTIME, 0, 5)]
+    assert keys(data, "power_rail") == [
+        (BOOTTIME, 0, 3),
+        (BOOTTIME, 0, 2100),
+        (BOOTTIME, 0, 5),
+    ]
     assert placed(data) == {1: 2100}
 
 
@@ -232,8 +235,30 @@ def test_statsd_atoms_are_in_trace_time_or_have_the_packets():
     assert [(r.clock, r.trace_time, r.status) for r in rows] == [
         (0, 50, "as_is"),
         (0, 60, "as_is"),
-        (0, 2100, "as_is"),
+        (MONOTONIC, 2100, "resolved"),
     ]
+
+
+AS_PACKET = {"statsd_atom": statsd([], atoms=1), "power_rails": power_rails([None])}
+# What places an event, and the clock that it is read in.
+PLACING = ("clock", "sequence", "timestamp", "trace_time", "status", "earliest", "latest")
+
+
+@pytest.mark.parametrize("field", AS_PACKET)
+def test_items_without_a_time_are_placed_as_their_packet(field):
+    """A row has nothing that its packet's has not: reading, status and bar."""
+    more = snapshot({BOOTTIME: 9_000_000, MONOTONIC: 8_999_990})
+    unknown = packet(7, 200, 1, **{field: AS_PACKET[field]})
+    incremental = snapshot({64: (7, 1, True), BOOTTIME: 2500}, seq=1)
+    made = packet(1100, MONOTONIC, 1, **{field: AS_PACKET[field]})
+    delta = packet(30, 64, 1, **{field: AS_PACKET[field]})
+    with opened(trace(CLOCKS, incremental, made, delta, delta, unknown, more)) as read_trace:
+        for policy in ("floor", "tube"):
+            table = read_trace.read_all(policy)
+            names = [name for name in PLACING if name in table.column_names]
+            rows = [tuple(row.values()) for row in table.select(names).to_pylist()]
+            assert rows[::2] == rows[1::2]
+            assert len(set(rows)) == 4
 
 
 def test_times_without_atoms_are_no_items():
@@ -475,6 +500,59 @@ def test_items_of_a_dropped_packet_say_why(field):
     rows = [row for row in read(data) if row.packet == 1]
     assert [row.kind for row in rows] == ["packet", *kinds]
     assert {(row.trace_time, row.status) for row in rows} == {(None, UNKNOWN)}
+
+
+# REALTIME is set back between the second and the third.
+SET_BACK = [
+    snapshot(
+        dict.fromkeys((MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE), at - 10**9)
+        | {BOOTTIME: at, REALTIME: wall}
+    )
+    for at, wall in (
+        (10**11, 17 * 10**11),
+        (11 * 10**10, 171 * 10**10),
+        (12 * 10**10, 165 * 10**10),
+        (13 * 10**10, 166 * 10**10),
+    )
+]
+OF_THEIR_OWN = {
+    "ftrace_events": ftrace(
+        [ftrace_event(105 * 10**9, gpu_start=104 * 10**9)], switches=[105 * 10**9]
+    ),
+    "power_rails": power_rails([105_000]),
+    "profile_packet": heap_dumps([(105 * 10**9, None)]),
+    "process_tree": process_tree([105 * 10**9]),
+    "track_event": legacy(absolute_us=105 * 10**6),
+}
+
+
+@pytest.mark.parametrize("field", OF_THEIR_OWN)
+def test_items_of_a_dropped_packet_are_placed_by_their_own_reading(field):
+    found = []
+    for clock in (REALTIME, BOOTTIME):
+        one = packet(1705 * 10**9, clock, 1, **{field: OF_THEIR_OWN[field]})
+        with opened(trace(*SET_BACK, one)) as read_trace:
+            _, *rows = read_trace.read_all("tube").to_pylist()
+        found.append([[row[name] for name in PLACING] for row in rows])
+    dropped, placed_ones = found
+    assert dropped == placed_ones
+    assert dropped
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"track_event": legacy(delta_us=5)},
+        {"streaming_profile_packet": DROPPED["streaming_profile_packet"][0]},
+    ],
+)
+def test_deltas_of_a_dropped_packet_have_no_reading(field):
+    reference = packet(seq=1, cleared=True, thread_descriptor=thread_descriptor(105 * 10**6))
+    data = trace(*SET_BACK, reference, packet(1705 * 10**9, REALTIME, 1, **field))
+    with opened(data) as read_trace:
+        _, row = read_trace.read_all("tube").to_pylist()
+    assert (row["clock"], row["trace_time"], row["earliest"]) == (0, None, None)
+    assert row["status"] == "non_monotonic_source"
 
 
 @pytest.mark.parametrize("field", DROPPED)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import os
+import tracemalloc
 import zlib
 from itertools import permutations
 
@@ -593,3 +594,17 @@ def test_seven_clocks_have_the_orders_of_their_first_six():
     for ns in (9, 8, 7):
         order = orders.next(dict.fromkeys(clocks, ns), main=True)
         assert order.clocks[6:] == tuple(clocks[6:])
+
+
+def test_a_trace_that_was_read_keeps_no_room_for_rows() -> None:
+    data = trace(snapshot({BOOTTIME: 5}), event(6, BOOTTIME))
+    with opened(data) as first:
+        first.read_all()  # what is imported for it
+    tracemalloc.start()
+    try:
+        with opened(data) as read_trace:
+            assert [len(columns["packet"]) for columns in read_trace.columns()] == [1]
+            kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000

@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import IO, Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tracetime._kernels.perfetto.directory import Directory
@@ -170,6 +172,8 @@ class PerfettoTrace(Trace):
         self._end = _End(known, reading.truncated)
         if len(importer.rows):
             yield importer.rows.take()
+        # The end of the file stays in memory while the trace is open.
+        importer.rows.release()
         if names is not None and self._directory is not None:
             reading.names_left_out = names.left_out + self._directory.left_out
         if log is not None:
@@ -193,6 +197,9 @@ class PerfettoTrace(Trace):
     @property
     def clocks(self) -> ClockGraph:
         """The clock graph with every snapshot of the file; reads the file if necessary."""
+        return self._own_graph()
+
+    def _own_graph(self) -> ClockGraph:
         if self._graph is None:
             importer = self._known()
             extensions = importer.extensions
@@ -295,6 +302,12 @@ class PerfettoTrace(Trace):
         """
         return self._known().extracts_early
 
+    @property
+    def stray_field(self) -> int | None:
+        """The first byte of what is no packet in the file, and is skipped; None without any."""
+        known = self._known()
+        return known.stray_offset if known.n_strays else None
+
     def uncompressed(self) -> IO[bytes]:
         """The content as a file, to be closed; a temporary one if the trace is compressed.
 
@@ -346,13 +359,14 @@ class PerfettoTrace(Trace):
         known = self._known()
         if not known.clocks.n_late_snapshots:
             return None
-        packet = int(self.snapshot_packets[known.clocks.latest_snapshot])
+        packets = self._own_graph()._parts.contents.packets()
+        packet = int(packets[known.clocks.latest_snapshot])
         return LateSnapshots(known.clocks.n_late_snapshots, known.clocks.latest_snapshot_ns, packet)
 
     @property
     def unused_bounds(self) -> list[UnusedBounds]:
         """Messages between machines that bound nothing: a clock fell or stopped between them."""
-        return unused_bounds(self._known().snapshots.remote, self.clocks._parts.state.clock)
+        return unused_bounds(self._known().snapshots.remote, self._own_graph()._parts.state.clock)
 
     @property
     def events_dropped(self) -> int:
@@ -376,6 +390,15 @@ class PerfettoTrace(Trace):
         """
         return bool((self._known().extensions.kernel_clock()[3] & STA_UNSYNC).any())
 
+    def kernel_reads(self) -> npt.NDArray[np.int64]:
+        """What adjtimex(2) said at recorded snapshots, int64[6, n], in file order.
+
+        Number of the snapshot, machine index, status (STA_ bits), state, maxerror_us, esterror_us.
+        """
+        found = self._known().extensions.kernel_clock()
+        kept: npt.NDArray[np.int64] = found[[0, 1, 3, 4, 5, 6]]
+        return kept
+
     def beginning(self, n: int) -> bytes:
         """The first n bytes of the file, uncompressed, or as many as there are."""
         self._file.check_open()
@@ -389,8 +412,9 @@ class PerfettoTrace(Trace):
     @property
     def faults(self) -> list[SnapshotFault]:
         """The fault of each of `warnings`."""
+        clock = self._own_graph()._parts.state.clock
         return [
-            SnapshotFault(fault, packet, offset, self.clocks._parts.state.clock(key), fell_by_ns)
+            SnapshotFault(fault, packet, offset, clock(key), fell_by_ns)
             for fault, packet, offset, key, fell_by_ns in self._known().clocks.faults
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,22 +11,28 @@ from tracetime._kernels.perfetto.slice_log import SliceLog
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import AS_IS
 from tracetime.event_clocks import ClockNumbers
-from tracetime.events_table import Columns
+from tracetime.events_table import SOURCE_STATUS, SOURCE_TIME, Columns
 from tracetime.slice_ends import PLACED
 
 Entries = npt.NDArray[np.int32]
+
+_OF_SOURCE: Final = {SOURCE_TIME: np.int64, SOURCE_STATUS: np.uint8}
+_TIMES: Final = ("trace_time", "source_ns", SOURCE_TIME)
+_STATUSES: Final = ("status", SOURCE_STATUS)
 
 
 class SliceReadings:
     """The readings of the entries of a log, in order.
 
-    machines: machine_id by index, as `Trace.machines` has them.
+    machines: machine_id by index, as `Trace.machines` has them. baked: whether the events have
+    what they read in their source, too.
     """
 
-    def __init__(self, machines: list[int]) -> None:
+    def __init__(self, machines: list[int], baked: bool = False) -> None:
         self._numbers = ClockNumbers((), machines)
         self._clocks: list[npt.NDArray[np.int32]] = []
-        self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in PLACED}
+        self._columns = PLACED | _OF_SOURCE if baked else PLACED
+        self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._columns}
         self._durations: list[npt.NDArray[np.int64]] = []
         self._entries = 0
 
@@ -49,9 +55,11 @@ class SliceReadings:
         self._append(log, len(log) - self._entries)
 
     def _append(self, log: SliceLog, count: int) -> None:
-        for name, dtype in PLACED.items():
+        for name, dtype in self._columns.items():
             self._parts[name].append(np.zeros(count, dtype))
-        self._parts["status"][-1][:] = AS_IS
+        for name in _STATUSES:
+            if name in self._parts:
+                self._parts[name][-1][:] = AS_IS
         self._clocks.append(np.full(count, -1, np.int32))
         self._durations.append(log.durations(self._entries))
         self._entries = len(log)
@@ -68,7 +76,7 @@ class SliceReadings:
 
     def begins(self, entries: Entries) -> Columns:
         """The columns `PLACED` of some entries."""
-        return {name: self._whole(name)[entries] for name in PLACED}
+        return {name: self._whole(name)[entries] for name in self._columns}
 
     def ends(self, entries: Entries) -> Columns:
         """The columns `PLACED` of some entries, where they end slices; -1: none does.
@@ -79,13 +87,17 @@ class SliceReadings:
         durations = np.concatenate(self._durations)[entries]
         later = np.flatnonzero(durations > 0)
         fits = np.ones(len(later), np.bool_)
-        for name in ("trace_time", "source_ns"):
+        for name in _TIMES:
+            if name not in columns:
+                continue
             before = columns[name][later]
             columns[name][later] = before + durations[later]
             fits &= columns[name][later] >= before
-        columns["status"][later[~fits]] = AS_IS
-        columns["status"][entries < 0] = AS_IS
+        for name in _STATUSES:
+            if name in columns:
+                columns[name][later[~fits]] = AS_IS
+                columns[name][entries < 0] = AS_IS
         return columns
 
     def _whole(self, name: str) -> npt.NDArray[Any]:
-        return np.concatenate([np.zeros(0, PLACED[name]), *self._parts[name]])
+        return np.concatenate([np.zeros(0, self._columns[name]), *self._parts[name]])

@@ -43,6 +43,7 @@ def read_slices(
     reading: SliceReading,
     bars: Bars | None,
     with_args: bool,
+    baked: bool = False,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Read a trace from its start, and yield its slices as batches.
 
@@ -52,15 +53,16 @@ def read_slices(
         reading: gets the counts of what was left out at the end.
         bars: those of the tube, None for Perfetto's own rule.
         with_args: read debug annotations, too.
+        baked: whether what is read has the readings of the source of a baked trace.
     """
-    readings = None if bars is None else SliceReadings(trace.machines)
+    readings = None if bars is None else SliceReadings(trace.machines, baked)
     log = _logged(read, reading, readings, ARGS_LIMIT if with_args else 0)
     slices = _replayed(trace, log, reading)
     found: Mapping[str, pa.Array] = {}
     if readings is not None and bars is not None:
         ends = slices.ends(trace, readings)
         go_on(trace)
-        found = slices.bounded(ends, trace.trace_clock, bars)
+        found = slices.bounded(ends, trace, bars)
     yield from slices.batches(found, log.args_of if with_args else None)
 
 
@@ -103,4 +105,5 @@ def _replayed(trace: Trace, log: SliceLog, reading: SliceReading) -> ReplayedSli
     reading.left_out = log.left_out + log.slices.left_out
     reading.names_left_out = log.names_left_out
     reading.not_nested = log.slices.not_nested
+    reading.unmatched = log.slices.unmatched
     return ReplayedSlices.of(log.tables)

@@ -6,6 +6,7 @@ It says what follows each stop of the importer; the importer knows what packets 
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -231,6 +232,8 @@ def reader_of(pieces: Iterator[bytes]) -> Callable[[memoryview], int]:
     return read
 
 
+_BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")
 """How text in UTF-16 begins, with a byte order mark or as JSON without one."""
 
@@ -255,6 +258,11 @@ def check_beginning(data: bytes | bytearray) -> None:
         what = (
             "JSON, but of no trace: Chrome's is an object with traceEvents, or an array of events"
         )
+    elif data[:8] == b"LPKSHHRH":
+        what = (
+            "a journal of systemd in its own form: export it "
+            "(journalctl -o export --file FILE > NAME.export)"
+        )
     elif data[:8] == b"PERFILE2":
         what = "a Linux perf recording: only Perfetto's protobuf traces can be read"
     elif data[:5] in (b"<html", b"<!DOC"):
@@ -263,6 +271,11 @@ def check_beginning(data: bytes | bytearray) -> None:
         what = (
             "text, perhaps CSV: name its columns `clock` and `timestamp`, or say what they are by "
             "tracetime convert --map"
+        )
+    elif b"," in line and not _BINARY.search(line):
+        what = (
+            "text that is no UTF-8, perhaps CSV: save it as UTF-8 (of Windows and Excel: "
+            "iconv -f CP1252 -t UTF-8), and name its columns `clock` and `timestamp`"
         )
     else:
         what = f"something else (it begins with {bytes(data[:8]).hex(' ')})"

@@ -180,6 +180,11 @@ class TraceWriter:
         """The clock of trace time; None before the first snapshot."""
         return self._clocks.trace_clock
 
+    def note_boot(self, boot_id: bytes) -> None:
+        """Say which boot of its machine the kernel's clocks are of; nothing where that is empty."""
+        if boot_id:
+            self._buffer.put(packets.boot_packet(boot_id), False)
+
     # Snapshots
 
     def snapshot(

@@ -1,0 +1,2 @@
+class FtraceBuffers:
+    """The buffers of each machine so far."""
