@@ -25,10 +25,12 @@ def trace_of(
     boot_id: bytes = b"",
     later_ns: int = 0,
     booted_ns: int = 0,
+    set_ns: int = 0,
 ) -> Path:
     """A Perfetto trace of ten seconds: snapshots of BOOTTIME and REALTIME, and an event each.
 
     later_ns: how much later it was recorded. booted_ns: how much later its machine was booted.
+    set_ns: by how much its wall clock is set in the middle.
     """
     proto = Proto()
     if kernel:
@@ -39,7 +41,8 @@ def trace_of(
         at = start_ns + later_ns + second * 1_000_000_000
         packet = proto.packet.add()
         packet.timestamp = at
-        for clock, value in ((6, at), (1, _REALTIME + at + booted_ns)):
+        wall_ns = _REALTIME + at + booted_ns + (set_ns if second > 5 else 0)
+        for clock, value in ((6, at), (1, wall_ns)):
             one = packet.clock_snapshot.clocks.add()
             one.clock_id, one.timestamp = clock, value
         event = proto.packet.add()
@@ -64,6 +67,30 @@ def _varint(value: int) -> bytes:
         out += bytes([value & 0x7F | 0x80])
         value >>= 7
     return out + bytes([value])
+
+
+def talk(folder: Path, early_us: int = 0, late: int = 0) -> tuple[Path, Path]:
+    """Two files that send each other 40 messages each way, by id.
+
+    Number 20 is heard too early by `early_us`. Or answers begin with number `late`, and all of
+    them are heard too early.
+    """
+    asked = [1_000_000 + 10_007 * k for k in range(40)]  # no steps to stand on
+    heard = [at + 300 - (early_us if k == 20 and not late else 0) for k, at in enumerate(asked)]
+    paths = folder / "a.json", folder / "b.json"
+    events = (
+        [("ask", asked), ("hear_back", [at + 900 - (early_us if late else 0) for at in asked])],
+        [("hear", heard), ("answer", [at + 600 for at in asked])],
+    )
+    for path, kinds in zip(paths, events, strict=True):
+        made = [
+            {"ph": "X", "name": name, "ts": at, "dur": 1, "pid": 1, "tid": 1, "args": {"id": k}}
+            for name, times in kinds
+            for k, at in enumerate(times)
+            if name in ("ask", "hear") or k >= late
+        ]
+        path.write_text(json.dumps(made))
+    return paths
 
 
 class Ranks(NamedTuple):
@@ -132,3 +159,29 @@ def _all_reduce(start_ns: float, end_ns: float) -> str:
         '{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 7, '
         f'"ts": {start_ns / 1e3:.3f}, "dur": {(end_ns - start_ns) / 1e3:.3f}, "args": {args}}}'
     )
+
+
+def kineto_of_one_rank(path: Path) -> Path:
+    """Three steps of one rank, with four collectives each, of which one waits for nobody."""
+    events = []
+    for step in range(3):
+        begin = 7_000_000.0 + 200_000 * step
+        events.append(_slice(f"ProfilerStep#{step}", "user_annotation", begin, 200_000))
+        for k, (name, after, size) in enumerate(
+            [
+                ("broadcast", 5_000, 8),
+                ("allreduce", 60_000, 64),
+                ("allreduce", 90_000, 128),
+                ("_reduce_scatter_base", 150_000, 64),
+            ]
+        ):
+            kernel = _slice(f"nccl {k}", "kernel", begin + after, 2_000 + 100 * k)
+            kernel["args"] = {"Collective name": name, "In msg nelems": size, "dtype": "Float"}
+            events.append(kernel)
+            events.append(_slice("gemm", "kernel", begin + after + 10_000, 3_000, tid=9))
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def _slice(name: str, category: str, ts: float, dur: float, tid: int = 7) -> dict[str, object]:
+    return {"ph": "X", "name": name, "cat": category, "pid": 0, "tid": tid, "ts": ts, "dur": dur}

@@ -9,11 +9,12 @@ import zipfile
 import numpy as np
 import pytest
 from corpus import DATA, NO_DATA
-from merge_worlds import BOOTS, kineto_ranks, trace_of
-from scp import SOURCE, expected, packets
+from merge_worlds import BOOTS, kineto_ranks, talk, trace_of
+from scp import DESTINATION, MATCHES, SOURCE, expected, packets
 
 import tracetime as tt
 from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.report import report_of
 
 pytest_plugins = ["cli"]
 
@@ -76,6 +77,29 @@ def test_files_of_one_boot_by_the_instant_it_booted(tmp_path, apart_ns):
     assert (report.files[1].offset_ns == 0) == (not apart_ns)
 
 
+@pytest.mark.parametrize(
+    ("apart_ns", "set_ns"), [(40_000_000_000, 0), (2_400_000_000_000, 7_200_000_000_000)]
+)
+def test_machines_booted_at_other_times_are_two(tmp_path, apart_ns, set_ns):
+    """Neither a day between the recordings nor a wall clock that is set makes them one."""
+    day_ns = 86_400_000_000_000
+    one = trace_of(tmp_path / "a.pftrace", kernel="6.1", set_ns=set_ns)
+    other = trace_of(
+        tmp_path / "b.pftrace", kernel="6.1", later_ns=day_ns - apart_ns, booted_ns=apart_ns
+    )
+    report = tt.merge([one, other], None)
+    assert not report.boots[0].same
+    assert report.files[1].offset_ns is None
+
+
+def test_a_wall_clock_that_is_set_leaves_files_of_one_boot_one(tmp_path):
+    one = trace_of(tmp_path / "a.pftrace", kernel="6.1", set_ns=7_200_000_000_000)
+    other = trace_of(
+        tmp_path / "b.pftrace", kernel="6.1", later_ns=100_000_000_000, booted_ns=7_200_000_000_000
+    )
+    assert tt.merge([one, other], None).boots[0].same
+
+
 @pytest.mark.parametrize("boot", [b"0" * 16, b"1" * 16])
 def test_the_boot_id_decides_first(tmp_path, boot):
     one = trace_of(tmp_path / "a.pftrace", boot_id=b"0" * 16)
@@ -105,6 +129,8 @@ def test_an_untied_file_tells_what_was_looked_for_and_an_example_that_ties_it(tm
     found = tt.merge([one, other], None).files[1]
     assert [text.split(":")[0] for text in found.looked_for] == [
         "one boot",
+        "wall clocks",
+        "wall clocks",
         "collectives",
         "messages",
     ]
@@ -132,8 +158,25 @@ def test_too_few_partners_are_told(tmp_path):
     )
     assert "--sync a.json:org.chromium.trace=b.json:org.chromium" in report.files[1].advice
     said = report.files[1].looked_for
-    assert "slices ask: 40 in a.json, 0 in b.json; it takes 12 in each" in said[2]
-    assert "40 ask in a.json, 0 none in a.json, 0 ask in b.json, 0 none in b.json" in said[3]
+    assert "slices ask: 40 in a.json, 0 in b.json; it takes 12 in each" in said[4]
+    assert "40 ask in a.json, 0 none in a.json, 0 ask in b.json, 0 none in b.json" in said[5]
+
+
+def test_no_file_is_read_again_to_tell_what_was_looked_for(tmp_path, monkeypatch):
+    read = []
+    sql = tt.Trace.sql
+
+    def counted(self, *args, **options):
+        read.append(self.path)
+        return sql(self, *args, **options)
+
+    monkeypatch.setattr(tt.Trace, "sql", counted)
+    rules = {"match": ["send=ask recv=none key=id"], "together": ["name=ask"]}
+    with JoinedTraces(talk(tmp_path, 5_000), **rules) as joined:
+        before = len(read)
+        assert before
+        assert report_of(joined).files[1].looked_for
+        assert len(read) == before
 
 
 def test_a_name_with_quotes_and_backslashes_is_found(tmp_path):
@@ -142,26 +185,7 @@ def test_a_name_with_quotes_and_backslashes_is_found(tmp_path):
         slices = [{"ph": "X", "pid": 1, "tid": 1, "ts": t, "dur": 1, "name": name} for t in (5, 9)]
         (tmp_path / file).write_text(json.dumps({"traceEvents": slices}))
     report = tt.merge([tmp_path / "a.json", tmp_path / "b.json"], None, together=[f"name={name}"])
-    assert "2 in a.json, 2 in b.json; it takes 12 in each" in report.files[1].looked_for[2]
-
-
-def talk(folder, early_us):
-    """Two files that send messages to each other each way; one is received too early."""
-    asked = [1_000_000 + 10_000 * k for k in range(40)]
-    heard = [at + 300 - (early_us if k == 20 else 0) for k, at in enumerate(asked)]
-    paths = folder / "a.json", folder / "b.json"
-    events = (
-        [("ask", asked), ("hear_back", [at + 900 for at in asked])],
-        [("hear", heard), ("answer", [at + 600 for at in asked])],
-    )
-    for path, kinds in zip(paths, events, strict=True):
-        made = [
-            {"ph": "X", "name": name, "ts": at, "dur": 1, "pid": 1, "tid": 1, "args": {"id": k}}
-            for name, times in kinds
-            for k, at in enumerate(times)
-        ]
-        path.write_text(json.dumps(made))
-    return paths
+    assert "2 in a.json, 2 in b.json; it takes 12 in each" in report.files[1].looked_for[4]
 
 
 @pytest.mark.parametrize("early_us", [0, 5_000])
@@ -212,21 +236,148 @@ def test_options_that_cannot_be_read(tmp_path, options, said):
 
 
 @pytest.mark.skipif(not SYNCTRACES.exists(), reason=NO_DATA)
-def test_two_machines_that_copy_a_file():
+@pytest.mark.parametrize("bars", ["estimated", "guaranteed"])
+def test_two_machines_that_copy_a_file(bars):
+    """Trace Compass' line is inside the bar at every message, there and back."""
     with JoinedTraces([SYNCTRACES / "scp_src", SYNCTRACES / "scp_dest"]) as joined:
-        assert sum(tie.ties for tie in joined.ties) == 46
-        sent = packets(SOURCE, "out").ns
+        assert [tie.ties for tie in joined.ties] == [24, 22]
+        homes = joined.home(0), joined.home(1)
         wall = [
-            next(
-                int(shared[2][0] - shared[1][0])
-                for shared in [
-                    joined.graph._parts.shared(home, tt.ClockId(1, machine=home.machine))
-                ]
-            )
-            for home in (joined.home(0), joined.home(1))
+            int(both[2][0] - both[1][0])
+            for home in homes
+            for both in [joined.graph._parts.shared(home, tt.ClockId(1, machine=home.machine))]
         ]
-        bar = joined.graph.convert(
-            sent - wall[0], joined.home(0), joined.home(1), policy="tube", bounds=True
-        )
-        line = expected(sent) - wall[1]
-        assert ((bar.earliest <= line) & (line <= bar.latest)).all()
+        ends = [(packets(path, "out"), packets(path, "in")) for path in (SOURCE, DESTINATION)]
+        (out, into), (back, arrived) = ends
+        keys = "seq", "ack_seq", "flags"
+        there = tt.match_messages(out.keys(*keys), arrived.keys(*keys))
+        returned = tt.match_messages(back.keys(*keys), into.keys(*keys))
+        at = np.concatenate([out.ns[there.sent], into.ns[returned.received]])
+        assert len(at) == MATCHES
+        bar = joined.graph.convert(at - wall[0], *homes, policy="tube", bounds=True, bars=bars)
+        line = expected(at) - wall[1]
+        assert (bar.earliest <= line).all()
+        assert (line <= bar.latest).all()
+        half_ns = (bar.latest - bar.earliest) / 2
+        assert 137_000 < half_ns.min() < np.median(half_ns) < 151_000
+        assert np.abs(bar.estimate - line).max() < 5_000
+
+
+def chain_of_three(folder):
+    """a and c talk to b, never to each other."""
+    one, other = talk(folder)
+    (folder / "c.json").write_bytes(one.read_bytes())
+    return one, other, folder / "c.json"
+
+
+BOTH_WAYS = ["send=ask recv=hear key=id", "send=answer recv=hear_back key=id"]
+
+
+def test_the_evidence_between_two_files_that_talk(tmp_path):
+    found = tt.merge(talk(tmp_path), None, match=BOTH_WAYS, explain=("a.json", "b.json")).explained
+    assert [(link.ties, link.orders) for link in found.links] == [(40, 40), (40, 40)]
+    assert all(2 <= link.live <= 40 for link in found.links)
+    assert found.over == ()
+    assert [at.where for at in found.instants] == ["start", "middle", "end", "narrowest", "worst"]
+    widths = {at.where: at.most_ns - at.least_ns for at in found.instants}
+    assert widths["narrowest"] == min(widths.values())
+    assert widths["worst"] == max(widths.values())
+    for at in found.instants:
+        (step,) = at.steps
+        assert step.live == sum(link.live for link in found.links)
+        assert step.sources == tuple(link.said for link in found.links)
+        # On b's clock: an answer was sent before it came back, what was heard was asked before.
+        assert (step.earliest_by.said, step.latest_by.said) == step.sources
+        number = step.earliest_by.number
+        # Whole us may have been rounded up.
+        assert step.earliest_by.before_ts == 1_000_000_000 + 10_007_000 * number - 500
+        on_a = at.time_ns + at.offset_ns
+        assert step.earliest_by.away_ns == on_a - step.earliest_by.before_ts
+
+
+def test_evidence_that_leads_over_a_third_file(tmp_path):
+    paths = chain_of_three(tmp_path)
+    report = tt.merge(paths, None, match=BOTH_WAYS, explain=("a.json", "c.json"))
+    found = report.explained
+    assert found.links == ()
+    assert found.over == ("a.json", "b.json", "c.json")
+    assert len(found.over_links) == 4
+    assert [len(at.steps) for at in found.instants] == [2] * 5
+    assert "tied over b.json" in str(found)
+    assert "nothing ties the two at once" in str(found)
+
+
+def test_a_given_offset_is_named_as_what_the_bar_rests_on(tmp_path):
+    one, other = trace_of(tmp_path / "a.pftrace"), trace_of(tmp_path / "b.pftrace", BOOTS)
+    sync = "a.pftrace:BOOTTIME=b.pftrace:BOOTTIME+250ms+-1ms"
+    found = tt.merge([one, other], None, sync=[sync], explain=("a.pftrace", "b.pftrace")).explained
+    assert found.instants[0].offset_ns == 250_000_000
+    (step,) = found.instants[0].steps
+    assert step.sources == (f"the given offset {sync}",)
+    assert (step.orders, step.earliest_by, step.latest_by) == (0, None, None)
+
+
+def test_files_that_nothing_ties_have_no_evidence(tmp_path):
+    one, other = trace_of(tmp_path / "a.pftrace"), trace_of(tmp_path / "b.pftrace", BOOTS)
+    found = tt.merge([one, other], None, explain=("b.pftrace", "a.pftrace")).explained
+    assert (found.links, found.over, found.path, found.instants) == ((), (), (), ())
+    assert found.why_not
+    with pytest.raises(tt.UsageError, match="are one file"):
+        tt.merge([one, other], None, explain=("b.pftrace", "b.pftrace"))
+    with pytest.raises(tt.UsageError, match="none of the files"):
+        tt.merge([one, other], None, explain=("b.pftrace", "d.pftrace"))
+
+
+def test_messages_that_contradict_are_told_with_the_evidence(tmp_path):
+    report = tt.merge(talk(tmp_path, 5_000), None, match=BOTH_WAYS, explain=("a.json", "b.json"))
+    (said,) = report.explained.contradictions
+    assert "is reversed" in said
+
+
+def test_the_command_prints_the_evidence(tmp_path, tracetime):
+    match = [part for rule in BOTH_WAYS for part in ("--match", rule)]
+    code, out, _ = tracetime("merge", *talk(tmp_path), *match, "--explain", "a.json", "b.json")
+    assert code == 0
+    assert "evidence between a.json and b.json" in out
+    assert "earliest by number" in out
+
+
+def test_the_report_as_json_comes_even_before_an_error(tmp_path, tracetime):
+    one, other = trace_of(tmp_path / "a.pftrace"), trace_of(tmp_path / "b.pftrace")
+    code, out, err = tracetime("merge", one, other, "--json")
+    assert code == 2
+    assert json.loads(out)["files"][1]["why_not"]
+    assert "nothing ties" in json.loads(err)["error"]["message"]
+
+
+def test_live_orders_are_those_whose_absence_widens_a_bar(tmp_path):
+    with JoinedTraces(talk(tmp_path), match=BOTH_WAYS) as joined:
+        parts = joined.graph._parts
+        here, there = joined.home(0), joined.home(1)
+        live = set(parts.tubes.pair(here, there).live_orders().tolist())
+        orders = parts.state.orders.of(here, there)
+        times = np.linspace(*joined.files[1].span, 2_000).astype(np.int64)
+
+        def bars(without):
+            graph = tt.ClockGraph(domains=parts.state.domains.values())
+            kept = orders.only(~np.isin(orders.numbers, list(without)))
+            for first in (True, False):
+                some = kept.only(kept.one_first == first)
+                ends = [(some.one_ts, here), (some.other_ts, there)]
+                graph.add_order(*(ends if first else ends[::-1]))
+            bar = graph.convert(times, there, here, policy="tube", bars="guaranteed", bounds=True)
+            return np.stack([bar.earliest, bar.latest])
+
+        whole = bars(())
+        assert (bars(set(orders.numbers.tolist()) - live) == whole).all()
+        for number in sorted(live)[1:-1]:
+            assert (bars({number}) != whole).any()
+
+
+def test_many_pairs_of_files_that_differ_for_one_reason_are_counted(tmp_path, tracetime):
+    paths = [trace_of(tmp_path / f"{n}.pftrace", kernel=f"6.{n}") for n in range(5)]
+    _, out, _ = tracetime("merge", *paths, "--same", "0.pftrace,1.pftrace")
+    assert "0.pftrace and 1.pftrace: one boot" in out
+    assert "9 pairs of files: different machines or boots: kernel" in out
+    _, out, _ = tracetime("merge", *paths[:4])
+    assert "2.pftrace and 3.pftrace: different machines or boots: kernel" in " ".join(out.split())

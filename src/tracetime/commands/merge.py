@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tracetime.commands.show import console, print_text
-from tracetime.text import duration, printable, signed_duration
+from tracetime.commands.limits import domains_of, limit_options
+from tracetime.commands.options import json_option, reading_options
+from tracetime.commands.progress import Progress
+from tracetime.commands.show import console, print_json, print_text, size
+from tracetime.text import count, duration, printable, signed_duration
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tracetime.clocks.ids import ClockId
     from tracetime.merging.report import FileReport, MergeReport
+    from tracetime.merging.steps import ClockStep
+    from tracetime.merging.written import WrittenFile, WrittenTrace
+
+_MOST_PAIRS: Final = 6
+"""So many pairs of files, those of four, are named with one reason; --json names all."""
+
+_MOST_PIDS: Final = 4
+"""So many pids are named."""
 
 
 @click.command("merge")
 @click.argument("traces", nargs=-1, required=True, type=click.Path())
 @click.option(
-    "-o", "--output", "out", type=click.Path(), help="The zip archive to write; without, none."
+    "-o", "--output", "out", type=click.Path(), help="Write .pftrace or .zip; without, nothing."
 )
 @click.option("--sync", multiple=True, help="A known offset: A:CLOCK=B:CLOCK+OFFSET+-HALF.")
 @click.option("--match", multiple=True, help="Messages: send=EVENT recv=EVENT key=ARG,ARG.")
 @click.option("--together", multiple=True, help="Collectives: name=SLICE key=ARG,ARG.")
 @click.option("--same", multiple=True, help="A,B: these files are of one boot of one machine.")
 @click.option("--different", multiple=True, help="A,B: these files are not.")
-def command(
+@click.option(
+    "--assume-wall-clock",
+    metavar="HALF",
+    help="Take wall clocks for right within this much, such as 20ms, where the trace does not say.",
+)
+@click.option(
+    "--explain", nargs=2, metavar="A B", help="Tell the evidence between these two files, too."
+)
+@reading_options
+@limit_options
+@json_option
+def command(  # noqa: PLR0913  a parameter for each option
     traces: tuple[str, ...],
     out: str | None,
     sync: tuple[str, ...],
@@ -35,58 +58,181 @@ def command(
     together: tuple[str, ...],
     same: tuple[str, ...],
     different: tuple[str, ...],
+    assume_wall_clock: str | None,
+    explain: tuple[str, str] | None,
+    reading: dict[str, Any],
+    as_json: bool,
+    **limits: Any,
 ) -> None:
     """Put TRACES of several clocks on one timeline.
 
     Say what ties them to each other, and how far off that may be.
 
-    With -o, write an archive of the files as they are, with a manifest by which Perfetto shows them
-    on one timeline. It holds one constant offset a file, and so drops their drift; what that costs
-    is printed.
+    With -o NAME.pftrace, write one Perfetto trace of all events, on BOOTTIME of the first file; the
+    drift of each file is corrected all along.
+
+    With -o NAME.zip, write an archive of the files as they are, with a manifest by which Perfetto
+    shows them on one timeline. It holds one constant offset a file, and so drops their drift; what
+    that costs is printed.
 
     \b
     Examples:
       tracetime merge rank0.json rank1.json
+      tracetime merge rank0.json rank1.json -o ranks.pftrace
       tracetime merge a.pftrace b.pftrace -o merged.zip
       tracetime merge a.gz b.gz --sync a.gz:REALTIME=b.gz:REALTIME+250ms+-1ms
+      tracetime merge a.json b.json c.json --explain a.json c.json
     """
     from tracetime.merging.merge import merge
 
-    screen = console()
-    report = merge(
-        traces,
-        out,
-        sync=sync,
-        match=match,
-        together=together,
-        same=same,
-        different=different,
-        before_writing=partial(_print, screen),
-    )
+    with Progress("merging") as progress:
+        report = merge(
+            traces,
+            out,
+            sync=sync,
+            match=match,
+            together=together,
+            same=same,
+            different=different,
+            assume_wall_clock=assume_wall_clock,
+            explain=explain,
+            **reading,
+            domains=domains_of(limits),
+            before_writing=partial(_print_json, out) if as_json else partial(_print, console()),
+            opened=progress.follow,
+        )
     report.check_tied()
-    if out is not None:
+    _print_end(out, report, as_json)
+
+
+def _print_end(out: str | None, report: MergeReport, as_json: bool) -> None:
+    """Print what came of writing."""
+    if as_json:
+        if report.written is not None:
+            print_json({"out": out} | report.to_dict())
+    elif report.written is not None:
+        _print_written(console(), report.written)
+    elif out is not None:
         worst = max(file.constant_error_ns or 0 for file in report.files)
         text = f"{printable(out)}: constant offsets; dropping the drift costs up to "
-        print_text(screen, text + duration(worst), hanging="  ")
+        print_text(console(), text + duration(worst), hanging="  ")
+
+
+def _print_json(out: str | None, report: MergeReport) -> None:
+    """Print the report, unless it is to have what came of writing, too."""
+    if out is None or not out.endswith(".pftrace") or not report.is_tied:
+        print_json({"out": out} | report.to_dict())
+
+
+def _print_written(screen: Console, written: WrittenTrace) -> None:
+    text = f"{printable(written.out)}: events on BOOTTIME by the tube policy"
+    print_text(screen, f"{text} ({size(written.bytes)})", hanging="  ")
+    for file in written.files:
+        for said in _counts(file):
+            print_text(screen, f"{printable(file.name)}: {said}", hanging="  ")
+
+
+def _counts(file: WrittenFile) -> list[str]:
+    """What a reader of the output should know of a file, a line each."""
+    lines = (
+        (file.unresolved, "event", "without a trace time: Perfetto leaves them out"),
+        (file.early, "event", "before time 0 of the output or of the file: Perfetto takes none"),
+        (file.left_out, "event", "left out: track events of Perfetto's cannot be such"),
+        (file.carried, "event", "that no clock relates are where the file itself has them"),
+        (file.forced, "end", "of slices moved beyond their bars, so that they nest as before"),
+        (file.kept, "event", "kept in the order of the file, within their bars"),
+        (file.reversed, "event", "before one that is earlier in the file: the bars exclude it"),
+        (file.rounded, "timestamp", "rounded: the field holds no more"),
+        (file.set_aside, "item", "without a trace time set aside: their clock is tied now"),
+    )
+    return [f"{count(n, what)} {said}" for n, what, said in lines if n]
 
 
 def _print(screen: Console, report: MergeReport) -> None:
     for file in report.files:
         for line in _lines(file, report):
             print_text(screen, line, hanging="  ")
-    for decision in report.boots:
-        names = [printable(report.files[n].name) for n in (decision.one, decision.other)]
-        what = "one boot" if decision.same else "different machines or boots"
-        print_text(screen, f"{' and '.join(names)}: {what}: {decision.reason}", hanging="  ")
+    for line in _boots(report):
+        print_text(screen, line, hanging="  ")
+    for line in _shared_pids(report):
+        print_text(screen, line, hanging="  ")
+    for line in _contradictions(report):
+        print_text(screen, f"contradiction: {line}", hanging="  ")
+    for step in report.steps:
+        print_text(screen, _step(step, report), hanging="  ")
+    for line in report.without_ties if report.is_tied else ():
+        print_text(screen, f"no ties by {line}", hanging="  ")
+    for line in "" if report.explained is None else str(report.explained).split("\n"):
+        print_text(screen, line, hanging="      ")
+
+
+def _shared_pids(report: MergeReport) -> Iterator[str]:
+    """Which processes may be one in the output although their names differ."""
+    for shared in report.shared_pids[:_MOST_PIDS]:
+        one, other = (printable(report.files[n].name) for n in (shared.one, shared.other))
+        yield (
+            f"pid {shared.pid} is {printable(shared.one_name)} in {one} and "
+            f"{printable(shared.other_name)} in {other}: the output may show one process; if these "
+            f"are two machines or boots, give --different {one},{other}"
+        )
+    more = len(report.shared_pids) - _MOST_PIDS
+    if more > 0:
+        yield f"and {count(more, 'pid')} more"
+
+
+def _contradictions(report: MergeReport) -> Iterator[str]:
+    """What contradicts, once for each two clocks or files, with the worst of it."""
+    loops: dict[str, list[int]] = {}
     for one in report.contradictions:
-        text = f"{one.src} and {one.dst} miss each other by {duration(one.gap_ns)}"
-        print_text(screen, f"contradiction: {text}", hanging="  ")
-    for wrong in report.wrong_orders:
-        ends = " and ".join(printable(_file_of(clock, report)) for clock in (wrong.src, wrong.dst))
-        text = f"between {ends} something ends before it begins"
-        if wrong.size_ns is not None:
-            text += f", by {duration(min(map(abs, wrong.size_ns)))} at least"
-        print_text(screen, f"contradiction: {text}", hanging="  ")
+        ends = " and ".join(printable(_file_of(clock, report)) for clock in (one.src, one.dst))
+        loops.setdefault(ends, []).append(one.gap_ns)
+    for ends, gaps in loops.items():
+        places = f" in {len(gaps)} places, at worst" if len(gaps) > 1 else ""
+        yield f"{ends} miss each other{places} by {duration(max(gaps))}"
+    wrong: dict[str, list[int | None]] = {}
+    for order in report.wrong_orders:
+        ends = " and ".join(printable(_file_of(clock, report)) for clock in (order.src, order.dst))
+        size = None if order.size_ns is None else min(map(abs, order.size_ns))
+        wrong.setdefault(ends, []).append(size)
+    for ends, sizes in wrong.items():
+        times = f" {len(sizes)} times" if len(sizes) > 1 else ""
+        worst = max((size for size in sizes if size is not None), default=None)
+        by = "" if worst is None else f", by {duration(worst)} at least"
+        if worst is not None and len(sizes) > 1:
+            by = f", at worst by {duration(worst)} at least"
+        yield f"between {ends} something ends before it begins{times}{by}"
+
+
+def _step(step: ClockStep, report: MergeReport) -> str:
+    name, where = (printable(report.files[n].name) for n in (step.file, step.at_file))
+    size = "by an unknown amount"
+    if step.least_ns is not None and step.most_ns is not None:
+        size = f"by {signed_duration(step.least_ns)} to {signed_duration(step.most_ns)}"
+    others = [printable(report.files[n].name) for n in step.against]
+    seen = others[0] if len(others) == 1 else f"{len(others)} other files"
+    return (
+        f"step: the clock of {name} jumps {size} against {seen}, "
+        f"while that of {where} reads {step.from_ns} to {step.to_ns}"
+    )
+
+
+def _boots(report: MergeReport) -> Iterator[str]:
+    """Which files are of one boot; of many files that are not, for one reason, their number."""
+    apart: dict[str, list[str]] = {}
+    for decision in report.boots:
+        names = " and ".join(
+            printable(report.files[n].name) for n in (decision.one, decision.other)
+        )
+        if not decision.same and any(report.files[n].empty for n in (decision.one, decision.other)):
+            continue
+        if decision.same:
+            yield f"{names}: one boot: {decision.reason}"
+        else:
+            apart.setdefault(decision.reason, []).append(names)
+    for reason, pairs in apart.items():
+        named = pairs if len(pairs) <= _MOST_PAIRS else [f"{len(pairs):,} pairs of files"]
+        for pair in named:
+            yield f"{pair}: different machines or boots: {reason}"
 
 
 def _file_of(clock: ClockId, report: MergeReport) -> str:
@@ -96,11 +242,15 @@ def _file_of(clock: ClockId, report: MergeReport) -> str:
 def _lines(file: FileReport, report: MergeReport) -> list[str]:
     name = printable(file.name)
     lines = [f"{name}: {_place(file, report)}"]
+    if file.truncated is not None:
+        lines.append(f"  reading stopped early: {file.truncated}")
     lines += [f"  tied by {printable(tie.said)}" for tie in file.ties]
     return lines + [f"  not by {what}" for what in file.looked_for]
 
 
 def _place(file: FileReport, report: MergeReport) -> str:
+    if file.empty:
+        return "it has no event on its trace clock: nothing of it is placed or written"
     if file.offset_ns is None:
         return f"nothing ties it to the first file: {printable(file.why_not or '')}"
     if file.clock == report.clock:
@@ -111,4 +261,7 @@ def _place(file: FileReport, report: MergeReport) -> str:
         bar = f"+- {duration(file.half_width_ns)}, +- {duration(file.worst_half_width_ns)} at worst"
     drift = f"{file.drift_ppm:+.3f} ppm"
     first = printable(report.files[0].name)
-    return f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"
+    text = f"{signed_duration(file.offset_ns)} to {first}, {drift}, {bar}"
+    if file.read_twice:
+        text += f"; its clock was set back and read {file.read_twice} of 257 instants twice"
+    return text

@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tracetime.clocks.domain import SLEWED_DRIFT_PPM
 from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
 from tracetime.errors import UsageError
@@ -24,6 +24,8 @@ _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
 _READ_APART_NS: Final = 100_000
 """So far apart may a recorder read the two clocks of one snapshot."""
+
+_NO_FILE: Final = -1
 
 Pair = str | tuple[str, str]
 """Names of two files: `a,b`, or both."""
@@ -56,6 +58,7 @@ class Boots:
 
     Attributes:
         decisions: one for each pair of files.
+        told: the pairs of numbers that are said to be of one boot.
 
     Raises:
         UsageError: a pair names no files, or contradicts another.
@@ -68,6 +71,7 @@ class Boots:
         for pair in _told(files, same, True).keys() & _told(files, different, False).keys():
             names = " and ".join(files[number].name for number in sorted(pair))
             raise UsageError(f"{names} are said to be the same machine and different ones")
+        self.told = [pair for pair, same in told.items() if same]
         self.decisions: list[BootDecision] = []
         group = {file.number: file.number for file in files}
         for one, other in combinations(files, 2):
@@ -101,9 +105,21 @@ class Boots:
                     f"({decision.reason}): say --same or --different of each pair"
                 )
 
+    def another(self) -> int:
+        """A number that no machine of a file has, nor will have."""
+        return self._numbers.setdefault((_NO_FILE, 0), self._next({}))
+
     def machine(self, file: int, machine: int) -> int:
         """The number of a machine of a file."""
         return self._numbers[file, machine]
+
+    def files(self, clock: ClockId) -> list[int]:
+        """The files that a clock, among the clocks of all of them, is of."""
+        if clock.clock not in ONE_OSCILLATOR:
+            return [clock.file]
+        return sorted(
+            {file for (file, _), number in self._numbers.items() if number == clock.machine}
+        )
 
     def clock(self, file: int, clock: ClockId) -> ClockId:
         """A clock of a file among the clocks of all of them.
@@ -147,34 +163,31 @@ def _compared(one: MergedFile, other: MergedFile) -> tuple[bool, str]:
         return False, "nothing in the files says that they are of one boot"
     if ours.machine != theirs.machine:
         return False, "kernel, CPUs or host name differ"
-    here, there = _boot_instants(one), _boot_instants(other)
-    if here is None or there is None:
+    here, there = boot_instants(one), boot_instants(other)
+    if not len(here) or not len(there):
         return False, "a file lacks snapshots of BOOTTIME and REALTIME"
-    apart = max(here.low, there.low) - min(here.high, there.high)
-    between = max(here.first, there.first) - min(here.last, there.last)
-    allowed = max(0, between) * SLEWED_DRIFT_PPM / 1e6 + _READ_APART_NS
-    text = duration(max(0, apart))
-    if apart > allowed:
+    apart = _least_difference(here, there)
+    text = duration(apart)
+    if apart > _READ_APART_NS:
         return False, f"REALTIME - BOOTTIME differs by {text}: booted at other times"
     return True, f"one kernel and host, and REALTIME - BOOTTIME agrees to {text}"
 
 
-class _BootInstant(NamedTuple):
-    """REALTIME - BOOTTIME, from low to high, and BOOTTIME of the first and last snapshot."""
+def boot_instants(file: MergedFile) -> npt.NDArray[np.int64]:
+    """What REALTIME - BOOTTIME is in the snapshots of a file, ascending.
 
-    low: int
-    high: int
-    first: int
-    last: int
-
-
-def _boot_instants(file: MergedFile) -> _BootInstant | None:
+    Linux slews both clocks together: the difference is the same during a boot, until REALTIME is
+    set.
+    """
     graph = file.trace.clocks
     pair = (ClockId(number, machine=file.home.machine) for number in (_BOOTTIME, _REALTIME))
     _, boottime, realtime = graph._parts.shared(*pair)
-    if not len(boottime):
-        return None
-    offset = realtime - boottime
-    return _BootInstant(
-        int(np.min(offset)), int(np.max(offset)), int(boottime[0]), int(boottime[-1])
-    )
+    return np.unique(realtime - boottime)
+
+
+def _least_difference(here: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> int:
+    """How far a number of one ascending list is from one of another, at least."""
+    after = np.searchsorted(there, here)
+    above = there[np.minimum(after, len(there) - 1)]
+    below = there[np.maximum(after - 1, 0)]
+    return int(np.min(np.minimum(np.abs(above - here), np.abs(here - below))))

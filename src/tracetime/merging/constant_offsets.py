@@ -38,6 +38,17 @@ _POINTS: Final = 1025
 """Snapshots over the time of both files, so that bars hardly grow between them."""
 
 
+def half_width_ns(text: str) -> int:
+    """Return a half-width as options have it: `20ms`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if re.fullmatch(_TIME, text.strip()) is None:
+        raise UsageError(f"{text!r} is no half-width: write a time with its unit, such as 20ms")
+    return _ns(text)
+
+
 def add_sync(graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, text: str) -> Tie:
     """Add an offset, which holds over the time of both files.
 
@@ -86,10 +97,12 @@ def add_offset(
     here, there = boots.clock(one.number, x), boots.clock(other.number, y)
     if here == there:
         raise UsageError(f"{said!r}: the files prove that these are one clock; see --different")
+    first = graph._parts.state.version[0]
     graph.add_snapshot(
         Snapshot({there: at, here: at + offset}, reference=there, half_width_ns={here: half})
     )
-    return Tie(one.number, other.number, "sync", 1, said)
+    snapshots = range(first, graph._parts.state.version[0])
+    return Tie(one.number, other.number, "sync", 1, said, snapshots=snapshots)
 
 
 def _ns(text: str) -> int:
@@ -109,17 +122,25 @@ def _instants(
     one: MergedFile, other: MergedFile, x: ClockId, y: ClockId, offset: int
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Times of y over the time of both files."""
-    spans = [*_span(other, y), *(time - offset for time in _span(one, x))]
+    spans = [*span_on(other, y), *(time - offset for time in span_on(one, x))]
     low, high = min(spans), max(spans)
-    steps = np.arange(_POINTS, dtype=object) * (high - low) // (_POINTS - 1)
-    times = sorted({low + int(step) for step in steps})
     if not -INT64_MAX <= low <= high <= INT64_MAX:
         raise UsageError(f"an offset of {offset} ns leaves the range of 64 bits")
-    return np.array(times, dtype=np.int64)
+    return instants_between(low, high)
 
 
-def _span(file: MergedFile, clock: ClockId) -> list[int]:
-    """The first and last event of a file on one of its clocks; its snapshots where it has none."""
+def instants_between(low: int, high: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Times from the one to the other, evenly, so many that bars hardly grow between them."""
+    steps = np.arange(_POINTS, dtype=object) * (high - low) // (_POINTS - 1)
+    return np.array(sorted({low + int(step) for step in steps}), dtype=np.int64)
+
+
+def span_on(file: MergedFile, clock: ClockId) -> list[int]:
+    """The first and last event of a file on one of its clocks; its snapshots where it has none.
+
+    Raises:
+        UsageError: the events cannot be placed on it.
+    """
     if file.span is None:
         ends = [
             end

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tracetime.clocks.families import ONE_OSCILLATOR
 from tracetime.clocks.ids import BUILTIN_IDS, ClockId
-from tracetime.errors import UsageError
+from tracetime.errors import PLACED, ConversionError, TraceError, UsageError
 from tracetime.formats import open_traces
+from tracetime.formats.perfetto.read.baked_trace import BakedTrace
 from tracetime.formats.perfetto.read.boot_facts import BootFacts, boot_facts
 from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.merging.ahead import each
 from tracetime.text import did_you_mean, printable
 from tracetime.trace import Trace
 
@@ -50,9 +54,29 @@ class MergedFile:
         clocks = (info.clock for info in self.trace.clocks.clocks())
         return {self.home.machine, *(clock.machine for clock in clocks)}
 
+    @property
+    def has_kernel_clock(self) -> bool:
+        """Whether its trace clock is one of the kernel's, or converts to one of its machine."""
+        graph, home = self.trace.clocks, self.home
+        if home.clock in ONE_OSCILLATOR:
+            return True
+        for info in graph.clocks():
+            if info.clock.clock in ONE_OSCILLATOR and info.clock.machine == home.machine:
+                with suppress(ConversionError):
+                    graph.path(info.clock, home, policy="tube")
+                    return True
+        return False
 
-def open_files(inputs: Iterable[str | os.PathLike[str]], stack: ExitStack) -> list[MergedFile]:
+
+def open_files(
+    inputs: Iterable[str | os.PathLike[str]],
+    stack: ExitStack,
+    opened: Callable[[Trace], object] | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> list[MergedFile]:
     """Open the traces of some paths; archives have several. The stack closes them.
+
+    opened: called with each. reading: how, as `open_traces` takes it.
 
     Raises:
         UsageError: fewer than two traces; a file is given twice, or cannot be read.
@@ -60,29 +84,68 @@ def open_files(inputs: Iterable[str | os.PathLike[str]], stack: ExitStack) -> li
     """
     traces: list[Trace] = []
     for path in _different(inputs):
-        for trace in open_traces(path):
-            traces.append(stack.enter_context(trace))
+        with of_file(os.fspath(path)):
+            found = open_traces(path, **(reading or {}))
+        for trace in found:
+            stack.enter_context(trace)
+            # Its own times are what is merged.
+            traces.append(trace.as_written() if isinstance(trace, BakedTrace) else trace)
+            if opened is not None:
+                opened(trace)
     if len(traces) < 2:
         raise UsageError("merging takes two traces or more: give the path of each")
     names = _names([trace.path for trace in traces])
+    read = each(_read, zip(names, traces, strict=True))
     return [
-        MergedFile(number, name, trace, _span(trace), _facts(trace))
-        for number, (name, trace) in enumerate(zip(names, traces, strict=True))
+        MergedFile(number, name, trace, *found)
+        for number, (name, trace, found) in enumerate(zip(names, traces, read, strict=True))
     ]
+
+
+@contextmanager
+def of_file(name: str) -> Iterator[None]:
+    """Have errors name the file that they are of."""
+    try:
+        yield
+    except TraceError as error:
+        said = printable(name)
+        raise (error if said in error.message else error.of(said)) from None
+
+
+def _read(
+    named: tuple[str, Trace], check: Callable[[], None]
+) -> tuple[tuple[int, int] | None, BootFacts]:
+    """The span of a trace, and the facts of its boot; check: called now and then."""
+    name, trace = named
+    with of_file(name):
+        span = _span(trace, check)
+        check()
+        return span, _facts(trace)
 
 
 def _different(inputs: Iterable[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
     """The paths; raise UsageError where two of them are one file."""
     paths = list(inputs)
-    seen: dict[str, str] = {}
+    seen: dict[object, str] = {}
     for path in paths:
-        real, text = os.path.realpath(path), os.fspath(path)
-        if real in seen:
-            raise UsageError(
-                f"{printable(seen[real])} and {printable(text)} are one file: give each file once"
-            )
-        seen[real] = text
+        text = os.fspath(path)
+        for one in _identities(text):
+            if one in seen:
+                raise UsageError(
+                    f"{printable(seen[one])} and {printable(text)} are one file: give each file "
+                    "once"
+                )
+        seen |= dict.fromkeys(_identities(text), text)
     return paths
+
+
+def _identities(path: str) -> list[object]:
+    """What tells whether a path is of the same file as another: one file may have several."""
+    found: list[object] = [os.path.realpath(path) if path != "-" else path]
+    with suppress(OSError, ValueError):
+        status = os.stat(path)  # noqa: PTH116  as text it may also be -
+        found.append((status.st_dev, status.st_ino))
+    return found
 
 
 def file_named(files: Sequence[MergedFile], text: str) -> MergedFile:
@@ -112,11 +175,12 @@ def _names(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
-def _span(trace: Trace) -> tuple[int, int] | None:
+def _span(trace: Trace, check: Callable[[], None]) -> tuple[int, int] | None:
     least: int | None = None
     most: int | None = None
-    for batch in trace.events(policy="floor"):
-        times = batch.column("trace_time").drop_null().to_numpy(zero_copy_only=False)
+    for columns in trace.columns():
+        check()
+        times = columns["trace_time"][np.isin(columns["status"], PLACED)]
         if len(times):
             low, high = int(np.min(times)), int(np.max(times))
             least = low if least is None else min(least, low)

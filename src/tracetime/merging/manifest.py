@@ -35,12 +35,14 @@ def write_archive(joined: JoinedTraces, report: MergeReport, out: str | os.PathL
             written.
     """
     report.check_tied()
-    files = [_entry(joined, file, of) for file, of in zip(joined.files, report.files, strict=True)]
+    pairs = zip(joined.files, report.files, strict=True)
+    kept = [(file, of) for file, of in pairs if not (file.number and of.empty)]
+    files = [_entry(joined, file, of) for file, of in kept]
     manifest = {"perfetto_manifest": {"version": VERSION, "files": files}}
     target = file_target(out)
     with whole_file(target) as part, zipfile.ZipFile(part, "w") as archive:
         archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=2) + "\n")
-        for file in joined.files:
+        for file, _ in kept:
             member = zipfile.ZipInfo(_path(file))
             with (
                 open(file.trace.path, "rb") as source,  # noqa: PTH123
@@ -59,6 +61,10 @@ def _entry(joined: JoinedTraces, file: MergedFile, found: FileReport) -> dict[st
         raise UsageError(f"{name} is of a format that Perfetto does not read in an archive")
     if not os.path.isfile(file.trace.path):  # noqa: PTH113
         raise UsageError(f"{name} is in an archive: unpack it first")
+    if any("\ud800" <= letter <= "\udfff" for letter in _path(file)):
+        raise UsageError(
+            f"the name of {name} is not UTF-8, as an archive needs it: rename the file"
+        )
     if len(file.machines) > 1:
         raise UsageError(f"{name} has several machines: the manifest written here names one a file")
     machine = joined.boots.machine(file.number, file.home.machine)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from tracetime.clocks.domain import ClockDomain
 from tracetime.errors import UsageError
 from tracetime.merging.joined import JoinedTraces
 from tracetime.merging.manifest import write_archive
+from tracetime.merging.perfetto_output import ENDING, write_trace
 from tracetime.merging.report import MergeReport, report_of
+from tracetime.open_options import MAX_CLOCKS, MAX_EXPANSION, MAX_TUBES, OrderSource
+from tracetime.trace import Trace
 
 
+# long: half of it is its docstring
 def merge(  # noqa: PLR0913  the options of the command
     inputs: Iterable[str | os.PathLike[str]],
     out: str | os.PathLike[str] | None,
@@ -20,35 +26,72 @@ def merge(  # noqa: PLR0913  the options of the command
     together: Iterable[str] = (),
     same: Iterable[str] = (),
     different: Iterable[str] = (),
+    assume_wall_clock: str | None = None,
+    explain: tuple[str, str] | None = None,
+    partial: bool = False,
+    max_expansion: int = MAX_EXPANSION,
+    max_clocks: int = MAX_CLOCKS,
+    max_tubes: int = MAX_TUBES,
+    domains: Iterable[ClockDomain] = (),
+    orders: OrderSource | None = None,
     before_writing: Callable[[MergeReport], None] | None = None,
+    opened: Callable[[Trace], object] | None = None,
 ) -> MergeReport:
     """Put traces of several files on one timeline, say how far off each may be, and write them.
 
     Args:
         inputs: paths of traces and archives, of any format: two traces or more.
-        out: path of a zip archive of the inputs, byte for byte, with a perfetto_manifest that has
-            a constant offset for each; None to write nothing.
+        out: path of a Perfetto trace (.pftrace) of all events, on BOOTTIME of the first file; or of
+            a zip archive (.zip) of the inputs, byte for byte, with a perfetto_manifest that has a
+            constant offset for each; None to write nothing.
         sync: offsets that are known, each `A:CLOCK=B:CLOCK+OFFSET+-HALF`: when CLOCK of file B
             reads t, that of file A reads t + OFFSET, give or take HALF.
         match: which events are messages between files, each `send=EVENT recv=EVENT key=ARG,ARG`.
         together: which slices no file leaves before all have entered them, each
             `name=SLICE key=ARG,ARG`. The collectives of PyTorch are found without it.
         same, different: pairs of files, `A,B`, that are of one boot of one machine, or are not.
+        assume_wall_clock: how far from UTC any wall clock is at most whose kernel does not say it
+            itself, such as `20ms`; nothing checks it. None to assume nothing.
+        explain: two files of which the report tells the evidence.
+        partial, max_expansion, max_clocks, max_tubes, domains, orders: how each file is read, as
+            of `open_trace`.
         before_writing: called with the report before anything is written, or found unfit for it.
+        opened: called with each trace once it is open; its `on_read` tells how far it is read.
 
     Raises:
         UsageError: fewer than two traces; an option that cannot be read; with `out`, a file that
             nothing ties to the first, or that Perfetto cannot place by a manifest.
         TraceError: a file is damaged. Whatever is raised, nothing is left of the output.
     """
-    if out is not None and not os.fspath(out).endswith(".zip"):
-        raise UsageError(f"{os.fspath(out)!r} does not end in .zip: merge writes an archive")
+    if out is not None and not os.fspath(out).endswith((ENDING, ".zip")):
+        raise UsageError(
+            f"{os.fspath(out)!r} ends in neither {ENDING}, a Perfetto trace of all events, nor "
+            ".zip, an archive of the files with a perfetto_manifest"
+        )
     with JoinedTraces(
-        inputs, sync=sync, match=match, together=together, same=same, different=different
+        inputs,
+        sync=sync,
+        match=match,
+        together=together,
+        same=same,
+        different=different,
+        opened=opened,
+        assume_wall_clock=assume_wall_clock,
+        reading={
+            "partial": partial,
+            "max_expansion": max_expansion,
+            "max_clocks": max_clocks,
+            "max_tubes": max_tubes,
+            "domains": tuple(domains),
+            "orders": orders,
+        },
     ) as joined:
-        report = report_of(joined)
+        report = report_of(joined, explain)
         if before_writing is not None:
             before_writing(report)
-        if out is not None:
-            write_archive(joined, report, out)
+        if out is None:
+            return report
+        if os.fspath(out).endswith(ENDING):
+            return replace(report, written=write_trace(joined, report, out))
+        write_archive(joined, report, out)
         return report

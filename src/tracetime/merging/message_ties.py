@@ -14,7 +14,7 @@ from tracetime.errors import UsageError
 from tracetime.graph.graph import ClockGraph
 from tracetime.matching import match_messages
 from tracetime.merging.boots import Boots
-from tracetime.merging.files import MergedFile
+from tracetime.merging.files import MergedFile, of_file
 from tracetime.merging.rules import argument_columns, parts_of, quoted
 from tracetime.merging.ties import Tie
 from tracetime.text import count, printable
@@ -50,6 +50,18 @@ class MessageRule(NamedTuple):
         return cls(parts["send"], parts["recv"], tuple(parts["key"].split(",")))
 
 
+class Messages(NamedTuple):
+    """What was found of the messages of a rule.
+
+    Attributes:
+        ties: between files.
+        counts: by number of a file, how many it has sent and received.
+    """
+
+    ties: list[Tie]
+    counts: list[tuple[int, int]]
+
+
 class _Ends(NamedTuple):
     """One end of messages in a file: when it was at the earliest and at the latest, and its key."""
 
@@ -60,7 +72,7 @@ class _Ends(NamedTuple):
 
 def add_messages(
     graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, rule: MessageRule
-) -> list[Tie]:
+) -> Messages:
     """Add each message from one file to another as an order: it is received after it was sent.
 
     A key that occurs twice at an end is left out. Times are those of the trace clock, with their
@@ -81,6 +93,7 @@ def add_messages(
         match = match_messages(here.keys, there.keys)
         if not len(match.sent):
             continue
+        first = graph._parts.state.version[1]
         graph.add_order(
             before=(here.earliest[match.sent], clocks[0]),
             after=(there.latest[match.received], clocks[1]),
@@ -95,32 +108,46 @@ def add_messages(
                 len(match.sent),
                 f"{said} to {printable(rule.receive)} by {', '.join(rule.keys)}"
                 + (f"; {left_out} with a key that occurs twice left out" if left_out else ""),
+                orders=range(first, graph._parts.state.version[1]),
             )
         )
-    return ties
+    pairs = zip(sent, received, strict=True)
+    return Messages(ties, [(len(here.keys[0]), len(there.keys[0])) for here, there in pairs])
 
 
-def why_no_messages(one: MergedFile, other: MergedFile, rule: MessageRule) -> str:
-    """Why the messages of a rule do not tie two files, in words.
-
-    Raises:
-        UsageError, TraceError: as `add_messages`.
-    """
-    counts = [
-        f"{len(_ends(file, name, rule.keys).keys[0])} {printable(name)} in {printable(file.name)}"
-        for file in (one, other)
-        for name in (rule.send, rule.receive)
+def ties_nothing(files: Sequence[MergedFile], rule: MessageRule, found: Messages) -> str:
+    """Why the messages of a rule tie no files, in words."""
+    counts = zip(*found.counts, strict=True)
+    ends = [
+        f"{sum(n)} {printable(name)}"
+        for n, name in zip(counts, (rule.send, rule.receive), strict=True)
     ]
-    return f"{', '.join(counts)}; none has a partner by {printable(', '.join(rule.keys))}"
+    return (
+        f"{' and '.join(ends)} in all {len(files)} files; none has a partner in another machine's "
+        f"by {printable(', '.join(rule.keys))}"
+    )
+
+
+def why_no_messages(
+    one: MergedFile, other: MergedFile, rule: MessageRule, counts: Sequence[tuple[int, int]]
+) -> str:
+    """Why the messages of a rule do not tie two files, in words; counts: of `Messages`."""
+    found = [
+        f"{n} {printable(name)} in {printable(file.name)}"
+        for file in (one, other)
+        for n, name in zip(counts[file.number], (rule.send, rule.receive), strict=True)
+    ]
+    return f"{', '.join(found)}; none has a partner by {printable(', '.join(rule.keys))}"
 
 
 def _ends(file: MergedFile, name: str, keys: Sequence[str]) -> _Ends:
-    table = file.trace.sql(
-        f"select earliest, latest, {argument_columns(keys)} from events "
-        f"where name = '{quoted(name)}' and machine = {file.home.machine} "
-        "and earliest is not null and latest is not null",
-        policy="tube",
-    )
+    with of_file(file.name):
+        table = file.trace.sql(
+            f"select earliest, latest, {argument_columns(keys)} from events "
+            f"where name = '{quoted(name)}' and machine = {file.home.machine} "
+            "and earliest is not null and latest is not null",
+            policy="tube",
+        )
     earliest, latest, *found = (column.combine_chunks() for column in table.columns)
     return _Ends(
         earliest.to_numpy(zero_copy_only=False).astype(np.int64),

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Final
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tracetime.clocks.ids import ClockId
 from tracetime.errors import ConversionError, UsageError
-from tracetime.graph.tube.results import Inconsistency, PairDiscontinuity
+from tracetime.graph.tube.results import Bounds, Inconsistency, PairDiscontinuity
+from tracetime.merging.alignment import LEAST
 from tracetime.merging.boots import BootDecision
+from tracetime.merging.evidence_between import evidence_between, instants_of
 from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.message_ties import MessageRule, ties_nothing
+from tracetime.merging.pair_evidence import PairEvidence
+from tracetime.merging.shared_pids import SharedPid, shared_pids
+from tracetime.merging.steps import ClockStep, clock_steps
 from tracetime.merging.ties import Tie
 from tracetime.merging.untied import advice, looked_for
+from tracetime.merging.written import WrittenTrace
 from tracetime.text import printable
 
-_INSTANTS: Final = 257
+Values = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +41,13 @@ class FileReport:
         constant_error_ns: how far the estimate strays from that offset at most.
         half_width_ns: half the bar, median and worst over the file; None where a side is open.
         worst_half_width_ns: see there.
+        read_twice: of how many of 257 instants over the file its clock, which was set back, may
+            have read the same twice: there is no estimate there, and the figures leave them out.
         why_not: why it has no place on the first file's clock; None where it has one.
         looked_for: what could have tied it, each with why it did not; empty where it is tied.
         advice: which options would tie it; None where it is tied.
+        empty: whether it has no event on its trace clock: nothing of it is placed, or written.
+        truncated: the error after which the rest of it was not read; None where all was.
     """
 
     name: str
@@ -46,9 +58,12 @@ class FileReport:
     constant_error_ns: int | None = None
     half_width_ns: int | None = None
     worst_half_width_ns: int | None = None
+    read_twice: int = 0
     why_not: str | None = None
     looked_for: tuple[str, ...] = ()
     advice: str | None = None
+    empty: bool = False
+    truncated: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,11 @@ class MergeReport:
         boots: which files are of one boot, pair by pair, and why.
         contradictions: loops of clocks whose evidence disagrees.
         wrong_orders: what ends before it began, beyond the bars: messages and collectives.
+        steps: whose clock was set while it was recorded.
+        without_ties: the rules of `match` and `together` that tie no files, each with the reason.
+        shared_pids: what files that are said to be of one boot call two processes of one number.
+        explained: the evidence between two files; None where it was not asked for.
+        written: what came of each file in the Perfetto trace; None where none was written.
     """
 
     clock: ClockId
@@ -68,11 +88,30 @@ class MergeReport:
     boots: tuple[BootDecision, ...]
     contradictions: tuple[Inconsistency, ...]
     wrong_orders: tuple[PairDiscontinuity, ...]
+    steps: tuple[ClockStep, ...]
+    without_ties: tuple[str, ...] = ()
+    shared_pids: tuple[SharedPid, ...] = ()
+    explained: PairEvidence | None = None
+    written: WrittenTrace | None = None
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether every file has a place on the first one's clock."""
+        return all(file.why_not is None or file.empty for file in self.files[1:])
 
     def check_tied(self) -> None:
         """Raise UsageError where a file has no place on the first one's clock, with what to do."""
         first = printable(self.files[0].name)
+        if all(file.empty for file in self.files):
+            raise UsageError("none of the files has an event on its trace clock: nothing to merge")
+        if not self.is_tied and self.files[0].empty:
+            raise UsageError(
+                f"{first}, the first file, has no event on its trace clock, and nothing ties "
+                "others to it: give a file with events first"
+            )
         for file in self.files[1:]:
+            if file.empty:
+                continue
             if file.advice is not None:
                 name = printable(file.name)
                 raise UsageError(f"nothing ties {name} to {first}: {file.advice}")
@@ -85,7 +124,7 @@ class MergeReport:
             "clock": str(self.clock),
             "files": [
                 asdict(file)
-                | {"clock": str(file.clock), "ties": [tie._asdict() for tie in file.ties]}
+                | {"clock": str(file.clock), "ties": [tie.to_dict() for tie in file.ties]}
                 for file in self.files
             ],
             "boots": [decision._asdict() for decision in self.boots],
@@ -95,32 +134,83 @@ class MergeReport:
                 for one in self.contradictions
             ],
             "wrong_orders": [
-                one._asdict() | {"src": str(one.src), "dst": str(one.dst)}
+                {
+                    "src": str(one.src),
+                    "dst": str(one.dst),
+                    "at_ns": one.a_from,
+                    "size_ns": one.size_ns and min(map(abs, one.size_ns)),
+                }
                 for one in self.wrong_orders
             ],
+            "steps": [step._asdict() for step in self.steps],
+            "without_ties": list(self.without_ties),
+            "shared_pids": [shared._asdict() for shared in self.shared_pids],
+            "explained": None if self.explained is None else self.explained.to_dict(),
+            "written": None if self.written is None else self.written.to_dict(),
         }
 
 
-def report_of(joined: JoinedTraces) -> MergeReport:
-    """Measure where each file lies on the timeline of the first."""
+def report_of(joined: JoinedTraces, explain: tuple[str, str] | None = None) -> MergeReport:
+    """Measure where each file lies on the timeline of the first.
+
+    Args:
+        explain: two files of which the evidence is told.
+
+    Raises:
+        UsageError: there are no such two files.
+    """
+    contradictions, found = joined.graph.inconsistencies(), _of_orders(joined)
+    wrong = [one for one in found if one.kind == "wrong_order"]
     return MergeReport(
         joined.home(0),
         tuple(_file(joined, file.number) for file in joined.files),
         tuple(joined.boots.decisions),
-        tuple(joined.graph.inconsistencies()),
-        tuple(one for one in joined.graph.discontinuities() if one.kind == "wrong_order"),
+        tuple(contradictions),
+        tuple(wrong),
+        tuple(clock_steps(joined, found)),
+        tuple(_without_ties(joined)),
+        tuple(shared_pids(joined)),
+        None if explain is None else evidence_between(joined, explain, contradictions, wrong),
     )
 
 
+def _of_orders(joined: JoinedTraces) -> list[PairDiscontinuity]:
+    """What contradicts, of the clocks that orders tie; others need no tube for that."""
+    parts = joined.graph._parts
+    with parts.lock:
+        return parts.tubes.discontinuities(parts.state.orders.pairs())
+
+
+def _without_ties(joined: JoinedTraces) -> Iterator[str]:
+    """The rules that the caller gave in vain."""
+    for text, rule in joined.given.items():
+        if isinstance(rule, MessageRule):
+            messages = joined.messages[rule]
+            if not messages.ties:
+                why = ties_nothing(joined.files, rule, messages)
+                yield f"--match {printable(text)}: {why}"
+            continue
+        together = joined.together[rule]
+        if not together.ties:
+            found = f"{sum(together.counts)} slices in all {len(joined.files)} files"
+            yield f"--together {printable(text)}: {found}; it takes {LEAST} alike in two of them"
+
+
 def _file(joined: JoinedTraces, number: int) -> FileReport:
+    truncated = joined.files[number].trace.truncated
+    found = _placed(joined, number)
+    return found if truncated is None else replace(found, truncated=str(truncated))
+
+
+def _placed(joined: JoinedTraces, number: int) -> FileReport:
     file, home = joined.files[number], joined.home(number)
     ties = tuple(tie for tie in joined.ties if number in (tie.one, tie.other))
     if file.span is None:
-        return FileReport(file.name, home, ties, why_not="it has no event on its trace clock")
-    low, high = file.span
-    times = np.array([low + (high - low) * k // (_INSTANTS - 1) for k in range(_INSTANTS)])
+        why_not = "it has no event on its trace clock"
+        return FileReport(file.name, home, ties, why_not=why_not, empty=True)
+    times = instants_of(file.span)
     try:
-        bounds = joined.graph.convert(times, home, joined.home(0), policy="tube", bounds=True)
+        bounds, known = _bounds(joined, times, home)
     except ConversionError as error:
         if _is_tied(joined, number):
             return FileReport(file.name, home, ties, why_not=str(error))
@@ -132,8 +222,9 @@ def _file(joined: JoinedTraces, number: int) -> FileReport:
             looked_for=looked_for(joined, number),
             advice=advice(joined.files[0], file),
         )
+    times, twice = times[known], int((~known).sum())
     offsets = bounds.estimate - times
-    middle = int(offsets[_INSTANTS // 2])
+    middle = int(offsets[len(times) // 2])
     widths = bounds.latest - bounds.earliest
     ends = np.iinfo(np.int64)
     is_open = bool((bounds.earliest == ends.min).any() or (bounds.latest == ends.max).any())
@@ -148,7 +239,32 @@ def _file(joined: JoinedTraces, number: int) -> FileReport:
         constant_error_ns=int(np.max(np.abs(offsets - middle))),
         half_width_ns=None if half is None else int(np.median(half)),
         worst_half_width_ns=None if half is None else int(np.max(half)),
+        read_twice=twice,
     )
+
+
+def _bounds(
+    joined: JoinedTraces, times: Values, home: ClockId
+) -> tuple[Bounds[Values, Values], npt.NDArray[np.bool_]]:
+    """Times of a file on the first one's clock, and which of them its clock read once.
+
+    Raises:
+        ConversionError: there is no such time, or none that the clock read once.
+    """
+    try:
+        return _convert(joined, times, home), np.ones(len(times), dtype=bool)
+    except ConversionError as error:
+        if error.reason != "ambiguous_source":
+            raise
+        estimate = joined.graph.convert(times, home, joined.home(0), policy="tube", errors="mask")
+        known = estimate.is_valid().to_numpy(zero_copy_only=False)
+        if not known.any():
+            raise
+        return _convert(joined, times[known], home), known
+
+
+def _convert(joined: JoinedTraces, times: Values, home: ClockId) -> Bounds[Values, Values]:
+    return joined.graph.convert(times, home, joined.home(0), policy="tube", bounds=True)
 
 
 def _is_tied(joined: JoinedTraces, number: int) -> bool:

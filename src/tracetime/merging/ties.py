@@ -10,9 +10,10 @@ class Tie(NamedTuple):
 
     Attributes:
         one, other: numbers of the files.
-        kind: "clocks" of one boot, "sync", "messages" or "together".
+        kind: "clocks" of one boot, "sync", "wall_clocks", "messages" or "together".
         ties: how many there are.
         said: in words, for the report.
+        orders, snapshots: the numbers in the graph of those that it consists of.
     """
 
     one: int
@@ -20,3 +21,9 @@ class Tie(NamedTuple):
     kind: str
     ties: int
     said: str
+    orders: range = range(0)
+    snapshots: range = range(0)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it in the types of JSON, without the numbers, which are of the graph alone."""
+        return {key: getattr(self, key) for key in ("one", "other", "kind", "ties", "said")}

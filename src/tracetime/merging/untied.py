@@ -18,11 +18,7 @@ _REALTIME: Final = BUILTIN_IDS["REALTIME"]
 
 
 def looked_for(joined: JoinedTraces, number: int) -> tuple[str, ...]:
-    """What could have tied a file to the first, each with why it did not.
-
-    Raises:
-        UsageError, TraceError: as `JoinedTraces`.
-    """
+    """What could have tied a file to the first, each with why it did not."""
     return tuple(_looked_for(joined, number))
 
 
@@ -30,13 +26,20 @@ def _looked_for(joined: JoinedTraces, number: int) -> Iterator[str]:
     first, file = joined.files[0], joined.files[number]
     for decision in joined.boots.decisions:
         if (decision.one, decision.other) == (0, number):
-            yield f"one boot: {decision.reason}"
-    for together in joined.together_rules:
-        yield f"collectives: {why_not_together(first, file, together)}"
-    if not joined.message_rules:
+            why = decision.reason
+            if decision.same:
+                names = [printable(f.name) for f in (first, file) if not f.has_kernel_clock]
+                why = f"{why}, but there is no clock of the kernel's in {' and '.join(names)}"
+            yield f"one boot: {why}"
+    for which in (joined.files[0], file):
+        if which.number in joined.wall_clocks:
+            yield f"wall clocks: {printable(which.name)}: {joined.wall_clocks[which.number]}"
+    for together, found in joined.together.items():
+        yield f"collectives: {why_not_together(first, file, together, found)}"
+    if not joined.messages:
         yield "messages: none are known by themselves in files of these formats; see --match"
-    for message in joined.message_rules:
-        yield f"messages: {why_no_messages(first, file, message)}"
+    for rule, messages in joined.messages.items():
+        yield f"messages: {why_no_messages(first, file, rule, messages.counts)}"
 
 
 def advice(one: MergedFile, other: MergedFile) -> str:
@@ -46,12 +49,14 @@ def advice(one: MergedFile, other: MergedFile) -> str:
     wall = _has_realtime(one) and _has_realtime(other)
     here, there = ("REALTIME",) * 2 if wall else (_clock(one), _clock(other))
     sync = printable(shlex.quote(f"{first}:{here}={second}:{there}+0ms+-10ms"))
+    same = f"if they are of one boot of one machine, give --same {names}; "
+    if not (one.has_kernel_clock and other.has_kernel_clock):
+        same = ""
     return (
-        f"if they are of one boot of one machine, give --same {names}; if you know how far apart "
-        f"two of their clocks are, give --sync {sync} with your numbers (when {there} of "
-        f"{printable(second)} reads t, {here} of {printable(first)} reads t + 0 ms, give or take "
-        "10 ms: nothing checks this half-width, you vouch for it); if they exchange messages or "
-        "take part in collectives, name these by --match or --together"
+        f"{same}if you know how far apart two of their clocks are, give --sync {sync} with your "
+        f"numbers (when {there} of {printable(second)} reads t, {here} of {printable(first)} reads "
+        "t + 0 ms, give or take 10 ms: nothing checks this half-width, you vouch for it); if they "
+        "exchange messages or take part in collectives, name these by --match or --together"
     )
 
 

@@ -1,0 +1,178 @@
+"""Which collectives of one file are which of another, by the order in which both have them.
+
+All ranks leave a collective together. So where the alignment is right, the ends of both files lie
+on a line, but for the time a message takes and for steps of a clock; where it is wrong, the time
+that the work between collectives took stands between them, which is never twice the same. An
+alignment that is not clearly better than every other is none.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+LEAST: Final = 12
+"""So many collectives must agree at least."""
+
+_CLEARLY: Final = 4.0
+"""So many times as far off as the best alignment is the second best."""
+
+_MOST_SHIFTS: Final = 4096
+_MOST_DRIFT: Final = 1e-3
+_MOST_PIECES: Final = 4
+"""So often is what is left on both sides of an alignment aligned again."""
+
+_FINEST_NS: Final = 1_000.0
+"""Ends that agree within this agree."""
+
+_LEAST_OF_ITSELF: Final = 6
+"""So many collectives must repeat at least for a file to tell how alike its steps are."""
+
+_MOST_OF_ITSELF: Final = 64
+"""With so many later steps of its own a file is compared."""
+
+_MOST_OFF: Final = 1 / 3
+"""So many of the neighbours of a match may be off the line."""
+
+Values = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Meetings(NamedTuple):
+    """The collectives of one file, in order: when they ended, ns, and of which kind they are."""
+
+    ends: Values
+    kinds: Values
+
+    def part(self, first: int, end: int) -> Meetings:
+        """Those from one on to before another."""
+        return Meetings(self.ends[first:end], self.kinds[first:end])
+
+
+class Alignment(NamedTuple):
+    """Numbers of collectives of one file and of the same ones of the other, ascending."""
+
+    ours: Values
+    theirs: Values
+
+
+_NOTHING: Final = Alignment(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def align(one: Meetings, other: Meetings, pieces: int = _MOST_PIECES) -> Alignment:
+    """Find which collectives are the same; none where that is not clear.
+
+    A file may begin earlier than the other, and lack some collectives, so that what follows is
+    shifted by another number: what the best shift leaves is aligned anew.
+    """
+    found = _by_shift(one, other)
+    if not len(found.ours) or not pieces:
+        return found
+    # What the best shift leaves open: before it, after it, and in its gaps.
+    ours = np.concatenate([[-1], found.ours, [len(one.ends)]])
+    theirs = np.concatenate([[-1], found.theirs, [len(other.ends)]])
+    parts = [found]
+    for k in np.flatnonzero(np.minimum(np.diff(ours), np.diff(theirs)) > LEAST).tolist():
+        rest = align(
+            one.part(ours[k] + 1, ours[k + 1]),
+            other.part(theirs[k] + 1, theirs[k + 1]),
+            pieces - 1,
+        )
+        parts.append(Alignment(rest.ours + ours[k] + 1, rest.theirs + theirs[k] + 1))
+    all_ours, all_theirs = (np.sort(np.concatenate(side)) for side in zip(*parts, strict=True))
+    return Alignment(all_ours, all_theirs)
+
+
+def _by_shift(one: Meetings, other: Meetings) -> Alignment:
+    """The matches of the one shift that is clearly best."""
+    n, m = len(one.ends), len(other.ends)
+    if min(n, m) < LEAST or n + m > _MOST_SHIFTS * LEAST:
+        return _NOTHING
+    scores = [
+        (fit.spread, shift)
+        for shift in range(LEAST - n, m - LEAST + 1)
+        if (fit := _fit(one, other, shift, LEAST)) is not None
+    ]
+    if not scores:
+        return _NOTHING
+    scores.sort()
+    best, shift = scores[0]
+    best = max(best, _FINEST_NS)
+    rivals = [spread for spread, _ in scores[1:2]]
+    rivals += [spread for side in (one, other) for spread in _of_itself(side)]
+    # Without a rival nothing tells by how much a wrong alignment would be off.
+    if not rivals or min(rivals) < _CLEARLY * best:
+        return _NOTHING
+    fit = _fit(one, other, shift, LEAST)
+    assert fit is not None
+    kept = fit.matches[_on_the_line(fit.rest, _CLEARLY * best)]
+    return Alignment(kept, kept + shift) if len(kept) >= LEAST else _NOTHING
+
+
+def _of_itself(one: Meetings) -> list[float]:
+    """How far off a file is from itself, some steps later: so is every wrong alignment."""
+    shifts = range(1, len(one.ends) - _LEAST_OF_ITSELF + 1)
+    fits = (_fit(one, one, shift, _LEAST_OF_ITSELF) for shift in shifts)
+    return [fit.spread for fit in islice(filter(None, fits), _MOST_OF_ITSELF)]
+
+
+class _Fit(NamedTuple):
+    """How two files agree at one shift.
+
+    Attributes:
+        spread: how far apart neighbours are off the line, in the middle.
+        matches: numbers in the first file of those whose kinds agree.
+        rest: how far the ends of each are off the line.
+    """
+
+    spread: float
+    matches: Values
+    rest: Floats
+
+
+def _fit(one: Meetings, other: Meetings, shift: int, least: int) -> _Fit | None:
+    """None where too few kinds agree, or the ends lie on no line that clocks could give."""
+    first, end = max(0, -shift), min(len(one.ends), len(other.ends) - shift)
+    here, there = one.part(first, end), other.part(first + shift, end + shift)
+    same = np.flatnonzero(here.kinds == there.kinds)
+    if len(same) < max(least, (end - first) / 4):
+        return None
+    x = (here.ends[same] - here.ends[same[0]]).astype(np.float64)
+    offsets = there.ends[same] - here.ends[same]
+    y = (offsets - offsets[0]).astype(np.float64)
+    slope = _slope(x, y)
+    if abs(slope) > _MOST_DRIFT:
+        return None
+    rest = y - slope * x
+    # One clock may be set while it runs: changes between neighbours, not distances to the line.
+    return _Fit(float(np.median(np.abs(np.diff(rest)))), same + first, rest)
+
+
+def _slope(x: Floats, y: Floats) -> float:
+    """The median slope between neighbours that lie apart: a few steps do not move it."""
+    far = max(len(x) // 16, LEAST // 4)
+    return float(np.median((y[far:] - y[:-far]) / np.maximum(x[far:] - x[:-far], 1.0)))
+
+
+def _on_the_line(rest: Floats, most: float) -> npt.NDArray[np.bool_]:
+    """Which matches agree with those before or after them, and stand among such.
+
+    Where a file lacks a collective, all that follows is wrong at this shift.
+    """
+    half = LEAST // 2
+    off = (np.abs(np.diff(rest)) > most).astype(np.float64)
+    ones = np.ones(LEAST)
+    share = np.convolve(off, ones) / np.convolve(np.ones(len(off)), ones)
+    # Entry k of a full convolution has the 12 differences up to k: of match k those 6 each side.
+    around = share[half - 1 : half - 1 + len(rest)]
+    padded = np.concatenate([np.full(half, np.nan), rest, np.full(half, np.nan)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, half + 1)
+    levels = np.nanmedian(windows, axis=1)
+    # At the ends a match would be compared with itself alone.
+    levels[np.isfinite(windows).sum(axis=1) <= half // 2] = np.inf
+    near = np.minimum(np.abs(rest - levels[: len(rest)]), np.abs(rest - levels[half:]))
+    agrees: npt.NDArray[np.bool_] = (around <= _MOST_OFF) & (near <= most)
+    return agrees

@@ -1,0 +1,239 @@
+"""What ties two of the merged files, and what sets the sides of the bar between their clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from tracetime.clocks.ids import ClockId
+from tracetime.text import count, duration, printable, signed_duration
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A tie between two files.
+
+    Attributes:
+        one, other: the names of the files.
+        kind, said: as of `Tie`.
+        ties: how many there are.
+        orders: how many orders it gives; 0 where it gives none.
+        live: how many of these some bar rests on: what the others say, these say as well.
+    """
+
+    one: str
+    other: str
+    kind: str
+    said: str
+    ties: int
+    orders: int
+    live: int
+
+
+@dataclass(frozen=True, slots=True)
+class SideEvidence:
+    """The order that sets a side of a bar.
+
+    Attributes:
+        said: what it is one of: a tie, or the orders of a file itself.
+        number: which of these it is, from 0.
+        before, before_ts: the clock that was read first, and what it read.
+        after, after_ts: the other.
+        away_ns: how much later the instant is than the order.
+    """
+
+    said: str
+    number: int
+    before: ClockId
+    before_ts: int
+    after: ClockId
+    after_ts: int
+    away_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceStep:
+    """One step of the conversion, from a clock to the next.
+
+    Attributes:
+        src, dst: the clocks.
+        snapshots: how many have both; half_width_ns: the median of theirs, None without any.
+        assumed: whether that half-width is assumed.
+        orders: how many orders the two clocks have; live: how many of them bars rest on.
+        sources: the files and the ties that these snapshots and orders are of.
+        earliest_by, latest_by: the order that sets that side of the step's bar; None where
+            snapshots do.
+    """
+
+    src: ClockId
+    dst: ClockId
+    snapshots: int
+    half_width_ns: float | None
+    assumed: bool
+    orders: int
+    live: int
+    sources: tuple[str, ...]
+    earliest_by: SideEvidence | None
+    latest_by: SideEvidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceInstant:
+    """Where one clock lies against the other at an instant, and by which evidence.
+
+    Attributes:
+        where: start, middle and end of the second file; narrowest and worst: of its bars.
+        time_ns: when, on the trace clock of the second file.
+        offset_ns: the first file's trace clock less the second's: the estimate.
+        least_ns, most_ns: the ends of its bar; None where a side is open.
+        steps: from the second file's trace clock to the first's; none where they are one.
+        over: the clocks that bound each side (earliest, latest), where orders close the bar over
+            several clocks at once; else empty.
+    """
+
+    where: str
+    time_ns: int
+    offset_ns: int
+    least_ns: int | None
+    most_ns: int | None
+    steps: tuple[EvidenceStep, ...]
+    over: tuple[tuple[ClockId, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairEvidence:
+    """The evidence between the trace clocks of two files; `str()` gives it as text.
+
+    Attributes:
+        one, other: the names of the files.
+        links: what ties the two at once.
+        over: the names of the files over which other ties lead from the first to the second, both
+            included; empty where none do.
+        over_links: what ties these, each to the next.
+        path: the clocks of the conversion, from the second file's to the first's; empty without.
+        drift_ppm: how much faster the first file's clock runs over the second file; None without.
+        instants: start, middle and end of the second file, and where the bar is narrowest and
+            worst; empty where the clocks are not tied, or the file has no event.
+        why_not: why there are none; None where there are.
+        contradictions: what disagrees among the clocks of the path, in words.
+        names: of the clocks, for the text.
+    """
+
+    one: str
+    other: str
+    links: tuple[Link, ...]
+    over: tuple[str, ...]
+    over_links: tuple[Link, ...]
+    path: tuple[ClockId, ...]
+    drift_ppm: float | None
+    instants: tuple[EvidenceInstant, ...]
+    why_not: str | None
+    contradictions: tuple[str, ...]
+    names: Mapping[ClockId, str]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it in the types of JSON."""
+        return {key: part for key, part in _of_fields(self).items() if key != "names"}
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        one, other = printable(self.one), printable(self.other)
+        yield f"evidence between {one} and {other}"
+        if not self.links:
+            yield "  nothing ties the two at once"
+        yield from (f"  tied at once by {_link(link)}" for link in self.links)
+        if self.over:
+            yield f"  tied over {', '.join(map(printable, self.over[1:-1]))}"
+            yield from (
+                f"    {printable(link.one)} and {printable(link.other)}: {_link(link)}"
+                for link in self.over_links
+            )
+        if self.why_not is not None:
+            yield f"  no bar: {printable(self.why_not)}"
+        elif len(self.path) < 2:
+            yield "  the two have one trace clock"
+        else:
+            yield f"  path: {' -> '.join(map(self._name, self.path))}"
+            for step in self.instants[0].steps:
+                yield f"  {self._ends(step)}: {_rests_on(step)}"
+            yield f"  drift over {other}: {self.drift_ppm:+.3f} ppm"
+        for instant in self.instants if len(self.path) > 1 else ():
+            yield from self._of_instant(instant)
+        yield from (f"  contradiction: {text}" for text in self.contradictions)
+
+    def _of_instant(self, instant: EvidenceInstant) -> Iterator[str]:
+        yield (
+            f"  {_WHERE[instant.where]}, at {instant.time_ns}: "
+            f"{signed_duration(instant.offset_ns)}, {_bar(instant)}"
+        )
+        for step in instant.steps:
+            where = f"{self._ends(step)}, " if len(instant.steps) > 1 else ""
+            for side, by in (("earliest", step.earliest_by), ("latest", step.latest_by)):
+                yield f"    {where}{side} by {self._side(step, by)}"
+        for side, clocks in zip(("earliest", "latest"), instant.over, strict=False):
+            yield f"    all together, {side} over {' -> '.join(map(self._name, clocks))}"
+
+    def _ends(self, step: EvidenceStep) -> str:
+        return f"{self._name(step.src)} to {self._name(step.dst)}"
+
+    def _side(self, step: EvidenceStep, by: SideEvidence | None) -> str:
+        if by is None:
+            return "snapshots" if step.snapshots else "nothing: the side is open"
+        when = "before" if by.away_ns > 0 else "after"
+        return (
+            f"number {by.number} of {printable(by.said)}: {self._name(by.before)} "
+            f"{by.before_ts} before {self._name(by.after)} {by.after_ts}, "
+            f"{duration(abs(by.away_ns))} {when} that"
+        )
+
+    def _name(self, clock: ClockId) -> str:
+        return printable(self.names.get(clock, str(clock)))
+
+
+_WHERE = {
+    "start": "at the start",
+    "middle": "in the middle",
+    "end": "at the end",
+    "narrowest": "where the bar is narrowest",
+    "worst": "at worst",
+}
+
+
+def _link(link: Link) -> str:
+    live = f" ({link.live:,} of {count(link.orders, 'order')} live)" if link.orders else ""
+    return f"{printable(link.said)}{live}"
+
+
+def _bar(instant: EvidenceInstant) -> str:
+    low, high = instant.least_ns, instant.most_ns
+    if low is None or high is None:
+        return "the bar is open"
+    return f"+- {duration((high - low + 1) // 2)}"
+
+
+def _rests_on(step: EvidenceStep) -> str:
+    parts = []
+    if step.snapshots:
+        widths = "assumed" if step.assumed else "measured"
+        said = "" if step.half_width_ns is None else f" +- {duration(step.half_width_ns)}, {widths}"
+        parts.append(count(step.snapshots, "snapshot") + said)
+    if step.orders:
+        parts.append(f"{count(step.orders, 'order')}, {step.live:,} live")
+    sources = f" ({'; '.join(map(printable, step.sources))})" if step.sources else ""
+    return ", ".join(parts) + sources
+
+
+def _of_fields(value: Any) -> dict[str, object]:
+    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+
+
+def _plain(value: object) -> object:
+    """A part of the evidence in the types of JSON."""
+    if isinstance(value, ClockId):
+        return str(value)
+    if is_dataclass(value):
+        return _of_fields(value)
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value

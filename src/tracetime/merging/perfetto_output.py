@@ -1,0 +1,286 @@
+"""One Perfetto trace of files of any format, on BOOTTIME of the first machine.
+
+Each file is baked by the graph of all (`placing.py`), some ahead of their turn (`ahead.py`), and
+its packets get numbers that no other file has (`_kernels/perfetto/renumber.pyx`). Files follow one
+another: Perfetto sorts a trace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import IO, Final
+
+import numpy as np
+
+from tracetime._kernels.perfetto import packets as made
+from tracetime._kernels.perfetto.bake import Baker
+from tracetime._kernels.perfetto.baked_clocks import BakedClocks
+from tracetime._kernels.perfetto.renumber import Renumberer
+from tracetime._kernels.perfetto.rows import Rows
+from tracetime.analysis.kept_order import KeptOrder
+from tracetime.arrays import known_of
+from tracetime.atomic_file import file_target, whole_file
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.errors import OVERFLOW, PLACED
+from tracetime.event_baking.place import Place
+from tracetime.event_baking.writing import write_events
+from tracetime.events_table import Columns
+from tracetime.formats.chrome_json.reader import ChromeJsonTrace
+from tracetime.formats.perfetto.extension import BAKED_BY
+from tracetime.formats.perfetto.payload_names import PAYLOAD_NAMES
+from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.merging.ahead import Ahead, Made
+from tracetime.merging.files import MergedFile, of_file
+from tracetime.merging.joined import JoinedTraces
+from tracetime.merging.placing import FilePlacing, target_of
+from tracetime.merging.report import MergeReport
+from tracetime.merging.written import WrittenFile, WrittenTrace
+from tracetime.text import printable
+
+ENDING: Final = ".pftrace"
+
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+_TRACK_EVENT: Final = next(n for n, name in PAYLOAD_NAMES.items() if name == "track_event")
+_MARK: Final = 1 + BAKED_BY.index("tube")
+_HEAD: Final = 1
+"""The packet sequence of what is said of all files."""
+
+_MOST_NAMES: Final = 4
+_RANK: Final = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})\b')
+_LOOKED_AT: Final = 1 << 16
+"""Kineto says the rank at the start of its files."""
+
+
+def write_trace(
+    joined: JoinedTraces, report: MergeReport, out: str | os.PathLike[str]
+) -> WrittenTrace:
+    """Write all files as one Perfetto trace.
+
+    Raises:
+        UsageError: nothing ties a file to the first; `out` cannot be written.
+        TraceError: a file is damaged. Whatever is raised, nothing is left of the output.
+    """
+    report.check_tied()
+    with whole_file(file_target(out)) as part, part.open("wb") as file:
+        writer = _Writer(joined, file)
+        written = tuple(writer.write_all())
+        return WrittenTrace(os.fspath(out), file.tell(), writer.target, written)
+
+
+class _Renumbered:
+    """A file that gives packets numbers of their own before it writes them."""
+
+    def __init__(self, file: IO[bytes], renumberer: Renumberer) -> None:
+        self._file = file
+        self._renumberer = renumberer
+
+    def write(self, data: bytes) -> int:
+        return self._file.write(self._renumberer.write(data))
+
+
+class _Writer:
+    """Writes one file after the other.
+
+    Attributes:
+        target: the clock of the output.
+    """
+
+    def __init__(self, joined: JoinedTraces, file: IO[bytes]) -> None:
+        self._joined = joined
+        self._file = file
+        self.target = target_of(joined)
+        self._machines = [self._machines_of(one) for one in joined.files]
+        files_of = Counter(m for own in self._machines for m in set(own))
+        self._names = {machine: _name_of(self._files_of(machine)) for machine in files_of}
+        self._renumberer = Renumberer(
+            secrets.randbits(64),
+            _HEAD,
+            {machine: name.encode() for machine, name in self._names.items()},
+            {machine for machine, n in files_of.items() if n > 1},
+        )
+        self._clocks = {machine: BakedClocks(_BOOTTIME, 0, _MARK, False) for machine in files_of}
+        for clocks in self._clocks.values():
+            # Every packet names the clock that its time is on.
+            clocks.named_trace_clock = True
+        self._free_pid = Place().free_pid
+        self._described: set[int] = set()
+        self._begin()
+
+    def _machines_of(self, file: MergedFile) -> list[int]:
+        """The machine_id in the output of each machine of a file, by its index there."""
+        boots = self._joined.boots
+        own = [file.home.machine]
+        if isinstance(file.trace, PerfettoTrace):
+            own = list(range(len(file.trace.machines)))
+        # The machine of the first file's trace clock is the host of the output.
+        here = boots.machine(0, self._joined.files[0].home.machine)
+        numbers = (boots.clock(file.number, ClockId(_BOOTTIME, machine=m)).machine for m in own)
+        return [{here: 0, 0: here}.get(number, number) for number in numbers]
+
+    def _files_of(self, machine: int) -> list[MergedFile]:
+        pairs = zip(self._joined.files, self._machines, strict=True)
+        return [file for file, own in pairs if machine in own]
+
+    def _begin(self) -> None:
+        """Write what is said of all files: that they are baked, and what the trace clock is."""
+        first = self._joined.files[0]
+        readings = [(_BOOTTIME, 0, 1)]
+        self._clocks[0].converted = True
+        keeps_snapshots = isinstance(first.trace, PerfettoTrace) and self._is_boottime(first)
+        if not keeps_snapshots and first.span is not None:
+            at, wall = self._wall_time(first)
+            if wall is not None and at >= 0 and wall >= 0:
+                readings = [(_BOOTTIME, at, 1), (_REALTIME, wall, 1)]
+                self._clocks[0].know(at, wall)
+        self._file.write(made.baked_packet(_MARK))
+        self._file.write(made.snapshot_packet(_HEAD, _BOOTTIME, readings, b""))
+
+    def _is_boottime(self, first: MergedFile) -> bool:
+        """Whether the clock of the output is BOOTTIME of the first file, as its snapshots say."""
+        clock = ClockId(_BOOTTIME, machine=first.home.machine)
+        return self.target == self._joined.boots.clock(0, clock)
+
+    def _wall_time(self, first: MergedFile) -> tuple[int, int | None]:
+        """A time of the output, and what REALTIME of the first machine read then."""
+        assert first.span is not None
+        graph, home = self._joined.graph, self._joined.home(0)
+        wall = self._joined.boots.clock(0, ClockId(_REALTIME, machine=first.home.machine))
+        at = np.array([first.span[0]])
+        if home != self.target:
+            at = graph.convert(at, home, self.target, policy="tube")
+        there, known = known_of(graph.convert(at, self.target, wall, policy="tube", errors="mask"))
+        return int(at[0]), int(there[0]) if known[0] else None
+
+    def write_all(self) -> Iterator[WrittenFile]:
+        """Write the packets of all files, in their order."""
+        begun: dict[int, Made[WrittenFile]] = {}
+        with Ahead() as ahead:
+            for file in self._joined.files:
+                for one in self._at_once(file):
+                    if one.number not in begun:
+                        begun[one.number] = ahead.start(partial(self._bake, one))
+                yield self._write(file, begun.pop(file.number, None))
+
+    def _at_once(self, file: MergedFile) -> list[MergedFile]:
+        """The files to bake when it is the turn of one: it, and the next if it may go ahead.
+
+        What the output has of a machine's clocks matters to the next file of that machine.
+        """
+        both = self._joined.files[file.number : file.number + 2]
+        machines = [machine for one in both for machine in self._machines[one.number]]
+        if len(set(machines)) < len(machines):
+            both = both[:1]
+        return [one for one in both if isinstance(one.trace, PerfettoTrace) and _has_events(one)]
+
+    def _write(self, file: MergedFile, baked: Made[WrittenFile] | None) -> WrittenFile:
+        """Write the packets of a file; files come in order."""
+        trace, machines = file.trace, self._machines[file.number]
+        if not _has_events(file):
+            return WrittenFile(file.name, machines[0])
+        own = trace.machines if isinstance(trace, PerfettoTrace) else [0]
+        # Packets without a machine are of the first one, if no other is the host.
+        self._renumberer.begin({0: machines[0]} | dict(zip(own, machines, strict=True)))
+        out = _Renumbered(self._file, self._renumberer)
+        if baked is None:
+            written = self._placed(file, partial(self._write_events, file, machines[0], out))
+        else:
+            for packets in baked.pieces():
+                out.write(packets)
+            written = baked.result()
+        self._renumberer.end()
+        for machine in set(machines) - self._described:
+            if machine not in self._renumberer.named:
+                self._file.write(made.machine_packet(machine, self._names[machine]))
+        self._described |= set(machines)
+        return written
+
+    def _bake(self, file: MergedFile, put: Callable[[bytes], None]) -> WrittenFile:
+        """Make the packets of a Perfetto trace, as a thread."""
+        return self._placed(file, partial(self._bake_packets, file, put))
+
+    def _placed(self, file: MergedFile, write: Callable[[WrittenFile], None]) -> WrittenFile:
+        """What came of a file that `write` writes, placed by the graph of all files."""
+        written = WrittenFile(file.name, self._machines[file.number][0])
+        placing = FilePlacing(self._joined, file.number, self.target)
+        file.trace.placing = placing
+        try:
+            with of_file(file.name):
+                write(written)
+        finally:
+            file.trace.placing = None
+        written.carried = placing.carried
+        placing.release()
+        return written
+
+    def _bake_packets(
+        self, file: MergedFile, put: Callable[[bytes], None], written: WrittenFile
+    ) -> None:
+        trace, machines = file.trace, self._machines[file.number]
+        assert isinstance(trace, PerfettoTrace)
+        clocks = [self._clocks[machine] for machine in machines]
+        for one, machine_id in zip(clocks, trace.machines, strict=True):
+            one.machine_id = machine_id
+        if file.number == 0:
+            self._clocks[0].is_home = self._is_boottime(file)
+        baker = Baker(_BOOTTIME, trace.machines[0], _MARK, False, False, False, clocks)
+        order = KeptOrder(_TRACK_EVENT)
+        bars = trace._error_bars("estimated", {})
+        for columns in trace.observed(baker):
+            placed = order.keep(columns, bars.place(columns))
+            put(baker.write(_from_zero(placed, written)))
+        # What comes after the last row.
+        put(baker.write(Rows(1).take()))
+        if file.number == 0:
+            self._clocks[0].is_home = False
+        rows = baker.rows
+        written.unresolved, written.set_aside = rows.unresolved, rows.set_aside
+        written.moved, written.stamped = rows.moved, rows.stamped
+        written.rounded, written.kept, written.reversed = rows.rounded, order.kept, order.reversed
+
+    def _write_events(
+        self, file: MergedFile, machine: int, out: _Renumbered, written: WrittenFile
+    ) -> None:
+        place = Place(clock=_BOOTTIME, snapshot=False, free_pid=self._free_pid)
+        came = write_events(file.trace, out, "tube", place=place)
+        self._free_pid = came.free_pid
+        written.unresolved, written.left_out = came.unresolved, came.left_out
+        written.early = came.early
+        written.kept, written.forced = came.kept, came.forced
+
+
+def _has_events(file: MergedFile) -> bool:
+    """Whether a file is written: the first always, which says what the trace clock is."""
+    return file.span is not None or not file.number
+
+
+def _from_zero(columns: Columns, written: WrittenFile) -> Columns:
+    """The rows without a time where that is before 0, which Perfetto does not take."""
+    early = np.isin(columns["status"], PLACED) & (columns["trace_time"] < 0)
+    if not early.any():
+        return columns
+    written.early += int(np.count_nonzero(early))
+    status = columns["status"].copy()
+    status[early] = OVERFLOW
+    return columns | {"status": status}
+
+
+def _name_of(files: list[MergedFile]) -> str:
+    """What a machine is called: the names of its files, with their ranks."""
+    names = [printable(file.name) + _rank(file) for file in files[:_MOST_NAMES]]
+    if len(files) > _MOST_NAMES:
+        names.append(f"{len(files) - _MOST_NAMES} more")
+    return ", ".join(names)
+
+
+def _rank(file: MergedFile) -> str:
+    """The rank that Kineto says in its files."""
+    if not isinstance(file.trace, ChromeJsonTrace):
+        return ""
+    found = _RANK.search(file.trace.beginning(_LOOKED_AT))
+    return "" if found is None else f" (rank {int(found[1])})"

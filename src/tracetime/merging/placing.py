@@ -1,0 +1,144 @@
+"""Where the events of one of several files go: on one clock of the graph of all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId
+from tracetime.error_bars import ErrorBars, TubeFaults
+from tracetime.errors import AS_IS, PLACED, ConversionError
+from tracetime.events_table import Columns
+from tracetime.formats.perfetto.schema import KINDS
+from tracetime.graph.tube.bars import Bars
+from tracetime.merging.joined import JoinedTraces
+
+_BOOTTIME: Final = BUILTIN_IDS["BOOTTIME"]
+
+Values = npt.NDArray[np.int64]
+
+
+def target_of(joined: JoinedTraces) -> ClockId:
+    """The clock of the merged trace: BOOTTIME of the first file, else its trace clock."""
+    first = joined.files[0].home
+    clock = joined.boots.clock(0, ClockId(_BOOTTIME, machine=first.machine))
+    try:
+        joined.graph.path(joined.home(0), clock, policy="tube")
+    except ConversionError:
+        return joined.home(0)
+    return clock
+
+
+class FilePlacing:
+    """Puts the events of one file on the clock of the merged trace, by the graph of all files.
+
+    Args:
+        joined: the files.
+        number: of the file.
+        target: the clock of the merged trace.
+    """
+
+    def __init__(self, joined: JoinedTraces, number: int, target: ClockId) -> None:
+        self._joined = joined
+        self._number = number
+        self._target = target
+        self._made: list[JoinedBars] = []
+
+    def error_bars(self, bars: Bars, faults: TubeFaults) -> ErrorBars:
+        """What puts rows there."""
+        made = JoinedBars(self._joined, self._number, self._target, bars, faults)
+        self._made.append(made)
+        return made
+
+    def times(self, trace_time: Values) -> Values:
+        """Where times of the file's own trace clock are there."""
+        return self.error_bars("estimated", {}).place(_on_trace_clock(trace_time))["trace_time"]
+
+    def release(self) -> None:
+        """Free the tubes of clocks of single sequences: those of all files take much memory."""
+        boots, infos = self._joined.boots, self._joined.files[self._number].trace.clocks.clocks()
+        own = (info.clock for info in infos if info.clock.sequence)
+        parts = self._joined.graph._parts
+        with parts.lock:
+            parts.tubes.drop({boots.clock(self._number, clock) for clock in own})
+
+    @property
+    def carried(self) -> int:
+        """How many events are where the file itself has them, moved with its trace clock."""
+        # What reads a file for its events and for its slices sees each of them twice.
+        return max((made.carried for made in self._made), default=0)
+
+
+def _on_trace_clock(times: Values) -> Columns:
+    """Rows of times that the trace clock has read."""
+    columns: Columns = {
+        name: np.zeros(len(times), np.uint32)
+        for name in ("clock", "sequence", "machine", "snapshots")
+    }
+    status = np.full(len(times), AS_IS, np.uint8)
+    return {**columns, "trace_time": times, "source_ns": times, "status": status}
+
+
+class JoinedBars(ErrorBars):
+    """`ErrorBars` on the graph of all files.
+
+    What has a time in the file and is not placed by that graph goes with the file's trace clock,
+    where no bar excludes that: what has no clock, and what no path leads from. Else it has no time.
+
+    Attributes:
+        carried: rows of the latter.
+    """
+
+    def __init__(
+        self,
+        joined: JoinedTraces,
+        number: int,
+        target: ClockId,
+        bars: Bars,
+        faults: TubeFaults,
+    ) -> None:
+        super().__init__(joined.graph, target, joined.files[number].trace.machines, bars, faults)
+        self._boots = joined.boots
+        self._number = number
+        self._home = joined.home(number)
+        self.carried = 0
+
+    def _id(self, clock: ClockId) -> ClockId:
+        return self._boots.clock(self._number, clock)
+
+    def place(self, columns: Columns) -> Columns:
+        """Return the rows on the clock of the merged trace; see `ErrorBars.place`."""
+        # Files are placed in several threads.
+        with self._graph._parts.lock:
+            return self._place_on_target(columns)
+
+    def _place_on_target(self, columns: Columns) -> Columns:
+        placed = super().place(columns)
+        before = columns["status"]
+        has_bar = placed["earliest"] <= placed["latest"]
+        rows = np.flatnonzero(
+            np.isin(before, PLACED) & ~(np.isin(placed["status"], PLACED) & has_bar)
+        )
+        if not len(rows):
+            return placed
+        there = self._convert(
+            self._home, columns["trace_time"][rows], np.zeros(len(rows), np.uint32)
+        )
+        # The bar of a reading of a clock that was set back holds where that can be.
+        low, high = placed["earliest"][rows], placed["latest"][rows]
+        barred = has_bar[rows]
+        allowed = ~barred | ((low <= there.estimate) & (there.estimate <= high))
+        is_event = columns["kind"][rows] < len(KINDS) if "kind" in columns else True
+        self.carried += int(np.count_nonzero(allowed & (before[rows] != AS_IS) & is_event))
+        status = np.where(np.isin(there.status, PLACED), before[rows], there.status)
+        for name, values in (
+            ("trace_time", there.estimate),
+            ("earliest", np.where(barred, low, there.earliest)),
+            ("latest", np.where(barred, high, there.latest)),
+            ("status", status),
+        ):
+            placed[name] = placed[name].copy()
+            placed[name][rows[allowed]] = values[allowed]
+        return placed

@@ -1,0 +1,59 @@
+"""Processes of one number in two files that the caller says to be of one boot: do they agree?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracetime.merging.files import MergedFile, of_file
+from tracetime.merging.joined import JoinedTraces
+
+
+class SharedPid(NamedTuple):
+    """A pid that is one process in one file, and another in the other.
+
+    Attributes:
+        one, other: numbers of the files.
+        pid: of both.
+        one_name, other_name: what each calls the process.
+    """
+
+    one: int
+    other: int
+    pid: int
+    one_name: str
+    other_name: str
+
+
+def shared_pids(joined: JoinedTraces) -> Iterator[SharedPid]:
+    """The pids of which two files have no name in common, where the caller says it is one boot.
+
+    Within a boot a number is used again, and a process changes its name: where the files prove
+    that, names say nothing.
+
+    Raises:
+        TraceError: a file is damaged.
+    """
+    known: dict[int, dict[int, set[str]]] = {}
+    for pair in joined.boots.told:
+        one, other = sorted(pair)
+        for number in (one, other):
+            if number not in known:
+                known[number] = _names(joined.files[number])
+        for pid in sorted(known[one].keys() & known[other].keys()):
+            here, there = known[one][pid], known[other][pid]
+            if not here & there:
+                yield SharedPid(one, other, pid, min(here), min(there))
+
+
+def _names(file: MergedFile) -> dict[int, set[str]]:
+    """The names of each process of the first machine, by pid."""
+    with of_file(file.name):
+        table = file.trace.sql(
+            "select distinct pid, process_name from events where pid is not null "
+            f"and process_name is not null and machine = {file.home.machine}"
+        )
+    names: dict[int, set[str]] = {}
+    for pid, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        names.setdefault(pid, set()).add(name)
+    return names

@@ -1,0 +1,151 @@
+"""Wall clocks of several machines: each is as far from UTC as its kernel, or the caller, says.
+
+adjtimex(2) reports a bound only where the program that keeps the time gives one: systemd-timesyncd
+says 0, whatever the error is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetime.clocks.domain import ClockDomain
+from tracetime.clocks.ids import BUILTIN_IDS, ClockId, clock_id
+from tracetime.clocks.kernel_clock import MAXERROR_LACKS_US, STA_UNSYNC, TIME_ERROR
+from tracetime.clocks.snapshot import Snapshot
+from tracetime.errors import ConversionError, UsageError
+from tracetime.formats.perfetto.read.reader import PerfettoTrace
+from tracetime.graph.graph import ClockGraph
+from tracetime.merging.boots import Boots, boot_instants
+from tracetime.merging.constant_offsets import instants_between, span_on
+from tracetime.merging.files import MergedFile
+from tracetime.merging.ties import Tie
+from tracetime.text import duration, printable
+
+_REALTIME: Final = BUILTIN_IDS["REALTIME"]
+UTC_NAME: Final = "UTC"
+_READ_APART_NS: Final = 10_000_000
+"""A recorder that is held up may read REALTIME and BOOTTIME so far apart; beyond, one was set."""
+_ROUNDED_US: Final = 2
+"""The kernel has whole us, and is asked a little after the clock was read."""
+
+Values = npt.NDArray[np.int64]
+
+
+class _Wall(NamedTuple):
+    """REALTIME of a file, and how far it is from UTC at some of its readings."""
+
+    file: MergedFile
+    times: Values
+    halves: Values
+    said: str
+
+
+def add_wall_clocks(
+    graph: ClockGraph, files: Sequence[MergedFile], boots: Boots, assumed_ns: int | None
+) -> tuple[list[Tie], dict[int, str]]:
+    """Tie the REALTIMEs of files of different machines over UTC, each with its half-width.
+
+    The half-width is what the kernel said at each snapshot (adjtimex's maxerror, which grows by
+    500 ppm from there), or the assumption for files whose kernel is not known to say it.
+
+    Args:
+        assumed_ns: how far from UTC any other REALTIME is at most; None to assume nothing.
+
+    Returns:
+        The ties, to the first file that has one, and by number of a file why it has none.
+    """
+    walls, reasons = [], {}
+    for file in files:
+        wall = _wall(file, assumed_ns)
+        if isinstance(wall, _Wall):
+            walls.append(wall)
+        else:
+            reasons[file.number] = wall
+    clocks = [boots.clock(wall.file.number, ClockId(_REALTIME)) for wall in walls]
+    if len(set(clocks)) < 2:
+        return [], reasons | dict.fromkeys(
+            (wall.file.number for wall in walls), "no file of another machine has a wall clock"
+        )
+    utc = ClockId(clock_id("dev.tracetime.utc"), machine=boots.another(), file=len(files))
+    # The kernel counts on 500 ppm of the wall clock alone.
+    graph.declare(ClockDomain(utc, UTC_NAME, max_drift_ppm=0, disciplined=False))
+    ties = []
+    for wall, clock in zip(walls, clocks, strict=True):
+        first = graph._parts.state.version[0]
+        graph.add_snapshot(
+            Snapshot(
+                {utc: wall.times, clock: wall.times},
+                reference=utc,
+                half_width_ns={clock: wall.halves},
+            )
+        )
+        snapshots = range(first, graph._parts.state.version[0])
+        start, begin = walls[0], clocks[0]
+        if clock != begin:
+            said = f"wall clocks: {_said(start)}; {_said(wall)}"
+            numbers = start.file.number, wall.file.number
+            ties.append(Tie(*numbers, "wall_clocks", 1, said, snapshots=snapshots))
+    return ties, reasons
+
+
+def _said(wall: _Wall) -> str:
+    worst = duration(int(wall.halves.max()))
+    return f"REALTIME of {printable(wall.file.name)} is within {worst} of UTC, {wall.said}"
+
+
+def _wall(file: MergedFile, assumed_ns: int | None) -> _Wall | str:
+    """REALTIME of a file, or why nothing says how far off it is."""
+    if isinstance(file.trace, PerfettoTrace) and file.trace.baked_by is not None:
+        return "bake or merge wrote it, without what bounds its clocks: merge what it is made of"
+    booted = boot_instants(file)
+    moved_ns = int(booted[-1] - booted[0]) if len(booted) else 0
+    if moved_ns > _READ_APART_NS:
+        return f"its wall clock was set by {duration(moved_ns)} while it was recorded; see --sync"
+    reads = _kernel_reads(file)
+    snapshots, _, status, state, maxerror_us, esterror_us = reads
+    if ((status & STA_UNSYNC != 0) | (state == TIME_ERROR)).any():
+        return "its recorder says that nothing keeps its wall clock (adjtimex: STA_UNSYNC)"
+    times, numbers = _readings(file)
+    at = np.searchsorted(numbers, snapshots)
+    at[at == len(numbers)] = 0
+    known = (numbers[at] == snapshots) if len(numbers) else np.zeros(len(snapshots), dtype=bool)
+    # Without an estimate of its error the program that keeps the time gives no bound either.
+    known &= (maxerror_us > 0) & (esterror_us > 0)
+    if known.any():
+        halves = (maxerror_us[known] + MAXERROR_LACKS_US + _ROUNDED_US) * 1_000 + moved_ns
+        return _Wall(file, times[at[known]], halves, "as its kernel says (adjtimex: maxerror)")
+    if assumed_ns is None:
+        return "its recorder gives no bound of its wall clock; see --assume-wall-clock"
+    try:
+        low, high = span_on(file, ClockId(_REALTIME))
+    except (ConversionError, UsageError):
+        return "it has no REALTIME to which its trace clock is tied"
+    spread = instants_between(low, high)
+    halves = np.full(len(spread), assumed_ns + moved_ns, dtype=np.int64)
+    return _Wall(file, spread, halves, "which is an assumption")
+
+
+def _kernel_reads(file: MergedFile) -> Values:
+    """The rows of `PerfettoTrace.kernel_reads` of the first machine."""
+    if not isinstance(file.trace, PerfettoTrace):
+        return np.empty((6, 0), dtype=np.int64)
+    reads = file.trace.kernel_reads()
+    return reads[:, reads[1] == file.home.machine]
+
+
+def _readings(file: MergedFile) -> tuple[Values, Values]:
+    """What REALTIME of a file read, and in which snapshots, ascending; int64 each."""
+    found = [
+        (one.values_ns, one.snapshots)
+        for one in file.trace.clocks.readings()
+        if one.clock == ClockId(_REALTIME, machine=file.home.machine)
+    ]
+    if not found:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    values, numbers = map(np.concatenate, zip(*found, strict=True))
+    order = np.argsort(numbers, kind="stable")
+    return values[order], numbers[order]

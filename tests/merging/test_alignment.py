@@ -1,0 +1,143 @@
+"""Which collectives are the same: files that begin late, lack some, and clocks that are set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from merge_worlds import kineto_of_one_rank
+
+import tracetime as tt
+from tools.make_ranks import make_ranks
+from tracetime.merging.alignment import LEAST, Meetings, align
+from tracetime.merging.joined import JoinedTraces
+
+pytest_plugins = ["cli"]
+
+US, MS, S = 1_000, 1_000_000, 1_000_000_000
+
+
+def job(seed, n=200, kinds=3):
+    """When the collectives of a job end, and their kinds: steps of about 50 ms."""
+    random = np.random.default_rng(seed)
+    ends = np.cumsum(50 * MS + random.integers(0, 3 * MS, n))
+    return random, ends, np.arange(n) % kinds
+
+
+def seen(random, ends, kinds, which, offset=0):
+    """The collectives of some numbers, as a rank sees them: within 5 us."""
+    noise = random.integers(-5 * US, 5 * US, len(which))
+    return Meetings(ends[which] + noise + offset, kinds[which].astype(np.int64))
+
+
+def pairs(one, other, ours, theirs):
+    """The numbers in the job of what is aligned."""
+    found = align(one, other)
+    return ours[found.ours], theirs[found.theirs]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_file_that_begins_later(seed):
+    random, ends, kinds = job(seed)
+    ours, theirs = np.arange(200), np.arange(30, 180)
+    here, there = pairs(
+        seen(random, ends, kinds, ours), seen(random, ends, kinds, theirs, -S), ours, theirs
+    )
+    assert here.tolist() == there.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("lost", [20, 60, 150])
+def test_what_follows_a_lost_collective_is_not_taken_for_a_step(seed, lost):
+    random, ends, kinds = job(seed, kinds=1)
+    ours, theirs = np.arange(200), np.delete(np.arange(200), lost)
+    here, there = pairs(
+        seen(random, ends, kinds, ours), seen(random, ends, kinds, theirs), ours, theirs
+    )
+    assert here.tolist() == there.tolist()
+    assert len(here) > 170
+    assert here[0] < 5 < 195 < here[-1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("by_ns", [-80 * MS, -400 * US, 400 * US, 3 * S])
+def test_a_clock_that_is_set(seed, by_ns):
+    random, ends, kinds = job(seed)
+    ours = np.arange(200)
+    moved = seen(random, ends, kinds, ours)
+    moved.ends[90:] += by_ns
+    here, there = pairs(seen(random, ends, kinds, ours), moved, ours, ours)
+    assert here.tolist() == there.tolist()
+    assert len(here) > 180
+
+
+@pytest.mark.parametrize("n", [LEAST, 40])
+@pytest.mark.parametrize("seed", range(20))
+def test_files_of_different_times_are_not_aligned(n, seed):
+    """Long steps of nearly one length: any of them look like any others, but for some ms."""
+    random = np.random.default_rng(seed)
+    one, other = (np.cumsum(2 * S + random.integers(0, MS, n)) for _ in range(2))
+    kinds = np.zeros(n, dtype=np.int64)
+    assert not len(align(Meetings(one, kinds), Meetings(other, kinds)).ours)
+
+
+def test_steps_that_repeat_to_the_microsecond_are_not_aligned():
+    ends = np.arange(100) * 50 * MS
+    kinds = np.zeros(100, dtype=np.int64)
+    assert not len(align(Meetings(ends, kinds), Meetings(ends[:80], kinds[:80])).ours)
+
+
+def ranks_of(folder, seed, resets):
+    return make_ranks(
+        kineto_of_one_rank(folder / "kineto.json"),
+        folder,
+        ranks=3,
+        seed=seed,
+        seconds=20,
+        resets=resets,
+    )
+
+
+@pytest.mark.parametrize("resets", [0, 1])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_truth_of_ranks_is_inside_also_beside_a_reset(tmp_path, seed, resets):
+    ranks = ranks_of(tmp_path, seed, resets)
+    with JoinedTraces([rank.path for rank in ranks]) as joined:
+        assert len(joined.ties) == 3
+        for number, one in enumerate(ranks[1:], 1):
+            t = np.linspace(one.first_ns, one.last_ns, 3_000).astype(np.int64)
+            bars = joined.graph.convert(
+                one.clock.read(t),
+                joined.home(number),
+                joined.home(0),
+                policy="tube",
+                bounds=True,
+                errors="mask",
+            )
+            truth = ranks[0].clock.read(t)
+            assert (np.asarray(bars.earliest) <= truth).all()
+            assert (truth <= np.asarray(bars.latest)).all()
+            error = np.abs(np.asarray(bars.estimate.drop_null()) - truth[bars.estimate.is_valid()])
+            assert np.median(error) <= 100 * US
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_reset_is_told_of_the_file_whose_clock_it_was(tmp_path, seed, tracetime):
+    ranks = ranks_of(tmp_path, seed, 1)
+    paths = [rank.path for rank in ranks]
+    report = tt.merge(paths, None)
+    (number,) = (k for k, rank in enumerate(ranks) if rank.clock.set_by_ns)
+    (step,) = report.steps
+    assert step.file == number
+    assert len(step.against) == 2
+    assert step.least_ns <= ranks[number].clock.set_by_ns <= step.most_ns
+    set_at = ranks[number].clock.set_at_ns
+    shown = ranks[step.at_file].clock.read(np.array([set_at - 1, set_at]))
+    assert step.from_ns <= shown.max()
+    assert shown.min() <= step.to_ns
+    code, out, _ = tracetime("merge", *paths)
+    assert code == 0
+    assert f"step: the clock of {paths[number].name} jumps by" in " ".join(out.split())
+
+
+def test_without_a_reset_no_step_is_told(tmp_path):
+    assert not tt.merge([rank.path for rank in ranks_of(tmp_path, 1, 0)], None).steps
